@@ -1,0 +1,52 @@
+import { SpeechError } from '../errors/speech-error.js'
+
+/** How one sample is coded: 16-bit signed little-endian PCM, or ITU-T G.711 µ-law or A-law. */
+export type Encoding = 'pcm' | 'ulaw' | 'alaw'
+
+/** What the bytes of an audio stream mean. Two channels are interleaved sample by sample, left first (service.md 4.1). */
+export interface AudioFormat {
+  readonly encoding: Encoding
+  /** Samples a second of each channel, in Hz; 8000 to 48000. */
+  readonly sampleRateHz: number
+  /** 1 or 2 (service.md section 8). */
+  readonly channels: 1 | 2
+}
+
+export const encodings: readonly Encoding[] = ['pcm', 'ulaw', 'alaw']
+export const minSampleRateHz = 8000
+export const maxSampleRateHz = 48000
+
+/**
+ * The format itself when it is one; else throws `invalid-format` with the name of the field that is not.
+ * Takes `unknown` on purpose: callers in JavaScript, in notebooks and at the command line give what they have.
+ */
+export const validateFormat = (format: unknown): AudioFormat => {
+  const { encoding, sampleRateHz, channels } = (format ?? {}) as Record<keyof AudioFormat, unknown>
+  const refuse = (field: string, expected: string, got: unknown): never => {
+    throw new SpeechError('invalid-format', `${field} must be ${expected}, not ${JSON.stringify(got)}.`)
+  }
+  if (!encodings.includes(encoding as Encoding)) refuse('encoding', '"pcm", "ulaw" or "alaw"', encoding)
+  if (!Number.isInteger(sampleRateHz) || Number(sampleRateHz) < minSampleRateHz || Number(sampleRateHz) > maxSampleRateHz) {
+    refuse('sampleRateHz', `a whole number from ${minSampleRateHz} to ${maxSampleRateHz} Hz`, sampleRateHz)
+  }
+  if (channels !== 1 && channels !== 2) refuse('channels', '1 or 2', channels)
+  return format as AudioFormat
+}
+
+/** Bytes of one sample of one channel: 2 for PCM, 1 for G.711. */
+export const bytesPerSample = ({ encoding }: Pick<AudioFormat, 'encoding'>): 1 | 2 => (encoding === 'pcm' ? 2 : 1)
+
+/** Bytes of one frame, that is one sample of every channel: no message may cut one (decisions.md). */
+export const bytesPerFrame = (format: Pick<AudioFormat, 'encoding' | 'channels'>): number =>
+  bytesPerSample(format) * format.channels
+
+/** Bytes of one second of all channels. */
+export const bytesPerSecond = (format: AudioFormat): number => bytesPerFrame(format) * format.sampleRateHz
+
+/** The whole frames that `durationMs` holds, in bytes, rounded down to a frame. */
+export const bytesForMs = (format: AudioFormat, durationMs: number): number =>
+  Math.floor((format.sampleRateHz * durationMs) / 1000) * bytesPerFrame(format)
+
+/** How long `byteCount` bytes last, in milliseconds (a fraction where the bytes are not whole milliseconds). */
+export const msForBytes = (format: AudioFormat, byteCount: number): number =>
+  (byteCount * 1000) / bytesPerSecond(format)

@@ -1,0 +1,47 @@
+import { errorTable, isErrorCode, type ErrorCode } from './error-table.js'
+
+export interface SpeechErrorOptions {
+  readonly cause?: unknown
+  /** Overrides the table, where the peer's own word decides (such as `Retry-After`). */
+  readonly retryable?: boolean
+  /** How long to wait before the next attempt, in milliseconds, when the peer said so. */
+  readonly retryAfterMs?: number
+}
+
+/**
+ * The one error of the library. Discriminate by `code`, never by `instanceof`: two builds of the package may meet.
+ * The message is one sentence for a person; secrets, tokens and transcripts never stand in it.
+ */
+export class SpeechError extends Error {
+  override readonly name = 'SpeechError'
+  readonly code: ErrorCode
+  readonly retryable: boolean
+  readonly retryAfterMs?: number
+
+  constructor(code: ErrorCode, message: string, options: SpeechErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.retryable = options.retryable ?? errorTable[code].retryable
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs
+  }
+}
+
+/** True for a `SpeechError` of any build of this package. */
+export const isSpeechError = (error: unknown): error is SpeechError =>
+  error instanceof Error && error.name === 'SpeechError' && 'code' in error && isErrorCode(String(error.code))
+
+/** The error itself when it is a `SpeechError`, else one of the given code that has it as its cause. */
+export const toSpeechError = (error: unknown, code: ErrorCode, message: string): SpeechError =>
+  isSpeechError(error) ? error : new SpeechError(code, message, { cause: error })
+
+/** The text of a refusal on the wire, `<code>: <sentence>`. Nothing of the inside ever comes back: an unknown error is `internal`. */
+export const refusalText = (error: unknown): string =>
+  isSpeechError(error) ? `${error.code}: ${error.message}` : `internal: ${errorTable.internal.help}`
+
+/** Reads a refusal from the wire: a code of the table when it names one, else `refused` with the peer's words. */
+export const parseRefusal = (operationResult: string): SpeechError => {
+  const [, code = '', sentence = ''] = /^([a-z][a-z-]*): (.+)$/s.exec(operationResult) ?? []
+  return isErrorCode(code)
+    ? new SpeechError(code, sentence)
+    : new SpeechError('refused', `The service refused: ${operationResult || 'it gave no reason'}`)
+}

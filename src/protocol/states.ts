@@ -1,0 +1,17 @@
+/** The states of a client's session, in the order of a good life; `stopped` and `failed` are the other ends (decisions.md). */
+export const sessionStates = [
+  'idle',
+  'authorizing',
+  'connecting',
+  'starting',
+  'streaming',
+  'finalizing',
+  'done',
+  'stopped',
+  'failed',
+] as const
+export type SessionState = (typeof sessionStates)[number]
+
+/** The states of a session as the service sees it (decisions.md). */
+export const serviceStates = ['opened', 'started', 'running', 'flushing', 'ended', 'stopped', 'refused'] as const
+export type ServiceState = (typeof serviceStates)[number]
