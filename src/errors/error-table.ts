@@ -31,10 +31,25 @@ export const errorTable = {
   'listen-failed': row(1011, 14, false, 'Choose a free port and an address of this machine.'),
 
   // Network and peer
-  'connection-failed': row(1006, 14, true, 'Check the address, the port and the CA certificate, and that the service runs.'),
+  'connection-failed': row(
+    1006,
+    14,
+    true,
+    'Check the address, the port and the CA certificate, and that the service runs.',
+  ),
   'connection-lost': row(1006, 14, true, 'The connection broke; start a new session.'),
-  'connect-timeout': row(1006, 4, true, 'The service did not accept the connection in time; check the address and the network.'),
-  'start-timeout': row(1008, 4, true, 'The service did not answer the start in time; try again or raise startTimeoutMs.'),
+  'connect-timeout': row(
+    1006,
+    4,
+    true,
+    'The service did not accept the connection in time; check the address and the network.',
+  ),
+  'start-timeout': row(
+    1008,
+    4,
+    true,
+    'The service did not answer the start in time; try again or raise startTimeoutMs.',
+  ),
   'finalize-timeout': row(1008, 4, true, 'The final result did not come in time; what was received before stands.'),
   'stop-timeout': row(1008, 4, true, 'The service did not confirm the stop in time; nothing more was delivered.'),
   'protocol-violation': row(1002, 3, false, 'The peer broke the protocol; check that the address is a speech service.'),
@@ -45,10 +60,20 @@ export const errorTable = {
   'invalid-client': row(4401, 16, false, 'Check the client id and the client secret.'),
   'invalid-grant': row(4401, 16, false, 'The service did not accept the grant; use client credentials.'),
   'unauthorized-client': row(4403, 7, false, 'The subscription has expired or was cancelled; renew it.'),
-  'unsupported-grant-type': row(1008, 3, false, 'The address is not a token endpoint for client credentials; check it.'),
+  'unsupported-grant-type': row(
+    1008,
+    3,
+    false,
+    'The address is not a token endpoint for client credentials; check it.',
+  ),
   'invalid-scope': row(4403, 7, false, 'Ask for the scope Ldm_Integration.'),
   'too-many-attempts': row(4429, 8, true, 'Wait for the time that the message names, then try again.'),
-  'token-endpoint-failed': row(1011, 14, true, 'The token endpoint did not answer as it should; check the address or try later.'),
+  'token-endpoint-failed': row(
+    1011,
+    14,
+    true,
+    'The token endpoint did not answer as it should; check the address or try later.',
+  ),
   'token-timeout': row(1008, 4, true, 'The token endpoint did not answer in time; check the address or try later.'),
 
   // Authorization

@@ -96,11 +96,4 @@ export interface UnknownEvent {
 
 /** All that a session says, the same over both transports. */
 export type SessionEvent =
-  | ResponseEvent
-  | NodeEvent
-  | PartialEvent
-  | MilestoneEvent
-  | FinalEvent
-  | AudioEvent
-  | ConnectionEvent
-  | UnknownEvent
+  ResponseEvent | NodeEvent | PartialEvent | MilestoneEvent | FinalEvent | AudioEvent | ConnectionEvent | UnknownEvent

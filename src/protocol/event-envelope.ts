@@ -1,0 +1,36 @@
+import { either, function as f } from 'fp-ts'
+import type { SpeechError } from '../errors/speech-error.js'
+import { anything, integer, listOfText, text } from './field-codecs.js'
+import { parseJsonObject } from './json-object.js'
+import { decodeWith, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
+
+/** decisions.md, event envelope: what a node's event looks like on the wire. */
+export interface EventEnvelope {
+  readonly name: string
+  /** -1 invalid, -2 all channels. */
+  readonly channel?: number
+  /** Milliseconds since the session's first sample; -1 invalid. */
+  readonly startMs?: number
+  readonly endMs?: number
+  readonly groupId?: string
+  readonly tags?: readonly string[]
+  readonly data?: unknown
+}
+
+export const eventEnvelope: MessageCodec<EventEnvelope> = messageCodec<EventEnvelope>('an object', {
+  name: required(text, 'Name'),
+  channel: optional(integer(), 'Channel'),
+  startMs: optional(integer(), 'StartMsec'),
+  endMs: optional(integer(), 'EndMsec'),
+  groupId: optional(text, 'GroupId'),
+  tags: optional(listOfText, 'Tags'),
+  data: optional(anything, 'Data'),
+})
+
+export const readEventEnvelope = (json: string): either.Either<SpeechError, EventEnvelope> =>
+  f.pipe(
+    parseJsonObject(json),
+    either.chain((object) => decodeWith(eventEnvelope, object)),
+  )
+
+export const writeEventEnvelope = (event: EventEnvelope): string => JSON.stringify(eventEnvelope.encode(event))

@@ -1,0 +1,20 @@
+import { either } from 'fp-ts'
+import { SpeechError } from '../errors/speech-error.js'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Reads the JSON object that every text message is; anything else is `invalid-json`, without a word of its content. */
+export const parseJsonObject = (text: string): either.Either<SpeechError, JsonObject> => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return either.left(new SpeechError('invalid-json', 'The text is not JSON; send one JSON object.'))
+  }
+  return isJsonObject(value)
+    ? either.right(value)
+    : either.left(new SpeechError('invalid-json', 'The text is JSON but no object; send one JSON object.'))
+}

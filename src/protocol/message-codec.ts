@@ -1,0 +1,85 @@
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import { SpeechError } from '../errors/speech-error.js'
+import type { FieldCodec } from './field-codecs.js'
+import { isJsonObject, type JsonObject } from './json-object.js'
+
+/** A field of a message: its names on the wire, the description's first, then older dialects that are understood too. */
+export interface Field<A> {
+  readonly names: readonly [string, ...string[]]
+  readonly codec: FieldCodec<A>
+  readonly required: boolean
+}
+
+export const required = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A> => ({
+  names,
+  codec,
+  required: true,
+})
+
+export const optional = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A> => ({
+  names,
+  codec,
+  required: false,
+})
+
+/** One field for every key of the model, so that a forgotten one is an error of the compiler. */
+export type Fields<A> = { readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>> }
+
+export type MessageCodec<A> = t.Type<A, JsonObject, unknown>
+
+/** Which name of a field the encoder writes: 0 the description's own, 1 the older kebab form (decisions.md). */
+export type NameIndex = 0 | 1
+
+/**
+ * The codec of a message from its fields. Decoding reads any name of a field, refuses a missing or ill-typed one by
+ * its first name, ignores what it does not know, and never throws. Encoding leaves out what is undefined.
+ */
+export const messageCodec = <A extends object>(
+  name: string,
+  fields: Fields<A>,
+  nameIndex: NameIndex = 0,
+): MessageCodec<A> => {
+  const entries = Object.entries(fields) as readonly (readonly [string, Field<unknown>])[]
+  const isMessage = (value: unknown): value is A =>
+    isJsonObject(value) &&
+    entries.every(([key, field]) => (value[key] === undefined ? !field.required : field.codec.is(value[key])))
+
+  const validate: t.Validate<unknown, A> = (input, context) => {
+    if (!isJsonObject(input)) return t.failure(input, context)
+    const model: Record<string, unknown> = {}
+    for (const [key, { names, codec, required: isRequired }] of entries) {
+      const found = names.find((one) => input[one] !== undefined)
+      const value = found === undefined ? undefined : input[found]
+      if (value === undefined && !isRequired) continue
+      const decoded = codec.validate(value, t.appendContext(context, found ?? names[0], codec, value))
+      if (either.isLeft(decoded)) return decoded
+      model[key] = decoded.right
+    }
+    return t.success(model as A)
+  }
+
+  const encode = (message: A): JsonObject => {
+    const json: Record<string, unknown> = {}
+    for (const [key, { names, codec }] of entries) {
+      const value = (message as Readonly<Record<string, unknown>>)[key]
+      if (value !== undefined) json[names[nameIndex] ?? names[0]] = codec.encode(value)
+    }
+    return json
+  }
+
+  return new t.Type(name, isMessage, validate, encode)
+}
+
+/**
+ * Decodes, and says of the first field that does not fit what was expected there. The value itself never stands in the
+ * message: it may be a token.
+ */
+export const decodeWith = <A>(codec: t.Type<A, unknown, unknown>, input: unknown): either.Either<SpeechError, A> => {
+  const decoded = codec.decode(input)
+  if (either.isRight(decoded)) return decoded
+  const context = decoded.left[0]?.context ?? []
+  const path = context.map(({ key }) => key).filter((key) => key !== '')
+  const expected = context.at(-1)?.type.name ?? 'valid'
+  return either.left(new SpeechError('invalid-field', `${path.join('.') || 'The message'} must be ${expected}.`))
+}

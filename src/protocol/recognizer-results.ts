@@ -1,0 +1,86 @@
+import { either, function as f } from 'fp-ts'
+import { SpeechError } from '../errors/speech-error.js'
+import { confidenceText, integerText, text } from './field-codecs.js'
+import { parseJsonObject } from './json-object.js'
+import { decodeWith, messageCodec, optional, required, type Fields, type MessageCodec } from './message-codec.js'
+
+/** service.md 4.2: the answer to a request of the client. */
+export interface RecognizerResponse {
+  readonly operationResult: string
+  readonly recognitionId?: string
+}
+
+/** service.md 4.2, with the extra fields of decisions.md; a plain service gives none of them. */
+export interface RecognizerResult {
+  readonly recognitionId?: string
+  readonly text: string
+  readonly channel?: number
+  readonly startMs?: number
+  readonly endMs?: number
+}
+
+export interface RecognizerFinal extends RecognizerResult {
+  readonly operationResult: string
+  readonly confidence?: number
+}
+
+export type RecognizerMessage =
+  | ({ readonly message: 'recognize-response' } & RecognizerResponse)
+  | ({ readonly message: 'stop-recognition-response' } & RecognizerResponse)
+  | ({ readonly message: 'finalize-recognition-response' } & RecognizerResponse)
+  | ({ readonly message: 'partial-result' } & RecognizerResult)
+  | ({ readonly message: 'milestone-result' } & RecognizerResult)
+  | ({ readonly message: 'final-result' } & RecognizerFinal)
+
+const response: MessageCodec<RecognizerResponse> = messageCodec<RecognizerResponse>('an object', {
+  operationResult: required(text, 'operation-result'),
+  recognitionId: optional(text, 'recognition-id'),
+})
+
+const resultFields: Fields<RecognizerResult> = {
+  recognitionId: optional(text, 'recognition-id'),
+  text: required(text, 'text'),
+  channel: optional(integerText, 'channel'),
+  startMs: optional(integerText, 'start-msec'),
+  endMs: optional(integerText, 'end-msec'),
+}
+
+const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>('an object', resultFields)
+
+const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>('an object', {
+  ...resultFields,
+  operationResult: required(text, 'operation-result'),
+  confidence: optional(confidenceText, 'confidence'),
+})
+
+const codecs = {
+  'recognize-response': response,
+  'stop-recognition-response': response,
+  'finalize-recognition-response': response,
+  'partial-result': result,
+  'milestone-result': result,
+  'final-result': final,
+} as const
+
+const isKnown = (name: unknown): name is keyof typeof codecs => typeof name === 'string' && Object.hasOwn(codecs, name)
+
+/** Reads a text frame of the service. Never throws. */
+export const readRecognizerMessage = (json: string): either.Either<SpeechError, RecognizerMessage> =>
+  f.pipe(
+    parseJsonObject(json),
+    either.chain((object) => {
+      const message = object['message-name']
+      if (!isKnown(message)) {
+        return either.left(new SpeechError('unknown-message', 'message-name is none that this client knows.'))
+      }
+      return f.pipe(
+        decodeWith(codecs[message] as MessageCodec<object>, object),
+        either.map((fields) => ({ message, ...fields }) as RecognizerMessage),
+      )
+    }),
+  )
+
+export const writeRecognizerMessage = (message: RecognizerMessage): string => {
+  const fields = (codecs[message.message] as MessageCodec<object>).encode(message)
+  return JSON.stringify({ 'message-name': message.message, ...fields })
+}
