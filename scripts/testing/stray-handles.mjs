@@ -1,0 +1,54 @@
+// @ts-check
+// Runs around every test file: what a file opened (servers, sockets, child processes) is closed when it ends.
+import { afterAll, beforeAll } from 'vitest'
+
+/** Kinds of `process.getActiveResourcesInfo()` that keep a process alive and that a test opens. Timers are the runner's own too. */
+const watched = new Set([
+  'TCPServerWrap',
+  'TCPSocketWrap',
+  'TLSWrap',
+  'HTTP2SESSION',
+  'UDPWRAP',
+  'ProcessWrap',
+  'FSEventWrap',
+])
+/** A closing socket needs a few turns of the loop, a child process some time to die. */
+const graceMs = 2000
+const lookAgainMs = 20
+
+/** @returns {Map<string, number>} */
+const openHandles = () => {
+  const counts = new Map()
+  for (const kind of process.getActiveResourcesInfo()) {
+    if (watched.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** @param {ReadonlyMap<string, number>} before */
+const strayHandles = (before) =>
+  [...openHandles()].flatMap(([kind, count]) => {
+    const more = count - (before.get(kind) ?? 0)
+    return more > 0 ? [`${more} ${kind}`] : []
+  })
+
+/** @type {ReadonlyMap<string, number>} */
+let before = new Map()
+
+beforeAll(() => {
+  before = openHandles()
+})
+
+// Registered before the hooks of the file, so it runs after them.
+afterAll(async () => {
+  const deadline = Date.now() + graceMs
+  while (strayHandles(before).length > 0 && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
+  }
+  const stray = strayHandles(before)
+  if (stray.length > 0) {
+    throw new Error(
+      `This test file leaves open handles behind: ${stray.join(', ')}. Close them in its afterEach or afterAll.`,
+    )
+  }
+})
