@@ -26,9 +26,15 @@ export class SpeechError extends Error {
   }
 }
 
-/** True for a `SpeechError` of any build of this package. */
+/** True for a `SpeechError` of any build of this package, whose codes this build knows. Never throws. */
 export const isSpeechError = (error: unknown): error is SpeechError =>
-  error instanceof Error && error.name === 'SpeechError' && 'code' in error && isErrorCode(String(error.code))
+  error instanceof Error &&
+  error.name === 'SpeechError' &&
+  'code' in error &&
+  typeof error.code === 'string' &&
+  isErrorCode(error.code) &&
+  'retryable' in error &&
+  typeof error.retryable === 'boolean'
 
 /** The error itself when it is a `SpeechError`, else one of the given code that has it as its cause. */
 export const toSpeechError = (error: unknown, code: ErrorCode, message: string): SpeechError =>
@@ -40,8 +46,8 @@ export const refusalText = (error: unknown): string =>
 
 /** Reads a refusal from the wire: a code of the table when it names one, else `refused` with the peer's words. */
 export const parseRefusal = (operationResult: string): SpeechError => {
-  const [, code = '', sentence = ''] = /^([a-z][a-z-]*): (.+)$/s.exec(operationResult) ?? []
+  const [, code = '', sentence = ''] = /^([a-z][a-z-]*): (.*)$/s.exec(operationResult) ?? []
   return isErrorCode(code)
-    ? new SpeechError(code, sentence)
+    ? new SpeechError(code, sentence === '' ? errorTable[code].help : sentence)
     : new SpeechError('refused', `The service refused: ${operationResult || 'it gave no reason'}`)
 }

@@ -2,7 +2,7 @@ import { either, function as f } from 'fp-ts'
 import { encodings, maxSampleRateHz, minSampleRateHz, type Encoding } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { integer, jsonObject, nonEmptyText, oneOf, text } from './field-codecs.js'
-import { parseJsonObject, type JsonObject } from './json-object.js'
+import { ownValue, parseJsonObject, type JsonObject } from './json-object.js'
 import { decodeWith, messageCodec, optional, required, type MessageCodec, type NameIndex } from './message-codec.js'
 import { settings, type Settings } from './settings.js'
 
@@ -92,7 +92,7 @@ export type DataflowRequestName = (typeof requestNames)[number]
 
 /** The request's name as it stands in the message, known or not; the service answers an unknown one by this name. */
 const statedName = (json: JsonObject): string => {
-  const name = json['MessageName'] ?? json['message-name']
+  const name = ownValue(json, 'MessageName') ?? ownValue(json, 'message-name')
   return typeof name === 'string' ? name : ''
 }
 
@@ -141,7 +141,7 @@ const unknownRequest = (name: string): SpeechError =>
   new SpeechError(
     'unknown-message',
     name === ''
-      ? 'MessageName is missing; send Start, Update, Finalize or Stop.'
+      ? 'MessageName must be a string; send Start, Update, Finalize or Stop.'
       : `MessageName ${JSON.stringify(name.slice(0, 60))} is unknown; send Start, Update, Finalize or Stop.`,
   )
 

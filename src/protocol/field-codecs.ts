@@ -21,7 +21,7 @@ const fieldCodec = <A>(
   )
 
 const numeral = /^\s*[+-]?\d{1,15}\s*$/
-const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,20})?([eE][+-]?\d{1,2})?\s*$/
+const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,20})?([eE][+-]?\d{1,3})?\s*$/
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 /** A whole number, which may arrive as a string of digits (decisions.md: field dialects). */

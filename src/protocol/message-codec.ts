@@ -2,29 +2,32 @@ import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../errors/speech-error.js'
 import type { FieldCodec } from './field-codecs.js'
-import { isJsonObject, type JsonObject } from './json-object.js'
+import { isJsonObject, ownValue, type JsonObject } from './json-object.js'
 
 /** A field of a message: its names on the wire, the description's first, then older dialects that are understood too. */
-export interface Field<A> {
+export interface Field<A, Required extends boolean = boolean> {
   readonly names: readonly [string, ...string[]]
   readonly codec: FieldCodec<A>
-  readonly required: boolean
+  readonly required: Required
 }
 
-export const required = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A> => ({
+export const required = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, true> => ({
   names,
   codec,
   required: true,
 })
 
-export const optional = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A> => ({
+export const optional = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
   names,
   codec,
   required: false,
 })
 
-/** One field for every key of the model, so that a forgotten one is an error of the compiler. */
-export type Fields<A> = { readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>> }
+/** Whether the model must have the key: what the field has to be then. */
+type IsRequired<A, K extends keyof A> = Partial<Pick<A, K>> extends Pick<A, K> ? false : true
+
+/** One field for every key of the model: one that is forgotten, or `optional` where the model is not, is a compiler's error. */
+export type Fields<A> = { readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>, IsRequired<A, K>> }
 
 export type MessageCodec<A> = t.Type<A, JsonObject, unknown>
 
@@ -43,13 +46,16 @@ export const messageCodec = <A extends object>(
   const entries = Object.entries(fields) as readonly (readonly [string, Field<unknown>])[]
   const isMessage = (value: unknown): value is A =>
     isJsonObject(value) &&
-    entries.every(([key, field]) => (value[key] === undefined ? !field.required : field.codec.is(value[key])))
+    entries.every(([key, field]) => {
+      const one = ownValue(value, key)
+      return one === undefined ? !field.required : field.codec.is(one)
+    })
 
   const validate: t.Validate<unknown, A> = (input, context) => {
     if (!isJsonObject(input)) return t.failure(input, context)
     const model: Record<string, unknown> = {}
     for (const [key, { names, codec, required: isRequired }] of entries) {
-      const found = names.find((one) => input[one] !== undefined)
+      const found = names.find((one) => ownValue(input, one) !== undefined)
       const value = found === undefined ? undefined : input[found]
       if (value === undefined && !isRequired) continue
       const decoded = codec.validate(value, t.appendContext(context, found ?? names[0], codec, value))

@@ -2,7 +2,7 @@ import { either, function as f } from 'fp-ts'
 import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { integer, nonEmptyText, oneOf, text } from './field-codecs.js'
-import { parseJsonObject, type JsonObject } from './json-object.js'
+import { ownValue, parseJsonObject, type JsonObject } from './json-object.js'
 import { decodeWith, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
 
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
@@ -61,7 +61,7 @@ export interface UnreadableRecognizerRequest {
 type Read = either.Either<UnreadableRecognizerRequest, RecognizerRequest>
 
 const readObject = (json: JsonObject): Read => {
-  const name = json['message-name']
+  const name = ownValue(json, 'message-name')
   switch (name) {
     case 'recognize':
       return f.pipe(
@@ -78,7 +78,7 @@ const readObject = (json: JsonObject): Read => {
       const shown =
         typeof name === 'string'
           ? `message-name ${JSON.stringify(name.slice(0, 60))} is unknown`
-          : 'message-name is missing'
+          : 'message-name must be a string'
       const message = `${shown}; send recognize, stop-recognition or finalize-recognition.`
       return either.left({ error: new SpeechError('unknown-message', message) })
     }

@@ -1,7 +1,7 @@
 import { either, function as f } from 'fp-ts'
 import { SpeechError } from '../errors/speech-error.js'
 import { confidenceText, integerText, text } from './field-codecs.js'
-import { parseJsonObject } from './json-object.js'
+import { ownValue, parseJsonObject } from './json-object.js'
 import { decodeWith, messageCodec, optional, required, type Fields, type MessageCodec } from './message-codec.js'
 
 /** service.md 4.2: the answer to a request of the client. */
@@ -69,7 +69,7 @@ export const readRecognizerMessage = (json: string): either.Either<SpeechError, 
   f.pipe(
     parseJsonObject(json),
     either.chain((object) => {
-      const message = object['message-name']
+      const message = ownValue(object, 'message-name')
       if (!isKnown(message)) {
         return either.left(new SpeechError('unknown-message', 'message-name is none that this client knows.'))
       }

@@ -1,6 +1,6 @@
 import * as t from 'io-ts'
 import type { FieldCodec } from './field-codecs.js'
-import { isJsonObject } from './json-object.js'
+import { isJsonObject, type JsonObject } from './json-object.js'
 
 export type Primitive = string | number | boolean
 
@@ -12,11 +12,21 @@ const isPrimitive = (value: unknown): value is Primitive =>
 
 const isSetting = (value: unknown): boolean => isPrimitive(value) || (Array.isArray(value) && value.every(isPrimitive))
 
-const isSettings = (value: unknown): value is Settings => isJsonObject(value) && Object.values(value).every(isSetting)
+const isSettings = (value: unknown): value is Settings =>
+  isJsonObject(value) && !Object.hasOwn(value, '__proto__') && Object.values(value).every(isSetting)
+
+/** JSON may hold `__proto__` as a name, and whoever merges by assignment would set a prototype by it: it goes no further. */
+const withoutPrototype = (input: JsonObject): JsonObject =>
+  Object.hasOwn(input, '__proto__')
+    ? Object.fromEntries(Object.entries(input).filter(([name]) => name !== '__proto__'))
+    : input
 
 export const settings: FieldCodec<Settings> = new t.Type(
-  'an object of strings, numbers and booleans',
+  'an object of strings, numbers, booleans and lists of them',
   isSettings,
-  (input, context) => (isSettings(input) ? t.success(input) : t.failure(input, context)),
+  (input, context) => {
+    const value = isJsonObject(input) ? withoutPrototype(input) : input
+    return isSettings(value) ? t.success(value) : t.failure(input, context)
+  },
   t.identity,
 )

@@ -1,10 +1,14 @@
-/** The states of a client's session, in the order of a good life; `stopped` and `failed` are the other ends (decisions.md). */
+/**
+ * The states of a client's session, in the order of a good life, with `reconnecting` beside `streaming`; `stopped` and
+ * `failed` are the other ends (decisions.md).
+ */
 export const sessionStates = [
   'idle',
   'authorizing',
   'connecting',
   'starting',
   'streaming',
+  'reconnecting',
   'finalizing',
   'done',
   'stopped',
