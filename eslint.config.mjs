@@ -3,7 +3,15 @@ import rxjs from 'eslint-plugin-rxjs-x'
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
-const typed = ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'samples/**/*.ts', 'scripts/**/*.ts', 'docs/**/*.ts']
+const typed = [
+  'src/**/*.ts',
+  'test/**/*.ts',
+  'bench/**/*.ts',
+  'samples/**/*.ts',
+  'scripts/**/*.ts',
+  'docs/**/*.ts',
+  '*.mts',
+]
 
 /** `export *` hides what a door promises, and lets a new inner name leak out of it. */
 const noExportStar = { selector: 'ExportAllDeclaration', message: 'Name what is exported, one by one.' }

@@ -1,0 +1,62 @@
+// @ts-check
+// The one table of floors. A file imports from its own folder or from a lower floor; `docs/ARCHITECTURE.md` draws it.
+
+/**
+ * The folders of src, lowest floor first.
+ *
+ * @type {ReadonlyArray<ReadonlyArray<string>>}
+ */
+export const floors = [
+  ['errors'],
+  ['audio', 'protocol'],
+  ['operators', 'transport', 'auth'],
+  ['session'],
+  ['service'],
+  ['testing'],
+  ['cli', 'web'],
+]
+
+/**
+ * Imports between folders of one floor that are allowed all the same, as `from: [to]`.
+ *
+ * @type {Readonly<Record<string, ReadonlyArray<string>>>}
+ */
+export const sideways = {}
+
+/**
+ * What the folders inside a folder may import from each other. The files that lie directly in it stand above them all.
+ *
+ * @type {Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>}
+ */
+export const rooms = {
+  service: {
+    identity: [],
+    engine: [],
+    recognition: ['engine'],
+    nodes: ['recognition', 'engine'],
+    project: ['nodes', 'engine', 'recognition'],
+    listen: ['recognition', 'project', 'identity'],
+  },
+}
+
+/** The files that users of the package import. They may import anything that they re-export. */
+export const doors = ['index.ts', 'grpc.ts', 'service/index.ts', 'testing/index.ts']
+
+/** The door that runs in browsers, and all that may be reached from it. */
+export const browserDoor = {
+  file: 'index.ts',
+  packages: ['rxjs', 'fp-ts', 'io-ts', 'isomorphic-ws'],
+  folders: ['errors', 'audio', 'protocol', 'operators', 'transport', 'auth', 'session'],
+  /** Names that only Node has; a file that asks `typeof process` first may use them. */
+  nodeGlobals: ['Buffer', 'process', '__dirname', '__filename', 'require', 'setImmediate', 'global'],
+}
+
+/**
+ * Files that are run, not imported: the only ones whose top level may do something.
+ *
+ * @param {string} file
+ */
+export const isProgram = (file) => file === 'cli/main.ts' || /(^|[/-])worker\.ts$/.test(file)
+
+/** Folders of pure functions on bytes and values: no package is loaded with them, RxJS least of all. */
+export const packageless = ['errors', 'audio']
