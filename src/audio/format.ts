@@ -16,6 +16,15 @@ export const encodings: readonly Encoding[] = ['pcm', 'ulaw', 'alaw']
 export const minSampleRateHz = 8000
 export const maxSampleRateHz = 48000
 
+/** A wrong value as it may stand in a message: short, and never the reason of another error. */
+const described = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? `an ${Array.isArray(value) ? 'array' : 'object'}` : printed(value)
+
+const printed = (value: unknown): string => {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text
+}
+
 /**
  * The format itself when it is one; else throws `invalid-format` with the name of the field that is not.
  * Takes `unknown` on purpose: callers in JavaScript, in notebooks and at the command line give what they have.
@@ -23,10 +32,14 @@ export const maxSampleRateHz = 48000
 export const validateFormat = (format: unknown): AudioFormat => {
   const { encoding, sampleRateHz, channels } = (format ?? {}) as Record<keyof AudioFormat, unknown>
   const refuse = (field: string, expected: string, got: unknown): never => {
-    throw new SpeechError('invalid-format', `${field} must be ${expected}, not ${JSON.stringify(got)}.`)
+    throw new SpeechError('invalid-format', `${field} must be ${expected}, not ${described(got)}.`)
   }
   if (!encodings.includes(encoding as Encoding)) refuse('encoding', '"pcm", "ulaw" or "alaw"', encoding)
-  if (!Number.isInteger(sampleRateHz) || Number(sampleRateHz) < minSampleRateHz || Number(sampleRateHz) > maxSampleRateHz) {
+  if (
+    !Number.isInteger(sampleRateHz) ||
+    Number(sampleRateHz) < minSampleRateHz ||
+    Number(sampleRateHz) > maxSampleRateHz
+  ) {
     refuse('sampleRateHz', `a whole number from ${minSampleRateHz} to ${maxSampleRateHz} Hz`, sampleRateHz)
   }
   if (channels !== 1 && channels !== 2) refuse('channels', '1 or 2', channels)
@@ -43,9 +56,15 @@ export const bytesPerFrame = (format: Pick<AudioFormat, 'encoding' | 'channels'>
 /** Bytes of one second of all channels. */
 export const bytesPerSecond = (format: AudioFormat): number => bytesPerFrame(format) * format.sampleRateHz
 
-/** The whole frames that `durationMs` holds, in bytes, rounded down to a frame. */
+/** Less than any duration between two samples, more than what doubles lose over days of audio. */
+const roundingFrames = 1e-5
+
+/**
+ * The whole frames that `durationMs` holds, in bytes, rounded down to a frame.
+ * `bytesForMs(format, msForBytes(format, n))` is `n` for every `n` that is whole frames.
+ */
 export const bytesForMs = (format: AudioFormat, durationMs: number): number =>
-  Math.floor((format.sampleRateHz * durationMs) / 1000) * bytesPerFrame(format)
+  Math.floor((format.sampleRateHz * durationMs) / 1000 + roundingFrames) * bytesPerFrame(format)
 
 /** How long `byteCount` bytes last, in milliseconds (a fraction where the bytes are not whole milliseconds). */
 export const msForBytes = (format: AudioFormat, byteCount: number): number =>

@@ -1,0 +1,80 @@
+import { SpeechError } from '../errors/speech-error.js'
+import { machineIsLittleEndian } from './pcm.js'
+
+/** The bytes themselves when typed arrays of `alignment` bytes an element can view them, else a copy that they can. */
+const aligned = (bytes: Uint8Array, alignment: 2 | 4): Uint8Array =>
+  bytes.byteOffset % alignment === 0 ? bytes : new Uint8Array(bytes)
+
+const viewInt16 = (bytes: Uint8Array): Int16Array => {
+  const source = aligned(bytes, 2)
+  return new Int16Array(source.buffer, source.byteOffset, source.length / 2)
+}
+
+const viewInt32 = (bytes: Uint8Array): Int32Array => {
+  const source = aligned(bytes, 4)
+  return new Int32Array(source.buffer, source.byteOffset, source.length / 4)
+}
+
+/** A whole stereo frame of PCM is one 32-bit number, which is written at once. Little-endian machines only. */
+const interleavePairs = (left: Uint8Array, right: Uint8Array): Uint8Array => {
+  const leftSamples = viewInt16(left)
+  const rightSamples = viewInt16(right)
+  const frames = new Int32Array(leftSamples.length)
+  for (let i = 0; i < frames.length; i++) {
+    frames[i] = ((leftSamples[i] as number) & 0xffff) | ((rightSamples[i] as number) << 16)
+  }
+  return new Uint8Array(frames.buffer)
+}
+
+const deinterleavePairs = (bytes: Uint8Array): [Uint8Array, Uint8Array] => {
+  const frames = viewInt32(bytes)
+  const left = new Int16Array(frames.length)
+  const right = new Int16Array(frames.length)
+  for (let i = 0; i < frames.length; i++) {
+    const frame = frames[i] as number
+    left[i] = frame
+    right[i] = frame >> 16
+  }
+  return [new Uint8Array(left.buffer), new Uint8Array(right.buffer)]
+}
+
+/**
+ * Joins two channels into frames, left sample first (service.md 4.1, rule 6). The result is a new array.
+ * Throws `cut-sample` when the channels differ in length or are not whole samples.
+ */
+export const interleaveChannels = (left: Uint8Array, right: Uint8Array, bytesPerSample: 1 | 2): Uint8Array => {
+  if (left.length !== right.length || left.length % bytesPerSample !== 0) {
+    const sizes = `${left.length} and ${right.length} bytes`
+    throw new SpeechError('cut-sample', `Channels of ${sizes} are not equally many samples of ${bytesPerSample} bytes.`)
+  }
+  if (bytesPerSample === 2 && machineIsLittleEndian) return interleavePairs(left, right)
+  const frames = new Uint8Array(left.length * 2)
+  for (let from = 0; from < left.length; from += bytesPerSample) {
+    for (let i = 0; i < bytesPerSample; i++) {
+      frames[2 * from + i] = left[from + i] as number
+      frames[2 * from + bytesPerSample + i] = right[from + i] as number
+    }
+  }
+  return frames
+}
+
+/**
+ * Parts frames into `[left, right]`, two new arrays.
+ * Throws `cut-sample` when the bytes are not whole frames of two channels.
+ */
+export const deinterleaveChannels = (bytes: Uint8Array, bytesPerSample: 1 | 2): [Uint8Array, Uint8Array] => {
+  const bytesPerFrame = 2 * bytesPerSample
+  if (bytes.length % bytesPerFrame !== 0) {
+    throw new SpeechError('cut-sample', `${bytes.length} bytes are not whole stereo frames of ${bytesPerFrame} bytes.`)
+  }
+  if (bytesPerSample === 2 && machineIsLittleEndian) return deinterleavePairs(bytes)
+  const left = new Uint8Array(bytes.length / 2)
+  const right = new Uint8Array(bytes.length / 2)
+  for (let to = 0; to < left.length; to += bytesPerSample) {
+    for (let i = 0; i < bytesPerSample; i++) {
+      left[to + i] = bytes[2 * to + i] as number
+      right[to + i] = bytes[2 * to + bytesPerSample + i] as number
+    }
+  }
+  return [left, right]
+}

@@ -1,0 +1,30 @@
+import type { Encoding } from './format.js'
+import { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './g711.js'
+import { bytesOf, samplesOf } from './pcm.js'
+
+/**
+ * The 16-bit samples that `bytes` code; channels stay interleaved. PCM shares the memory of `bytes` where it can.
+ * Throws `cut-sample` when PCM bytes are not whole samples.
+ */
+export const decodeSamples = (bytes: Uint8Array, encoding: Encoding): Int16Array => {
+  switch (encoding) {
+    case 'pcm':
+      return samplesOf(bytes)
+    case 'ulaw':
+      return decodeMuLaw(bytes)
+    case 'alaw':
+      return decodeALaw(bytes)
+  }
+}
+
+/** The bytes that code 16-bit samples; channels stay interleaved. PCM shares the memory of `samples` where it can. */
+export const encodeSamples = (samples: Int16Array, encoding: Encoding): Uint8Array => {
+  switch (encoding) {
+    case 'pcm':
+      return bytesOf(samples)
+    case 'ulaw':
+      return encodeMuLaw(samples)
+    case 'alaw':
+      return encodeALaw(samples)
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * ITU-T G.711 by table. 16-bit samples stand for the 14-bit (µ-law) and 13-bit (A-law) values of the standard with two
+ * and three more low bits, so full scale stays full scale. G.711 leaves open where an input that lies exactly on a decision
+ * value belongs; here it belongs to the interval above it, for either sign, as in the ITU's own reference software (G.191).
+ */
+
+const signBit = 0x80
+/** µ-law adds 33 to a 14-bit magnitude, so that every segment begins at a power of two. */
+const muLawBias = 33
+const muLawLargest = 0x1fff
+/** A-law inverts every second bit of a code (G.711, note to table 1a). */
+const aLawMask = 0x55
+
+const decodeMuLawCode = (code: number): number => {
+  const inverted = ~code & 0xff
+  const segment = (inverted >> 4) & 7
+  const magnitude = ((((inverted & 15) << 1) + muLawBias) << segment) - muLawBias
+  return (inverted & signBit ? -magnitude : magnitude) * 4
+}
+
+const encodeMuLawSample = (sample: number): number => {
+  const magnitude = Math.min(((sample < 0 ? ~sample : sample) >> 2) + muLawBias, muLawLargest)
+  const segment = 26 - Math.clz32(magnitude)
+  const step = (magnitude >> (segment + 1)) & 15
+  return ~((sample < 0 ? signBit : 0) | (segment << 4) | step) & 0xff
+}
+
+const decodeALawCode = (code: number): number => {
+  const plain = code ^ aLawMask
+  const segment = (plain >> 4) & 7
+  const step = ((plain & 15) << 1) + 1
+  const magnitude = segment === 0 ? step : (step + 32) << (segment - 1)
+  return (plain & signBit ? magnitude : -magnitude) * 8
+}
+
+const encodeALawSample = (sample: number): number => {
+  const magnitude = (sample < 0 ? ~sample : sample) >> 4
+  const segment = Math.max(28 - Math.clz32(magnitude), 0)
+  const step = (magnitude >> Math.max(segment - 1, 0)) & 15
+  return ((sample < 0 ? 0 : signBit) | (segment << 4) | step) ^ aLawMask
+}
+
+/** Builds a table when it is first asked for, so that importing costs nothing. */
+const lazily = <Table>(build: () => Table): (() => Table) => {
+  let table: Table | undefined
+  return () => (table ??= build())
+}
+
+const decodeTable = (decode: (code: number) => number): Int16Array =>
+  Int16Array.from({ length: 256 }, (_, i) => decode(i))
+
+/** Indexed by the sample's 16 bits read without sign. */
+const encodeTable = (encode: (sample: number) => number): Uint8Array =>
+  Uint8Array.from({ length: 65536 }, (_, i) => encode((i << 16) >> 16))
+
+const muLawSamples = lazily(() => decodeTable(decodeMuLawCode))
+const muLawCodes = lazily(() => encodeTable(encodeMuLawSample))
+const aLawSamples = lazily(() => decodeTable(decodeALawCode))
+const aLawCodes = lazily(() => encodeTable(encodeALawSample))
+
+const expand = (codes: Uint8Array, table: Int16Array): Int16Array => {
+  const samples = new Int16Array(codes.length)
+  for (let i = 0; i < codes.length; i++) samples[i] = table[codes[i] as number] as number
+  return samples
+}
+
+const compress = (samples: Int16Array, table: Uint8Array): Uint8Array => {
+  const codes = new Uint8Array(samples.length)
+  for (let i = 0; i < samples.length; i++) codes[i] = table[(samples[i] as number) & 0xffff] as number
+  return codes
+}
+
+/** µ-law codes to 16-bit samples, −32124 to 32124 (ITU-T G.711, tables 2a and 2b). */
+export const decodeMuLaw = (bytes: Uint8Array): Int16Array => expand(bytes, muLawSamples())
+
+/** 16-bit samples to µ-law codes, one byte each; magnitudes over 32635 are clipped (ITU-T G.711, tables 2a and 2b). */
+export const encodeMuLaw = (samples: Int16Array): Uint8Array => compress(samples, muLawCodes())
+
+/** A-law codes to 16-bit samples, −32256 to 32256 (ITU-T G.711, tables 1a and 1b). */
+export const decodeALaw = (bytes: Uint8Array): Int16Array => expand(bytes, aLawSamples())
+
+/** 16-bit samples to A-law codes, one byte each (ITU-T G.711, tables 1a and 1b). */
+export const encodeALaw = (samples: Int16Array): Uint8Array => compress(samples, aLawCodes())
