@@ -8,9 +8,7 @@ const widths = [1, 2] as const
 const placed = (bytes: Uint8Array, offset: number, asBuffer: boolean): Uint8Array => {
   const memory = new Uint8Array(offset + bytes.length + 5)
   memory.set(bytes, offset)
-  return asBuffer
-    ? Buffer.from(memory.buffer, offset, bytes.length)
-    : memory.subarray(offset, offset + bytes.length)
+  return asBuffer ? Buffer.from(memory.buffer, offset, bytes.length) : memory.subarray(offset, offset + bytes.length)
 }
 
 const placement = fc.tuple(fc.nat(7), fc.boolean())

@@ -24,7 +24,7 @@ describe('validateFormat', () => {
 
   it.each([
     ['encoding', { ...format, encoding: 'mp3' }, /^encoding must be .* not "mp3"\.$/],
-    ['encoding', { ...format, encoding: { toString: () => 'pcm' } }, /^encoding must be .* not an object\.$/],
+    ['encoding', { ...format, encoding: { toString: (): string => 'pcm' } }, /^encoding must be .* not an object\.$/],
     ['sampleRateHz', { ...format, sampleRateHz: '8000' }, /^sampleRateHz must be .* not "8000"\.$/],
     ['sampleRateHz', { ...format, sampleRateHz: 8000.5 }, /^sampleRateHz .* 8000 to 48000 Hz, not 8000\.5\.$/],
     ['sampleRateHz', { ...format, sampleRateHz: 7999 }, /^sampleRateHz /],

@@ -65,7 +65,10 @@ describe.each(laws)('$name', (law) => {
 
   it('encodes each of the 65,536 samples to the interval that it lies in', () => {
     // All decision values on one line, low to high; a sample on one of them lies in the interval above it.
-    const intervals = Array.from({ length: 128 }, (_, n) => ({ n, from: (law.decisions[n] ?? NaN) * law.samplesPerUnit }))
+    const intervals = Array.from({ length: 128 }, (_, n) => ({
+      n,
+      from: (law.decisions[n] ?? NaN) * law.samplesPerUnit,
+    }))
     const ends = intervals.map(({ n }) => ({ n, from: -(law.decisions[n + 1] ?? NaN) * law.samplesPerUnit })).reverse()
     const line = [
       ...ends.map(({ n, from }) => ({ code: law.codeOf(false, n), from })),

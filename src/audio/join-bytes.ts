@@ -1,0 +1,7 @@
+/** Two byte strings as one; a copy. */
+export const joinBytes = (first: Uint8Array, second: Uint8Array): Uint8Array => {
+  const bytes = new Uint8Array(first.byteLength + second.byteLength)
+  bytes.set(first)
+  bytes.set(second, first.byteLength)
+  return bytes
+}

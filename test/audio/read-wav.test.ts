@@ -1,0 +1,285 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { encodings, type AudioFormat } from '../../src/audio/format.js'
+import { maxWavHeaderBytes, readWav } from '../../src/audio/read-wav.js'
+import { wavHeader } from '../../src/audio/wav-header.js'
+import { chunkOf, drained, extensibleBody, formatBody, joined, riffOf, slicedSource } from './wav-bytes.js'
+
+const samples = Uint8Array.from({ length: 32 }, (_, i) => i + 1)
+const junk = chunkOf('LIST', Uint8Array.of(100, 97, 116)) // odd, and padded
+const plain = riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', samples)])
+
+const invalidWav = (message: RegExp): Error =>
+  expect.objectContaining({ code: 'invalid-wav', message: expect.stringMatching(message) as string }) as Error
+
+describe('readWav', () => {
+  it('gives format, duration and samples', async () => {
+    const { format, durationMs, audio } = await readWav(slicedSource(plain))
+    expect(format).toEqual({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 })
+    expect(durationMs).toBe(2)
+    expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
+  })
+
+  it.each([
+    ['chunks before the format', [junk, chunkOf('fmt ', formatBody()), chunkOf('data', samples)]],
+    ['chunks between format and data', [chunkOf('fmt ', formatBody()), junk, junk, chunkOf('data', samples)]],
+    ['chunks after the data', [chunkOf('fmt ', formatBody()), chunkOf('data', samples), junk]],
+    ['an empty chunk', [chunkOf('fmt ', formatBody()), chunkOf('fact', new Uint8Array(0)), chunkOf('data', samples)]],
+    ['a longer format chunk', [chunkOf('fmt ', joined(formatBody(), new Uint8Array(31))), chunkOf('data', samples)]],
+    ['a second data chunk', [chunkOf('fmt ', formatBody()), chunkOf('data', samples), chunkOf('data', samples)]],
+  ])('reads the samples of the first data chunk alone, with %s', async (_title, chunks) => {
+    for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
+      const { audio } = await readWav(slicedSource(riffOf(chunks), sizes))
+      expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
+    }
+  })
+
+  it.each([
+    ['pcm', 1, 16, 2],
+    ['alaw', 6, 8, 1],
+    ['ulaw', 7, 8, 2],
+  ] as const)('reads %s in the extensible form', async (encoding, tag, bits, channels) => {
+    const body = extensibleBody({ tag, bits, channels, sampleRateHz: 44100 })
+    const { format, audio } = await readWav(slicedSource(riffOf([chunkOf('fmt ', body), chunkOf('data', samples)])))
+    expect(format).toEqual({ encoding, sampleRateHz: 44100, channels })
+    expect((await drained(audio)).bytes).toEqual(samples)
+  })
+
+  it.each([0, 0xffffffff, 0xffffffff - 36, 0x7fffffff, 0x7ffff000, 0x80000000])(
+    'reads to the end of the source when the data length is %i, as writers to a pipe leave it',
+    async (claimed) => {
+      const riff = claimed === 0 ? 36 : 0xffffffff
+      const bytes = riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', samples, claimed)], riff)
+      const wav = await readWav(slicedSource(bytes, [5]))
+      expect(wav).not.toHaveProperty('durationMs')
+      expect(await drained(wav.audio)).toMatchObject({ bytes: samples, error: undefined })
+    },
+  )
+
+  it('gives whole frames only and loses none, however the source is sliced', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          encoding: fc.constantFrom(...encodings),
+          sampleRateHz: fc.integer({ min: 8000, max: 48000 }),
+          channels: fc.constantFrom(1 as const, 2 as const),
+        }),
+        fc.uint8Array({ minLength: 4, maxLength: 120 }),
+        fc.array(fc.nat(9), { minLength: 1, maxLength: 8 }).filter((sizes) => sizes.some((size) => size > 0)),
+        fc.boolean(),
+        async (format: AudioFormat, content, sizes, streamed) => {
+          const frameBytes = (format.encoding === 'pcm' ? 2 : 1) * format.channels
+          const data = content.subarray(0, content.length - (content.length % frameBytes))
+          const header = streamed ? wavHeader(format) : wavHeader(format, data.length)
+          const wav = await readWav(slicedSource(joined(header, data), sizes))
+          const { pieces, bytes, error } = await drained(wav.audio)
+          expect(wav.format).toEqual(format)
+          expect(error).toBeUndefined()
+          expect(pieces.every(({ length }) => length > 0 && length % frameBytes === 0)).toBe(true)
+          expect([...bytes]).toEqual([...data])
+        },
+      ),
+    )
+  })
+
+  it('does not copy pieces that hold whole frames already', async () => {
+    const bytes = Uint8Array.from(plain)
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield bytes
+    }
+    const { audio } = await readWav(source())
+    const { pieces } = await drained(audio)
+    expect(pieces.map(({ buffer }) => buffer === bytes.buffer)).toEqual([true])
+  })
+})
+
+describe('readWav, on a file that is wrong', () => {
+  const withFormat = (body: Uint8Array): Uint8Array => riffOf([chunkOf('fmt ', body), chunkOf('data', samples)])
+  const fmt = chunkOf('fmt ', formatBody())
+
+  it.each<[string, Uint8Array, RegExp]>([
+    ['nothing at all', new Uint8Array(0), /no RIFF\/WAVE file/],
+    [
+      'another kind of file',
+      Uint8Array.from('OggS and more bytes', (letter) => letter.charCodeAt(0)),
+      /no RIFF\/WAVE file/,
+    ],
+    ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /no RIFF\/WAVE file/],
+    ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX/],
+    ['an end within the format', plain.subarray(0, 30), /ends within its header/],
+    ['no data chunk', riffOf([fmt, junk]), /ends before its data chunk/],
+    [
+      'an end within a chunk before the data',
+      riffOf([fmt, chunkOf('LIST', samples, 500)]),
+      /ends before its data chunk/,
+    ],
+    ['data before the format', riffOf([chunkOf('data', samples), fmt]), /samples before their format/],
+    ['two formats', riffOf([fmt, fmt, chunkOf('data', samples)]), /two "fmt " chunks/],
+    ['a short format', withFormat(formatBody().subarray(0, 14)), /has 14 bytes; it needs at least 16/],
+    [
+      'a chunk that claims to be huge',
+      riffOf([chunkOf('b\ng ', samples, 0x66666666)]),
+      /"b\.g " chunk .* claims 1717986918 bytes/,
+    ],
+    ['no channels', withFormat(formatBody({ channels: 0, blockAlign: 2 })), /0 channels/],
+    ['three channels', withFormat(formatBody({ channels: 3 })), /3 channels/],
+    ['a rate too low', withFormat(formatBody({ sampleRateHz: 7999 })), /7999 Hz; only 8000 to 48000 Hz/],
+    ['a rate too high', withFormat(formatBody({ sampleRateHz: 96000 })), /96000 Hz/],
+    ['ADPCM', withFormat(formatBody({ tag: 2, bits: 4 })), /Microsoft ADPCM samples \(format tag 2\)/],
+    ['IMA ADPCM', withFormat(formatBody({ tag: 0x11, bits: 4 })), /IMA ADPCM/],
+    ['floats', withFormat(formatBody({ tag: 3, bits: 32 })), /floating point/],
+    ['an unknown coding', withFormat(formatBody({ tag: 0x1234 })), /unknown samples \(format tag 4660\)/],
+    ['24 bits', withFormat(formatBody({ bits: 24 })), /24 bits per sample; pcm needs 16/],
+    ['8-bit PCM', withFormat(formatBody({ bits: 8 })), /8 bits per sample; pcm needs 16/],
+    ['16-bit µ-law', withFormat(formatBody({ tag: 7, bits: 16 })), /16 bits per sample; ulaw needs 8/],
+    [
+      'a wrong block align',
+      withFormat(formatBody({ blockAlign: 4, byteRate: 16000 })),
+      /block align is 4 and should be 2/,
+    ],
+    ['a wrong byte rate', withFormat(formatBody({ byteRate: 8000 })), /byte rate is 8000 and should be 16000/],
+    ['floats in the extensible form', withFormat(extensibleBody({ tag: 3, bits: 32 })), /floating point/],
+    ['another sub-format', withFormat(extensibleBody({ guidTail: 0 })), /sub-format that is no format tag/],
+    ['an extensible form cut short', withFormat(extensibleBody({}).subarray(0, 24)), /too short/],
+    ['too many valid bits', withFormat(extensibleBody({ validBits: 24 })), /more valid bits/],
+    [
+      'data that is not whole frames',
+      riffOf([fmt, chunkOf('data', samples.subarray(0, 5))]),
+      /5 bytes of data are not whole frames of 2/,
+    ],
+    ['no samples', riffOf([fmt, chunkOf('data', new Uint8Array(0))]), /holds no samples/],
+    ['no samples but chunks after them', riffOf([fmt, chunkOf('data', new Uint8Array(0)), junk]), /holds no samples/],
+    [
+      'a streamed length and no samples',
+      riffOf([fmt, chunkOf('data', new Uint8Array(0), 0xffffffff)], 0xffffffff),
+      /holds no samples/,
+    ],
+  ])('refuses %s by name and releases the source', async (_title, bytes, message) => {
+    for (const sizes of [[Infinity], [1]]) {
+      const source = slicedSource(bytes, sizes)
+      await expect(readWav(source)).rejects.toThrowError(invalidWav(message))
+      const endedByItself = source.taken() === bytes.length
+      expect(source.returned()).toBeLessThanOrEqual(1)
+      if (!endedByItself) expect(source.returned()).toBe(1)
+    }
+  })
+
+  it('looks for the samples within a bound only, whatever the chunks before them say', async () => {
+    const half = chunkOf('JUNK', new Uint8Array(maxWavHeaderBytes / 2))
+    const source = slicedSource(riffOf([half, half, fmt, chunkOf('data', samples)]), [4096])
+    await expect(readWav(source)).rejects.toThrowError(invalidWav(/"JUNK" chunk .* must begin within 1048576 bytes/))
+    expect(source.taken()).toBeLessThan(maxWavHeaderBytes)
+    expect(source.returned()).toBe(1)
+  })
+
+  it('never answers junk with anything but its own error', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 80 }), fc.nat(plain.length), async (noise, from) => {
+        const bytes = joined(plain.subarray(0, from), noise)
+        const outcome = await readWav(slicedSource(bytes, [7])).then(
+          async ({ audio }) => (await drained(audio)).error,
+          (error: unknown) => error,
+        )
+        if (outcome !== undefined) expect(outcome).toMatchObject({ code: 'invalid-wav' })
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('refuses a source of text', async () => {
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield 'RIFF' as unknown as Uint8Array
+    }
+    await expect(readWav(source())).rejects.toThrowError(invalidWav(/gives string instead of bytes/))
+  })
+})
+
+describe('readWav, on a file that ends early', () => {
+  const stereo = riffOf([chunkOf('fmt ', formatBody({ channels: 2 })), chunkOf('data', samples)])
+
+  it.each([[Infinity], [1]])('gives what is there and then says how many bytes are missing', async (size) => {
+    const { audio } = await readWav(slicedSource(stereo.subarray(0, stereo.length - 10), [size]))
+    const { bytes, error } = await drained(audio)
+    expect(bytes).toEqual(samples.subarray(0, 20))
+    expect(error).toEqual(invalidWav(/10 of the 32 bytes of its data chunk are missing/))
+  })
+
+  it('says so when none of the samples are there', async () => {
+    const { audio } = await readWav(slicedSource(stereo.subarray(0, 44)))
+    const { bytes, error } = await drained(audio)
+    expect(bytes).toHaveLength(0)
+    expect(error).toEqual(invalidWav(/32 of the 32 bytes/))
+  })
+
+  it('says so when a streamed file ends within a frame', async () => {
+    const streamed = joined(wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 2 }), samples.subarray(0, 7))
+    const { audio } = await readWav(slicedSource(streamed))
+    const { bytes, error } = await drained(audio)
+    expect(bytes).toEqual(samples.subarray(0, 4))
+    expect(error).toEqual(invalidWav(/within a frame: 3 of 4 bytes/))
+  })
+})
+
+describe('readWav and its source', () => {
+  it('is pulled no further than the audio is', async () => {
+    const source = slicedSource(plain, [10])
+    const { audio } = await readWav(source)
+    const afterHeader = source.taken()
+    expect(afterHeader).toBe(50)
+    await audio[Symbol.asyncIterator]().next()
+    await audio[Symbol.asyncIterator]().next()
+    expect(source.taken()).toBe(60)
+  })
+
+  it('releases it when the samples are complete, without reading what follows', async () => {
+    const source = slicedSource(joined(plain, new Uint8Array(1000)), [20])
+    const { audio } = await readWav(source)
+    expect((await drained(audio)).bytes).toEqual(samples)
+    expect(source.returned()).toBe(1)
+    expect(source.taken()).toBe(80)
+  })
+
+  it('releases it once when the iteration is left early', async () => {
+    const source = slicedSource(plain, [46])
+    const { audio } = await readWav(source)
+    for await (const piece of audio) {
+      expect(piece).toHaveLength(2)
+      break
+    }
+    expect(source.returned()).toBe(1)
+    expect(await audio[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('releases it when the iteration is left before its first step', async () => {
+    const source = slicedSource(plain, [10])
+    const { audio } = await readWav(source)
+    await audio[Symbol.asyncIterator]().return?.()
+    expect(source.returned()).toBe(1)
+  })
+
+  it('leaves a source alone that ended by itself', async () => {
+    const source = slicedSource(plain.subarray(0, 60))
+    await drained((await readWav(source)).audio)
+    expect(source.returned()).toBe(0)
+  })
+
+  it('passes its errors on unchanged', async () => {
+    const failure = new Error('the disk is gone')
+    async function* source(byteCount: number): AsyncGenerator<Uint8Array> {
+      yield plain.subarray(0, byteCount)
+      throw failure
+    }
+    await expect(readWav(source(20))).rejects.toBe(failure)
+    const { bytes, error } = await drained((await readWav(source(50))).audio)
+    expect(bytes).toEqual(samples.subarray(0, 6))
+    expect(error).toBe(failure)
+  })
+
+  it('reports the refusal even if the source cannot close', async () => {
+    const iterator: AsyncIterator<Uint8Array> = {
+      next: () => Promise.resolve({ done: false, value: new Uint8Array(20) }),
+      return: () => Promise.reject(new Error('cannot close')),
+    }
+    await expect(readWav({ [Symbol.asyncIterator]: () => iterator })).rejects.toThrowError(invalidWav(/no RIFF/))
+  })
+})

@@ -1,0 +1,53 @@
+import type { SpeexModule } from '@echogarden/speex-resampler-wasm'
+import { expect, it, vi } from 'vitest'
+import { createResampler } from '../../src/audio/resampler.js'
+
+type Package = typeof import('@echogarden/speex-resampler-wasm')
+
+const loaded: SpeexModule[] = []
+
+vi.mock('@echogarden/speex-resampler-wasm', async (original: () => Promise<Package>) => {
+  const { default: load } = await original()
+  return {
+    default: async (): Promise<SpeexModule> => {
+      const speex = await load()
+      loaded.push(speex)
+      return speex
+    },
+  }
+})
+
+it('serves all streams with one module, and its heap does not grow when each is freed', async () => {
+  const input = new Int16Array(9600)
+  for (let i = 0; i < 3000; i++) {
+    const resampler = await createResampler({ fromHz: 48000, toHz: 8000, channels: 2 })
+    if (i % 100 === 0) resampler.process(input)
+    resampler.free()
+  }
+  expect(loaded).toHaveLength(1)
+  expect(loaded[0]?.HEAP16.byteLength).toBeLessThan(17 * 1024 * 1024)
+})
+
+it('goes on when the heap grows under a running stream', async () => {
+  const options = { fromHz: 48000, toHz: 8000, channels: 2 } as const
+  const before = loaded[0]?.HEAP16.byteLength ?? NaN
+  const input = Int16Array.from({ length: 9600 }, (_, i) => (i % 200) * 50)
+  const calm = await createResampler(options)
+  const expected = calm.process(input)
+  const first = await createResampler(options)
+  const others = []
+  while ((loaded[0]?.HEAP16.byteLength ?? NaN) === before) others.push(await createResampler(options))
+  expect(first.process(input)).toEqual(expected)
+  for (const resampler of [calm, first, ...others]) resampler.free()
+})
+
+it('refuses a stream by name when the heap is full', async () => {
+  await createResampler({ fromHz: 8000, toHz: 16000, channels: 1 })
+  const speex = loaded[0]
+  if (speex === undefined) throw new Error('The module was not loaded.')
+  const allocate = vi.spyOn(speex, '_malloc').mockReturnValue(0)
+  await expect(createResampler({ fromHz: 8000, toHz: 16000, channels: 1 })).rejects.toMatchObject({
+    code: 'overloaded',
+  })
+  allocate.mockRestore()
+})

@@ -1,0 +1,94 @@
+/** Builds WAV files, right and wrong, and sources that are sliced anyhow. */
+
+const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
+
+export const joined = (...parts: readonly Uint8Array[]): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => [...part]))
+
+const uint = (value: number, byteCount: number): Uint8Array =>
+  Uint8Array.from({ length: byteCount }, (_, i) => Math.floor(value / 256 ** i) % 256)
+
+/** A chunk with its padding byte; `claimedBytes` lets its length lie. */
+export const chunkOf = (name: string, body: Uint8Array, claimedBytes = body.length): Uint8Array =>
+  joined(ascii(name), uint(claimedBytes, 4), body, new Uint8Array(body.length % 2))
+
+export interface FormatFields {
+  readonly tag?: number
+  readonly channels?: number
+  readonly sampleRateHz?: number
+  readonly byteRate?: number
+  readonly blockAlign?: number
+  readonly bits?: number
+}
+
+/** The body of a "fmt " chunk whose numbers agree, unless one is given. 16 bytes. */
+export const formatBody = (fields: FormatFields = {}): Uint8Array => {
+  const { tag = 1, channels = 1, sampleRateHz = 8000, bits = 16 } = fields
+  const blockAlign = fields.blockAlign ?? (channels * bits) / 8
+  const byteRate = fields.byteRate ?? sampleRateHz * blockAlign
+  return joined(
+    uint(tag, 2),
+    uint(channels, 2),
+    uint(sampleRateHz, 4),
+    uint(byteRate, 4),
+    uint(blockAlign, 2),
+    uint(bits, 2),
+  )
+}
+
+/** The body of a WAVE_FORMAT_EXTENSIBLE "fmt " chunk. 40 bytes. */
+export const extensibleBody = (
+  fields: FormatFields & { readonly validBits?: number; readonly guidTail?: number },
+): Uint8Array =>
+  joined(
+    formatBody({ ...fields, tag: 0xfffe }),
+    uint(22, 2),
+    uint(fields.validBits ?? fields.bits ?? 16, 2),
+    uint(0, 4),
+    uint(fields.tag ?? 1, 2),
+    Uint8Array.of(0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, fields.guidTail ?? 0x71),
+  )
+
+export const riffOf = (chunks: readonly Uint8Array[], claimedBytes?: number): Uint8Array => {
+  const body = joined(ascii('WAVE'), ...chunks)
+  return joined(ascii('RIFF'), uint(claimedBytes ?? body.length, 4), body)
+}
+
+export interface RecordedSource extends AsyncIterable<Uint8Array> {
+  readonly taken: () => number
+  readonly returned: () => number
+}
+
+/** A source that gives `bytes` in slices of the given sizes, over and over (0 gives an empty one), and records its use. */
+export const slicedSource = (bytes: Uint8Array, sizes: readonly number[] = [Infinity]): RecordedSource => {
+  let at = 0
+  let steps = 0
+  let returned = 0
+  const iterator: AsyncIterator<Uint8Array, undefined> = {
+    next: () => {
+      if (at >= bytes.length) return Promise.resolve({ done: true, value: undefined })
+      const from = at
+      at = Math.min(bytes.length, at + (sizes[steps++ % sizes.length] ?? 1))
+      return Promise.resolve({ done: false, value: bytes.slice(from, at) })
+    },
+    return: () => {
+      returned++
+      return Promise.resolve({ done: true, value: undefined })
+    },
+  }
+  return { [Symbol.asyncIterator]: () => iterator, taken: () => at, returned: () => returned }
+}
+
+/** All pieces, and the error that ended them if one did. */
+export const drained = async (
+  audio: AsyncIterable<Uint8Array>,
+): Promise<{ readonly pieces: readonly Uint8Array[]; readonly bytes: Uint8Array; readonly error: unknown }> => {
+  const pieces: Uint8Array[] = []
+  let error: unknown
+  try {
+    for await (const piece of audio) pieces.push(piece)
+  } catch (thrown) {
+    error = thrown
+  }
+  return { pieces, bytes: joined(...pieces), error }
+}
