@@ -1,0 +1,67 @@
+/** Below this a level says nothing about the room: digital silence, or a codec at rest. */
+const silenceDb = -80
+/** The floor never falls lower, so that the first rustle after digital silence isn't far above it. */
+const lowestDb = -65
+const fallPerFrame = 0.1
+const riseDbPerFrame = 0.01
+/** So long the floor may wait for a first sound; a resampler starts with a few empty samples. */
+const warmUpFrames = 10
+/** The first sound is taken as the room itself, its first frame perhaps only in part. */
+const learningFrames = 2
+
+/** Steady sound is told by its level, a mean of `blockFrames`, staying within `steadyRangeDb` for `blocks` of them. */
+const blockFrames = 5
+const blocks = 24
+const steadyRangeDb = 6
+
+/**
+ * The level of what is always there, in dBFS, tracked frame by frame: it falls fast, rises by 1 dB a second, and doesn't
+ * rise while frozen. A sound that stays level for 1.2 s, as speech never does, becomes the floor even then: otherwise
+ * noise that sets in would count as speech for ever, since it would itself freeze the floor.
+ */
+export class NoiseFloor {
+  private frames = 0
+  private learned = 0
+  private blockSum = 0
+  private blockCount = 0
+  private readonly levels = new Float64Array(blocks).fill(Infinity)
+  private floorDb = lowestDb
+
+  get levelDb(): number {
+    return this.floorDb
+  }
+
+  observe(levelDb: number, frozen: boolean): void {
+    this.frames += 1
+    if (this.learns(levelDb)) return
+    if (levelDb < this.floorDb)
+      this.floorDb = Math.max(lowestDb, this.floorDb + fallPerFrame * (levelDb - this.floorDb))
+    else if (!frozen) this.floorDb = Math.min(levelDb, this.floorDb + riseDbPerFrame)
+    this.followSteadySound(levelDb)
+  }
+
+  private learns(levelDb: number): boolean {
+    if (this.learned === learningFrames) return false
+    if (this.learned === 0 && levelDb < silenceDb && this.frames < warmUpFrames) return true
+    this.learned = this.frames >= warmUpFrames ? learningFrames : this.learned + 1
+    this.floorDb = Math.max(this.floorDb, levelDb)
+    return true
+  }
+
+  private followSteadySound(levelDb: number): void {
+    this.blockSum += Math.max(levelDb, silenceDb)
+    if (this.frames % blockFrames !== 0) return
+    this.levels[this.blockCount % blocks] = this.blockSum / blockFrames
+    this.blockCount += 1
+    this.blockSum = 0
+    let lowest = Infinity
+    let highest = -Infinity
+    let sum = 0
+    for (const level of this.levels) {
+      lowest = Math.min(lowest, level)
+      highest = Math.max(highest, level)
+      sum += level
+    }
+    if (highest - lowest <= steadyRangeDb) this.floorDb = Math.max(this.floorDb, sum / blocks)
+  }
+}

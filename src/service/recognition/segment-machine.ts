@@ -1,0 +1,214 @@
+import { AudioTail } from './audio-tail.js'
+import { createForcedCut, type ForcedCut } from './forced-cut.js'
+import type { SegmenterOutput } from './segmenter-output.js'
+import type { SegmenterParameters } from './segmenter-parameters.js'
+
+/** The length of a frame. A coarser hop would join speech that a pause of 400 ms parts. */
+export const frameMs = 10
+
+/** An `audio` part holds at most so much, so that an engine takes long audio in steps. */
+const longestPartMs = 200
+
+/** The segment that is open. Positions are samples since the channel's first. */
+interface OpenSegment {
+  readonly start: number
+  /** Where its speech began; the longest speech counts from here. */
+  readonly onset: number
+  lastSpeechEnd: number
+}
+
+type State =
+  | { readonly type: 'idle' }
+  /** Speech frames without a break since `onset`, too few yet to believe. */
+  | { readonly type: 'onset'; readonly onset: number }
+  | { readonly type: 'speech'; readonly segment: OpenSegment }
+  /** Silence, not long enough yet to end the segment. */
+  | { readonly type: 'trail'; readonly segment: OpenSegment }
+  /** Silence was long enough, but the post-speech buffer isn't full yet. */
+  | { readonly type: 'post'; readonly segment: OpenSegment }
+  /** A segment was closed at `cut` although someone may speak on; the next frame tells. */
+  | { readonly type: 'carry'; readonly cut: number }
+
+const idle: State = { type: 'idle' }
+const none: readonly SegmenterOutput[] = []
+
+/**
+ * Cuts the audio of one channel into segments by a verdict a frame. The clock is the audio: position = samples received.
+ * A verdict holds for its whole frame and is judged at the frame's end. What was said since is taken with `drain`.
+ */
+export class SegmentMachine {
+  private state: State = idle
+  private outputs: SegmenterOutput[] = []
+  private previousEnd = 0
+  private silentSince = 0
+  private gracefulRaised = false
+
+  private readonly tail: AudioTail
+  private readonly forcedCut: ForcedCut
+  private readonly samplesPerMs: number
+  private readonly preSpeech: number
+  private readonly postSpeech: number
+  private readonly silenceTrigger: number
+  private readonly gracefulSilence: number
+  private readonly onsetRun: number
+  private readonly longestPart: number
+
+  constructor(parameters: SegmenterParameters, sampleRateHz: number) {
+    const samplesPerMs = sampleRateHz / 1000
+    this.samplesPerMs = samplesPerMs
+    this.preSpeech = parameters.preSpeechMs * samplesPerMs
+    this.postSpeech = parameters.postSpeechMs * samplesPerMs
+    this.silenceTrigger = parameters.silenceTriggerMs * samplesPerMs
+    this.gracefulSilence = parameters.gracefulSilenceMs === 0 ? Infinity : parameters.gracefulSilenceMs * samplesPerMs
+    this.onsetRun = parameters.onsetMs * samplesPerMs
+    this.longestPart = longestPartMs * samplesPerMs
+    this.forcedCut = createForcedCut(parameters, samplesPerMs)
+    this.tail = new AudioTail(2 * (this.preSpeech + this.onsetRun) + this.longestPart)
+  }
+
+  /** Whether someone speaks, as far as is confirmed. */
+  get speaking(): boolean {
+    return this.state.type === 'speech'
+  }
+
+  /** Takes in one frame of 10 ms; it may be used again afterwards. */
+  step(speech: boolean, frame: Int16Array): void {
+    const frameStart = this.tail.end
+    this.tail.append(frame)
+    this.forcedCut.observe(speech, frame)
+    this.state = speech ? this.afterSpeech(this.state, frameStart) : this.afterSilence(this.state)
+    this.state = this.afterLimit(this.state)
+    if (this.state.type === 'idle') this.rest()
+  }
+
+  /** All that was said since the last call, with the audio that may leave by now. */
+  drain(): readonly SegmenterOutput[] {
+    if ('segment' in this.state) this.release(this.state.segment, this.releasable(this.state.type, this.state.segment))
+    if (this.outputs.length === 0) return none
+    const said = this.outputs
+    this.outputs = []
+    return said
+  }
+
+  /** The audio ended; `remainder` is the begun frame behind the last whole one. It has no verdict and follows the state. */
+  finish(remainder: Int16Array): readonly SegmenterOutput[] {
+    this.tail.append(remainder)
+    if ('segment' in this.state) this.close(this.state.segment, this.audibleEnd(this.state.type, this.state.segment))
+    this.state = idle
+    return this.drain()
+  }
+
+  /** No audio came for so long that the open segment is closed; should speech go on, it does so without a new onset. */
+  interrupt(): readonly SegmenterOutput[] {
+    if ('segment' in this.state) {
+      const { type, segment } = this.state
+      const end = this.audibleEnd(type, segment)
+      this.close(segment, end)
+      this.state = type === 'speech' ? { type: 'carry', cut: end } : idle
+    }
+    return this.drain()
+  }
+
+  private afterSpeech(state: State, frameStart: number): State {
+    switch (state.type) {
+      case 'idle':
+        return this.confirm(frameStart)
+      case 'onset':
+        return this.confirm(state.onset)
+      case 'carry':
+        return { type: 'speech', segment: this.open(state.cut, state.cut) }
+      case 'post':
+        this.close(state.segment, frameStart)
+        return this.confirm(frameStart)
+      case 'trail':
+      case 'speech':
+        state.segment.lastSpeechEnd = this.tail.end
+        return state.type === 'speech' ? state : { type: 'speech', segment: state.segment }
+    }
+  }
+
+  private afterSilence(state: State): State {
+    if (!('segment' in state)) return idle
+    const { segment } = state
+    const silence = this.tail.end - segment.lastSpeechEnd
+    if (silence >= this.silenceTrigger && silence >= this.postSpeech) {
+      this.close(segment, segment.lastSpeechEnd + this.postSpeech)
+      return idle
+    }
+    const type = silence >= this.silenceTrigger ? 'post' : 'trail'
+    return type === state.type ? state : { type, segment }
+  }
+
+  /** Ends speech that ran too long. */
+  private afterLimit(state: State): State {
+    if (state.type !== 'speech' && state.type !== 'trail') return state
+    const { segment } = state
+    const now = this.tail.end
+    const { limit, gapAfter, gapLength } = this.forcedCut
+    if (now - segment.onset >= gapAfter && now - segment.lastSpeechEnd >= gapLength) return this.cutInSilence(segment)
+    if (now - segment.onset < limit) return state
+
+    const cut = this.forcedCut.choose(segment.onset, now)
+    if (cut.onset >= segment.lastSpeechEnd) return this.cutInSilence(segment, cut.end)
+    this.close(segment, cut.end)
+    return { type: state.type, segment: this.open(cut.start, cut.onset, segment.lastSpeechEnd) }
+  }
+
+  /** Cuts where nothing was said since, not later than the post-speech buffer reaches. */
+  private cutInSilence(segment: OpenSegment, cut = this.tail.end): State {
+    const end = Math.min(cut, segment.lastSpeechEnd + this.postSpeech)
+    this.close(segment, end)
+    return { type: 'carry', cut: end }
+  }
+
+  private confirm(onset: number): State {
+    if (this.tail.end - onset < this.onsetRun) return { type: 'onset', onset }
+    return { type: 'speech', segment: this.open(Math.max(onset - this.preSpeech, this.previousEnd), onset) }
+  }
+
+  private open(start: number, onset: number, lastSpeechEnd = this.tail.end): OpenSegment {
+    this.tail.forgetBefore(start)
+    this.gracefulRaised = false
+    const startMs = this.ms(start)
+    this.outputs.push({ type: 'speech-started', startMs, atMs: this.ms(this.tail.end) }, { type: 'open', startMs })
+    return { start, onset, lastSpeechEnd }
+  }
+
+  private close(segment: OpenSegment, end: number): void {
+    this.release(segment, end)
+    const startMs = this.ms(segment.start)
+    const endMs = this.ms(end)
+    this.outputs.push({ type: 'close', endMs }, { type: 'speech-ended', startMs, endMs })
+    this.previousEnd = end
+    this.silentSince = segment.lastSpeechEnd
+  }
+
+  /** Nobody speaks: keeps what a later onset may claim, and watches how long it lasts. */
+  private rest(): void {
+    const now = this.tail.end
+    this.tail.forgetBefore(now - this.preSpeech - this.onsetRun)
+    if (this.gracefulRaised || now - this.silentSince < this.gracefulSilence) return
+    this.gracefulRaised = true
+    this.outputs.push({ type: 'graceful-silence', atMs: this.ms(now) })
+  }
+
+  private audibleEnd(type: State['type'], segment: OpenSegment): number {
+    return type === 'speech' ? this.tail.end : Math.min(this.tail.end, segment.lastSpeechEnd + this.postSpeech)
+  }
+
+  private releasable(type: State['type'], segment: OpenSegment): number {
+    return Math.min(this.audibleEnd(type, segment), this.forcedCut.heldFrom(segment))
+  }
+
+  private release(segment: OpenSegment, until: number): void {
+    let position = Math.max(segment.start, this.tail.begin)
+    while (position < until) {
+      position = Math.min(position + this.longestPart, until)
+      this.outputs.push({ type: 'audio', samples: this.tail.take(position) })
+    }
+  }
+
+  private ms(position: number): number {
+    return Math.round(position / this.samplesPerMs)
+  }
+}

@@ -1,0 +1,110 @@
+import { SpeechError } from '../../errors/speech-error.js'
+import { openFvad, type Fvad } from './fvad.js'
+import { NoiseFloor } from './noise-floor.js'
+import { isTone } from './tone-test.js'
+
+/** Tells speech from everything else, frame by frame, for one channel. */
+export interface VoiceDetector {
+  /** Whether the frame, 10 ms at the detector's rate, is speech. Frames must come in order, each once. */
+  isSpeech(frame: Int16Array): boolean
+  /** Keeps the noise floor from rising while a segment is in speech. */
+  hold(frozen: boolean): void
+  /** Gives the memory back; from then on nothing is speech. */
+  free(): void
+}
+
+export interface VoiceDetectorOptions {
+  /** 8000, 16000, 32000 or 48000 Hz. */
+  readonly sampleRateHz: number
+  /** 1 to 10; 10 is the easiest to trigger. */
+  readonly sensitivity: number
+}
+
+const rates = [8000, 16_000, 32_000, 48_000] as const
+
+/** By sensitivity 1 to 10: the mode of WebRTC's detector, and how far above the noise floor a frame must be, in dB. */
+const modes = [3, 3, 3, 2, 2, 1, 1, 1, 0, 0]
+const entryDb = [18, 16, 14, 12, 10, 8, 6, 5, 4, 3]
+const hysteresisDb = 3
+const absoluteFloorDb = -55
+const fullScalePower = 2 ** 30
+
+/** A tone is level: its frames stay within so much, also those of hum, whose period is longer than a frame. */
+const toneRangeDb = 3
+
+/** The power about the frame's own mean, in dB of full scale: an offset of the line isn't sound. */
+const levelOf = (frame: Int16Array): number => {
+  let sum = 0
+  let squares = 0
+  for (const sample of frame) {
+    sum += sample
+    squares += sample * sample
+  }
+  const power = (squares - (sum * sum) / frame.length) / frame.length / fullScalePower
+  return 10 * Math.log10(power + 1e-12)
+}
+
+/** WebRTC's verdict and the adaptive gate together; either alone calls steady noise or soft rustle speech. */
+class GatedDetector implements VoiceDetector {
+  private readonly floor = new NoiseFloor()
+  private frozen = false
+  private open = false
+  private previousDb = -Infinity
+  private beforePreviousDb = -Infinity
+
+  constructor(
+    private readonly fvad: Fvad,
+    private readonly entryDb: number,
+  ) {}
+
+  isSpeech(frame: Int16Array): boolean {
+    const levelDb = levelOf(frame)
+    this.floor.observe(levelDb, this.frozen)
+    const voiced = this.fvad.process(frame)
+    this.open = this.passes(levelDb)
+    const speech = voiced && this.open && !(this.isLevel(levelDb) && isTone(frame))
+    this.beforePreviousDb = this.previousDb
+    this.previousDb = levelDb
+    return speech
+  }
+
+  hold(frozen: boolean): void {
+    this.frozen = frozen
+  }
+
+  free(): void {
+    this.fvad.free()
+  }
+
+  /** Low voices have frames between two pulses of the glottis: the louder of two frames decides whether the gate stays open. */
+  private passes(levelDb: number): boolean {
+    const heardDb = this.open ? Math.max(levelDb, this.previousDb) : levelDb
+    const threshold = Math.max(this.floor.levelDb + this.entryDb, absoluteFloorDb)
+    return heardDb >= (this.open ? threshold - hysteresisDb : threshold)
+  }
+
+  private isLevel(levelDb: number): boolean {
+    const highest = Math.max(levelDb, this.previousDb, this.beforePreviousDb)
+    return highest - Math.min(levelDb, this.previousDb, this.beforePreviousDb) <= toneRangeDb
+  }
+}
+
+/**
+ * Opens a detector. Rejects with `invalid-format` for another rate, `invalid-field` for another sensitivity, and
+ * `missing-dependency` without the optional package. The table of sensitivities is stated in docs/PROTOCOL.md.
+ */
+export const createVoiceDetector = async ({
+  sampleRateHz,
+  sensitivity,
+}: VoiceDetectorOptions): Promise<VoiceDetector> => {
+  const rate = rates.find((known) => known === sampleRateHz)
+  const mode = modes[sensitivity - 1]
+  const entry = entryDb[sensitivity - 1]
+  if (rate === undefined) {
+    throw new SpeechError('invalid-format', `sampleRateHz must be one of ${rates.join(', ')} for voice activity.`)
+  }
+  if (mode === undefined || entry === undefined) {
+    throw new SpeechError('invalid-field', 'vad-sensitivity must be a whole number, from 1 to 10.')
+  }
+  return new GatedDetector(await openFvad(rate, mode), entry)
+}

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
+import { joinSegmenter } from '../../../src/service/recognition/segmenter.js'
+import {
+  defaultSegmenterParameters,
+  type SegmenterParameters,
+} from '../../../src/service/recognition/segmenter-parameters.js'
+import { collectRun, runMachine, testRateHz, type MachineRun } from './machine-run.js'
+
+/** Speech and pauses in turn, in whole frames, as verdicts by frame. */
+const talk: fc.Arbitrary<readonly boolean[]> = fc
+  .array(fc.tuple(fc.integer({ min: 1, max: 150 }), fc.integer({ min: 1, max: 80 })), { maxLength: 12 })
+  .map((turns) =>
+    turns.flatMap(([pause, speech]) => [...Array<boolean>(pause).fill(false), ...Array<boolean>(speech).fill(true)]),
+  )
+
+const parameters: fc.Arbitrary<SegmenterParameters> = fc.record({
+  splitter: fc.constantFrom('realtime-vad' as const, 'audio-segmenter' as const),
+  sensitivity: fc.constant(6),
+  preSpeechMs: fc.integer({ min: 0, max: 500 }),
+  postSpeechMs: fc.integer({ min: 0, max: 600 }),
+  maxSpeechMs: fc.oneof(fc.constant(-1), fc.integer({ min: 1000, max: 4000 })),
+  silenceTriggerMs: fc.integer({ min: 50, max: 900 }),
+  gracefulSilenceMs: fc.constantFrom(0, 700, 2000),
+  onsetMs: fc.constantFrom(0, 20, 60),
+})
+
+const verdict =
+  (frames: readonly boolean[]) =>
+  (positionMs: number): boolean =>
+    frames[positionMs / 10] ?? false
+
+/** A loudness that is the same wherever it is asked, and different from frame to frame. */
+const sample = (positionMs: number): number => (positionMs * 7919) % 997
+
+const run = (frames: readonly boolean[], settings: SegmenterParameters, untilMs = frames.length * 10): MachineRun =>
+  runMachine(verdict(frames), { parameters: settings, untilMs, finish: true, sample })
+
+/** The same verdicts through a segmenter, in chunks of any length; a verdict stands in the detector's frame count. */
+const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, chunkMs: number): MachineRun => {
+  let count = 0
+  const detector = { isSpeech: () => frames[count++] ?? false, hold: () => undefined, free: () => undefined }
+  const segmenter = joinSegmenter(detector, settings, testRateHz)
+  const outputs: SegmenterOutput[] = []
+  for (let from = 0; from < frames.length * 10; from += chunkMs) {
+    const length = Math.min(chunkMs, frames.length * 10 - from)
+    outputs.push(...segmenter.push(Int16Array.from({ length }, (_, index) => sample(from + index))))
+  }
+  outputs.push(...segmenter.finish())
+  return collectRun([[0, outputs]])
+}
+
+const essence = ({ segments, started, gracefulAtMs }: MachineRun) => ({
+  segments: segments.map(({ startMs, endMs, samples }) => ({ startMs, endMs, samples })),
+  started,
+  gracefulAtMs,
+})
+
+describe('segments, whatever is said and whatever the parameters', () => {
+  it('are in order, never overlap, and hold exactly the samples of their span', () => {
+    fc.assert(
+      fc.property(talk, parameters, (frames, settings) => {
+        let previousEnd = 0
+        for (const { startMs, endMs, samples } of run(frames, settings).segments) {
+          expect(startMs).toBeGreaterThanOrEqual(previousEnd)
+          expect(endMs).toBeGreaterThan(startMs)
+          expect(samples).toEqual(Array.from({ length: endMs - startMs }, (_, index) => sample(startMs + index)))
+          previousEnd = endMs
+        }
+      }),
+    )
+  })
+
+  it('hold every frame of speech that was long enough to be confirmed', () => {
+    fc.assert(
+      fc.property(talk, parameters, (frames, settings) => {
+        const { segments } = run(frames, settings)
+        const inside = (ms: number): boolean => segments.some(({ startMs, endMs }) => startMs <= ms && ms + 10 <= endMs)
+        for (let from = 0; from < frames.length;) {
+          let to = from
+          while (frames[to] === true) to += 1
+          const confirmed = to > from && (to - from) * 10 >= settings.onsetMs
+          for (let frame = from; confirmed && frame < to; frame += 1) expect(inside(frame * 10)).toBe(true)
+          from = Math.max(to, from + 1)
+        }
+      }),
+    )
+  })
+
+  it('are the same in chunks of 10, 20, 37 and 1000 ms and in one message', () => {
+    fc.assert(
+      fc.property(talk, parameters, (frames, settings) => {
+        const whole = essence(run(frames, settings))
+        for (const chunkMs of [10, 20, 37, 1000, 60_000]) {
+          expect(essence(runChunked(frames, settings, chunkMs))).toEqual(whole)
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('after a finalize at any frame equal those of the audio cut there', () => {
+    fc.assert(
+      fc.property(talk, parameters, fc.nat({ max: 2000 }), (frames, settings, at) => {
+        const cut = Math.min(at, frames.length)
+        const finalized = run(frames, settings, cut * 10)
+        expect(essence(finalized)).toEqual(essence(run(frames.slice(0, cut), settings)))
+        const later = run(frames, settings).segments.filter(({ atMs }) => atMs < cut * 10)
+        expect(finalized.segments.slice(0, later.length)).toEqual(later)
+      }),
+    )
+  })
+
+  it('are not more when the silence trigger is longer and no longest speech is set', () => {
+    fc.assert(
+      fc.property(talk, parameters, fc.nat({ max: 900 }), (frames, settings, more) => {
+        const realtime = { ...settings, splitter: 'realtime-vad' as const, maxSpeechMs: -1 }
+        const patient = { ...realtime, silenceTriggerMs: realtime.silenceTriggerMs + more }
+        expect(run(frames, patient).segments.length).toBeLessThanOrEqual(run(frames, realtime).segments.length)
+      }),
+    )
+  })
+
+  it('never hold more speech than the longest speech allows', () => {
+    fc.assert(
+      fc.property(talk, parameters, (frames, settings) => {
+        const limited = { ...settings, maxSpeechMs: 1000 }
+        const padding = settings.preSpeechMs + settings.postSpeechMs
+        for (const { startMs, endMs } of run(frames, limited).segments) {
+          expect(endMs - startMs).toBeLessThanOrEqual(1000 + padding)
+        }
+      }),
+    )
+  })
+
+  it('are announced and ended once each, in pairs', () => {
+    fc.assert(
+      fc.property(talk, parameters, (frames, settings) => {
+        const { outputs, segments } = run(frames, settings)
+        const count = (type: SegmenterOutput['type']): number => outputs.filter((output) => output.type === type).length
+        expect(count('speech-started')).toBe(segments.length)
+        expect(count('speech-ended')).toBe(segments.length)
+      }),
+    )
+  })
+})
+
+describe('the default parameters', () => {
+  it('are those of the service description', () => {
+    expect(defaultSegmenterParameters).toMatchObject({ preSpeechMs: 300, postSpeechMs: 400, silenceTriggerMs: 400 })
+  })
+})

@@ -1,0 +1,211 @@
+import { describe, expect, it } from 'vitest'
+import { during, runMachine, type RunOptions } from './machine-run.js'
+
+const one = during([1000, 2000], [2300, 3000])
+const two = during([1000, 2000], [2400, 3000])
+
+const spans = (isSpeech: (ms: number) => boolean, options: RunOptions) =>
+  runMachine(isSpeech, options).segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])
+
+describe('the segment machine, by the vectors of the specification', () => {
+  it('1: joins speech over a pause shorter than the trigger, and ends gracefully after the threshold', () => {
+    const run = runMachine(one, { untilMs: 14_000 })
+    expect(run.segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])).toEqual([[700, 3400, 3400]])
+    expect(run.started).toEqual([{ startMs: 700, atMs: 1060 }])
+    expect(run.gracefulAtMs).toEqual([13_000])
+  })
+
+  it('2: parts speech at a pause as long as the trigger', () => {
+    expect(spans(two, { untilMs: 5000 })).toEqual([
+      [700, 2400, 2400],
+      [2400, 3400, 3400],
+    ])
+  })
+
+  it('3: keeps only the post-speech buffer, decided at the trigger', () => {
+    expect(spans(two, { untilMs: 5000, parameters: { postSpeechMs: 200 } })).toEqual([
+      [700, 2200, 2400],
+      [2200, 3200, 3400],
+    ])
+  })
+
+  it('4: closes at resumed speech when the trigger is shorter than the post-speech buffer', () => {
+    expect(spans(one, { untilMs: 5000, parameters: { silenceTriggerMs: 200 } })).toEqual([
+      [700, 2300, 2310],
+      [2300, 3400, 3400],
+    ])
+  })
+
+  it('5: cuts at the longest speech, and opens nothing when nobody speaks on', () => {
+    const plain = { untilMs: 9000, parameters: { maxSpeechMs: 1500 }, sample: () => 100 }
+    expect(spans(during([1000, 4000]), plain)).toEqual([
+      [700, 2500, 2500],
+      [2500, 4000, 4000],
+    ])
+  })
+
+  it('6: refuses a burst shorter than the onset', () => {
+    const run = runMachine(during([500, 540]), { untilMs: 9000 })
+    expect(run.outputs).toEqual([])
+  })
+
+  it('7: closes at the end of audio when finalized in the trail', () => {
+    expect(spans(one, { untilMs: 2100, finish: true })).toEqual([[700, 2100, 2100]])
+  })
+
+  it('8: ends gracefully when nobody speaks', () => {
+    const run = runMachine(during(), { untilMs: 12_000 })
+    expect(run.outputs).toEqual([{ type: 'graceful-silence', atMs: 10_000 }])
+  })
+
+  it('9: starts the first segment at the first sample when there is less than the pre-speech buffer', () => {
+    expect(spans(during([100, 800]), { untilMs: 3000 })).toEqual([[0, 1200, 1200]])
+  })
+})
+
+describe('the segment machine', () => {
+  it('takes the audio of a segment as it was, without a hole', () => {
+    const [segment] = runMachine(one, { untilMs: 4000 }).segments
+    expect(segment?.samples).toEqual(Array.from({ length: 2700 }, (_, index) => 700 + index))
+  })
+
+  it('says a segment in order, each once', () => {
+    const types = runMachine(one, { untilMs: 4000 }).outputs.map(({ type }) => type)
+    expect(types.filter((type) => type !== 'audio')).toEqual(['speech-started', 'open', 'close', 'speech-ended'])
+  })
+
+  it('appends the begun frame when the audio ends in speech, though the post-speech buffer is off', () => {
+    const run = runMachine(one, { untilMs: 1507, finish: true, parameters: { postSpeechMs: 0 } })
+    expect(run.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([[700, 1507]])
+    expect(run.segments[0]?.samples.at(-1)).toBe(1506)
+  })
+
+  it('refuses an unconfirmed onset when the audio ends', () => {
+    expect(runMachine(one, { untilMs: 1050, finish: true }).outputs).toEqual([])
+  })
+
+  it('closes an interrupted segment, and carries speech on from there without a new onset', () => {
+    const run = runMachine(during([1000, 2010]), { untilMs: 3000, interruptAtMs: 2000 })
+    expect(run.segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])).toEqual([
+      [700, 2000, 2000],
+      [2000, 2410, 2410],
+    ])
+  })
+
+  it('opens nothing after an interruption when nobody speaks on', () => {
+    expect(spans(during([1000, 2000]), { untilMs: 3000, interruptAtMs: 2000 })).toEqual([[700, 2000, 2000]])
+  })
+
+  it('does nothing when interrupted while nobody speaks', () => {
+    expect(runMachine(during(), { untilMs: 3000, interruptAtMs: 2000 }).outputs).toEqual([])
+  })
+
+  it('ends gracefully once for each silence, and not at all when that is off', () => {
+    expect(runMachine(during([12_000, 13_000]), { untilMs: 40_000 }).gracefulAtMs).toEqual([10_000, 23_000])
+    expect(runMachine(during(), { untilMs: 40_000, parameters: { gracefulSilenceMs: 0 } }).gracefulAtMs).toEqual([])
+  })
+
+  it('waits for the end of the onset before it ends gracefully', () => {
+    expect(runMachine(during([9980, 10_020]), { untilMs: 12_000 }).gracefulAtMs).toEqual([10_030])
+    expect(runMachine(during([9980, 10_080]), { untilMs: 12_000 }).gracefulAtMs).toEqual([])
+  })
+})
+
+describe('the forced cut', () => {
+  const limited = { maxSpeechMs: 2000 }
+
+  it('takes a gap of 100 ms from 80 % of the longest speech', () => {
+    const speech = during([1000, 2650], [2760, 3500])
+    expect(spans(speech, { untilMs: 6000, parameters: limited })).toEqual([
+      [700, 2750, 2750],
+      [2750, 3900, 3900],
+    ])
+  })
+
+  it('leaves such a gap alone before that', () => {
+    const speech = during([1000, 2000], [2110, 2200])
+    expect(spans(speech, { untilMs: 6000, parameters: limited })).toEqual([[700, 2600, 2600]])
+  })
+
+  it('cuts behind the quietest frame of the last 300 ms, and loses nothing', () => {
+    const sample = (position: number): number => (position >= 2800 && position < 2810 ? 10 : 1000 + (position % 7))
+    const run = runMachine(during([1000, 4000]), { untilMs: 6000, parameters: limited, sample })
+    expect(run.segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])).toEqual([
+      [700, 2810, 3000],
+      [2810, 4400, 4400],
+    ])
+    expect(run.segments.flatMap(({ samples }) => samples)).toEqual(
+      Array.from({ length: 3700 }, (_, index) => sample(700 + index)),
+    )
+  })
+
+  it('looks no further back than 300 ms for the quietest frame', () => {
+    const sample = (position: number): number => (position >= 2600 && position < 2700 ? 10 : 1000)
+    expect(spans(during([1000, 4000]), { untilMs: 3100, parameters: limited, sample })).toEqual([[700, 3000, 3000]])
+  })
+
+  it('keeps the post-speech buffer when it cuts in a gap', () => {
+    const parameters = { ...limited, postSpeechMs: 40 }
+    expect(spans(during([1000, 2650], [2750, 4000]), { untilMs: 6000, parameters })).toEqual([
+      [700, 2690, 2750],
+      [2690, 4040, 4290],
+    ])
+  })
+})
+
+describe('the audio segmenter', () => {
+  const parameters = { splitter: 'audio-segmenter' } as const
+
+  it('gives the same segments as the causal machine where speech is short', () => {
+    expect(spans(two, { untilMs: 5000, parameters })).toEqual([
+      [700, 2400, 2400],
+      [2400, 3400, 3400],
+    ])
+  })
+
+  it('lets no audio go before a segment is decided', () => {
+    expect(runMachine(one, { untilMs: 3390, parameters }).outputs.map(({ type }) => type)).toEqual([
+      'speech-started',
+      'open',
+    ])
+  })
+
+  it('cuts a long run at the quietest gap, padded on both sides', () => {
+    const speech = during([1000, 11_000], [11_300, 21_000], [21_300, 40_000])
+    const sample = (position: number): number => (position >= 11_000 && position < 11_300 ? 20 : 40)
+    const padded = { ...parameters, preSpeechMs: 100, postSpeechMs: 120 }
+    expect(spans(speech, { untilMs: 42_000, parameters: padded, sample })).toEqual([
+      [900, 11_120, 31_000],
+      [11_200, 40_120, 40_400],
+    ])
+  })
+
+  it('shares a gap that is shorter than the padding', () => {
+    const speech = during([1000, 11_000], [11_300, 40_000])
+    expect(spans(speech, { untilMs: 42_000, parameters })).toEqual([
+      [700, 11_150, 31_000],
+      [11_150, 40_400, 40_400],
+    ])
+  })
+
+  it('does not take a gap shorter than 98 ms, but the quietest frame', () => {
+    const speech = during([1000, 11_000], [11_090, 40_000])
+    const sample = (position: number): number => (position >= 25_000 && position < 25_010 ? 20 : 40)
+    expect(spans(speech, { untilMs: 42_000, parameters, sample })).toEqual([
+      [700, 25_010, 31_000],
+      [25_010, 40_400, 40_400],
+    ])
+  })
+
+  it('keeps to a shorter longest speech', () => {
+    const run = spans(during([1000, 11_000]), {
+      untilMs: 12_000,
+      parameters: { ...parameters, maxSpeechMs: 5000 },
+      sample: () => 40,
+    })
+    expect(run).toEqual([
+      [700, 6000, 6000],
+      [6000, 11_000, 11_000],
+    ])
+  })
+})
