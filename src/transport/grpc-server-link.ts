@@ -1,0 +1,68 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js'
+import { errorTable } from '../errors/error-table.js'
+import { SpeechError } from '../errors/speech-error.js'
+import { GrpcLink, resolveGrpcLimits, type CallReason, type GrpcLinkOptions } from './grpc-link.js'
+import { refusalStatus } from './grpc-status.js'
+import type { DataflowMessage, Link } from './link.js'
+import { http2StreamOf } from './server-http2-stream.js'
+
+type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
+
+/** HTTP/2 error code CANCEL (RFC 9113 section 7). */
+const cancelCode = 8
+
+/**
+ * A client of the gRPC package drops messages that it has not read when a status other than OK arrives. So the status
+ * waits until the client's connection has acknowledged a ping that was sent after the last message.
+ */
+const afterDelivery = (call: ServerCall, then: () => void): void => {
+  const session = http2StreamOf(call)?.session
+  if (session === undefined || session.destroyed || !session.ping(then)) then()
+}
+
+class GrpcServerLink extends GrpcLink {
+  private hasSent = false
+
+  constructor(
+    private readonly call: ServerCall,
+    limits: Required<GrpcLinkOptions>,
+  ) {
+    super(call, limits)
+    call.once('end', () => this.peerFinished())
+    // Comes at every end of the call; only when the client or the connection ended it is the link still open.
+    call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
+  }
+
+  override send(message: DataflowMessage): void {
+    this.hasSent = true
+    super.send(message)
+  }
+
+  /** Ending the sending half would end the call. */
+  finish(): void {}
+
+  protected endCall(reason: CallReason | undefined): void {
+    if (reason === undefined) this.call.end()
+    else if (!this.hasSent) this.refuse(reason)
+    else this.whenTaken(() => afterDelivery(this.call, () => this.refuse(reason)))
+  }
+
+  protected abortCall(): void {
+    http2StreamOf(this.call)?.close(cancelCode)
+  }
+
+  private refuse(reason: CallReason): void {
+    if (this.state === 'closing') this.call.emit('error', refusalStatus(reason))
+  }
+}
+
+/**
+ * The link over a server's call of `loadDataflow().Stream`; make it within the handler. The client's half-close completes
+ * `incoming`; a cancelled call, and one that the gRPC package itself ended for a message that is too big, errors with
+ * `connection-lost`. `close` ends with OK, or with the status of the reason's code and `<code>: <sentence>` as details.
+ * `finish` does nothing: to end is to close. Throws `invalid-options`.
+ */
+export const grpcServerLink = (
+  call: ServerCall,
+  options: GrpcLinkOptions = {},
+): Link<DataflowMessage, DataflowMessage> => new GrpcServerLink(call, resolveGrpcLimits(options))
