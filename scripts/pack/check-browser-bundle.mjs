@@ -1,0 +1,60 @@
+// @ts-check
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { build } from 'vite'
+import { consumerOf } from './pack-context.mjs'
+
+/** @typedef {import('./pack-context.mjs').Check} Check */
+
+/** All of the browser's door, compressed, beside RxJS. */
+const boundBytes = 15_000
+/** Module ids that have no place in a browser; Vite stands an empty module in for a builtin of Node. */
+const foreign = [
+  /\/@grpc\//,
+  /\/protobufjs\//,
+  /\/node_modules\/ws\//,
+  /__vite-browser-external/,
+  /\/dist\/cjs\//,
+  /\/rxjs\//,
+]
+
+/** @type {Check} */
+export const browserBundleCheck = {
+  name: 'browser bundle (vite)',
+  run: async (context) => {
+    const consumer = consumerOf(context)
+    const entry = join(consumer, 'browser.js')
+    const { name } = context.manifest
+    await writeFile(entry, `import * as everything from '${name}'\nglobalThis.everything = everything\n`)
+    const output = await build({
+      root: consumer,
+      configFile: false,
+      logLevel: 'silent',
+      build: { write: false, modulePreload: false, rolldownOptions: { input: entry, external: ['rxjs'] } },
+    })
+    if (!('output' in output)) throw new Error('Vite gave no single output')
+    const chunks = output.output.filter((part) => part.type === 'chunk')
+    const modules = chunks.flatMap(({ moduleIds }) => moduleIds)
+    const strangers = modules.filter((id) => foreign.some((pattern) => pattern.test(id)))
+    if (strangers.length > 0) throw new Error(`The bundle holds ${strangers.join(', ')}`)
+    if (!modules.some((id) => id.includes(`/${name}/dist/esm/`)))
+      throw new Error(`The bundle holds nothing of ${name}/dist/esm`)
+    const outside = [...new Set(chunks.flatMap(({ imports }) => imports))].filter((id) => id !== 'rxjs')
+    if (outside.length > 0) throw new Error(`The bundle imports ${outside.join(', ')}`)
+    const sizeBytes = chunks.reduce((sum, { code }) => sum + gzipSync(code, { level: 9 }).length, 0)
+    const said = `${(sizeBytes / 1000).toFixed(1)} kB gzip beside rxjs, at most ${boundBytes / 1000}`
+    if (sizeBytes > boundBytes) throw new Error(`${said}; the largest modules:\n${largestModules(chunks)}`)
+    return `${said}, ${modules.length} modules, no gRPC`
+  },
+}
+
+/** @param {ReadonlyArray<{ modules: Record<string, { code: string | null }> }>} chunks */
+const largestModules = (chunks) =>
+  chunks
+    .flatMap(({ modules }) => Object.entries(modules))
+    .map(([id, { code }]) => ({ id: id.replace(/^.*node_modules\//, ''), bytes: code?.length ?? 0 }))
+    .sort((a, b) => b.bytes - a.bytes)
+    .slice(0, 8)
+    .map(({ id, bytes }) => `  ${bytes} bytes before compression: ${id}`)
+    .join('\n')
