@@ -16,7 +16,8 @@ export class SpeechError extends Error {
   override readonly name = 'SpeechError'
   readonly code: ErrorCode
   readonly retryable: boolean
-  readonly retryAfterMs?: number
+  /** Declared only: an error without a wait has no such key at all. */
+  declare readonly retryAfterMs?: number
 
   constructor(code: ErrorCode, message: string, options: SpeechErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })

@@ -2,7 +2,7 @@ import * as t from 'io-ts'
 import { isJsonObject } from './json-object.js'
 
 /** A codec of one field. Its `name` is what a refusal says was expected, as in "ChannelCount must be 1 or 2". */
-export type FieldCodec<A> = t.Type<A, unknown, unknown>
+export type FieldCodec<A> = t.Type<A, unknown>
 
 const fieldCodec = <A>(
   expected: string,
@@ -20,7 +20,7 @@ const fieldCodec = <A>(
     write,
   )
 
-const numeral = /^\s*[+-]?\d{1,15}\s*$/
+const numeral = /^\s*[+-]?\d{1,16}\s*$/
 const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,20})?([eE][+-]?\d{1,3})?\s*$/
 const isText = (value: unknown): value is string => typeof value === 'string'
 

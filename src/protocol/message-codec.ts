@@ -29,7 +29,7 @@ type IsRequired<A, K extends keyof A> = Partial<Pick<A, K>> extends Pick<A, K> ?
 /** One field for every key of the model: one that is forgotten, or `optional` where the model is not, is a compiler's error. */
 export type Fields<A> = { readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>, IsRequired<A, K>> }
 
-export type MessageCodec<A> = t.Type<A, JsonObject, unknown>
+export type MessageCodec<A> = t.Type<A, JsonObject>
 
 /** Which name of a field the encoder writes: 0 the description's own, 1 the older kebab form (decisions.md). */
 export type NameIndex = 0 | 1
@@ -81,7 +81,7 @@ export const messageCodec = <A extends object>(
  * Decodes, and says of the first field that does not fit what was expected there. The value itself never stands in the
  * message: it may be a token.
  */
-export const decodeWith = <A>(codec: t.Type<A, unknown, unknown>, input: unknown): either.Either<SpeechError, A> => {
+export const decodeWith = <A>(codec: t.Type<A, unknown>, input: unknown): either.Either<SpeechError, A> => {
   const decoded = codec.decode(input)
   if (either.isRight(decoded)) return decoded
   const context = decoded.left[0]?.context ?? []

@@ -1,0 +1,147 @@
+import fc from 'fast-check'
+import type { DataflowRequest, StartAudio, StartRequest, UpdateRequest } from '../../src/protocol/dataflow-requests.js'
+import type { DataflowResponse } from '../../src/protocol/dataflow-responses.js'
+import type { EventEnvelope } from '../../src/protocol/event-envelope.js'
+import type { RecognitionData } from '../../src/protocol/recognition-events.js'
+import type { RecognizerRequest, RecognizeRequest } from '../../src/protocol/recognizer-requests.js'
+import type {
+  RecognizerFinal,
+  RecognizerMessage,
+  RecognizerResponse,
+  RecognizerResult,
+} from '../../src/protocol/recognizer-results.js'
+import type { Settings } from '../../src/protocol/settings.js'
+
+/** Any text, lone surrogates and control characters among it. */
+export const anyText = fc.string({ unit: 'binary' })
+const someText = fc.string({ unit: 'binary', minLength: 1 })
+const whole = fc.maxSafeInteger()
+const sampleRateHz = fc.integer({ min: 8000, max: 48000 })
+/** JSON writes -0 as 0, so it is no value that could come back. */
+const noMinusZero = (value: number): number => value + 0
+const unit = fc.double({ min: 0, max: 1, noNaN: true }).map(noMinusZero)
+/** Any value as JSON.parse gives it. */
+export const anyJson = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
+const jsonObject = fc
+  .dictionary(fc.string(), fc.jsonValue())
+  .map((value) => JSON.parse(JSON.stringify(value)) as Readonly<Record<string, unknown>>)
+
+const primitive = fc.oneof(anyText, fc.boolean(), fc.double({ noNaN: true, noDefaultInfinity: true }).map(noMinusZero))
+export const settings: fc.Arbitrary<Settings> = fc.dictionary(
+  fc.string().filter((name) => name !== '__proto__'),
+  fc.oneof(primitive, fc.array(primitive)),
+)
+
+const startAudio: fc.Arbitrary<StartAudio> = fc.record(
+  {
+    sampleRateHz,
+    channels: fc.constantFrom(1 as const, 2 as const),
+    encoding: fc.constantFrom('pcm' as const, 'ulaw' as const, 'alaw' as const),
+    output: jsonObject,
+  },
+  { requiredKeys: ['sampleRateHz', 'channels', 'encoding'] },
+)
+
+const startRequest: fc.Arbitrary<StartRequest> = fc.record(
+  {
+    audio: startAudio,
+    tenant: someText,
+    token: someText,
+    projectName: someText,
+    language: anyText,
+    settings,
+    callProperties: settings,
+  },
+  { requiredKeys: ['audio', 'tenant', 'token', 'projectName'] },
+)
+
+const updateRequest: fc.Arbitrary<UpdateRequest> = fc.record(
+  { settings, callProperties: settings },
+  { requiredKeys: [] },
+)
+
+export const dataflowRequest: fc.Arbitrary<DataflowRequest> = fc.oneof(
+  startRequest.map((start) => ({ request: 'Start' as const, ...start })),
+  updateRequest.map((update) => ({ request: 'Update' as const, ...update })),
+  fc.constantFrom({ request: 'Finalize' as const }, { request: 'Stop' as const }),
+)
+
+export const dataflowResponse: fc.Arbitrary<DataflowResponse> = fc.record(
+  { messageName: anyText, operationResult: anyText },
+  { requiredKeys: ['operationResult'] },
+)
+
+export const eventEnvelope: fc.Arbitrary<EventEnvelope> = fc.record(
+  {
+    name: anyText,
+    channel: whole,
+    startMs: whole,
+    endMs: whole,
+    groupId: anyText,
+    tags: fc.array(anyText),
+    data: anyJson,
+  },
+  { requiredKeys: ['name'] },
+)
+
+const word = fc.record({ text: anyText, startMs: whole, endMs: whole, confidence: unit })
+export const recognitionData: fc.Arbitrary<RecognitionData> = fc.record(
+  { text: anyText, confidence: unit, words: fc.array(word), recognitionId: anyText, error: anyText },
+  { requiredKeys: ['text'] },
+)
+
+const recognizeRequest: fc.Arbitrary<RecognizeRequest> = fc.record(
+  {
+    audioFormat: fc.constant('pcm' as const),
+    modelName: someText,
+    modelTenant: anyText,
+    modelVersion: anyText,
+    sampleRateHz,
+    audioSplitter: fc.constantFrom('realtime-vad' as const, 'audio-segmenter' as const),
+    vadSensitivity: whole,
+    vadPreSpeechBufferMs: whole,
+    vadPostSpeechBufferMs: whole,
+    vadMaxSpeechDurationMs: whole,
+    vadSilenceTriggerMs: whole,
+    vadGracefulSilenceThresholdMs: whole,
+  },
+  { requiredKeys: ['audioFormat', 'modelName', 'sampleRateHz'] },
+)
+
+export const recognizerRequest: fc.Arbitrary<RecognizerRequest> = fc.oneof(
+  recognizeRequest.map((recognize) => ({ request: 'recognize' as const, ...recognize })),
+  fc.constantFrom({ request: 'stop-recognition' as const }, { request: 'finalize-recognition' as const }),
+)
+
+const recognizerResponse: fc.Arbitrary<RecognizerResponse> = fc.record(
+  { operationResult: anyText, recognitionId: anyText },
+  { requiredKeys: ['operationResult'] },
+)
+const resultFields = { recognitionId: anyText, text: anyText, channel: whole, startMs: whole, endMs: whole }
+const recognizerResult: fc.Arbitrary<RecognizerResult> = fc.record(resultFields, { requiredKeys: ['text'] })
+const recognizerFinal: fc.Arbitrary<RecognizerFinal> = fc.record(
+  {
+    ...resultFields,
+    operationResult: anyText,
+    /** The wire has two decimals (decisions.md: confidence). */
+    confidence: fc.integer({ min: 0, max: 100 }).map((hundredths) => hundredths / 100),
+  },
+  { requiredKeys: ['text', 'operationResult'] },
+)
+
+export const recognizerMessage: fc.Arbitrary<RecognizerMessage> = fc.oneof(
+  fc
+    .tuple(
+      fc.constantFrom(
+        'recognize-response' as const,
+        'stop-recognition-response' as const,
+        'finalize-recognition-response' as const,
+      ),
+      recognizerResponse,
+    )
+    .map(([message, fields]) => ({ message, ...fields })),
+  fc
+    .tuple(fc.constantFrom('partial-result' as const, 'milestone-result' as const), recognizerResult)
+    .map(([message, fields]) => ({ message, ...fields })),
+  recognizerFinal.map((fields) => ({ message: 'final-result' as const, ...fields })),
+)

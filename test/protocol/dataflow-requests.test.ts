@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import { either } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import {
+  readDataflowRequest,
+  requestNames,
+  writeDataflowRequest,
+  type DataflowRequest,
+  type StartAudio,
+  type StartRequest,
+  type UpdateRequest,
+} from '../../src/protocol/dataflow-requests.js'
+import { dataflowRequest } from './arbitraries.js'
+import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
+
+/** Every key of the models, so that a new one has to be given its bytes here. */
+const audio: Required<StartAudio> = { sampleRateHz: 8000, channels: 2, encoding: 'ulaw', output: { Encoding: 'pcm' } }
+const start: Required<StartRequest> & { request: 'Start' } = {
+  request: 'Start',
+  audio,
+  tenant: 'acme',
+  token: 'very-secret',
+  projectName: 'transcribe',
+  language: 'en-US',
+  settings: { ModelName: 'English', ChannelTags: ['agent', 'customer'] },
+  callProperties: { CallId: '17', Inbound: true },
+}
+const update: Required<UpdateRequest> & { request: 'Update' } = {
+  request: 'Update',
+  settings: { Threshold: 0.5 },
+  callProperties: { CallId: '18' },
+}
+
+const startJson = {
+  MessageName: 'Start',
+  Audio: { SampleRate: 8000, ChannelCount: 2, Encoding: 'ulaw' },
+  Tenant: 'acme',
+  Token: 'very-secret',
+  ProjectName: 'transcribe',
+}
+const read = (message: unknown) => readDataflowRequest(JSON.stringify(message))
+const withAudio = (fields: object) => ({ ...startJson, Audio: { ...startJson.Audio, ...fields } })
+
+describe('a dataflow request in the form of the description', () => {
+  keepsTheLawsOfAReader({
+    read: readDataflowRequest,
+    write: (message) => writeDataflowRequest(message),
+    messages: dataflowRequest,
+  })
+
+  it('has the bytes of service.md 2.5 and decisions.md', () => {
+    expect(writeDataflowRequest(start)).toBe(
+      '{"MessageName":"Start",' +
+        '"Audio":{"SampleRate":8000,"ChannelCount":2,"Encoding":"ulaw","Output":{"Encoding":"pcm"}},' +
+        '"Tenant":"acme","Token":"very-secret","ProjectName":"transcribe","Language":"en-US",' +
+        '"Settings":{"ModelName":"English","ChannelTags":["agent","customer"]},' +
+        '"CallProperties":{"CallId":"17","Inbound":true}}',
+    )
+    expect(writeDataflowRequest(update)).toBe(
+      '{"MessageName":"Update","Settings":{"Threshold":0.5},"CallProperties":{"CallId":"18"}}',
+    )
+    expect(writeDataflowRequest({ request: 'Finalize' })).toBe('{"MessageName":"Finalize"}')
+    expect(writeDataflowRequest({ request: 'Stop' })).toBe('{"MessageName":"Stop"}')
+  })
+})
+
+describe('a dataflow request in the kebab form', () => {
+  keepsTheLawsOfAReader({
+    read: readDataflowRequest,
+    write: (message) => writeDataflowRequest(message, 'kebab'),
+    messages: dataflowRequest,
+  })
+
+  it('has the bytes of decisions.md', () => {
+    expect(writeDataflowRequest(start, 'kebab')).toBe(
+      '{"message-name":"start",' +
+        '"audio":{"sample-rate":8000,"channel-count":2,"encoding":"ulaw","output":{"Encoding":"pcm"}},' +
+        '"tenant":"acme","token":"very-secret","project-name":"transcribe","language":"en-US",' +
+        '"settings":{"ModelName":"English","ChannelTags":["agent","customer"]},' +
+        '"call-properties":{"CallId":"17","Inbound":true}}',
+    )
+    expect(writeDataflowRequest(update, 'kebab')).toBe(
+      '{"message-name":"update","settings":{"Threshold":0.5},"call-properties":{"CallId":"18"}}',
+    )
+    expect(writeDataflowRequest({ request: 'Finalize' }, 'kebab')).toBe('{"message-name":"finalize"}')
+    expect(writeDataflowRequest({ request: 'Stop' }, 'kebab')).toBe('{"message-name":"stop"}')
+  })
+
+  it('takes tenant_id and a name in any letter case', () => {
+    const { tenant, ...rest } = JSON.parse(writeDataflowRequest(start, 'kebab')) as Record<string, unknown>
+    for (const name of ['start', 'START', 'Start']) {
+      expect(rightOf(read({ ...rest, 'message-name': name, tenant_id: tenant }))).toEqual(start)
+    }
+  })
+})
+
+describe('readDataflowRequest', () => {
+  it('takes whole numbers as strings, and refuses the encoding in other letters', () => {
+    const given = rightOf(read(withAudio({ SampleRate: '16000', ChannelCount: '1' })))
+    expect(given).toMatchObject({ audio: { sampleRateHz: 16000, channels: 1 } })
+    expect(refusalOf(read(withAudio({ Encoding: 'PCM' }))).code).toBe('invalid-field')
+  })
+
+  it('refuses every missing or ill-typed field of a Start by its name, and names the request', () => {
+    const wrong = [5.5, true, [], 'abc', null, {}]
+    const cases: readonly [string, readonly unknown[], (value: unknown) => object][] = [
+      ['Audio.SampleRate', [...wrong, 7999, 48001, -1], (SampleRate) => withAudio({ SampleRate })],
+      ['Audio.ChannelCount', [...wrong, 0, 3, -1, '3'], (ChannelCount) => withAudio({ ChannelCount })],
+      ['Audio.Encoding', [...wrong, ''], (Encoding) => withAudio({ Encoding })],
+      ['Audio.Output', [5.5, true, [], 'abc', null], (Output) => withAudio({ Output })],
+      ['Audio', [5.5, true, [], 'abc', null], (Audio) => ({ ...startJson, Audio })],
+      ['Tenant', [5.5, true, [], '', null, {}], (Tenant) => ({ ...startJson, Tenant })],
+      ['Token', [5.5, true, [], '', null, {}], (Token) => ({ ...startJson, Token })],
+      ['ProjectName', [5.5, true, [], '', null, {}], (ProjectName) => ({ ...startJson, ProjectName })],
+      ['Language', [5.5, true, [], null, {}], (Language) => ({ ...startJson, Language })],
+      ['Settings', [5.5, true, [], 'abc', null, { a: null }], (Settings) => ({ ...startJson, Settings })],
+      ['CallProperties', [5.5, true, [], 'abc', null], (CallProperties) => ({ ...startJson, CallProperties })],
+    ]
+    for (const [field, values, message] of cases) {
+      const isOptional = ['Audio.Output', 'Language', 'Settings', 'CallProperties'].includes(field)
+      for (const value of isOptional ? values : [...values, undefined]) {
+        const result = read(message(value))
+        const { code, message: said } = refusalOf(result)
+        expect([value, code, said.split(' must be ')[0]]).toEqual([value, 'invalid-field', field])
+        expect(either.isLeft(result) && result.left.request).toBe('Start')
+      }
+    }
+  })
+
+  it('says the name of a kebab field in that form', () => {
+    const kebab = JSON.parse(writeDataflowRequest(start, 'kebab')) as Record<string, unknown>
+    const audio = { ...(kebab['audio'] as object), 'channel-count': 3 }
+    expect(refusalOf(read({ ...kebab, audio })).message).toBe('audio.channel-count must be 1 or 2.')
+    expect(refusalOf(read({ ...kebab, 'project-name': 5 })).message).toMatch(/^project-name must be/)
+  })
+
+  it('never says a value of the message, such as the token', () => {
+    const secret = 'very-secret'
+    for (const name of Object.keys(startJson).filter((one) => one !== 'MessageName')) {
+      expect(refusalOf(read({ ...startJson, [name]: [secret] })).message).not.toContain(secret)
+    }
+    fc.assert(
+      fc.property(fc.constantFrom('Tenant', 'ProjectName', 'Audio'), (name) => {
+        expect(refusalOf(read({ ...startJson, [name]: 5 })).message).not.toContain(secret)
+      }),
+    )
+  })
+
+  it('refuses an unknown or missing name by itself, cut to 60 characters', () => {
+    const said = 'send Start, Update, Finalize or Stop.'
+    expect(refusalOf(read({ MessageName: 'Begin' }))).toEqual({
+      code: 'unknown-message',
+      message: `MessageName "Begin" is unknown; ${said}`,
+    })
+    expect(refusalOf(read({ MessageName: 'x'.repeat(1_000_000) })).message.length).toBeLessThan(140)
+    for (const name of ['constructor', '__proto__', 'toString', 'StartResponse', 'Start ']) {
+      expect(refusalOf(read({ MessageName: name })).code).toBe('unknown-message')
+    }
+    for (const message of [{}, { MessageName: 5 }, { MessageName: null }, { MessageName: [] }, { MessageName: '' }]) {
+      expect(refusalOf(read(message))).toEqual({
+        code: 'unknown-message',
+        message: `MessageName must be a string; ${said}`,
+      })
+    }
+  })
+
+  it('takes a Start with 100 000 settings in linear time', { timeout: 10_000 }, () => {
+    const Settings = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`s${String(index)}`, index]))
+    expect(rightOf(read({ ...startJson, Settings }))).toMatchObject({ settings: Settings })
+  })
+
+  it('knows the four names of requests', () => {
+    expect(requestNames).toEqual(['Start', 'Update', 'Finalize', 'Stop'])
+    const names: readonly DataflowRequest['request'][] = requestNames
+    expect(new Set(names).size).toBe(4)
+  })
+})

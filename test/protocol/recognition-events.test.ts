@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { EventEnvelope } from '../../src/protocol/event-envelope.js'
+import { decodeWith } from '../../src/protocol/message-codec.js'
+import {
+  eventName,
+  recognitionData,
+  sessionEventOf,
+  type RecognitionData,
+} from '../../src/protocol/recognition-events.js'
+import { eventEnvelope, recognitionData as anyData } from './arbitraries.js'
+import { refusalOf, rightOf } from './reader-laws.js'
+
+const full: Required<RecognitionData> = {
+  text: 'hello world',
+  confidence: 0.9,
+  words: [{ text: 'hello', startMs: 100, endMs: 400, confidence: 0.95 }],
+  recognitionId: 'r-1',
+  error: 'engine-failed: The engine failed.',
+}
+const fullJson = recognitionData.encode(full)
+const times = { channel: 1, startMs: 100, endMs: 900 }
+const event = (name: string, data?: unknown): EventEnvelope => ({ name, ...times, data })
+
+describe('recognitionData', () => {
+  it('decodes what it encoded, through JSON', () => {
+    fc.assert(
+      fc.property(anyData, (data) => {
+        const json: unknown = JSON.parse(JSON.stringify(recognitionData.encode(data)))
+        expect(rightOf(decodeWith(recognitionData, json))).toEqual(data)
+      }),
+    )
+  })
+
+  it('has the names of decisions.md', () => {
+    expect(JSON.stringify(fullJson)).toBe(
+      '{"Text":"hello world","Confidence":0.9,' +
+        '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],' +
+        '"RecognitionId":"r-1","Error":"engine-failed: The engine failed."}',
+    )
+  })
+
+  it('refuses an ill-typed field by its path', () => {
+    const said = (data: object) => refusalOf(decodeWith(recognitionData, { ...fullJson, ...data })).message
+    const word = { Text: 'a', StartMsec: 1, EndMsec: 2, Confidence: 1 }
+    expect(said({ Text: undefined })).toBe('Text must be a string.')
+    expect(said({ Confidence: 1.5 })).toBe('Confidence must be a number from 0 to 1.')
+    expect(said({ Words: [word, { ...word, StartMsec: 5.5 }] })).toBe('Words.1.StartMsec must be a whole number.')
+    expect(said({ Words: {} })).toBe('Words must be a list.')
+  })
+})
+
+describe('sessionEventOf', () => {
+  it('has the five names of decisions.md', () => {
+    const names = ['Speech Started', 'Speech Ended', 'SR Partial', 'SR Milestone', 'SR Final']
+    expect(Object.values(eventName)).toEqual(names)
+  })
+
+  it('types the three results, each with what it may carry', () => {
+    const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
+    const { words, confidence, error } = full
+    expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
+    expect(sessionEventOf(event('SR Milestone', fullJson))).toStrictEqual({
+      type: 'milestone',
+      ...base,
+      confidence,
+      words,
+    })
+    expect(sessionEventOf(event('SR Final', fullJson))).toStrictEqual({ type: 'final', ...base, confidence, error })
+  })
+
+  it('leaves out channel and times that are missing, invalid or of all channels', () => {
+    for (const [channel, at] of [
+      [-1, -1],
+      [-2, -1],
+    ] as const) {
+      const given = { name: 'SR Partial', channel, startMs: at, endMs: at, data: { Text: 'a' } }
+      expect(sessionEventOf(given)).toStrictEqual({ type: 'partial', text: 'a' })
+    }
+    expect(sessionEventOf({ name: 'SR Final', data: { Text: '' } })).toStrictEqual({ type: 'final', text: '' })
+    const zero = { name: 'SR Partial', channel: 0, startMs: 0, endMs: 0, data: { Text: 'a' } }
+    expect(sessionEventOf(zero)).toStrictEqual({ type: 'partial', channel: 0, startMs: 0, endMs: 0, text: 'a' })
+  })
+
+  it('hands on every other event as it came, with its defaults', () => {
+    const bare = { type: 'event', channel: -1, startMs: -1, endMs: -1, tags: [], data: null }
+    for (const name of ['Speech Started', 'Keyword', '', '__proto__', 'constructor', 'sr partial']) {
+      expect(sessionEventOf({ name })).toStrictEqual({ ...bare, name })
+    }
+    const rich = { name: 'Keyword', ...times, groupId: 'g', tags: ['a'], data: [1] }
+    expect(sessionEventOf(rich)).toStrictEqual({ type: 'event', ...rich })
+  })
+
+  it('keeps a result whose data does not fit as an event', () => {
+    for (const data of [undefined, null, 'text', [], {}, { Text: 5 }, { Text: 'a', Confidence: 2 }]) {
+      const given = event('SR Final', data)
+      expect(sessionEventOf(given)).toStrictEqual({ type: 'event', ...given, tags: [], data: data ?? null })
+    }
+  })
+
+  it('never throws', () => {
+    const name = fc.constantFrom(...Object.values(eventName))
+    fc.assert(
+      fc.property(eventEnvelope, name, fc.anything(), (given, known, data) => {
+        sessionEventOf({ ...given, name: known, data })
+      }),
+    )
+  })
+})
