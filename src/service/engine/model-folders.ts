@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { ModelDescription } from './engine.js'
+import { invalidModel } from './model-files.js'
+
+/** A folder of the form `<tenant>/<name>/<version>`, and why its `model.json` is none, where it is none. */
+export interface FoundModel {
+  readonly model: ModelDescription
+  readonly problem?: SpeechError
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/** The folders in a folder, in a stable order; hidden ones are none of ours. */
+const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(folder)
+    .filter((name) => !name.startsWith('.') && isFolder(join(folder, name)))
+    .toSorted()
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const readText = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const readModel = (tenant: string, name: string, version: string, folder: string): FoundModel => {
+  const broken = (sentence: string): FoundModel => {
+    const model = { tenant, name, version, folder, options: { engine: '' } }
+    return { model, problem: invalidModel(model, sentence) }
+  }
+  const text = readText(join(folder, 'model.json'))
+  if (text === undefined) return broken('its folder has no model.json that can be read; put one there.')
+  const options = parseJson(text)
+  if (!isObject(options)) return broken('model.json must hold one JSON object.')
+  const { engine } = options
+  if (typeof engine !== 'string' || engine === '')
+    return broken('"engine" in model.json must be the name of an engine.')
+  return { model: { tenant, name, version, folder, options: { ...options, engine } } }
+}
+
+/**
+ * All models of a folder, laid out as `<tenant>/<name>/<version>/model.json`.
+ * Throws `invalid-options` when the folder itself can't be read.
+ */
+export const scanModelFolder = (folder: string): readonly FoundModel[] => {
+  const root = resolve(folder)
+  try {
+    return foldersIn(root).flatMap((tenant) =>
+      foldersIn(join(root, tenant)).flatMap((name) =>
+        foldersIn(join(root, tenant, name)).map((version) =>
+          readModel(tenant, name, version, join(root, tenant, name, version)),
+        ),
+      ),
+    )
+  } catch (cause) {
+    throw new SpeechError('invalid-options', `The folder of models ${folder} does not exist or can't be read.`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,102 @@
+import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { Shelf } from './decoder-shelf.js'
+import { SegmentDecoder } from './segment-decoder.js'
+import { WorkerSegment, type SegmentAnswer } from './worker-segment.js'
+import { decoderRateHz, type FromWorker, type ToWorker, type WorkerSettings } from './soundswallower-messages.js'
+import { loadSoundswallower, type Decoder } from './soundswallower-module.js'
+
+/** Wider than the package's own: with those, a rule of many digits pushes the right words out after 100 ms. */
+const beams = { beam: 1e-64, pbeam: 1e-64, wbeam: 1e-48 }
+
+const addWords = (decoder: Decoder, { dictionary }: WorkerSettings): string | undefined => {
+  const failed = dictionary.find((entry) => {
+    try {
+      decoder.add_words(entry)
+      return false
+    } catch {
+      return true
+    }
+  })
+  return failed && `the dictionary's word "${failed[0]}" has an unknown phone, or is known: write a variant as word(2).`
+}
+
+const lookUpWords = (decoder: Decoder, { words }: WorkerSettings): string | undefined => {
+  const unknown = words.filter((word) => decoder.lookup_word(word) === null)
+  const named = unknown.slice(0, 20).map((word) => `"${word}"`)
+  return unknown.length === 0
+    ? undefined
+    : `the dictionary lacks ${named.join(', ')}; add what is missing to "dictionary".`
+}
+
+/** Why the decoder can't take the model, as a sentence; nothing when it can. */
+const takeModel = (decoder: Decoder, settings: WorkerSettings): string | undefined => {
+  const refusal = addWords(decoder, settings) ?? lookUpWords(decoder, settings)
+  if (refusal !== undefined) return refusal
+  try {
+    decoder.set_grammar(settings.grammar)
+    return undefined
+  } catch {
+    return 'the grammar is no JSGF that the engine takes; check its brackets and that rules only recur at their end.'
+  }
+}
+
+/** The segments of one worker, and the decoders that they share. */
+class Segments {
+  private readonly running = new Map<number, WorkerSegment>()
+
+  constructor(
+    private readonly decoders: Shelf<SegmentDecoder>,
+    private readonly say: (message: FromWorker) => void,
+  ) {}
+
+  receive(message: ToWorker): void {
+    const { type, segment } = message
+    if (type === 'open') {
+      this.running.set(segment, new WorkerSegment(message.startMs, this.decoders, this.answerOf(segment)))
+    } else if (type === 'audio') {
+      this.running.get(segment)?.hear(message.samples)
+    } else {
+      const ending = this.running.get(segment)
+      this.running.delete(segment)
+      if (type === 'close') ending?.close(message.endMs)
+      else ending?.abort()
+    }
+  }
+
+  private answerOf(segment: number): SegmentAnswer {
+    return {
+      taken: (sampleCount, partial) =>
+        this.say({ type: 'taken', segment, sampleCount, ...(partial !== undefined && { partial }) }),
+      decided: (words) => this.say({ type: 'decided', segment, words }),
+      failed: () => this.say({ type: 'failed', segment }),
+    }
+  }
+}
+
+const start = async (port: MessagePort, settings: WorkerSettings): Promise<void> => {
+  const say = (message: FromWorker): void => port.postMessage(message)
+  const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
+  const make = async (): Promise<Decoder> => {
+    const decoder = new soundswallower.Decoder({ samprate: decoderRateHz, loglevel: 'FATAL', ...beams })
+    await decoder.initialize()
+    return decoder
+  }
+  const first = await make()
+  const refusal = takeModel(first, settings)
+  if (refusal !== undefined) return say({ type: 'refused', sentence: refusal })
+  const decoders = new Shelf(settings.maxDecoders, async () => {
+    const decoder = await make()
+    takeModel(decoder, settings)
+    return new SegmentDecoder(decoder)
+  })
+  decoders.add(new SegmentDecoder(first))
+  const segments = new Segments(decoders, say)
+  port.on('message', (message: ToWorker) => segments.receive(message))
+  say({ type: 'ready' })
+}
+
+const isSettings = (data: unknown): data is WorkerSettings =>
+  typeof data === 'object' && data !== null && 'type' in data && data.type === 'rxspeech-soundswallower'
+
+// Only a thread that was started with settings of ours does anything; to import this file does nothing
+if (!isMainThread && parentPort !== null && isSettings(workerData)) void start(parentPort, workerData)
