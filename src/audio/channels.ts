@@ -21,7 +21,7 @@ const interleavePairs = (left: Uint8Array, right: Uint8Array): Uint8Array => {
   const rightSamples = viewInt16(right)
   const frames = new Int32Array(leftSamples.length)
   for (let i = 0; i < frames.length; i++) {
-    frames[i] = ((leftSamples[i] as number) & 0xffff) | ((rightSamples[i] as number) << 16)
+    frames[i] = ((leftSamples[i] ?? 0) & 0xffff) | ((rightSamples[i] ?? 0) << 16)
   }
   return new Uint8Array(frames.buffer)
 }
@@ -31,7 +31,7 @@ const deinterleavePairs = (bytes: Uint8Array): [Uint8Array, Uint8Array] => {
   const left = new Int16Array(frames.length)
   const right = new Int16Array(frames.length)
   for (let i = 0; i < frames.length; i++) {
-    const frame = frames[i] as number
+    const frame = frames[i] ?? 0
     left[i] = frame
     right[i] = frame >> 16
   }
@@ -51,8 +51,8 @@ export const interleaveChannels = (left: Uint8Array, right: Uint8Array, bytesPer
   const frames = new Uint8Array(left.length * 2)
   for (let from = 0; from < left.length; from += bytesPerSample) {
     for (let i = 0; i < bytesPerSample; i++) {
-      frames[2 * from + i] = left[from + i] as number
-      frames[2 * from + bytesPerSample + i] = right[from + i] as number
+      frames[2 * from + i] = left[from + i] ?? 0
+      frames[2 * from + bytesPerSample + i] = right[from + i] ?? 0
     }
   }
   return frames
@@ -72,8 +72,8 @@ export const deinterleaveChannels = (bytes: Uint8Array, bytesPerSample: 1 | 2): 
   const right = new Uint8Array(bytes.length / 2)
   for (let to = 0; to < left.length; to += bytesPerSample) {
     for (let i = 0; i < bytesPerSample; i++) {
-      left[to + i] = bytes[2 * to + i] as number
-      right[to + i] = bytes[2 * to + bytesPerSample + i] as number
+      left[to + i] = bytes[2 * to + i] ?? 0
+      right[to + i] = bytes[2 * to + bytesPerSample + i] ?? 0
     }
   }
   return [left, right]

@@ -60,13 +60,13 @@ const aLawCodes = lazily(() => encodeTable(encodeALawSample))
 
 const expand = (codes: Uint8Array, table: Int16Array): Int16Array => {
   const samples = new Int16Array(codes.length)
-  for (let i = 0; i < codes.length; i++) samples[i] = table[codes[i] as number] as number
+  for (let i = 0; i < codes.length; i++) samples[i] = table[codes[i] ?? 0] ?? 0
   return samples
 }
 
 const compress = (samples: Int16Array, table: Uint8Array): Uint8Array => {
   const codes = new Uint8Array(samples.length)
-  for (let i = 0; i < samples.length; i++) codes[i] = table[(samples[i] as number) & 0xffff] as number
+  for (let i = 0; i < samples.length; i++) codes[i] = table[(samples[i] ?? 0) & 0xffff] ?? 0
   return codes
 }
 

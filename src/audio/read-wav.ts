@@ -1,5 +1,6 @@
 import { createByteReader, type ByteReader } from './byte-reader.js'
 import { bytesPerFrame, msForBytes, type AudioFormat } from './format.js'
+import { joinBytes } from './join-bytes.js'
 import { longestFormatBytes, parseWavFormat, refuseWav } from './wav-format.js'
 
 /** How far into a file its samples may begin; whoever puts more before them is not sending speech. */
@@ -90,13 +91,6 @@ const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
   }
 }
 
-const joined = (first: Uint8Array, second: Uint8Array): Uint8Array => {
-  const bytes = new Uint8Array(first.length + second.length)
-  bytes.set(first)
-  bytes.set(second, first.length)
-  return bytes
-}
-
 async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array, undefined> {
   const frameBytes = bytesPerFrame(header.format)
   const total = header.dataByteCount ?? Infinity
@@ -105,7 +99,7 @@ async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerat
   try {
     for (let part = await reader.take(left); part !== undefined; part = await reader.take(left)) {
       left -= part.length
-      const bytes = cut.length === 0 ? part : joined(cut, part)
+      const bytes = cut.length === 0 ? part : joinBytes(cut, part)
       const wholeByteCount = bytes.length - (bytes.length % frameBytes)
       // A copy, since the source may fill its buffer anew.
       cut = new Uint8Array(bytes.subarray(wholeByteCount))

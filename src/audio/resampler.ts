@@ -1,4 +1,3 @@
-/// <reference path="./speex-resampler-wasm.d.ts" />
 import type { SpeexModule } from '@echogarden/speex-resampler-wasm'
 import { SpeechError } from '../errors/speech-error.js'
 import { maxSampleRateHz, minSampleRateHz } from './format.js'
@@ -50,7 +49,8 @@ const loadSpeex = (): Promise<SpeexModule> => {
   return loading
 }
 
-const checkOptions = ({ fromHz, toHz, channels }: ResamplerOptions): void => {
+/** Takes any number of channels: callers in JavaScript give what they have. */
+const checkOptions = ({ fromHz, toHz, channels }: Record<keyof ResamplerOptions, number>): void => {
   for (const [name, rateHz] of Object.entries({ fromHz, toHz })) {
     if (!Number.isInteger(rateHz) || rateHz < minSampleRateHz || rateHz > maxSampleRateHz) {
       const range = `${minSampleRateHz} to ${maxSampleRateHz} Hz`
@@ -146,8 +146,8 @@ const resampleWith = (stream: SpeexStream, { fromHz, toHz, channels }: Resampler
     phase = 'flushed'
     if (cut.length > 0) throw new SpeechError('cut-sample', 'The stream ended with a sample of one channel only.')
     const missing = Math.round((framesIn * toHz) / fromHz) * channels - samplesOut
-    // Two frames more than the latency make up for the rounding of the length.
-    return run(new Int16Array((stream.latencyFrames + 2 + Math.ceil(fromHz / toHz)) * channels)).slice(0, missing)
+    // Half a filter of silence brings out what the last frame still has to say.
+    return run(new Int16Array(stream.latencyFrames * channels)).slice(0, missing)
   }
   const free = (): void => {
     if (phase !== 'freed') stream.free()

@@ -7,7 +7,7 @@ const streamedLength = 0xffffffff
 /** Checks that a length can stand in a header, and gives the RIFF length that goes with it. */
 const riffByteCount = (format: AudioFormat, headerBytes: number, dataByteCount: number): number => {
   const byteCount = headerBytes - 8 + dataByteCount + (dataByteCount % 2)
-  if (!Number.isInteger(dataByteCount) || dataByteCount < 0 || dataByteCount % bytesPerFrame(format) !== 0) {
+  if (dataByteCount < 0 || dataByteCount % bytesPerFrame(format) !== 0) {
     throw new SpeechError(
       'invalid-options',
       `dataByteCount must be whole frames of ${bytesPerFrame(format)} bytes, not ${dataByteCount}.`,

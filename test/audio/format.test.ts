@@ -83,6 +83,15 @@ describe('bytesForMs and msForBytes', () => {
     )
   })
 
+  it('rounds down a frame that lacks a thousandth', () => {
+    fc.assert(
+      fc.property(anyFormat, fc.integer({ min: 1, max: 4 * 3600 * 48000 }), (given, frames) => {
+        const durationMs = ((frames - 0.001) * 1000) / given.sampleRateHz
+        expect(bytesForMs(given, durationMs)).toBe((frames - 1) * bytesPerFrame(given))
+      }),
+    )
+  })
+
   it('counts one second of all channels', () => {
     fc.assert(fc.property(anyFormat, (given) => bytesForMs(given, 1000) === bytesPerSecond(given)))
   })

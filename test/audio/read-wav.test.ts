@@ -275,6 +275,19 @@ describe('readWav and its source', () => {
     expect(error).toBe(failure)
   })
 
+  it('leaves a source alone that failed', async () => {
+    let returned = 0
+    const iterator: AsyncIterator<Uint8Array> = {
+      next: () => Promise.reject(new Error('the disk is gone')),
+      return: () => {
+        returned++
+        return Promise.resolve({ done: true, value: undefined })
+      },
+    }
+    await expect(readWav({ [Symbol.asyncIterator]: () => iterator })).rejects.toThrowError('the disk is gone')
+    expect(returned).toBe(0)
+  })
+
   it('reports the refusal even if the source cannot close', async () => {
     const iterator: AsyncIterator<Uint8Array> = {
       next: () => Promise.resolve({ done: false, value: new Uint8Array(20) }),
