@@ -1,0 +1,149 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import { createClientAuthentication } from './client-authentication.js'
+import { answerError, answerJson } from './http-answer.js'
+import { peerAddress } from './peer-address.js'
+import { openRevocations } from './revocations.js'
+import { openSigningKeys } from './signing-keys.js'
+import type { SubscriptionStore } from './subscription.js'
+import { createTokenEndpoint } from './token-endpoint.js'
+import { tokenRoute } from './token-provider.js'
+import { createTokenVerifier, publicJwk, type Grant } from './token-verifier.js'
+import { tokenScope } from './token-claims.js'
+
+const dayMs = 86_400_000
+
+export interface IdentityOptions {
+  /**
+   * Base address of this identity service, such as `https://speech.example.com`; the token endpoint is below it. It
+   * stands in every token, so a change ends all tokens.
+   */
+  readonly issuer: string
+  /** Whom the tokens are for, an absolute URI; default `urn:rxspeech:service`. A change ends all tokens. */
+  readonly audience?: string
+  /**
+   * Where the signing keys and the list of revoked tokens survive a restart; one process at a time owns it. Without
+   * it, a restart ends all tokens.
+   */
+  readonly stateFolder?: string
+  readonly subscriptions: SubscriptionStore
+  /** The clock and the deadlines; default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike
+  /** How many wrong secrets a minute are let through, by client and by address; default 20, in development 200. */
+  readonly bruteForce?: { readonly failuresPerMinute: number }
+  readonly development?: boolean
+  /** The age at which the signing key is followed by a new one, in milliseconds; default 90 days. Old ones still verify. */
+  readonly rotateKeysAfterMs?: number
+  /** The peer's address; default that of the socket. Behind a proxy that can be trusted, read its header. */
+  readonly addressOf?: (request: IncomingMessage) => string | undefined
+  /** Told of faults inside; the peer learns nothing but `server_error`. Default: nobody is told. */
+  readonly onFault?: (error: unknown) => void
+}
+
+/** The identity service: issues bearer tokens and verifies them (service.md 4.3 and section 5). */
+export interface Identity {
+  /**
+   * Answers a request for the token endpoint, the keys (`/jwks`) or the metadata (RFC 8414); false, and nothing done,
+   * when the path is none of these. Never rejects. The body must not have been read.
+   */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>
+  /** What the token allows, now. Rejects with `unauthenticated` whatever is amiss; once a session is enough. */
+  verify(token: string): Promise<Grant>
+  /** Ends one token by `Grant.tokenId`, at once; settles when that would survive a restart. */
+  revoke(tokenId: string): Promise<void>
+  /** From now on requests are answered 503; settles when all state is kept. `verify` goes on, for sessions that drain. */
+  close(): Promise<void>
+}
+
+const basePath = (issuer: string): string => {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#"\\\s]/.test(issuer)) {
+    throw new SpeechError('invalid-options', 'issuer must be an http or https address without query and fragment.')
+  }
+  return url.pathname.replace(/\/$/, '')
+}
+
+const validate = ({ audience, bruteForce, rotateKeysAfterMs }: IdentityOptions): void => {
+  const refuse = (message: string): never => {
+    throw new SpeechError('invalid-options', message)
+  }
+  if (audience !== undefined && (!URL.canParse(audience) || audience.includes('#'))) {
+    refuse('audience must be an absolute URI without fragment.')
+  }
+  if (bruteForce !== undefined && !(bruteForce.failuresPerMinute >= 1)) {
+    refuse('bruteForce.failuresPerMinute must be at least 1.')
+  }
+  if (rotateKeysAfterMs !== undefined && !(rotateKeysAfterMs >= dayMs)) {
+    refuse('rotateKeysAfterMs must be at least a day.')
+  }
+}
+
+/** RFC 8414: what there is, and not the endpoints of OpenID Connect that there are not. */
+const metadata = (issuer: string) => {
+  const base = issuer.replace(/\/$/, '')
+  return {
+    issuer,
+    token_endpoint: `${base}${tokenRoute}`,
+    jwks_uri: `${base}/jwks`,
+    scopes_supported: [tokenScope],
+    response_types_supported: [],
+    grant_types_supported: ['client_credentials'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  }
+}
+
+const answerPublic = (request: IncomingMessage, response: ServerResponse, body: object): void => {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    answerError(response, 405, 'invalid_request', 'only GET is allowed here', { Allow: 'GET, HEAD' })
+    return
+  }
+  answerJson(response, 200, body, { 'Cache-Control': 'public, max-age=300', 'Access-Control-Allow-Origin': '*' })
+}
+
+/** Opens the identity service. Rejects with `invalid-options` or `missing-dependency`. */
+export const createIdentity = async (options: IdentityOptions): Promise<Identity> => {
+  validate(options)
+  const { issuer, subscriptions, audience = 'urn:rxspeech:service', scheduler = asyncScheduler } = options
+  const { development = false, bruteForce = { failuresPerMinute: development ? 200 : 20 } } = options
+  const { rotateKeysAfterMs: rotateAfterMs = 90 * dayMs, onFault = () => undefined } = options
+  const remoteAddressOf = options.addressOf ?? ((request) => request.socket.remoteAddress)
+  const addressOf = (request: IncomingMessage): string => peerAddress(remoteAddressOf(request))
+  const base = basePath(issuer)
+  const now = (): number => scheduler.now()
+  const state = { now, ...(options.stateFolder === undefined ? {} : { stateFolder: options.stateFolder }) }
+
+  const keys = await openSigningKeys({ ...state, rotateAfterMs })
+  const revocations = await openRevocations(state)
+  const authentication = createClientAuthentication({ ...bruteForce, subscriptions, now })
+  const shared = { issuer, audience, subscriptions, now }
+  const token = await createTokenEndpoint({ ...shared, keys, authentication, scheduler, addressOf, onFault })
+  const verify = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
+  let closed = false
+
+  const tokenPath = `${base}${tokenRoute}`
+  const publicDocuments = new Map<string, () => object>([
+    [`${base}/jwks`, () => ({ keys: keys.current().map(publicJwk) })],
+    [`${base}/.well-known/openid-configuration`, () => metadata(issuer)],
+    [`/.well-known/oauth-authorization-server${base}`, () => metadata(issuer)],
+  ])
+
+  return {
+    verify,
+    revoke: (tokenId) => revocations.add(tokenId),
+    handle: async (request, response) => {
+      const [path = ''] = (request.url ?? '').split('?', 1)
+      const document = publicDocuments.get(path)
+      if (document === undefined && path !== tokenPath) return false
+      if (closed) {
+        answerError(response, 503, 'temporarily_unavailable', 'the service is closing', { 'Retry-After': '5' })
+      } else if (document !== undefined) answerPublic(request, response, document())
+      else await token(request, response)
+      return true
+    },
+    close: () => {
+      closed = true
+      return revocations.flush()
+    },
+  }
+}

@@ -1,0 +1,12 @@
+/** The two modules of oidc-provider that `load-oidc-provider.ts` takes; `@types/oidc-provider` types only its index. */
+
+declare module 'oidc-provider/lib/provider.js' {
+  import type ProviderClass from 'oidc-provider' with { 'resolution-mode': 'import' }
+  export const Provider: typeof ProviderClass
+}
+
+declare module 'oidc-provider/lib/helpers/errors.js' {
+  import type { errors } from 'oidc-provider' with { 'resolution-mode': 'import' }
+  export const OIDCProviderError: typeof errors.OIDCProviderError
+  export const InvalidTarget: typeof errors.InvalidTarget
+}

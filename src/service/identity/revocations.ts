@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import { SpeechError } from '../../errors/speech-error.js'
+import { readPrivateJson, writePrivateFile } from './state-file.js'
+import { tokenLifetimeMs } from './token-claims.js'
+
+const maxRevocations = 100_000
+
+interface RevokedToken {
+  readonly tokenId: string
+  /** When every token of that time has expired and the entry can go; milliseconds since 1970. */
+  readonly untilMs: number
+}
+
+const fileCodec: t.Type<{ readonly revoked: readonly RevokedToken[] }, unknown> = t.type({
+  revoked: t.readonlyArray(t.type({ tokenId: t.string, untilMs: t.number })),
+})
+
+export interface RevocationsOptions {
+  /** Where the list survives a restart; without it it lives as long as the process. */
+  readonly stateFolder?: string
+  readonly now: () => number
+}
+
+/** Single tokens that are no longer good. To end all tokens of a client, cancel its subscription. */
+export interface Revocations {
+  readonly has: (tokenId: string) => boolean
+  /** In force at once; settles when it is kept. Rejects with `overloaded` beyond 100 000 revocations a year. */
+  readonly add: (tokenId: string) => Promise<void>
+  /** Settles when all that was added is kept. */
+  readonly flush: () => Promise<void>
+}
+
+const load = async (path: string): Promise<readonly RevokedToken[]> => {
+  const file = either.chain((json: unknown) => fileCodec.decode(json))(await readPrivateJson(path, { revoked: [] }))
+  // An empty list instead would let revoked tokens in again.
+  if (either.isLeft(file)) {
+    throw new SpeechError('invalid-options', 'revoked-tokens.json in the state folder is damaged; restore it.')
+  }
+  return file.right.revoked
+}
+
+/** The list of revoked tokens. Throws `invalid-options` when its file is damaged. */
+export const openRevocations = async ({ stateFolder, now }: RevocationsOptions): Promise<Revocations> => {
+  const path = stateFolder === undefined ? undefined : join(stateFolder, 'revoked-tokens.json')
+  const loaded = path === undefined ? [] : await load(path)
+  const revoked = new Map(loaded.map(({ tokenId, untilMs }) => [tokenId, untilMs]))
+  let kept: Promise<void> = Promise.resolve()
+
+  const keep = async (): Promise<void> => {
+    if (path === undefined) return
+    const list = [...revoked].map(([tokenId, untilMs]): RevokedToken => ({ tokenId, untilMs }))
+    await writePrivateFile(path, `${JSON.stringify({ revoked: list })}\n`)
+  }
+
+  return {
+    has: (tokenId) => revoked.has(tokenId),
+    add: async (tokenId) => {
+      for (const [id, untilMs] of revoked) if (untilMs <= now()) revoked.delete(id)
+      if (revoked.size >= maxRevocations) {
+        throw new SpeechError('overloaded', 'Too many tokens are revoked; cancel subscriptions instead.')
+      }
+      revoked.set(tokenId, now() + tokenLifetimeMs)
+      const written = kept.then(keep)
+      kept = written.catch(() => undefined)
+      await written
+    },
+    flush: () => kept,
+  }
+}

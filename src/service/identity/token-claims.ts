@@ -1,0 +1,30 @@
+import * as t from 'io-ts'
+
+/** The one scope there is (service.md 4.3). */
+export const tokenScope = 'Ldm_Integration'
+
+/** 365 days (service.md section 8). */
+export const tokenLifetimeS = 31_536_000
+export const tokenLifetimeMs = tokenLifetimeS * 1000
+
+/** What an access token says beside the registered claims that `jose` checks (RFC 9068 section 2.2). */
+export interface TokenClaims {
+  readonly jti: string
+  readonly client_id: string
+  readonly scope: string
+  /** Seconds since 1970. */
+  readonly exp: number
+  readonly tenants: readonly string[]
+  readonly projects: readonly string[]
+  readonly models: readonly string[]
+}
+
+export const tokenClaimsCodec: t.Type<TokenClaims, unknown> = t.type({
+  jti: t.string,
+  client_id: t.string,
+  scope: t.string,
+  exp: t.number,
+  tenants: t.readonlyArray(t.string),
+  projects: t.readonlyArray(t.string),
+  models: t.readonlyArray(t.string),
+})
