@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { errorTable, type ErrorRow } from '../../src/errors/error-table.js'
+
+const document = readFileSync(join(__dirname, '../../docs/ERRORS.md'), 'utf8')
+
+/** The names of the gRPC status codes, by their numbers. */
+const grpcStatusNames = [
+  ...['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],
+  ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
+  ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
+]
+
+/** A row as the page has to write it, in the order of its columns. */
+const writtenRow = ([code, { closeCode, grpcStatus, retryable, help }]: readonly [string, ErrorRow]) => [
+  `\`${code}\``,
+  String(closeCode),
+  `${String(grpcStatus)} ${String(grpcStatusNames[grpcStatus])}`,
+  retryable ? 'yes' : 'no',
+  help,
+]
+
+/** The rows of every table of the page whose first cell is a code. */
+const rowsOf = (markdown: string): readonly (readonly string[])[] =>
+  markdown
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split('|').slice(1, -1))
+    .map((cells) => cells.map((cell) => cell.trim()))
+
+describe('docs/ERRORS.md', () => {
+  it('has every row of the error table, in its order, and no other', () => {
+    expect(rowsOf(document)).toEqual(Object.entries(errorTable).map(writtenRow))
+  })
+
+  it('names the columns of its tables alike', () => {
+    const header = /^\| Code +\| Close code +\| gRPC status +\| Retryable +\| What to do +\|$/gm
+    const tables = document.match(/^\| ?-[-| ]+\|$/gm) ?? []
+    expect(tables.length).toBeGreaterThan(0)
+    expect(document.match(header)).toHaveLength(tables.length)
+  })
+
+  it('names no code in its text that the table does not have', () => {
+    const named = [...document.matchAll(/case '([a-z-]+)'|code === '([a-z-]+)'/g)].map(([, one, other]) => one ?? other)
+    expect(named.length).toBeGreaterThan(0)
+    for (const code of named) expect(Object.keys(errorTable)).toContain(code)
+  })
+})
