@@ -1,0 +1,54 @@
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import type { SpeechError } from '../errors/speech-error.js'
+import { integer, text, type FieldCodec } from '../protocol/field-codecs.js'
+import { parseJsonObject } from '../protocol/json-object.js'
+import { decodeWith, messageCodec, optional, required, type MessageCodec } from '../protocol/message-codec.js'
+import type { Token } from '../protocol/token.js'
+
+/** The answer of a token endpoint that grants (service.md 2.8, RFC 6749 section 5.1). */
+export interface TokenResponse {
+  readonly accessToken: string
+  readonly expiresInSeconds: number
+  readonly tokenType: 'Bearer'
+  readonly scope?: string
+}
+
+const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
+
+/** Visible ASCII only (RFC 6750 section 2.1): it will stand in a header and in a subprotocol. */
+const accessToken: FieldCodec<string> = new t.Type(
+  'a string of visible ASCII characters',
+  isAccessToken,
+  (input, context) => (isAccessToken(input) ? t.success(input) : t.failure(input, context)),
+  t.identity,
+)
+
+/** In any letter case (RFC 6749 section 5.1). */
+const bearer: FieldCodec<'Bearer'> = new t.Type(
+  '"Bearer"',
+  (value): value is 'Bearer' => value === 'Bearer',
+  (input, context) =>
+    typeof input === 'string' && input.toLowerCase() === 'bearer' ? t.success('Bearer') : t.failure(input, context),
+  t.identity,
+)
+
+/** A thousand years, so that the end of a token stays a number that clocks can hold. */
+const mostSeconds = 31_536_000_000
+
+export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResponse>('TokenResponse', {
+  accessToken: required(accessToken, 'access_token'),
+  expiresInSeconds: required(integer('a whole number of seconds from 1', 1, mostSeconds), 'expires_in'),
+  tokenType: required(bearer, 'token_type'),
+  scope: optional(text, 'scope'),
+})
+
+/** The token of an answer. `requestedAtMs` is when it was asked for: it was not issued before, so it ends no earlier. */
+export const parseToken = (body: string, requestedAtMs: number): either.Either<SpeechError, Token> => {
+  const json = parseJsonObject(body)
+  const decoded = either.isLeft(json) ? json : decodeWith(tokenResponse, json.right)
+  return either.map(({ expiresInSeconds, ...token }: TokenResponse) => ({
+    ...token,
+    expiresAtMs: requestedAtMs + expiresInSeconds * 1000,
+  }))(decoded)
+}
