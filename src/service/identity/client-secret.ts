@@ -20,18 +20,18 @@ const parse = (text: string): SecretHash | undefined => {
   const [, N = '', r = '', p = '', salt = '', hash = ''] = found
   const parsed = { N: Number(N), r: Number(r), p: Number(p) }
   const isPowerOf2 = parsed.N > 1 && (parsed.N & (parsed.N - 1)) === 0
-  if (!isPowerOf2 || parsed.N > 131_072 || parsed.r < 1 || parsed.r > 16 || parsed.p < 1 || parsed.p > 4)
-    return undefined
+  // RFC 7914 section 2 wants N below 2^(128 r / 8), which only r = 1 can break here.
+  const isAllowed = parsed.N <= 131_072 && parsed.N < 2 ** (16 * parsed.r) && parsed.r <= 16
+  if (!isPowerOf2 || !isAllowed || parsed.p < 1 || parsed.p > 4) return undefined
   return { ...parsed, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
 }
 
 const format = ({ N, r, p, salt, hash }: SecretHash): string =>
   ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 
-/** scrypt on a thread of the pool, so that audio goes on flowing meanwhile. */
+/** scrypt on a thread of the pool, so that audio goes on flowing meanwhile. `maxmem` is what OpenSSL says it needs. */
 const derive = (secret: string, { N, r, p, salt }: Omit<SecretHash, 'hash'>): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    // What OpenSSL counts before it begins; the next byte is room for its `<`.
     const maxmem = 128 * r * (N + p + 2) + 1
     scrypt(secret, salt, hashBytes, { N, r, p, maxmem }, (error, hash) => {
       if (error === null) resolve(hash)

@@ -132,7 +132,7 @@ describe('verify', () => {
       const tampered = token.slice(0, at) + other + token.slice(at + 1)
       const refusal = await identity.verify(tampered).then(
         () => undefined,
-        (error: Error) => error,
+        (error: unknown) => error as Error,
       )
       expect(refusal).toMatchObject({ code: 'unauthenticated' })
       expect(refusal?.cause).toBeUndefined()
