@@ -25,6 +25,11 @@ export const readDataflowResponse = (json: string): either.Either<SpeechError, D
     either.chain((object) => decodeWith(dataflowResponse, object)),
   )
 
-/** `StartResponse` for `Start`, and so on. */
-export const writeDataflowResponse = (request: DataflowRequestName, operationResult: string): string =>
-  JSON.stringify(dataflowResponse.encode({ messageName: `${request}Response`, operationResult }))
+/** Named `StartResponse` for `Start`, and so on; without a name where the request could not be read. */
+export const writeDataflowResponse = (operationResult: string, request?: DataflowRequestName): string =>
+  JSON.stringify(
+    dataflowResponse.encode({
+      ...(request === undefined ? {} : { messageName: `${request}Response` }),
+      operationResult,
+    }),
+  )

@@ -81,10 +81,15 @@ export type ConnectionEvent =
       readonly fromMs: number
       readonly toMs: number
       readonly cause: GapCause
+      /** The channel that it concerns, where only one is; stereo over WebSocket runs as two recognitions. */
+      readonly channel?: number
     }
 
-/** Why audio was not sent: the bound of a pushed source was reached, or the session could not take more. */
-export type GapCause = 'buffer-full' | 'cut-sample' | 'stopped'
+/**
+ * Why audio was not sent: the bound of a pushed source was reached; the source ended within a sample; the user stopped;
+ * the service ended the session in good order before the source did; the session failed.
+ */
+export type GapCause = 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed'
 
 /** A message that is not of the protocol: kept, named, and survived. */
 export interface UnknownEvent {

@@ -1,0 +1,8 @@
+// The gRPC door, for Node.
+export { nodeFetch, type NodeFetchOptions } from './auth/node-fetch.js'
+export type { Dialect, UpdateRequest } from './protocol/dataflow-requests.js'
+export type { Primitive, Settings } from './protocol/settings.js'
+export { dataflow, type DataflowOptions } from './session/dataflow.js'
+export { dialGrpc, type GrpcDialOptions } from './transport/grpc.js'
+export type { DataflowMessage } from './transport/link.js'
+export { loadDataflow, type DataflowService, type LoadDataflowOptions } from './transport/load-dataflow.js'

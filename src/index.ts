@@ -1,0 +1,44 @@
+// The client's door: safe for browsers. gRPC has its own door, `rxspeech/grpc`; the service too, `rxspeech/service`.
+export type { AudioFormat, Encoding } from './audio/format.js'
+export {
+  bytesForMs,
+  bytesPerFrame,
+  bytesPerSample,
+  bytesPerSecond,
+  msForBytes,
+  validateFormat,
+} from './audio/format.js'
+export { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './audio/g711.js'
+export { bytesOf, samplesOf } from './audio/pcm.js'
+export { readWav, type WavStream } from './audio/read-wav.js'
+export { wavHeader } from './audio/wav-header.js'
+export { requestToken } from './auth/request-token.js'
+export type { RequestTokenOptions } from './auth/token-options.js'
+export { errorTable, type ErrorCode, type ErrorRow } from './errors/error-table.js'
+export { isSpeechError, SpeechError } from './errors/speech-error.js'
+export { accumulateMilestones, type Transcript, type TranscriptLane } from './operators/accumulate-milestones.js'
+export { chunk, type ChunkOptions } from './operators/chunk.js'
+export { deinterleave, type DeinterleaveOptions } from './operators/deinterleave.js'
+export { interleave, type InterleaveOptions } from './operators/interleave.js'
+export { keepFresh, type KeepFreshOptions } from './operators/keep-fresh.js'
+export { pace, type PaceOptions } from './operators/pace.js'
+export { transcode, type TranscodeOptions } from './operators/transcode.js'
+export type {
+  AudioEvent,
+  ConnectionEvent,
+  FinalEvent,
+  GapCause,
+  MilestoneEvent,
+  NodeEvent,
+  PartialEvent,
+  ResponseEvent,
+  SessionEvent,
+  UnknownEvent,
+  Word,
+} from './protocol/session-event.js'
+export type { SessionState } from './protocol/states.js'
+export type { Token } from './protocol/token.js'
+export { recognize, type RecognizeOptions, type VoiceActivityOptions } from './session/recognize.js'
+export type { PresentToken, SocketAddress } from './session/present-token.js'
+export type { SessionOptions, TokenSource } from './session/session-options.js'
+export type { Dial, Link, SocketMessage } from './transport/link.js'

@@ -1,0 +1,53 @@
+/** Whoever can be told to wait: a link. */
+export interface Pausable {
+  pause(): void
+  resume(): void
+}
+
+/**
+ * Keeps the audio that was taken from a link, but not yet consumed by every channel, within a bound: above it the link
+ * is paused, and below half of it resumed, so that a client is slowed by the network's own back-pressure.
+ */
+export class AudioFlow {
+  readonly #link: Pausable
+  #maxPending: number
+  readonly #takenBy: number[]
+  #given = 0
+  #paused = false
+
+  /** `maxPending` in samples of one channel. */
+  constructor(link: Pausable, channels: number, maxPending: number) {
+    this.#link = link
+    this.#maxPending = maxPending
+    this.#takenBy = new Array<number>(channels).fill(0)
+  }
+
+  /** So many samples of each channel came in. */
+  given(sampleCount: number): void {
+    this.#given += sampleCount
+    if (!this.#paused && this.#pending() > this.#maxPending) {
+      this.#paused = true
+      this.#link.pause()
+    }
+  }
+
+  /** A channel has consumed so many samples. */
+  taken(channel: number, sampleCount: number): void {
+    this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
+    if (this.#paused && this.#pending() <= this.#maxPending / 2) {
+      this.#paused = false
+      this.#link.resume()
+    }
+  }
+
+  /** The audio's end, whatever became of it: the link is free again. */
+  release(): void {
+    this.#maxPending = Infinity
+    if (this.#paused) this.#link.resume()
+    this.#paused = false
+  }
+
+  #pending(): number {
+    return this.#given - Math.min(...this.#takenBy)
+  }
+}

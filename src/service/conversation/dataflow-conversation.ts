@@ -1,0 +1,258 @@
+import { either } from 'fp-ts'
+import { Observable, Subscription, take, type Subscriber } from 'rxjs'
+import { bytesPerFrame } from '../../audio/format.js'
+import { refusalText, SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import { contentType } from '../../protocol/content-type.js'
+import {
+  readDataflowRequest,
+  type DataflowRequest,
+  type DataflowRequestName,
+  type StartRequest,
+} from '../../protocol/dataflow-requests.js'
+import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
+import { writeEventEnvelope } from '../../protocol/event-envelope.js'
+import { dataflowSuccess } from '../../protocol/operation-result.js'
+import type { DataflowMessage } from '../../transport/link.js'
+import type { NodeItem } from '../nodes/node.js'
+import type { ProjectRegistry } from '../project/project.js'
+import type { Pausable } from './audio-flow.js'
+import { MessageLine } from './message-line.js'
+import { ProjectRun } from './project-run.js'
+import type { SessionTerms } from './session-terms.js'
+
+export interface DataflowTerms extends SessionTerms {
+  readonly projects: ProjectRegistry
+}
+
+/**
+ * The service's side of the dataflow stream (service.md 4.1, decisions.md): from what a client says to what it is told.
+ * Completion ends the stream in good order; an error ends it with that error's status. Unsubscribe cancels the project.
+ */
+export const dataflowConversation = (
+  incoming$: Observable<DataflowMessage>,
+  link: Pausable,
+  terms: DataflowTerms,
+): Observable<DataflowMessage> =>
+  new Observable((subscriber) => {
+    const conversation = new DataflowConversation(link, terms, subscriber)
+    subscriber.add(() => {
+      conversation.release()
+    })
+    subscriber.add(
+      incoming$.subscribe({
+        next: (message) => {
+          conversation.receive(message)
+        },
+        complete: () => {
+          conversation.clientFinished()
+        },
+        error: () => {
+          subscriber.complete()
+        },
+      }),
+    )
+  })
+
+/** decisions.md, named states of the service; `refused` and `stopped` end the stream at once. */
+type State =
+  | { readonly name: 'opened' | 'starting' | 'ended' }
+  | { readonly name: 'running' | 'flushing'; readonly run: ProjectRun; readonly frameBytes: number }
+
+const noBytes = new Uint8Array(0)
+
+class DataflowConversation {
+  readonly #link: Pausable
+  readonly #terms: DataflowTerms
+  readonly #subscriber: Subscriber<DataflowMessage>
+  readonly #line: MessageLine<DataflowMessage | 'finished'>
+  readonly #owned = new Subscription()
+  #state: State = { name: 'opened' }
+  #deadline: Subscription
+
+  constructor(link: Pausable, terms: DataflowTerms, subscriber: Subscriber<DataflowMessage>) {
+    this.#link = link
+    this.#terms = terms
+    this.#subscriber = subscriber
+    this.#line = new MessageLine(link, (message) => this.#handle(message))
+    this.#deadline = terms.scheduler.schedule(() => {
+      this.#refuse(new SpeechError('not-started', 'No Start message came in time; send it first.'), 'Start')
+    }, terms.limits.startWithinMs)
+    this.#owned.add(terms.drain$.pipe(take(1)).subscribe(this.#drain))
+  }
+
+  receive(message: DataflowMessage): void {
+    this.#line.push(message)
+  }
+
+  /** A half-close means Finalize, without the response (decisions.md: ending a gRPC session). */
+  clientFinished(): void {
+    this.#line.push('finished')
+  }
+
+  release(): void {
+    this.#state = { name: 'ended' }
+    this.#line.clear()
+    this.#deadline.unsubscribe()
+    this.#owned.unsubscribe()
+  }
+
+  #handle(message: DataflowMessage | 'finished'): Promise<void> | undefined {
+    if (this.#state.name === 'ended') return undefined
+    if (message === 'finished') {
+      if (this.#state.name === 'opened')
+        this.#refuse(new SpeechError('not-started', 'The stream ended without a Start message.'))
+      else this.#flush()
+      return undefined
+    }
+    switch (message.contentType) {
+      case contentType.audio:
+        this.#audio(message)
+        return undefined
+      case contentType.request:
+        return this.#request(message.content)
+      default: {
+        const text = `content_type ${message.contentType} is not for clients; send REQUEST (2) with JSON or AUDIO (0) with bytes.`
+        this.#refuse(new SpeechError('unknown-content-type', text))
+        return undefined
+      }
+    }
+  }
+
+  #audio({ content, binaryContent: bytes }: DataflowMessage): void {
+    const { length } = bytes
+    if (length === 0 && content !== '') {
+      const text = 'An AUDIO message carries text and no bytes; a request needs content_type REQUEST (2).'
+      this.#refuse(new SpeechError('empty-audio', text))
+    } else if (this.#state.name === 'opened') {
+      this.#refuse(
+        new SpeechError('not-started', 'Audio came before Start; send Start first and wait for its response.'),
+        'Start',
+      )
+    } else if (this.#state.name === 'running') {
+      const { frameBytes, run } = this.#state
+      if (length % frameBytes === 0) run.audio(bytes)
+      else {
+        const text = `An audio message of ${length} bytes cuts a sample; send a multiple of ${frameBytes} bytes.`
+        this.#refuse(new SpeechError('cut-sample', text))
+      }
+    }
+  }
+
+  #request(content: string): Promise<void> | undefined {
+    const request = readDataflowRequest(content)
+    if (either.isLeft(request)) {
+      const { error, request: name } = request.left
+      if (this.#state.name === 'opened') this.#refuse(error, 'Start')
+      else this.#respond(refusalText(error), name)
+      return undefined
+    }
+    if (this.#state.name !== 'opened') {
+      this.#inSession(request.right)
+      return undefined
+    }
+    if (request.right.request === 'Start') return this.#start(request.right)
+    this.#refuse(
+      new SpeechError('not-started', `${request.right.request} came before Start; send Start first.`),
+      request.right.request,
+    )
+    return undefined
+  }
+
+  async #start(request: StartRequest): Promise<void> {
+    this.#state = { name: 'starting' }
+    this.#deadline.unsubscribe()
+    try {
+      const { rights, release } = await this.#terms.admit(request.token)
+      if (this.#subscriber.closed) {
+        release()
+        return
+      }
+      this.#owned.add(release)
+      const run = await ProjectRun.open(request, rights, this.#terms, this.#link)
+      if (!this.#subscriber.closed) this.#run(run, request)
+    } catch (error) {
+      this.#refuse(toSpeechError(error, 'internal', 'The session could not be started; try again.'), 'Start')
+    }
+  }
+
+  #run(run: ProjectRun, { audio }: StartRequest): void {
+    this.#state = { name: 'running', run, frameBytes: bytesPerFrame(audio) }
+    this.#respond(dataflowSuccess, 'Start')
+    this.#deadline = this.#terms.scheduler.schedule(() => {
+      this.#flush()
+    }, this.#terms.limits.maxSessionMs)
+    this.#owned.add(
+      run.output$.subscribe({
+        next: (item) => {
+          this.#say(item)
+        },
+        complete: () => {
+          this.#subscriber.complete()
+        },
+        error: (error: unknown) => {
+          this.#subscriber.error(error)
+        },
+      }),
+    )
+    this.#owned.add(this.#terms.drain$.pipe(take(1)).subscribe(this.#drain))
+  }
+
+  #inSession(request: DataflowRequest): void {
+    const { request: name } = request
+    switch (name) {
+      case 'Start':
+        this.#respond(
+          refusalText(new SpeechError('already-started', 'The session runs already; open another stream.')),
+          name,
+        )
+        return
+      case 'Update':
+        if ('run' in this.#state) this.#state.run.update(request)
+        this.#respond(dataflowSuccess, name)
+        return
+      case 'Finalize':
+        this.#respond(dataflowSuccess, name)
+        this.#flush()
+        return
+      case 'Stop':
+        this.#respond(dataflowSuccess, name)
+        this.#subscriber.complete()
+    }
+  }
+
+  #flush(): void {
+    if (this.#state.name !== 'running') return
+    const { run } = this.#state
+    this.#state = { ...this.#state, name: 'flushing' }
+    run.finish()
+  }
+
+  readonly #drain = (): void => {
+    if (this.#state.name === 'running') this.#flush()
+    else if (this.#state.name === 'opened') {
+      this.#refuse(new SpeechError('going-away', 'The service is closing; start the session elsewhere or later.'))
+    }
+  }
+
+  /** Every refusal has its response; the stream then ends with the error's status. */
+  #refuse(error: SpeechError, request?: DataflowRequestName): void {
+    this.#respond(refusalText(error), request)
+    this.#subscriber.error(error)
+  }
+
+  #respond(operationResult: string, request?: DataflowRequestName): void {
+    this.#subscriber.next({
+      contentType: contentType.response,
+      content: writeDataflowResponse(operationResult, request),
+      binaryContent: noBytes,
+    })
+  }
+
+  #say(item: NodeItem): void {
+    this.#subscriber.next(
+      item.type === 'audio'
+        ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
+        : { contentType: contentType.event, content: writeEventEnvelope(item.event), binaryContent: noBytes },
+    )
+  }
+}

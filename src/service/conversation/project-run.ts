@@ -1,0 +1,95 @@
+import { finalize, Subject, type Observable } from 'rxjs'
+import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { StartRequest, UpdateRequest } from '../../protocol/dataflow-requests.js'
+import type { Settings } from '../../protocol/settings.js'
+import { openModel } from '../access/open-model.js'
+import { isGranted, type Rights } from '../access/rights.js'
+import type { NodeContext, NodeItem } from '../nodes/node.js'
+import type { ProjectRegistry } from '../project/project.js'
+import { AudioFlow, type Pausable } from './audio-flow.js'
+import type { SessionTerms } from './session-terms.js'
+
+interface ProjectTerms extends SessionTerms {
+  readonly projects: ProjectRegistry
+}
+
+/** One project at work for one session: audio in, and what its nodes tell. */
+export class ProjectRun {
+  readonly output$: Observable<NodeItem>
+  readonly #input$: Subject<NodeItem>
+  readonly #flow: AudioFlow
+  readonly #frameBytes: number
+  readonly #facts: Facts
+
+  /** Refuses a tenant, project or model that is not granted, and settings that do not fit. */
+  static async open(request: StartRequest, rights: Rights, terms: ProjectTerms, link: Pausable): Promise<ProjectRun> {
+    const { tenant, projectName, audio } = request
+    if (!isGranted(rights.tenants, tenant) || !terms.projects.hasTenant(tenant)) {
+      throw new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
+    }
+    const project = isGranted(rights.projects, projectName) ? terms.projects.find(tenant, projectName) : undefined
+    if (project === undefined) {
+      throw new SpeechError('project-denied', 'The project is not known here, or not granted to this subscription.')
+    }
+    const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
+    const flow = new AudioFlow(link, audio.channels, (terms.limits.maxPendingAudioMs * audio.sampleRateHz) / 1000)
+    const facts: Facts = { settings: request.settings ?? {}, callProperties: request.callProperties ?? {} }
+    const context: NodeContext = {
+      format,
+      language: request.language ?? '',
+      settings: () => facts.settings,
+      callProperties: () => facts.callProperties,
+      engine: ({ name = project.defaultModel, ...model }) => openModel(terms.models, rights, { name, ...model }),
+      consumed: (channel, sampleCount) => {
+        flow.taken(channel, sampleCount)
+      },
+      idleMs: terms.limits.idleMs,
+      scheduler: terms.scheduler,
+    }
+    const node = await project.open(context)
+    const input$ = new Subject<NodeItem>()
+    const output$ = node(input$, context).pipe(
+      finalize(() => {
+        flow.release()
+      }),
+    )
+    return new ProjectRun(output$, input$, flow, bytesPerFrame(format), facts)
+  }
+
+  private constructor(
+    output$: Observable<NodeItem>,
+    input$: Subject<NodeItem>,
+    flow: AudioFlow,
+    frameBytes: number,
+    facts: Facts,
+  ) {
+    this.output$ = output$
+    this.#input$ = input$
+    this.#flow = flow
+    this.#frameBytes = frameBytes
+    this.#facts = facts
+  }
+
+  /** Whole frames in the session's format. */
+  audio(bytes: Uint8Array): void {
+    this.#flow.given(bytes.length / this.#frameBytes)
+    this.#input$.next({ type: 'audio', bytes })
+  }
+
+  update({ settings, callProperties }: UpdateRequest): void {
+    this.#facts.settings = { ...this.#facts.settings, ...settings }
+    this.#facts.callProperties = { ...this.#facts.callProperties, ...callProperties }
+  }
+
+  /** No more audio: every node flushes, and the output completes after the last event. */
+  finish(): void {
+    this.#input$.complete()
+  }
+}
+
+/** What an `Update` changes. */
+interface Facts {
+  settings: Settings
+  callProperties: Settings
+}

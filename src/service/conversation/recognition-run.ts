@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import { EMPTY, finalize, mergeMap, of, Subject, tap, type Observable } from 'rxjs'
+import { refusalText, SpeechError } from '../../errors/speech-error.js'
+import { recognizerSuccess } from '../../protocol/operation-result.js'
+import type { RecognizeRequest } from '../../protocol/recognizer-requests.js'
+import type { RecognizerMessage } from '../../protocol/recognizer-results.js'
+import { openModel } from '../access/open-model.js'
+import type { Engine } from '../engine/engine.js'
+import { recognizeLane, type LaneEvent } from '../recognition/recognize-lane.js'
+import {
+  defaultSegmenterParameters,
+  validateSegmenterParameters,
+  type SegmenterParameters,
+} from '../recognition/segmenter-parameters.js'
+import { AudioFlow, type Pausable } from './audio-flow.js'
+import type { RecognizerTerms } from './recognizer-conversation.js'
+
+/** One recognition of one channel: samples in, and the messages that tell its results. */
+export class RecognitionRun {
+  readonly recognitionId = randomUUID()
+  readonly output$: Observable<RecognizerMessage>
+  readonly #input$ = new Subject<Int16Array>()
+  readonly #flow: AudioFlow
+  /** All milestones so far, so that a recognition that breaks can say what it had. */
+  #text = ''
+
+  /** Refuses a model that is not granted or contradicts the address, and fields out of their ranges. */
+  static async open(request: RecognizeRequest, terms: RecognizerTerms, link: Pausable): Promise<RecognitionRun> {
+    const { modelName, modelTenant, modelVersion, sampleRateHz } = request
+    if (terms.modelOfAddress !== undefined && terms.modelOfAddress !== modelName) {
+      throw new SpeechError('model-mismatch', 'model-name and the ModelName of the address differ; name one model.')
+    }
+    const parameters = segmenterParametersOf(request)
+    const engine = await openModel(terms.models, terms.rights, {
+      name: modelName,
+      ...(modelTenant === undefined ? {} : { tenant: modelTenant }),
+      ...(modelVersion === undefined ? {} : { version: modelVersion }),
+    })
+    const flow = new AudioFlow(link, 1, (terms.limits.maxPendingAudioMs * sampleRateHz) / 1000)
+    return new RecognitionRun(engine, parameters, sampleRateHz, terms, flow)
+  }
+
+  private constructor(
+    engine: Engine,
+    parameters: SegmenterParameters,
+    sampleRateHz: number,
+    { limits, scheduler }: RecognizerTerms,
+    flow: AudioFlow,
+  ) {
+    this.#flow = flow
+    this.output$ = this.#input$.pipe(
+      recognizeLane({ engine, parameters, sampleRateHz, finalizeAfterMs: limits.idleMs, scheduler }),
+      tap((event) => {
+        if (event.type === 'progress') flow.taken(0, event.sampleCount)
+        if (event.type === 'milestone') this.#text += event.text
+      }),
+      mergeMap((event) => this.#messageOf(event)),
+      finalize(() => {
+        flow.release()
+      }),
+    )
+  }
+
+  audio(samples: Int16Array): void {
+    this.#flow.given(samples.length)
+    this.#input$.next(samples)
+  }
+
+  finish(): void {
+    this.#input$.complete()
+  }
+
+  /** The final of a recognition that broke: the error, and the text until then. */
+  failure(error: SpeechError): RecognizerMessage {
+    return {
+      message: 'final-result',
+      recognitionId: this.recognitionId,
+      operationResult: refusalText(error),
+      text: this.#text,
+      confidence: 0,
+      channel: 0,
+    }
+  }
+
+  #messageOf(event: LaneEvent): Observable<RecognizerMessage> {
+    const result = { recognitionId: this.recognitionId, channel: 0 }
+    switch (event.type) {
+      case 'partial':
+      case 'milestone': {
+        const { startMs, endMs, text } = event
+        const message = event.type === 'partial' ? 'partial-result' : 'milestone-result'
+        return of({ message, ...result, startMs, endMs, text })
+      }
+      case 'final': {
+        const { startMs, endMs, text, confidence = 0 } = event
+        return of({
+          message: 'final-result',
+          ...result,
+          operationResult: recognizerSuccess,
+          startMs,
+          endMs,
+          text,
+          confidence,
+        })
+      }
+      default:
+        return EMPTY
+    }
+  }
+}
+
+const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {
+  const defaults = defaultSegmenterParameters
+  return validateSegmenterParameters({
+    splitter: request.audioSplitter ?? defaults.splitter,
+    sensitivity: request.vadSensitivity ?? defaults.sensitivity,
+    preSpeechMs: request.vadPreSpeechBufferMs ?? defaults.preSpeechMs,
+    postSpeechMs: request.vadPostSpeechBufferMs ?? defaults.postSpeechMs,
+    maxSpeechMs: request.vadMaxSpeechDurationMs ?? defaults.maxSpeechMs,
+    silenceTriggerMs: request.vadSilenceTriggerMs ?? defaults.silenceTriggerMs,
+    gracefulSilenceMs: request.vadGracefulSilenceThresholdMs ?? defaults.gracefulSilenceMs,
+    onsetMs: defaults.onsetMs,
+  })
+}

@@ -1,0 +1,234 @@
+import { either } from 'fp-ts'
+import { Observable, Subscription, take, type Subscriber } from 'rxjs'
+import { samplesOf } from '../../audio/pcm.js'
+import { refusalText, SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import { recognizerSuccess } from '../../protocol/operation-result.js'
+import {
+  readRecognizerRequest,
+  type RecognizeRequest,
+  type RecognizerRequest,
+  type RecognizerRequestName,
+} from '../../protocol/recognizer-requests.js'
+import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
+import type { SocketMessage } from '../../transport/link.js'
+import type { Rights } from '../access/rights.js'
+import type { Pausable } from './audio-flow.js'
+import { MessageLine } from './message-line.js'
+import { RecognitionRun } from './recognition-run.js'
+import type { SessionTerms } from './session-terms.js'
+
+export interface RecognizerTerms extends SessionTerms {
+  /** What the token of the connection grants. */
+  readonly rights: Rights
+  /** `ModelName` of the address, where there was one. */
+  readonly modelOfAddress?: string
+}
+
+/**
+ * The service's side of the recognition socket (service.md 4.2, decisions.md): from what a client says to what it is
+ * told. Recognitions run one after another. An error closes the socket as the error table says; unsubscribe aborts.
+ */
+export const recognizerConversation = (
+  incoming$: Observable<SocketMessage>,
+  link: Pausable,
+  terms: RecognizerTerms,
+): Observable<SocketMessage> =>
+  new Observable((subscriber) => {
+    const conversation = new RecognizerConversation(link, terms, subscriber)
+    subscriber.add(() => {
+      conversation.release()
+    })
+    const over = (): void => {
+      subscriber.complete()
+    }
+    subscriber.add(
+      incoming$.subscribe({
+        next: (message) => {
+          conversation.receive(message)
+        },
+        complete: over,
+        error: over,
+      }),
+    )
+  })
+
+/** `idle` after a recognition: audio that was on its way is ignored; before the first it is refused. */
+type State =
+  | { readonly name: 'opened' | 'starting' | 'idle' | 'closed' }
+  | { readonly name: 'running' | 'flushing'; readonly run: RecognitionRun; readonly life: Subscription }
+
+class RecognizerConversation {
+  readonly #link: Pausable
+  readonly #terms: RecognizerTerms
+  readonly #subscriber: Subscriber<SocketMessage>
+  readonly #line: MessageLine<SocketMessage>
+  readonly #draining: Subscription
+  #state: State = { name: 'opened' }
+  #drained = false
+
+  constructor(link: Pausable, terms: RecognizerTerms, subscriber: Subscriber<SocketMessage>) {
+    this.#link = link
+    this.#terms = terms
+    this.#subscriber = subscriber
+    this.#line = new MessageLine(link, (message) => this.#handle(message))
+    this.#draining = terms.drain$.pipe(take(1)).subscribe(() => {
+      this.#drain()
+    })
+  }
+
+  receive(message: SocketMessage): void {
+    this.#line.push(message)
+  }
+
+  release(): void {
+    if ('life' in this.#state) this.#state.life.unsubscribe()
+    this.#state = { name: 'closed' }
+    this.#line.clear()
+    this.#draining.unsubscribe()
+  }
+
+  #handle(message: SocketMessage): Promise<void> | undefined {
+    if (this.#state.name === 'closed') return undefined
+    if (typeof message !== 'string') {
+      this.#audio(message)
+      return undefined
+    }
+    const request = readRecognizerRequest(message)
+    if (either.isRight(request)) return this.#request(request.right)
+    const { error, request: name } = request.left
+    if (name === undefined) this.#subscriber.error(error)
+    else this.#respond(name, error)
+    return undefined
+  }
+
+  #audio(bytes: Uint8Array): void {
+    if (this.#state.name === 'opened') {
+      this.#subscriber.error(new SpeechError('not-started', 'Audio came before recognize; send recognize first.'))
+    } else if (this.#state.name === 'running') {
+      const { run } = this.#state
+      if (bytes.length % 2 === 0) run.audio(samplesOf(bytes))
+      else {
+        const text = `An audio message of ${bytes.length} bytes cuts a sample; send a multiple of 2 bytes.`
+        this.#broken(run, new SpeechError('cut-sample', text))
+      }
+    }
+  }
+
+  #request(request: RecognizerRequest): Promise<void> | undefined {
+    switch (request.request) {
+      case 'recognize':
+        if ('run' in this.#state) {
+          const text = 'A recognition runs on this connection; finalize or stop it first.'
+          this.#respond('recognize', new SpeechError('already-started', text))
+          return undefined
+        }
+        return this.#recognize(request)
+      case 'stop-recognition':
+        this.#stop()
+        return undefined
+      case 'finalize-recognition':
+        this.#finalize()
+        return undefined
+    }
+  }
+
+  async #recognize(request: RecognizeRequest): Promise<void> {
+    const before = this.#state
+    this.#state = { name: 'starting' }
+    try {
+      const run = await RecognitionRun.open(request, this.#terms, this.#link)
+      if (!this.#subscriber.closed) this.#run(run)
+    } catch (error) {
+      if (this.#subscriber.closed) return
+      this.#state = before
+      this.#respond('recognize', toSpeechError(error, 'internal', 'The recognition could not be started; try again.'))
+    }
+  }
+
+  #run(run: RecognitionRun): void {
+    const life = new Subscription()
+    this.#state = { name: 'running', run, life }
+    this.#respond('recognize', undefined, run.recognitionId)
+    life.add(
+      this.#terms.scheduler.schedule(() => {
+        this.#flush()
+      }, this.#terms.limits.maxSessionMs),
+    )
+    life.add(
+      run.output$.subscribe({
+        next: (message) => {
+          this.#say(message)
+        },
+        complete: () => {
+          this.#ended(life)
+        },
+        error: (error: unknown) => {
+          this.#broken(run, toSpeechError(error, 'internal', 'The recognition failed; try again.'))
+        },
+      }),
+    )
+    if (this.#drained) this.#flush()
+  }
+
+  #stop(): void {
+    if (!('run' in this.#state)) {
+      this.#respond('stop-recognition', noRecognition())
+      return
+    }
+    const { run, life } = this.#state
+    this.#state = { name: 'idle' }
+    life.unsubscribe()
+    this.#respond('stop-recognition', undefined, run.recognitionId)
+    if (this.#drained) this.#goAway()
+  }
+
+  #finalize(): void {
+    if (!('run' in this.#state)) {
+      this.#respond('finalize-recognition', noRecognition())
+      return
+    }
+    this.#respond('finalize-recognition', undefined, this.#state.run.recognitionId)
+    this.#flush()
+  }
+
+  #flush(): void {
+    if (this.#state.name !== 'running') return
+    const { run } = this.#state
+    this.#state = { ...this.#state, name: 'flushing' }
+    run.finish()
+  }
+
+  #ended(life: Subscription): void {
+    life.unsubscribe()
+    if ('life' in this.#state) this.#state = { name: 'idle' }
+    if (this.#drained) this.#goAway()
+  }
+
+  /** The recognition cannot go on: its one final says why, then the socket closes. */
+  #broken(run: RecognitionRun, error: SpeechError): void {
+    this.#say(run.failure(error))
+    this.#subscriber.error(error)
+  }
+
+  #drain(): void {
+    this.#drained = true
+    if (this.#state.name === 'running') this.#flush()
+    else if (this.#state.name === 'opened' || this.#state.name === 'idle') this.#goAway()
+  }
+
+  #goAway(): void {
+    this.#subscriber.error(new SpeechError('going-away', 'The service is closing; connect again later.'))
+  }
+
+  #respond(request: RecognizerRequestName, error?: SpeechError, recognitionId = ''): void {
+    const operationResult = error === undefined ? recognizerSuccess : refusalText(error)
+    this.#say({ message: `${request}-response`, operationResult, recognitionId })
+  }
+
+  #say(message: RecognizerMessage): void {
+    this.#subscriber.next(writeRecognizerMessage(message))
+  }
+}
+
+const noRecognition = (): SpeechError =>
+  new SpeechError('no-recognition', 'No recognition runs on this connection; send recognize first.')

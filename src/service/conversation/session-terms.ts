@@ -1,0 +1,39 @@
+import type { Observable, SchedulerLike } from 'rxjs'
+import type { Rights } from '../access/rights.js'
+import type { ModelRegistry } from '../engine/model-registry.js'
+
+/** What bounds a session; decisions.md, limits. */
+export interface SessionLimits {
+  /** From the opening of the stream until its Start, in milliseconds. */
+  readonly startWithinMs: number
+  /** The longest session, in milliseconds; what was recognised until then is finalized. */
+  readonly maxSessionMs: number
+  /** Milliseconds without audio after which a session is finalized. */
+  readonly idleMs: number
+  /** Audio taken in but not consumed yet, in milliseconds; above it the client is not read from. */
+  readonly maxPendingAudioMs: number
+}
+
+export const defaultSessionLimits: SessionLimits = {
+  startWithinMs: 10_000,
+  maxSessionMs: 4 * 3_600_000,
+  idleMs: 30_000,
+  maxPendingAudioMs: 10_000,
+}
+
+/** What a token grants, and how to give the session's place back. */
+export interface Admission {
+  readonly rights: Rights
+  readonly release: () => void
+}
+
+/** What every conversation of a service shares. */
+export interface SessionTerms {
+  /** Rejects with `unauthenticated`, or `overloaded` when no further session may begin. */
+  readonly admit: (token: string) => Promise<Admission>
+  readonly models: ModelRegistry
+  readonly limits: SessionLimits
+  /** Emits when the service is about to close, and to whoever subscribes after that: sessions are finalized, none begins. */
+  readonly drain$: Observable<unknown>
+  readonly scheduler: SchedulerLike
+}

@@ -1,0 +1,21 @@
+// The service's door, for Node.
+export type {
+  Engine,
+  EngineCapabilities,
+  EngineKind,
+  Hypothesis,
+  ModelDescription,
+  SegmentPart,
+} from './engine/engine.js'
+export { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
+export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower.js'
+export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
+export { memorySubscriptions, type Subscription, type SubscriptionStore } from './identity/subscription.js'
+export type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
+export {
+  startDevelopmentService,
+  type DevelopmentService,
+  type DevelopmentServiceOptions,
+  type ServiceAccess,
+} from './development-service.js'
+export { startService, type Service, type ServiceOptions } from './service.js'

@@ -1,0 +1,81 @@
+import { either } from 'fp-ts'
+import { connect, filter, map, merge, type Observable } from 'rxjs'
+import { deinterleaveChannels } from '../../audio/channels.js'
+import { decodeSamples } from '../../audio/codec.js'
+import { bytesPerSample, type AudioFormat } from '../../audio/format.js'
+import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import { eventName, recognitionData, type RecognitionData } from '../../protocol/recognition-events.js'
+import { recognizeLane, type LaneEvent } from '../recognition/recognize-lane.js'
+import type { NodeContext, NodeItem, OpenNode } from './node.js'
+import { readTranscribeSettings } from './transcribe-settings.js'
+
+/**
+ * The node of the `transcribe` project: voice activity and recognition of each channel, told as `Speech Started`,
+ * `Speech Ended`, `SR Partial`, `SR Milestone` and `SR Final` (decisions.md: event names), one final a channel.
+ */
+export const openTranscribe: OpenNode = async (context) => {
+  const plan = readTranscribeSettings(context.settings())
+  if (either.isLeft(plan)) throw plan.left
+  const { model, parameters } = plan.right
+  const engine = await context.engine(model)
+  return (input$, { format, scheduler, consumed, idleMs }: NodeContext): Observable<NodeItem> =>
+    input$.pipe(
+      filter((item) => item.type === 'audio'),
+      map(({ bytes }) => channelsOf(bytes, format)),
+      connect((channels$) =>
+        merge(
+          ...Array.from({ length: format.channels }, (_none, channel) =>
+            channels$.pipe(
+              map((channels) => channels[channel] ?? new Int16Array(0)),
+              recognizeLane({
+                engine,
+                parameters,
+                sampleRateHz: format.sampleRateHz,
+                finalizeAfterMs: idleMs,
+                scheduler,
+              }),
+              filter((event) => {
+                if (event.type === 'progress') consumed(channel, event.sampleCount)
+                return event.type !== 'progress'
+              }),
+              map((event): NodeItem => ({ type: 'event', event: envelopeOf(event, channel) })),
+            ),
+          ),
+        ),
+      ),
+    )
+}
+
+const channelsOf = (bytes: Uint8Array, format: AudioFormat): readonly Int16Array[] =>
+  format.channels === 1
+    ? [decodeSamples(bytes, format.encoding)]
+    : deinterleaveChannels(bytes, bytesPerSample(format)).map((channel) => decodeSamples(channel, format.encoding))
+
+const envelopeOf = (event: Exclude<LaneEvent, { type: 'progress' }>, channel: number): EventEnvelope => {
+  switch (event.type) {
+    case 'speech-started':
+      return { name: eventName.speechStarted, channel, startMs: event.startMs, endMs: -1, data: { AtMsec: event.atMs } }
+    case 'speech-ended':
+      return { name: eventName.speechEnded, channel, startMs: event.startMs, endMs: event.endMs }
+    case 'partial':
+      return resultEnvelope(eventName.partial, channel, event, { text: event.text })
+    case 'milestone':
+      return resultEnvelope(eventName.milestone, channel, event, {
+        text: event.text,
+        confidence: event.confidence,
+        words: event.words,
+      })
+    case 'final':
+      return resultEnvelope(eventName.final, channel, event, {
+        text: event.text,
+        ...(event.confidence === undefined ? {} : { confidence: event.confidence }),
+      })
+  }
+}
+
+const resultEnvelope = (
+  name: string,
+  channel: number,
+  { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
+  data: RecognitionData,
+): EventEnvelope => ({ name, channel, startMs, endMs, data: recognitionData.encode(data) })

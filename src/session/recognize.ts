@@ -1,0 +1,98 @@
+import type { Observable, ObservableInput } from 'rxjs'
+import type { AudioSplitter, RecognizeRequest } from '../protocol/recognizer-requests.js'
+import type { SessionEvent } from '../protocol/session-event.js'
+import type { Dial, SocketMessage } from '../transport/link.js'
+import { dialWebSocket, type WebSocketDialOptions } from '../transport/websocket.js'
+import { presentToken, type PresentToken } from './present-token.js'
+import { recognizerDialogue } from './recognizer-dialogue.js'
+import { recognizerUrl } from './recognizer-url.js'
+import { openSession } from './session.js'
+import { audioBoundsOf, deadlinesOf, requiredText, type SessionOptions } from './session-options.js'
+import { inTwoLanes } from './two-lanes.js'
+
+/** How the service finds speech, in the description's own units (service.md 4.2); what is left out is its default. */
+export interface VoiceActivityOptions {
+  readonly sensitivity?: number
+  readonly preSpeechBufferMs?: number
+  readonly postSpeechBufferMs?: number
+  readonly maxSpeechDurationMs?: number
+  readonly silenceTriggerMs?: number
+  readonly gracefulSilenceThresholdMs?: number
+}
+
+export interface RecognizeOptions
+  extends
+    SessionOptions,
+    Omit<WebSocketDialOptions, 'url' | 'headers' | 'protocols' | 'connectTimeoutMs' | 'scheduler'> {
+  /** The service, such as `wss://speech.example.com`; a path of its own replaces `/recognizer`. */
+  readonly url: string
+  readonly modelName: string
+  readonly modelTenant?: string
+  readonly modelVersion?: string
+  readonly audioSplitter?: AudioSplitter
+  readonly voiceActivity?: VoiceActivityOptions
+  /** Default: `header` in Node, `subprotocol` in a browser. */
+  readonly presentToken?: PresentToken
+  /** Whether `?ModelName=` is added to the address. Default true. */
+  readonly appendModelName?: boolean
+  /** Lets `ws:` carry the token to another machine in clear text. Default false. */
+  readonly allowInsecure?: boolean
+  /** How to connect; a test gives a link in memory here. Default: a WebSocket. */
+  readonly dial?: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+}
+
+/**
+ * Streaming recognition over a WebSocket (service.md 4.2). The socket carries one channel of PCM, so G.711 is decoded
+ * on the way, and stereo runs as two recognitions, one a channel, each on a socket of its own.
+ *
+ * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
+ * Complete: the audio is flushed and the final awaited, then completion; `finalize-timeout` when it does not come.
+ * `stop$`: pending audio and results are dropped. Unsubscribe: the socket is closed at once. Error: one
+ * `SpeechError`, after everything that had arrived before it. A second subscription is a second session.
+ *
+ * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
+ */
+export const recognize = (
+  options: RecognizeOptions,
+): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
+  const { format } = audioBoundsOf(options)
+  const { connecting } = deadlinesOf(options)
+  const { dial = dialWebSocket, appendModelName = true, allowInsecure = false } = options
+  const modelName = requiredText('modelName', options.modelName)
+  const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
+  const request = recognizeRequestOf(options)
+  const lane = (source: ObservableInput<Uint8Array>): Observable<SessionEvent> =>
+    openSession(
+      {
+        options: { ...options, format: { ...format, channels: 1 } },
+        dial: (token) =>
+          dial({ ...options, connectTimeoutMs: connecting, ...presentToken(url, token, options.presentToken) }),
+        dialogue: recognizerDialogue({ request, encoding: format.encoding }),
+      },
+      source,
+    )
+  return format.channels === 1 ? lane : inTwoLanes(format, lane)
+}
+
+const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {
+  const { voiceActivity: vad = {} } = options
+  return withoutUndefined({
+    audioFormat: 'pcm',
+    modelName: options.modelName,
+    modelTenant: options.modelTenant,
+    modelVersion: options.modelVersion,
+    sampleRateHz: options.format.sampleRateHz,
+    audioSplitter: options.audioSplitter,
+    vadSensitivity: vad.sensitivity,
+    vadPreSpeechBufferMs: vad.preSpeechBufferMs,
+    vadPostSpeechBufferMs: vad.postSpeechBufferMs,
+    vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
+    vadSilenceTriggerMs: vad.silenceTriggerMs,
+    vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
+  })
+}
+
+type WithoutUndefined<A> = { [K in keyof A]: Exclude<A[K], undefined> }
+
+const withoutUndefined = <A extends object>(value: A): WithoutUndefined<A> =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as WithoutUndefined<A>

@@ -1,0 +1,102 @@
+import { either } from 'fp-ts'
+import { decodeSamples } from '../audio/codec.js'
+import type { Encoding } from '../audio/format.js'
+import { bytesOf } from '../audio/pcm.js'
+import { parseRefusal } from '../errors/speech-error.js'
+import { isSuccess } from '../protocol/operation-result.js'
+import { writeRecognizerRequest, type RecognizeRequest } from '../protocol/recognizer-requests.js'
+import {
+  readRecognizerMessage,
+  type RecognizerFinal,
+  type RecognizerMessage,
+  type RecognizerResult,
+} from '../protocol/recognizer-results.js'
+import type { FinalEvent } from '../protocol/session-event.js'
+import type { SocketMessage } from '../transport/link.js'
+import type { Dialogue, Heard, Meaning } from './dialogue.js'
+
+export interface RecognizerDialogueOptions {
+  readonly request: RecognizeRequest
+  /** The source's encoding; the socket takes PCM only (service.md 4.2, audio-format). */
+  readonly encoding: Encoding
+}
+
+/** What a client says and hears on the recognition socket (service.md 4.2). */
+export const recognizerDialogue = ({
+  request,
+  encoding,
+}: RecognizerDialogueOptions): Dialogue<SocketMessage, SocketMessage> => ({
+  start: () => writeRecognizerRequest({ request: 'recognize', ...request }),
+  audio: encoding === 'pcm' ? (bytes) => bytes : (bytes) => bytesOf(decodeSamples(bytes, encoding)),
+  finalize: () => writeRecognizerRequest({ request: 'finalize-recognition' }),
+  stop: () => writeRecognizerRequest({ request: 'stop-recognition' }),
+  read: readMessage,
+  endsWith: 'last-word',
+})
+
+const readMessage = (message: SocketMessage): Heard => {
+  if (typeof message !== 'string') {
+    return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length }, meaning: none }
+  }
+  const read = readRecognizerMessage(message)
+  return either.isLeft(read)
+    ? { event: { type: 'unknown', reason: read.left.message, raw: message }, meaning: none }
+    : heard(read.right)
+}
+
+const none: Meaning = { type: 'none' }
+
+const responses = {
+  'recognize-response': { request: 'recognize', type: 'start-answer' },
+  'finalize-recognition-response': { request: 'finalize-recognition', type: 'finalize-answer' },
+  'stop-recognition-response': { request: 'stop-recognition', type: 'stop-answer' },
+} as const
+
+const heard = (message: RecognizerMessage): Heard => {
+  switch (message.message) {
+    case 'partial-result':
+      return { event: { type: 'partial', ...resultOf(message) }, meaning: none }
+    case 'milestone-result':
+      return { event: { type: 'milestone', ...resultOf(message) }, meaning: none }
+    case 'final-result':
+      return heardFinal(message)
+    default: {
+      const { request, type } = responses[message.message]
+      const { operationResult, recognitionId } = message
+      const success = isSuccess(operationResult)
+      return {
+        event: {
+          type: 'response',
+          request,
+          success,
+          operationResult,
+          ...(recognitionId === undefined ? {} : { recognitionId }),
+        },
+        meaning: success ? { type } : { type, error: parseRefusal(operationResult) },
+      }
+    }
+  }
+}
+
+const heardFinal = (message: RecognizerFinal): Heard => {
+  const { operationResult, confidence } = message
+  const success = isSuccess(operationResult)
+  const event: FinalEvent = {
+    type: 'final',
+    ...resultOf(message),
+    ...(confidence === undefined ? {} : { confidence }),
+    ...(success ? {} : { error: operationResult }),
+  }
+  return {
+    event,
+    meaning: success ? { type: 'last-word' } : { type: 'last-word', error: parseRefusal(operationResult) },
+  }
+}
+
+const resultOf = ({ channel, recognitionId, startMs, endMs, text }: RecognizerResult): RecognizerResult => ({
+  ...(channel === undefined ? {} : { channel }),
+  ...(recognitionId === undefined ? {} : { recognitionId }),
+  ...(startMs === undefined ? {} : { startMs }),
+  ...(endMs === undefined ? {} : { endMs }),
+  text,
+})
