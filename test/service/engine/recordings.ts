@@ -5,7 +5,9 @@ import type { SegmentPart } from '../../../src/service/engine/engine.js'
 
 const folder = join(__dirname, '../../../../shared/audio')
 export const recordingsAreHere = existsSync(folder)
-export const recordingsTitle = recordingsAreHere ? 'human speech' : 'human speech (skipped: the recordings are not here)'
+export const recordingsTitle = recordingsAreHere
+  ? 'human speech'
+  : 'human speech (skipped: the recordings are not here)'
 
 /** A recording of 16 kHz as samples of 8 kHz. */
 export const recording = async (file: string): Promise<Int16Array> => {

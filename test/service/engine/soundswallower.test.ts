@@ -118,7 +118,11 @@ describe('soundswallower', () => {
   })
 
   it('answers a segment without audio, or with noise for a moment, with an empty text', async () => {
-    const parts: SegmentPart[] = [{ type: 'open', startMs: 7 }, { type: 'close', endMs: 7 }, ...segmentParts(lineNoise(80), 100)]
+    const parts: SegmentPart[] = [
+      { type: 'open', startMs: 7 },
+      { type: 'close', endMs: 7 },
+      ...segmentParts(lineNoise(80), 100),
+    ]
     expect(segments(await run(cards, from(parts)))).toEqual([
       { type: 'segment', startMs: 7, endMs: 7, text: '', words: [] },
       { type: 'segment', startMs: 100, endMs: 110, text: '', words: [] },
@@ -171,10 +175,20 @@ describe('soundswallower with a wrong model', () => {
     ['a file outside', { grammar: '../../x' }, {}, /not inside the model's folder/],
     ['an absolute path', { grammar: '/etc/hostname' }, {}, /not inside the model's folder/],
     ['no sentence', { phrases: 'p.txt' }, { 'p.txt': '# nothing\n\n' }, /p\.txt holds no sentence/],
-    ['a sign in a sentence', { phrases: 'p.txt' }, { 'p.txt': 'ten\nfive <b> ten\n' }, /p\.txt line 2: "<b>" is no word/],
+    [
+      'a sign in a sentence',
+      { phrases: 'p.txt' },
+      { 'p.txt': 'ten\nfive <b> ten\n' },
+      /p\.txt line 2: "<b>" is no word/,
+    ],
     ['words that are in no dictionary', { phrases: 'p.txt' }, { 'p.txt': 'ten xyzzy of plugh' }, /"xyzzy", "plugh"/],
     ['no public rule', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\n<a> = ten;' }, /g has no public rule/],
-    ['a rule that is not there', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = <b>;' }, /g does not define <b>/],
+    [
+      'a rule that is not there',
+      { grammar: 'g' },
+      { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = <b>;' },
+      /g does not define <b>/,
+    ],
     ['an open bracket', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = (ten;' }, /no JSGF/],
     ['a word without phones', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy' }, /d line 1/],
     ['an unknown phone', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy QQ' }, /"xyzzy"/],

@@ -1,0 +1,96 @@
+import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { from, lastValueFrom, toArray } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deinterleaveChannels } from '../../src/audio/channels.js'
+import { decodeSamples } from '../../src/audio/codec.js'
+import { readWav, type WavStream } from '../../src/audio/read-wav.js'
+import type { Engine, SegmentPart } from '../../src/service/engine/engine.js'
+import { createModelRegistry } from '../../src/service/engine/model-registry.js'
+import { soundswallower } from '../../src/service/engine/soundswallower.js'
+import { recognizeLane } from '../../src/service/recognition/recognize-lane.js'
+import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
+
+const samples = join(__dirname, '../../samples')
+
+interface Call {
+  readonly durationMs: number
+  readonly turns: readonly { channel: number; startMs: number; endMs: number; text: string }[]
+}
+const call = JSON.parse(readFileSync(join(samples, 'call.json'), 'utf8')) as Call
+const turnsOf = (channel: number) => call.turns.filter((turn) => turn.channel === channel)
+
+const models = createModelRegistry({ folders: [join(samples, 'models')], kinds: [soundswallower({ workers: 1 })] })
+let wav: WavStream
+let engine: Engine
+let channels: readonly [Int16Array, Int16Array]
+beforeAll(async () => {
+  wav = await readWav(createReadStream(join(samples, 'call.wav')))
+  const bytes: Uint8Array[] = []
+  for await (const chunk of wav.audio) bytes.push(chunk)
+  const [left, right] = deinterleaveChannels(Buffer.concat(bytes), 1)
+  channels = [decodeSamples(left, 'ulaw'), decodeSamples(right, 'ulaw')]
+  const model = models.find({ tenant: 'Default', name: 'call' })
+  if (model === undefined) throw new Error('The sample model is missing')
+  engine = await models.engine(model)
+})
+afterAll(() => models.close())
+
+const chunksOf = (audio: Int16Array, chunkSamples: number): readonly Int16Array[] =>
+  Array.from({ length: Math.ceil(audio.length / chunkSamples) }, (_, at) =>
+    audio.slice(at * chunkSamples, (at + 1) * chunkSamples),
+  )
+
+describe('the sample call', () => {
+  it('is stereo µ-law of 8 kHz, 30 to 60 s long and under 600 kB, as its transcript says', () => {
+    expect(wav.format).toEqual({ encoding: 'ulaw', sampleRateHz: 8000, channels: 2 })
+    expect(wav.durationMs).toBeCloseTo(call.durationMs, -1)
+    expect(call.durationMs).toBeGreaterThan(30_000)
+    expect(call.durationMs).toBeLessThan(60_000)
+    expect(statSync(join(samples, 'call.wav')).size).toBeLessThan(600_000)
+  })
+
+  it('has turns of both sides, with one overlap', () => {
+    expect(turnsOf(0).length).toBeGreaterThanOrEqual(5)
+    expect(turnsOf(1).length).toBeGreaterThanOrEqual(5)
+    const overlaps = call.turns.filter((turn, at) => turn.startMs < (call.turns[at - 1]?.endMs ?? 0))
+    expect(overlaps.map(({ text }) => text)).toEqual(['sure'])
+  })
+
+  it.each([
+    [300, 400],
+    [100, 100],
+    [0, 0],
+  ])('is read without a mistake when cut %i ms before and %i ms after each turn', async (preMs, postMs) => {
+    for (const turn of call.turns) {
+      const audio = channels[turn.channel === 0 ? 0 : 1]
+      const startMs = turn.startMs - preMs
+      const endMs = turn.endMs + postMs
+      const parts: SegmentPart[] = [
+        { type: 'open', startMs },
+        { type: 'audio', samples: audio.slice(startMs * 8, endMs * 8) },
+        { type: 'close', endMs },
+      ]
+      const said = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
+      expect(said.at(-1)).toMatchObject({ type: 'segment', text: turn.text })
+    }
+  })
+
+  it.each([0, 1] as const)('is cut by voice activity and read without a mistake on channel %i', async (channel) => {
+    const lane = recognizeLane({ engine, parameters: defaultSegmenterParameters, sampleRateHz: 8000, graceful: 'off' })
+    const said = await lastValueFrom(from(chunksOf(channels[channel], 160)).pipe(lane, toArray()))
+    const milestones = said.flatMap((one) => (one.type === 'milestone' ? [one] : []))
+    expect(milestones.map(({ text }) => text.trim())).toEqual(turnsOf(channel).map(({ text }) => text))
+    for (const [at, turn] of turnsOf(channel).entries()) {
+      const words = milestones[at]?.words ?? []
+      expect(Math.abs((words[0]?.startMs ?? 0) - turn.startMs)).toBeLessThan(150)
+      expect(Math.abs((words.at(-1)?.endMs ?? 0) - turn.endMs)).toBeLessThan(250)
+    }
+    expect(said.at(-1)).toMatchObject({
+      type: 'final',
+      text: turnsOf(channel)
+        .map(({ text }) => text)
+        .join(' '),
+    })
+  })
+})
