@@ -57,6 +57,7 @@ describe('isSpeechError', () => {
     for (const code of wrong) expect(isSpeechError(foreign({ code, retryable: true }))).toBe(false)
     expect(isSpeechError(foreign({}))).toBe(false)
     expect(isSpeechError(foreign({ code: 'internal' }))).toBe(false)
+    expect(isSpeechError(foreign({ code: 'internal', retryable: 'yes' }))).toBe(false)
     expect(isSpeechError(Object.assign(new Error('x'), { code: 'internal', retryable: true }))).toBe(false)
     expect(isSpeechError({ name: 'SpeechError', code: 'internal', retryable: true, message: 'x' })).toBe(false)
   })

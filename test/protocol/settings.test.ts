@@ -45,6 +45,7 @@ describe('settings', () => {
     for (const value of ['["x"]', '"x"', '{"length":1}']) {
       const decoded = rightOf(decode(JSON.parse(`{"a":1,"__proto__":${value}}`)))
       expect(Object.keys(decoded)).toEqual(['a'])
+      expect(settings.is(JSON.parse(`{"__proto__":${value}}`))).toBe(false)
       const merged = Object.assign({}, decoded)
       expect(Object.getPrototypeOf(merged)).toBe(Object.prototype)
     }
