@@ -28,7 +28,8 @@ class GrpcServerLink extends GrpcLink {
     limits: Required<GrpcLinkOptions>,
   ) {
     super(call, limits)
-    call.once('end', () => this.peerFinished())
+    // A client that cancels is seen to half-close first (Node ends the stream before it resets it), so this waits a turn.
+    call.once('end', () => setImmediate(() => this.peerFinished()))
     // Comes at every end of the call; only when the client or the connection ended it is the link still open.
     call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
   }

@@ -81,7 +81,8 @@ const connect = (
   })
   return () => {
     timer.unsubscribe()
-    if (state instanceof GrpcClientLink) state.close()
+    // Not a half-close: that would ask the service to finish the work that nobody waits for any more.
+    if (state instanceof GrpcClientLink) state.close({ code: 'connection-lost', message: 'The client left.' })
     else call.cancel()
   }
 }
@@ -96,8 +97,8 @@ const statusBeforeOpen = (peer: string, status: StatusObject): SpeechError => {
 
 /**
  * Opens the dataflow call (service.md 4.1): emits one open link when the channel is connected and stays open until it is
- * unsubscribed, which closes the link in good order. The end of the link does not complete it. Links with equal address,
- * certificates and options share one channel, which closes after the last of them.
+ * unsubscribed, which cancels the call once what was sent is taken. The end of the link does not complete it. Links with
+ * equal address, certificates and options share one channel, which closes after the last of them.
  *
  * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
  * gRPC client cannot give one. On a status other than OK the gRPC package drops messages that were not read by then.

@@ -1,0 +1,73 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+
+export interface TcpProxy {
+  readonly port: number
+  /** Breaks every connection off, as a network does. */
+  cut(): void
+  close(): Promise<void>
+}
+
+export const portOf = (server: { address(): AddressInfo | string | null }): number => {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server does not listen on a port.')
+  return address.port
+}
+
+export const listen = async (server: Server): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return portOf(server)
+}
+
+export const stop = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()))
+
+/** Relays to a port of this machine, so that a test can break what lies between two ends. */
+export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
+  const sockets = new Set<Socket>()
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    return socket.on('close', () => sockets.delete(socket))
+  }
+  const server = createServer((near) => {
+    const far = keep(connect(targetPort, '127.0.0.1'))
+    keep(near).pipe(far).pipe(near)
+  })
+  const port = await listen(server)
+  // Node never closes the handle of a socket that is reset after it was ended.
+  const cut = (): void =>
+    sockets.forEach((socket) => (socket.writableEnded ? socket.destroy() : socket.resetAndDestroy()))
+  return {
+    port,
+    cut,
+    close: () => {
+      sockets.forEach((socket) => socket.destroy())
+      return stop(server)
+    },
+  }
+}
+
+/** Takes connections and never says a word. */
+export const blackHole = async (): Promise<{ readonly port: number; close(): Promise<void> }> => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.resume()
+  })
+  const port = await listen(server)
+  return {
+    port,
+    close: () => {
+      sockets.forEach((socket) => socket.destroy())
+      return stop(server)
+    },
+  }
+}
+
+/** A port of this machine on which nothing listens. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer()
+  const port = await listen(server)
+  await stop(server)
+  return port
+}
