@@ -1,13 +1,19 @@
 /** Below this a level says nothing about the room: digital silence, or a codec at rest. */
 const silenceDb = -80
-/** The floor never falls lower, so that the first rustle after digital silence isn't far above it. */
+/** What a room is taken for until it is heard. */
+const unheardDb = -50
+/** The floor never falls lower, so that a rustle in a very quiet line isn't far above it. */
 const lowestDb = -65
 const fallPerFrame = 0.1
 const riseDbPerFrame = 0.01
-/** So long the floor may wait for a first sound; a resampler starts with a few empty samples. */
+
+/** So long a first sound may take to be taken for the room; a resampler starts with a few empty samples. */
 const warmUpFrames = 10
-/** The first sound is taken as the room itself, its first frame perhaps only in part. */
+/** The first sound is taken for the room, its first frame perhaps only in part. */
 const learningFrames = 2
+/** For so long after, a fall by `mistakeDb` shows that it was speech that the audio began with, not the room. */
+const doubtFrames = 50
+const mistakeDb = 8
 
 /** Steady sound is told by its level, a mean of `blockFrames`, staying within `steadyRangeDb` for `blocks` of them. */
 const blockFrames = 5
@@ -21,11 +27,12 @@ const steadyRangeDb = 6
  */
 export class NoiseFloor {
   private frames = 0
-  private learned = 0
+  private heardFrames = 0
+  private previousDb = -Infinity
   private blockSum = 0
   private blockCount = 0
   private readonly levels = new Float64Array(blocks).fill(Infinity)
-  private floorDb = lowestDb
+  private floorDb = unheardDb
 
   get levelDb(): number {
     return this.floorDb
@@ -33,19 +40,29 @@ export class NoiseFloor {
 
   observe(levelDb: number, frozen: boolean): void {
     this.frames += 1
-    if (this.learns(levelDb)) return
-    if (levelDb < this.floorDb)
-      this.floorDb = Math.max(lowestDb, this.floorDb + fallPerFrame * (levelDb - this.floorDb))
-    else if (!frozen) this.floorDb = Math.min(levelDb, this.floorDb + riseDbPerFrame)
+    this.follow(levelDb, frozen)
     this.followSteadySound(levelDb)
+    this.previousDb = levelDb
   }
 
-  private learns(levelDb: number): boolean {
-    if (this.learned === learningFrames) return false
-    if (this.learned === 0 && levelDb < silenceDb && this.frames < warmUpFrames) return true
-    this.learned = this.frames >= warmUpFrames ? learningFrames : this.learned + 1
-    this.floorDb = Math.max(this.floorDb, levelDb)
-    return true
+  private follow(levelDb: number, frozen: boolean): void {
+    if (levelDb < silenceDb) return
+    this.heardFrames += 1
+    const startsWithSound = this.frames - this.heardFrames < warmUpFrames
+    if (startsWithSound && this.heardFrames <= learningFrames) {
+      this.floorDb = this.heardFrames === 1 ? levelDb : Math.max(this.floorDb, levelDb)
+    } else if (
+      startsWithSound &&
+      this.heardFrames <= doubtFrames &&
+      this.floorDb - Math.max(levelDb, this.previousDb) > mistakeDb
+    ) {
+      this.floorDb = Math.min(this.floorDb, unheardDb)
+      this.heardFrames = doubtFrames
+    } else if (levelDb < this.floorDb) {
+      this.floorDb = Math.max(lowestDb, this.floorDb + fallPerFrame * (levelDb - this.floorDb))
+    } else if (!frozen) {
+      this.floorDb = Math.min(levelDb, this.floorDb + riseDbPerFrame)
+    }
   }
 
   private followSteadySound(levelDb: number): void {

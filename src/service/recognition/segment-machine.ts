@@ -178,7 +178,7 @@ export class SegmentMachine {
     this.release(segment, end)
     const startMs = this.ms(segment.start)
     const endMs = this.ms(end)
-    this.outputs.push({ type: 'close', endMs }, { type: 'speech-ended', startMs, endMs })
+    this.outputs.push({ type: 'speech-ended', startMs, endMs }, { type: 'close', endMs })
     this.previousEnd = end
     this.silentSince = segment.lastSpeechEnd
   }

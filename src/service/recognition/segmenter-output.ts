@@ -8,7 +8,7 @@ export type VoiceEvent =
   | { readonly type: 'speech-ended'; readonly startMs: number; readonly endMs: number }
 
 /**
- * What a segmenter says, in order: for each segment `speech-started`, `open`, `audio`…, `close`, `speech-ended`;
+ * What a segmenter says, in order: for each segment `speech-started`, `open`, `audio`…, `speech-ended`, `close`;
  * and, once for each stretch of silence that reaches the threshold, `graceful-silence`.
  */
 export type SegmenterOutput = SegmentPart | VoiceEvent | { readonly type: 'graceful-silence'; readonly atMs: number }

@@ -29,8 +29,12 @@ const hysteresisDb = 3
 const absoluteFloorDb = -55
 const fullScalePower = 2 ** 30
 
-/** A tone is level: its frames stay within so much, also those of hum, whose period is longer than a frame. */
-const toneRangeDb = 3
+/** So many tone frames in a row are a tone. Speech has such runs only within, where they do no harm. */
+const toneRun = 3
+
+/** Sound that sets in and stays within `levelRangeDb` for so many frames is noise; a voice rises for longer. */
+const levelRun = 5
+const levelRangeDb = 3
 
 /** The power about the frame's own mean, in dB of full scale: an offset of the line isn't sound. */
 const levelOf = (frame: Int16Array): number => {
@@ -50,7 +54,9 @@ class GatedDetector implements VoiceDetector {
   private frozen = false
   private open = false
   private previousDb = -Infinity
-  private beforePreviousDb = -Infinity
+  private toneFrames = 0
+  private readonly levels = new Float64Array(levelRun).fill(-Infinity)
+  private levelCount = 0
 
   constructor(
     private readonly fvad: Fvad,
@@ -62,10 +68,11 @@ class GatedDetector implements VoiceDetector {
     this.floor.observe(levelDb, this.frozen)
     const voiced = this.fvad.process(frame)
     this.open = this.passes(levelDb)
-    const speech = voiced && this.open && !(this.isLevel(levelDb) && isTone(frame))
-    this.beforePreviousDb = this.previousDb
     this.previousDb = levelDb
-    return speech
+    this.levels[this.levelCount++ % levelRun] = levelDb
+    if (!voiced || !this.open) return false
+    this.toneFrames = isTone(frame) ? this.toneFrames + 1 : 0
+    return this.toneFrames < toneRun && (this.frozen || !this.isLevel())
   }
 
   hold(frozen: boolean): void {
@@ -76,16 +83,21 @@ class GatedDetector implements VoiceDetector {
     this.fvad.free()
   }
 
+  private isLevel(): boolean {
+    let lowest = Infinity
+    let highest = -Infinity
+    for (const levelDb of this.levels) {
+      lowest = Math.min(lowest, levelDb)
+      highest = Math.max(highest, levelDb)
+    }
+    return highest - lowest <= levelRangeDb
+  }
+
   /** Low voices have frames between two pulses of the glottis: the louder of two frames decides whether the gate stays open. */
   private passes(levelDb: number): boolean {
     const heardDb = this.open ? Math.max(levelDb, this.previousDb) : levelDb
     const threshold = Math.max(this.floor.levelDb + this.entryDb, absoluteFloorDb)
     return heardDb >= (this.open ? threshold - hysteresisDb : threshold)
-  }
-
-  private isLevel(levelDb: number): boolean {
-    const highest = Math.max(levelDb, this.previousDb, this.beforePreviousDb)
-    return highest - Math.min(levelDb, this.previousDb, this.beforePreviousDb) <= toneRangeDb
   }
 }
 

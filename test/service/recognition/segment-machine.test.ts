@@ -71,7 +71,7 @@ describe('the segment machine', () => {
 
   it('says a segment in order, each once', () => {
     const types = runMachine(one, { untilMs: 4000 }).outputs.map(({ type }) => type)
-    expect(types.filter((type) => type !== 'audio')).toEqual(['speech-started', 'open', 'close', 'speech-ended'])
+    expect(types.filter((type) => type !== 'audio')).toEqual(['speech-started', 'open', 'speech-ended', 'close'])
   })
 
   it('appends the begun frame when the audio ends in speech, though the post-speech buffer is off', () => {

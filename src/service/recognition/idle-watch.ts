@@ -1,0 +1,54 @@
+import { defer, EMPTY, repeat, timer, type Observable, type SchedulerLike } from 'rxjs'
+
+export interface IdleRules {
+  /** No audio for so long closes the open segment; 0 switches it off. */
+  readonly closeAfterSilentWallMs: number
+  /** No audio for so long ends the recognition; 0 switches it off. */
+  readonly finalizeAfterMs: number
+}
+
+/** However long the rules wait, the clock is looked at once in this time: timers have a bound of their own. */
+const longestNapMs = 60_000
+
+/** Watches by the wall clock whether audio still comes. One timer, set anew when it fires, however much audio there is. */
+export class IdleWatch {
+  private lastMs: number
+  private closed = false
+
+  constructor(
+    private readonly rules: IdleRules,
+    private readonly scheduler: SchedulerLike,
+  ) {
+    this.lastMs = scheduler.now()
+  }
+
+  /** Audio came, or the engine took some in: it is not the client who is silent then. */
+  touch(): void {
+    this.lastMs = this.scheduler.now()
+    this.closed = false
+  }
+
+  /** What is due now; `close` once for each silence. */
+  get due(): 'nothing' | 'close' | 'finalize' {
+    const silentMs = this.scheduler.now() - this.lastMs
+    const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
+    if (finalizeAfterMs > 0 && silentMs >= finalizeAfterMs) return 'finalize'
+    if (closeAfterSilentWallMs === 0 || silentMs < closeAfterSilentWallMs || this.closed) return 'nothing'
+    this.closed = true
+    return 'close'
+  }
+
+  /** Emits when something may be due. Never completes, unless both rules are off. */
+  get ticks$(): Observable<unknown> {
+    if (this.rules.closeAfterSilentWallMs === 0 && this.rules.finalizeAfterMs === 0) return EMPTY
+    return defer(() => timer(this.napMs(), this.scheduler)).pipe(repeat())
+  }
+
+  private napMs(): number {
+    const silentMs = this.scheduler.now() - this.lastMs
+    const left = [this.rules.closeAfterSilentWallMs, this.rules.finalizeAfterMs]
+      .filter((afterMs) => afterMs > silentMs)
+      .map((afterMs) => afterMs - silentMs)
+    return Math.max(1, Math.min(longestNapMs, ...left))
+  }
+}

@@ -1,0 +1,71 @@
+import type { Hypothesis } from '../engine/engine.js'
+import { Confidence } from './confidence.js'
+import type { EngineAccount } from './engine-account.js'
+import type { EndCause, LaneEvent } from './lane-event.js'
+
+type DecidedSegment = Extract<Hypothesis, { type: 'segment' }>
+
+const none: readonly LaneEvent[] = []
+
+/** Turns an engine's hypotheses into results whose milestones concatenate to the final text (service.md 4.2 rules 4 to 6). */
+export class LaneResults {
+  private text = ''
+  private partialText = ''
+  private startMs: number | undefined
+  private endMs = 0
+  private readonly confidence = new Confidence()
+
+  constructor(
+    private readonly account: EngineAccount,
+    private readonly separator: string,
+  ) {}
+
+  of(hypothesis: Hypothesis): readonly LaneEvent[] {
+    switch (hypothesis.type) {
+      case 'partial':
+        return this.partial(hypothesis.startMs, hypothesis.text.trim())
+      case 'segment':
+        this.partialText = ''
+        this.account.decide()
+        return [...this.milestone(hypothesis), ...this.progress()]
+      case 'progress':
+        this.account.take(hypothesis.sampleCount)
+        return this.progress()
+    }
+  }
+
+  progress(): readonly LaneEvent[] {
+    const sampleCount = this.account.settle()
+    return sampleCount === 0 ? none : [{ type: 'progress', sampleCount }]
+  }
+
+  /** The end, when the engine has decided all: what was not reported as progress yet, and the one final. */
+  end(cause: EndCause): readonly LaneEvent[] {
+    this.account.close()
+    const confidence = this.confidence.mean
+    const span =
+      this.startMs === undefined
+        ? { startMs: 0, endMs: this.account.receivedMs }
+        : { startMs: this.startMs, endMs: this.endMs }
+    const sure = confidence === undefined ? {} : { confidence }
+    return [...this.progress(), { type: 'final', ...span, text: this.text, ...sure, cause }]
+  }
+
+  private partial(startMs: number, text: string): readonly LaneEvent[] {
+    if (text === this.partialText) return none
+    this.partialText = text
+    return [{ type: 'partial', startMs, endMs: this.account.heardMs, text }]
+  }
+
+  private milestone({ startMs, endMs, text, words }: DecidedSegment): readonly LaneEvent[] {
+    const said = text.trim()
+    if (said === '') return none
+    const piece = this.text === '' ? said : this.separator + said
+    this.text += piece
+    this.startMs ??= startMs
+    this.endMs = endMs
+    this.confidence.add(words)
+    const confidence = new Confidence().add(words).mean ?? 0
+    return [{ type: 'milestone', startMs, endMs, text: piece, words, confidence }]
+  }
+}

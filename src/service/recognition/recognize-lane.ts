@@ -1,0 +1,96 @@
+import {
+  asyncScheduler,
+  concat,
+  connect,
+  defer,
+  filter,
+  merge,
+  mergeMap,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs'
+import type { Engine, SegmentPart } from '../engine/engine.js'
+import { EngineAccount } from './engine-account.js'
+import { IdleWatch } from './idle-watch.js'
+import type { EndCause, LaneEvent } from './lane-event.js'
+import { openLaneFront, type LaneFrontOptions } from './lane-front.js'
+import { LaneResults } from './lane-results.js'
+import { isNotPart, isPart, segmentInput, type Segmented } from './segment-input.js'
+import type { SegmenterParameters } from './segmenter-parameters.js'
+import type { Segmenter } from './segmenter.js'
+
+export type { LaneEvent } from './lane-event.js'
+
+export interface RecognizeLaneOptions {
+  readonly engine: Engine
+  readonly parameters: SegmenterParameters
+  /** The rate of the samples that come in; they are resampled where the engine has another. */
+  readonly sampleRateHz: number
+  /** No audio for so long by the wall clock closes the open segment. Default 1000; 0 switches it off. */
+  readonly closeAfterSilentWallMs?: number
+  /** No audio for so long by the wall clock ends the recognition. Default 30 000; 0 switches it off. */
+  readonly finalizeAfterMs?: number
+  /** Whether silence as long as `gracefulSilenceMs` ends the recognition. Default `finalize`. */
+  readonly graceful?: 'finalize' | 'off'
+  /** What stands between milestones. Default a space. */
+  readonly separator?: string
+  readonly scheduler?: SchedulerLike
+}
+
+/**
+ * Recognises the speech of one channel: samples in, of any number at a time, and `LaneEvent`s out. Voice activity is told
+ * when it is decided, so an engine that lags may tell the milestone of a segment after the start of the next; partials
+ * and milestones themselves come in the order of the segments.
+ *
+ * Completion of the samples flushes the open segment; after its milestone comes the one `final`, then the lane
+ * completes. A graceful silence and a silence of the wall clock end it the same way; what comes then is dropped and the
+ * samples are unsubscribed. An error of the samples or of the engine (`engine-failed`) passes through, without a final;
+ * so do `invalid-field`, `invalid-format` and `missing-dependency` of what is opened on subscription. Unsubscription
+ * aborts the engine and frees the detector and the resampler at once.
+ *
+ * Buffered are the input until the detector has loaded, and in the engine what it has not taken in: both without a
+ * bound of their own. Whoever gives samples bounds them by the `progress` events. The segmenter holds back at most the
+ * silence trigger, or 30 s with the audio segmenter.
+ */
+export const recognizeLane =
+  (
+    options: RecognizeLaneOptions,
+    openFront: (options: LaneFrontOptions) => PromiseLike<Segmenter> = openLaneFront,
+  ): OperatorFunction<Int16Array, LaneEvent> =>
+  (samples$) =>
+    defer(() => {
+      const { engine, sampleRateHz, graceful = 'finalize', separator = ' ', scheduler = asyncScheduler } = options
+      const { closeAfterSilentWallMs = 1000, finalizeAfterMs = 30_000 } = options
+      const engineRateHz = engine.capabilities.sampleRateHz
+      const account = new EngineAccount(sampleRateHz, engineRateHz)
+      const watch = new IdleWatch({ closeAfterSilentWallMs, finalizeAfterMs }, scheduler)
+      const results = new LaneResults(account, separator)
+      const parameters = graceful === 'off' ? { ...options.parameters, gracefulSilenceMs: 0 } : options.parameters
+      const open = () => openFront({ parameters, inputRateHz: sampleRateHz, engineRateHz })
+      let cause: EndCause = 'finalized'
+
+      const told = (item: Exclude<Segmented, SegmentPart>): readonly LaneEvent[] => {
+        if (item.type === 'pushed') return results.progress()
+        if (item.type !== 'ended') return [item]
+        cause = item.cause
+        return []
+      }
+      return concat(
+        segmentInput(samples$, account, watch, open).pipe(
+          connect((item$) =>
+            merge(
+              item$.pipe(filter(isNotPart), mergeMap(told)),
+              item$.pipe(
+                filter(isPart),
+                engine.recognize(),
+                mergeMap((hypothesis) => {
+                  if (hypothesis.type === 'progress') watch.touch()
+                  return results.of(hypothesis)
+                }),
+              ),
+            ),
+          ),
+        ),
+        defer(() => results.end(cause)),
+      )
+    })

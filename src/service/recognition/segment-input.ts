@@ -1,0 +1,101 @@
+import {
+  concatMap,
+  endWith,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  ReplaySubject,
+  share,
+  take,
+  takeWhile,
+  type Observable,
+} from 'rxjs'
+import type { SegmentPart } from '../engine/engine.js'
+import type { EngineAccount } from './engine-account.js'
+import { holdResource } from './hold-resource.js'
+import type { IdleWatch } from './idle-watch.js'
+import type { EndCause } from './lane-event.js'
+import type { SegmenterOutput, VoiceEvent } from './segmenter-output.js'
+import type { Segmenter } from './segmenter.js'
+
+type Input = { readonly type: 'samples'; readonly samples: Int16Array } | { readonly type: 'completed' | 'tick' }
+
+/** What the segmenting half of a lane hands on; `pushed` follows all that one input gave. */
+export type Segmented =
+  SegmentPart | VoiceEvent | { readonly type: 'pushed' } | { readonly type: 'ended'; readonly cause: EndCause }
+
+const pushed: Segmented = { type: 'pushed' }
+
+export const isPart = (item: Segmented): item is SegmentPart =>
+  item.type === 'open' || item.type === 'audio' || item.type === 'close'
+
+export const isNotPart = (item: Segmented): item is Exclude<Segmented, SegmentPart> => !isPart(item)
+
+/** One recognition's segmenting half: its state lives as long as one subscription. */
+class Feed {
+  constructor(
+    private readonly account: EngineAccount,
+    private readonly watch: IdleWatch,
+  ) {}
+
+  take(front: Segmenter, input: Input): readonly Segmented[] {
+    switch (input.type) {
+      case 'samples':
+        this.watch.touch()
+        this.account.receive(input.samples.length)
+        return this.given(front.push(input.samples))
+      case 'completed':
+        return this.given(front.finish(), 'finalized')
+      case 'tick': {
+        const due = this.watch.due
+        if (due === 'finalize') return this.given(front.finish(), 'idle')
+        return due === 'close' ? this.given(front.interrupt()) : []
+      }
+    }
+  }
+
+  /** Books what goes to the engine. Behind a graceful silence nothing counts any more. */
+  private given(outputs: readonly SegmenterOutput[], end?: EndCause): readonly Segmented[] {
+    const items: Segmented[] = []
+    for (const output of outputs) {
+      if (output.type === 'graceful-silence') return [...items, { type: 'ended', cause: 'graceful-silence' }]
+      if (isPart(output)) this.account.give(output)
+      items.push(output)
+    }
+    items.push(end === undefined ? pushed : { type: 'ended', cause: end })
+    return items
+  }
+}
+
+/**
+ * Cuts the samples into segments and books what the engine is given; the front opens on subscription, and what comes
+ * before it has opened waits in order. Ends with `ended` and lets go of the samples and of the front then.
+ */
+export function segmentInput(
+  samples$: Observable<Int16Array>,
+  account: EngineAccount,
+  watch: IdleWatch,
+  open: () => PromiseLike<Segmenter>,
+): Observable<Segmented> {
+  const feed = new Feed(account, watch)
+  const front$ = holdResource(open).pipe(share({ connector: () => new ReplaySubject<Segmenter>(1) }))
+  const input$ = merge(
+    samples$.pipe(
+      map((samples): Input => ({ type: 'samples', samples })),
+      endWith<Input>({ type: 'completed' }),
+    ),
+    watch.ticks$.pipe(map((): Input => ({ type: 'tick' }))),
+  )
+  return merge(
+    front$.pipe(ignoreElements()),
+    input$.pipe(
+      concatMap((input) =>
+        front$.pipe(
+          take(1),
+          mergeMap((front) => feed.take(front, input)),
+        ),
+      ),
+    ),
+  ).pipe(takeWhile(({ type }) => type !== 'ended', true))
+}

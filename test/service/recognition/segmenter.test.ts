@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { meanPower } from '../../../src/service/recognition/frame-log.js'
+import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
+import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
+import { createSegmenter } from '../../../src/service/recognition/segmenter.js'
+import { collectRun, type MachineRun } from './machine-run.js'
+import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from './sounds.js'
+
+const recordings = [
+  'ten-of-clubs.wav',
+  'four-queen-of-clubs.wav',
+  'seven-of-clubs.wav',
+  'go-forward-ten-meters.16k.raw',
+  'librivox-0880.wav',
+  'librivox-0870.wav',
+]
+
+const segmentsOf = async (
+  samples: Int16Array,
+  rateHz: number,
+  settings: Partial<typeof defaultSegmenterParameters> = {},
+  chunk = samples.length,
+): Promise<MachineRun> => {
+  const segmenter = await createSegmenter({ ...defaultSegmenterParameters, ...settings }, rateHz)
+  const outputs: SegmenterOutput[] = []
+  for (let from = 0; from < samples.length; from += chunk)
+    outputs.push(...segmenter.push(samples.subarray(from, from + chunk)))
+  outputs.push(...segmenter.finish())
+  segmenter.free()
+  return collectRun([[0, outputs]])
+}
+
+/** The share of the frames that are as loud as words of these recordings and lie in a segment. */
+const loudShareKept = (samples: Int16Array, rateHz: number, { segments }: MachineRun): number => {
+  const hop = rateHz / 100
+  let loud = 0
+  let kept = 0
+  for (let frame = 0; (frame + 1) * hop <= samples.length; frame += 1) {
+    if (meanPower(samples.subarray(frame * hop, (frame + 1) * hop)) < amplitude(-38) ** 2) continue
+    loud += 1
+    if (segments.some(({ startMs, endMs }) => startMs <= frame * 10 && frame * 10 + 10 <= endMs)) kept += 1
+  }
+  return kept / loud
+}
+
+describe('createSegmenter', () => {
+  it('refuses parameters by the name of the field', async () => {
+    const parameters = { ...defaultSegmenterParameters, postSpeechMs: -1 }
+    await expect(createSegmenter(parameters, 8000)).rejects.toMatchObject({ code: 'invalid-field' })
+  })
+
+  it('gives the same empty answer while nobody speaks', async () => {
+    const segmenter = await createSegmenter(defaultSegmenterParameters, 8000)
+    expect(segmenter.push(new Int16Array(800))).toBe(segmenter.push(new Int16Array(0)))
+    segmenter.free()
+  })
+
+  it('ends gracefully in digital silence', async () => {
+    const { gracefulAtMs, segments } = await segmentsOf(new Int16Array(8000 * 12), 8000)
+    expect([gracefulAtMs, segments]).toEqual([[10_000], []])
+  })
+})
+
+describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${recordingsMissing ?? ''}`, () => {
+  const noise = noiseSource(7)
+  const room = (rateHz: number) => sound(rateHz, 1.5, () => amplitude(-60) * noise())
+
+  for (const name of recordings) {
+    it(`clips no word of ${name}, in a room and in digital silence, at 16 kHz and behind µ-law at 8 kHz`, async () => {
+      const wide = recording(name)
+      const narrow = throughUlaw(halved(wide))
+      for (const around of [room(16_000), new Int16Array(16_000)]) {
+        const samples = joined(around, wide, around)
+        expect(loudShareKept(samples, 16_000, await segmentsOf(samples, 16_000))).toBe(1)
+      }
+      for (const around of [room(8000), new Int16Array(8000)]) {
+        const samples = joined(around, narrow, around)
+        expect(loudShareKept(samples, 8000, await segmentsOf(samples, 8000))).toBe(1)
+      }
+    })
+  }
+
+  it('parts what is said from what is not: two sentences with a pause make two segments', async () => {
+    const samples = joined(
+      room(16_000),
+      recording('ten-of-clubs.wav'),
+      room(16_000),
+      recording('seven-of-clubs.wav'),
+      room(16_000),
+    )
+    const { segments } = await segmentsOf(samples, 16_000)
+    expect(segments).toHaveLength(2)
+  })
+
+  it('hears speech 20 dB softer', async () => {
+    const soft = recording('librivox-0880.wav').map((sample) => sample / 10)
+    const samples = joined(room(16_000), soft, room(16_000))
+    const { segments } = await segmentsOf(samples, 16_000)
+    expect(segments[0]?.startMs).toBeLessThan(1800)
+    expect(segments.at(-1)?.endMs).toBeGreaterThan(4300)
+  })
+
+  it('gives the same segments in chunks of 10, 20, 37 and 1000 ms and in one message', async () => {
+    const samples = joined(
+      room(8000),
+      halved(recording('librivox-0870.wav')),
+      room(8000),
+      halved(recording('ten-of-clubs.wav')),
+    )
+    for (const splitter of ['realtime-vad', 'audio-segmenter'] as const) {
+      const settings = { splitter, maxSpeechMs: 2000 }
+      const { segments } = await segmentsOf(samples, 8000, settings)
+      expect(segments.length).toBeGreaterThan(2)
+      for (const chunkMs of [10, 20, 37, 1000]) {
+        expect((await segmentsOf(samples, 8000, settings, chunkMs * 8)).segments).toEqual(segments)
+      }
+    }
+  })
+
+  it('gives after a finalize what the audio cut there gives', async () => {
+    const samples = recording('four-queen-of-clubs.wav')
+    const cut = samples.subarray(0, 16_001)
+    const { segments } = await segmentsOf(cut, 16_000, {}, 333)
+    expect(segments.at(-1)?.samples).toHaveLength(16_001)
+    expect(segments).toEqual((await segmentsOf(cut.slice(), 16_000)).segments)
+  })
+})
