@@ -87,7 +87,7 @@ const loopbackAnyPort: ListenAddress = { host: '127.0.0.1', port: 0 }
 const openService = async (options: ServiceOptions, opened: (() => Promise<void> | void)[]): Promise<Service> => {
   const { certificate, scheduler = asyncScheduler, development = false, maxMessageBytes = 1_048_576 } = options
   const kinds = [soundswallower(), ...(options.engines ?? [])]
-  const models = await createModelRegistry({ folders: options.modelFolders, kinds })
+  const models = createModelRegistry({ folders: options.modelFolders, kinds })
   opened.push(() => models.close())
   const http = await openHttp(options.http ?? loopbackAnyPort, certificate)
   opened.push(http.close)

@@ -4,7 +4,7 @@ import { SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
 
 /** A token itself, or where one comes from: the first one that it emits is taken when the session begins. */
-export type TokenSource = string | ObservableInput<string | Token>
+export type TokenSource = string | Token | ObservableInput<string | Token>
 
 /** What both kinds of sessions take. */
 export interface SessionOptions {

@@ -1,5 +1,6 @@
 import {
   asyncScheduler,
+  defer,
   from,
   Observable,
   of,
@@ -181,7 +182,7 @@ class Session<In, Out> {
 
   #authorize(): void {
     const { token } = this.#plan.options
-    const token$ = typeof token === 'string' ? of(token) : from(token)
+    const token$ = defer(() => (typeof token === 'string' || 'accessToken' in token ? of(token) : from(token)))
     this.#owned.add(
       token$.pipe(take(1)).subscribe({
         next: (one) => {

@@ -1,4 +1,4 @@
-import { SpeechError } from '../../errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Engine } from '../engine/engine.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import { isGranted, type Rights } from './rights.js'
@@ -25,5 +25,13 @@ export const openModel = async (registry: ModelRegistry, rights: Rights, request
   if (model === undefined) {
     throw new SpeechError('model-denied', 'The model is not known here, or not granted to this subscription.')
   }
-  return registry.engine(model)
+  try {
+    return await registry.engine(model)
+  } catch (error) {
+    // What is wrong with the model's files is for the operator, who is told when the models are listed.
+    if (isSpeechError(error) && error.code === 'going-away') throw error
+    throw new SpeechError('engine-failed', 'The model cannot be used now; tell the operator of the service.', {
+      cause: error,
+    })
+  }
 }

@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { Observable, Subscription, take, type Subscriber } from 'rxjs'
+import { map, Observable, Subscription, take, type Subscriber } from 'rxjs'
 import { bytesPerFrame } from '../../audio/format.js'
 import { refusalText, SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { contentType } from '../../protocol/content-type.js'
@@ -182,9 +182,9 @@ class DataflowConversation {
       this.#flush()
     }, this.#terms.limits.maxSessionMs)
     this.#owned.add(
-      run.output$.subscribe({
-        next: (item) => {
-          this.#say(item)
+      run.output$.pipe(map(messageOf)).subscribe({
+        next: (message) => {
+          this.#subscriber.next(message)
         },
         complete: () => {
           this.#subscriber.complete()
@@ -247,12 +247,10 @@ class DataflowConversation {
       binaryContent: noBytes,
     })
   }
-
-  #say(item: NodeItem): void {
-    this.#subscriber.next(
-      item.type === 'audio'
-        ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
-        : { contentType: contentType.event, content: writeEventEnvelope(item.event), binaryContent: noBytes },
-    )
-  }
 }
+
+/** Within the pipeline, so that what a node tells and JSON cannot say ends the session and not the service. */
+const messageOf = (item: NodeItem): DataflowMessage =>
+  item.type === 'audio'
+    ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
+    : { contentType: contentType.event, content: writeEventEnvelope(item.event), binaryContent: noBytes }

@@ -1,0 +1,39 @@
+import { lastValueFrom, materialize, map, toArray, type Observable, type SchedulerLike } from 'rxjs'
+
+export interface DrawMarblesOptions<Value> {
+  /** Milliseconds of one character. */
+  readonly frameMs: number
+  /** The clock that the stream runs on. */
+  readonly scheduler: SchedulerLike
+  /** One character for a value. Default: `o`. */
+  readonly symbol?: (value: Value) => string
+}
+
+/**
+ * Draws a stream as a marble diagram when it has ended: `-` for time without a value, a character for each value,
+ * several at the same time in brackets, `|` for completion and `#` for an error. As in RxJS, brackets take their
+ * place out of the time that follows them, as far as it reaches.
+ */
+export const drawMarbles = async <Value>(
+  stream$: Observable<Value>,
+  { frameMs, scheduler, symbol = () => 'o' }: DrawMarblesOptions<Value>,
+): Promise<string> => {
+  const startMs = scheduler.now()
+  const notes = await lastValueFrom(
+    stream$.pipe(
+      materialize(),
+      map((note) => ({
+        frame: Math.round((scheduler.now() - startMs) / frameMs),
+        mark: note.kind === 'N' ? symbol(note.value) : note.kind === 'C' ? '|' : '#',
+      })),
+      toArray(),
+    ),
+  )
+  const frames = new Map<number, string>()
+  for (const { frame, mark } of notes) frames.set(frame, (frames.get(frame) ?? '') + mark)
+  let line = ''
+  for (const [frame, marks] of frames) {
+    line = line.padEnd(frame, '-') + (marks.length > 1 ? `(${marks})` : marks)
+  }
+  return line
+}

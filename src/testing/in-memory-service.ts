@@ -1,0 +1,142 @@
+import { asyncScheduler, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
+import { SpeechError } from '../errors/speech-error.js'
+import { sharedTenant } from '../service/access/open-model.js'
+import { dataflowConversation, type DataflowTerms } from '../service/conversation/dataflow-conversation.js'
+import { recognizerConversation } from '../service/conversation/recognizer-conversation.js'
+import { defaultSessionLimits, type Admission, type SessionLimits } from '../service/conversation/session-terms.js'
+import type { Engine, ModelDescription } from '../service/engine/engine.js'
+import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
+import { soundswallower } from '../service/engine/soundswallower.js'
+import { serveLink } from '../service/listen/serve-link.js'
+import { openTranscribe } from '../service/nodes/transcribe.js'
+import { projectRegistry } from '../service/project/project.js'
+import type { DataflowMessage, Dial, Link, SocketMessage } from '../transport/link.js'
+import { dialMemory, type MemoryLinkOptions } from '../transport/memory.js'
+import { scriptedEngine } from './scripted-engine.js'
+
+export interface InMemoryServiceOptions {
+  /** An engine for every model name; such as `scriptedEngine`. */
+  readonly engine?: Engine
+  /** Or folders of real models, laid out `<tenant>/<name>/<version>/model.json`. */
+  readonly modelFolders?: readonly string[]
+  /** The model of a dataflow session that names none; by default the first that is found. */
+  readonly defaultModel?: string
+  /** The one token that is accepted. Default `in-memory-token`. */
+  readonly token?: string
+  readonly limits?: Partial<SessionLimits>
+  /** Latency of every message, and the clock of everything. */
+  readonly link?: MemoryLinkOptions
+  readonly scheduler?: SchedulerLike
+}
+
+/** Spread `recognizer` into the options of `recognize`, and `dataflow` into those of `dataflow`. */
+export interface InMemoryService {
+  readonly recognizer: {
+    readonly url: string
+    readonly token: string
+    readonly modelName: string
+    readonly dial: () => Dial<SocketMessage, SocketMessage>
+  }
+  readonly dataflow: {
+    readonly address: string
+    readonly token: string
+    readonly tenant: string
+    readonly projectName: string
+    readonly dial: () => Dial<DataflowMessage, DataflowMessage>
+  }
+  /** Finalizes what runs, and takes nothing more. */
+  drain(): void
+  /** Ends what runs and frees the engines. */
+  close(): Promise<void>
+}
+
+const projectName = 'transcribe'
+
+/**
+ * The service's own conversations, voice activity and recognition, joined to the client by links in memory: no socket,
+ * no TLS, no token endpoint. Without an engine and without models a scripted engine says "hello world".
+ */
+export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryService => {
+  const { token = 'in-memory-token', scheduler = asyncScheduler, link = {} } = options
+  const models = openModels(options)
+  const defaultModel = options.defaultModel ?? models.list()[0]?.name ?? 'scripted'
+  const drain$ = new ReplaySubject<undefined>(1)
+  const terms: DataflowTerms = {
+    admit: (presented) => admit(presented, token),
+    projects: projectRegistry([{ tenant: sharedTenant, name: projectName, defaultModel, open: openTranscribe }]),
+    models,
+    limits: { ...defaultSessionLimits, ...options.limits },
+    drain$,
+    scheduler,
+  }
+  const sessions = new Set<Subscription>()
+  const serve = <Message>(
+    serviceEnd: Link<Message, Message>,
+    conversation: Parameters<typeof serveLink<Message, Message>>[1],
+  ): void => {
+    const session = serveLink(serviceEnd, conversation).subscribe()
+    sessions.add(session)
+    session.add(() => sessions.delete(session))
+  }
+  const linkOptions: MemoryLinkOptions = { scheduler, ...link }
+  return {
+    recognizer: {
+      url: 'ws://localhost',
+      token,
+      modelName: defaultModel,
+      dial: () =>
+        dialMemory<SocketMessage, SocketMessage>((end) => {
+          serve(end, (incoming$) => recognizerConversation(incoming$, end, { ...terms, rights: everyRight }))
+        }, linkOptions),
+    },
+    dataflow: {
+      address: 'localhost:0',
+      token,
+      tenant: sharedTenant,
+      projectName,
+      dial: () =>
+        dialMemory<DataflowMessage, DataflowMessage>((end) => {
+          serve(end, (incoming$) => dataflowConversation(incoming$, end, terms))
+        }, linkOptions),
+    },
+    drain: () => {
+      drain$.next(undefined)
+    },
+    close: async () => {
+      drain$.next(undefined)
+      for (const session of [...sessions]) session.unsubscribe()
+      await models.close()
+    },
+  }
+}
+
+const everyRight = { tenants: ['*'], projects: ['*'], models: ['*'] }
+
+const admit = (presented: string, token: string): Promise<Admission> =>
+  presented === token
+    ? Promise.resolve({ rights: everyRight, release: () => undefined })
+    : Promise.reject(new SpeechError('unauthenticated', 'The token is not that of this service in memory.'))
+
+const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
+  const { engine, modelFolders } = options
+  if (modelFolders !== undefined) return createModelRegistry({ folders: modelFolders, kinds: [soundswallower()] })
+  return oneEngine(engine ?? scriptedEngine({ texts: ['hello world'] }))
+}
+
+/** A registry in which every name leads to the same engine. */
+const oneEngine = (engine: Engine): ModelRegistry => {
+  const describe = (tenant: string, name: string, version: string): ModelDescription => ({
+    tenant,
+    name,
+    version,
+    folder: '',
+    options: { engine: 'scripted' },
+  })
+  return {
+    find: ({ tenant, name, version = '' }) => describe(tenant, name, version === '' ? '1' : version),
+    list: () => [describe(sharedTenant, 'scripted', '1')],
+    problems: () => [],
+    engine: () => Promise.resolve(engine),
+    close: () => engine.close(),
+  }
+}
