@@ -2,7 +2,7 @@
 import { isBuiltin } from 'node:module'
 import ts from 'typescript'
 import { lineOf } from './read-source.mjs'
-import { isProgram } from './table.mjs'
+import { programs } from './table.mjs'
 
 /** @typedef {import('./read-source.mjs').Source} Source */
 /** @typedef {import('./read-source.mjs').Breach} Breach */
@@ -84,13 +84,13 @@ export const checkEffects = (sources) =>
     const add = (line, rule, what) => void breaches.push({ file, line, rule, what })
 
     for (const { target, specifier, line, kind } of imports) {
-      if (target !== undefined && isProgram(target) && kind !== 'type') {
+      if (target !== undefined && programs.includes(target) && kind !== 'type') {
         add(line, 'program', `'${specifier}' is run, not imported; import what it is made of.`)
       }
       if (kind === 'bare')
         add(line, 'effect', `import '${specifier}' is there for its effect only; import a name and call it.`)
     }
-    if (isProgram(file)) return breaches
+    if (programs.includes(file)) return breaches
 
     const effectful = effectfulNames(ast)
     for (const statement of ast.statements) {

@@ -51,12 +51,8 @@ export const browserDoor = {
   nodeGlobals: ['Buffer', 'process', '__dirname', '__filename', 'require', 'setImmediate', 'global'],
 }
 
-/**
- * Files that are run, not imported: the only ones whose top level may do something.
- *
- * @param {string} file
- */
-export const isProgram = (file) => file === 'cli/main.ts' || /(^|[/-])worker\.ts$/.test(file)
+/** Files that are run, not imported: the only ones whose top level may do something. */
+export const programs = ['cli/main.ts', 'service/engine/soundswallower-worker.ts']
 
 /** Folders of pure functions on bytes and values: no package is loaded with them, RxJS least of all. */
 export const packageless = ['errors', 'audio']

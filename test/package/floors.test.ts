@@ -230,6 +230,13 @@ describe('floors', () => {
       'service/pool.ts:3 effect',
     ],
     [
+      'a file that is run but not on the list of programs',
+      {
+        'service/engine/decode-worker.ts': `import { parentPort } from 'node:worker_threads'\nparentPort?.on('message', String)`,
+      },
+      'service/engine/decode-worker.ts:2 effect',
+    ],
+    [
       'an import of a program',
       { 'cli/again.ts': `export const again = () => import('./main.js')` },
       'cli/again.ts:1 program',
@@ -247,7 +254,13 @@ describe('floors', () => {
     [
       'a worker that runs on import',
       {
-        'service/engine/decode-worker.ts': `import { parentPort } from 'node:worker_threads'\nparentPort?.on('message', String)`,
+        'service/engine/soundswallower-worker.ts': `import { parentPort } from 'node:worker_threads'\nparentPort?.on('message', String)`,
+      },
+    ],
+    [
+      "a builtin's type within reach of the browser",
+      {
+        'transport/link.ts': `import type { IncomingMessage } from 'node:http'\nexport const open = (m: IncomingMessage) => m.url`,
       },
     ],
     [
