@@ -42,8 +42,11 @@ export const isGranted = (granted: readonly string[], name: string): boolean =>
 export const grantedByBoth = (one: readonly string[], other: readonly string[]): readonly string[] =>
   one.includes(everything) ? other : one.filter((name) => isGranted(other, name))
 
+/** Grants travel in each token, and a token in an HTTP header, where Node takes 16 KiB in all. */
+const maxGrantBytes = 8192
+
 const validate = (subscription: Subscription): Subscription => {
-  const { clientId, secretHash, validFromMs, validUntilMs } = subscription
+  const { clientId, secretHash, tenants, projects, models, validFromMs, validUntilMs } = subscription
   const refuse = (fault: string): never => {
     throw new SpeechError('invalid-options', `The subscription ${JSON.stringify(clientId)} ${fault}.`)
   }
@@ -52,6 +55,9 @@ const validate = (subscription: Subscription): Subscription => {
   }
   if (!isSecretHash(secretHash)) refuse('needs a secretHash made by hashSecret')
   if (Number.isNaN(validFromMs) || !(validFromMs < validUntilMs)) refuse('must begin before it ends')
+  if (Buffer.byteLength(JSON.stringify([tenants, projects, models])) > maxGrantBytes) {
+    refuse(`may name at most ${maxGrantBytes} bytes of tenants, projects and models; use * for all`)
+  }
   return subscription
 }
 

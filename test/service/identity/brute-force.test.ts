@@ -50,6 +50,13 @@ describe('brute force', () => {
     expect((await attempt('client-1', '192.0.2.2')).status).toBe(200)
   })
 
+  it('turns away an address that failed too often before it reads what it asks', async () => {
+    const attempt = await openHere(1)
+    await attempt('client-1', '192.0.2.1', 'wrong')
+    const answer = await service?.post(new URLSearchParams({ grant_type: 'password' }), { 'x-from': '192.0.2.1' })
+    expect(answer?.status).toBe(429)
+  })
+
   it('lets them in again after a minute', async () => {
     const scheduler = new VirtualTimeScheduler()
     const attempt = await openHere(1, { scheduler })

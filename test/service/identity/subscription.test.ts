@@ -23,6 +23,7 @@ describe('memorySubscriptions', () => {
     ['a clientId that is too long', { clientId: 'x'.repeat(129) }],
     ['the secret in place of its hash', { secretHash: 'secret' }],
     ['an end before its beginning', { validFromMs: 2, validUntilMs: 1 }],
+    ['more grants than a token holds', { models: Array.from({ length: 1000 }, (_, index) => `model-${index}`) }],
     ['a beginning that is no time', { validFromMs: NaN }],
   ])('refuses a subscription with %s', async (_, changes) => {
     const { subscription } = await subscriber(changes)

@@ -258,6 +258,12 @@ describe('token endpoint, with a service of its own', () => {
     service = await openAgain()
     await service.post(tokenForm(), { origin: 'https://elsewhere.example', accept: 'text/html' })
     await service.post(tokenForm({ client_secret: 'wrong' }))
+    await service.close()
+    const find = (): never => {
+      throw new Error('The store failed.')
+    }
+    service = await openAgain({ subscriptions: { find } })
+    expect((await service.post(tokenForm())).status).toBe(500)
     expect(said).toStrictEqual([])
   })
 

@@ -109,6 +109,7 @@ describe('verify', () => {
     ['of an unknown client', { client_id: 'nobody' }],
     ['with malformed grants', { tenants: 'Acme' }],
     ['without grants', { models: undefined }],
+    ['that is longer than any of ours', { padding: 'x'.repeat(16_384) }],
   ])('refuses a token %s', async (_, claims) => {
     const { identity } = await openHere()
     await expect(identity.verify(await forge(claims))).rejects.toMatchObject({ code: 'unauthenticated' })
