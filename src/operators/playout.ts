@@ -1,4 +1,4 @@
-import { catchError, EMPTY, Subject, tap, type Observable } from 'rxjs'
+import { catchError, EMPTY, endWith, Subject, tap, type Observable } from 'rxjs'
 import { msForBytes, type AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { ChunkQueue } from './chunk-queue.js'
@@ -35,7 +35,7 @@ export class Playout {
     return this.#over$.asObservable()
   }
 
-  /** Takes the source in; its error waits for its turn, while `too-fast` is an error at once. */
+  /** Takes the source in and emits with each change of it; its error waits for its turn, `too-fast` is an error at once. */
   fill(slices$: Observable<Uint8Array>, maxBufferMs: number): Observable<unknown> {
     return slices$.pipe(
       catchError((error: unknown) => {
@@ -53,6 +53,7 @@ export class Playout {
           if (this.#supply.type === 'open') this.#supply = { type: 'ended' }
         },
       }),
+      endWith(undefined),
     )
   }
 

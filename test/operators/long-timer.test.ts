@@ -1,0 +1,44 @@
+import { asyncScheduler } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { longestTimerMs, longTimer } from '../../src/operators/long-timer.js'
+import { marbles } from './marbles.js'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+describe('longTimer', () => {
+  it.each([0, 20, longestTimerMs, longestTimerMs + 1, 365 * dayMs])(
+    'emits once after %s ms and completes',
+    (delayMs) => {
+      marbles(({ scheduler, expectObservable }) => {
+        expectObservable(longTimer(delayMs, scheduler)).toBe(`${delayMs}ms (a|)`, { a: undefined })
+      })
+    },
+  )
+
+  it('emits at once for a delay in the past', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      expectObservable(longTimer(-5, scheduler)).toBe('(a|)', { a: undefined })
+    })
+  })
+
+  it('never emits and holds no timer for Infinity', () => {
+    vi.useFakeTimers()
+    const subscription = longTimer(Infinity).subscribe()
+    expect(vi.getTimerCount()).toBe(0)
+    subscription.unsubscribe()
+    vi.useRealTimers()
+  })
+
+  it('asks no timer for more than it can hold, and frees it on unsubscribe', () => {
+    const delays: number[] = []
+    const spy = vi.spyOn(asyncScheduler, 'schedule').mockImplementation((...[, delayMs]) => {
+      delays.push(delayMs ?? 0)
+      return { unsubscribe: () => delays.push(-1) } as never
+    })
+    longTimer(365 * dayMs, asyncScheduler)
+      .subscribe()
+      .unsubscribe()
+    spy.mockRestore()
+    expect(delays).toEqual([longestTimerMs, -1])
+  })
+})
