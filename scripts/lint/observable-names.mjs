@@ -10,7 +10,9 @@ import { ESLintUtils } from '@typescript-eslint/utils'
 const isObservable = (type) => {
   if (type.isUnionOrIntersection()) return type.types.some(isObservable)
   if (type.getSymbol()?.name === 'Observable') return true
-  return type.isClassOrInterface() || type.getSymbol() ? (type.getBaseTypes() ?? []).some(isObservable) : false
+  // `Subject<number>` is a reference to the class, which is what has bases.
+  const declared = 'target' in type ? /** @type {import('typescript').Type} */ (type.target) : type
+  return declared.isClassOrInterface() && (declared.getBaseTypes() ?? []).some(isObservable)
 }
 
 /**
