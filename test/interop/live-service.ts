@@ -1,0 +1,35 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { firstValueFrom } from 'rxjs'
+import { nodeFetch } from '../../src/auth/node-fetch.js'
+import { requestToken } from '../../src/auth/request-token.js'
+import { startDevelopmentService, type DevelopmentService } from '../../src/service/development-service.js'
+import type { ServiceOptions } from '../../src/service/service.js'
+
+/** A development service on free ports with a token from it: what a client written elsewhere would be given. */
+export interface LiveService {
+  readonly service: DevelopmentService
+  readonly ca: Buffer
+  readonly token: string
+  readonly close: () => Promise<void>
+}
+
+export const sampleModels = 'samples/models'
+
+export const liveService = async (options: Partial<ServiceOptions> = {}): Promise<LiveService> => {
+  const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
+  const service = await startDevelopmentService({ modelFolders: [sampleModels], ...options, stateFolder })
+  const { access } = service
+  const ca = await readFile(access.ca)
+  const { accessToken } = await firstValueFrom(requestToken({ ...access, fetch: nodeFetch({ ca }) }))
+  return {
+    service,
+    ca,
+    token: accessToken,
+    close: async () => {
+      await service.close({ drainMs: 1_000 })
+      await rm(stateFolder, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import WebSocket from 'ws'
+import type { LiveService } from './live-service.js'
+
+/** One socket, seen from a client of the WebSocket package alone. */
+export interface PlainSocket {
+  readonly say: (json: unknown) => void
+  readonly audio: (bytes: Uint8Array) => void
+  /** The next message of the service, or the close, whichever comes first. */
+  readonly hear: () => Promise<Record<string, unknown>>
+  readonly close: () => void
+}
+
+export interface SocketWay {
+  readonly path?: string
+  readonly token?: string
+  readonly protocols?: readonly string[]
+  readonly withoutHeader?: boolean
+}
+
+/** Resolves when the socket is open; rejects with `HTTP <status>: <body>` when the upgrade is refused. */
+export const openSocket = async (
+  { service, ca, token: good }: LiveService,
+  way: SocketWay = {},
+): Promise<PlainSocket> => {
+  const { path = '/recognizer', token = good, protocols = [], withoutHeader = false } = way
+  const headers = withoutHeader ? {} : { Authorization: `Bearer ${token}` }
+  const socket = new WebSocket(service.access.wsUrl + path, [...protocols], { ca, headers })
+  const heard: Record<string, unknown>[] = []
+  const waiting: ((message: Record<string, unknown>) => void)[] = []
+  const arrive = (message: Record<string, unknown>): void => {
+    const next = waiting.shift()
+    if (next === undefined) heard.push(message)
+    else next(message)
+  }
+  socket.on('message', (data: Buffer, isBinary) => {
+    arrive(isBinary ? { binary: data.length } : (JSON.parse(data.toString()) as Record<string, unknown>))
+  })
+  socket.on('close', (code, reason) => {
+    arrive({ close: code, reason: reason.toString(), protocol: socket.protocol })
+  })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve)
+    socket.once('error', reject)
+    socket.once('unexpected-response', (_request, response) => {
+      let body = ''
+      response.on('data', (data: Buffer) => (body += data.toString()))
+      response.on('end', () => {
+        reject(new Error(`HTTP ${String(response.statusCode)}: ${body}`))
+      })
+    })
+  })
+  return {
+    say: (json) => {
+      socket.send(typeof json === 'string' ? json : JSON.stringify(json))
+    },
+    audio: (bytes) => {
+      socket.send(bytes)
+    },
+    hear: () => {
+      const next = heard.shift()
+      if (next !== undefined) return Promise.resolve(next)
+      return new Promise((resolve) => waiting.push(resolve))
+    },
+    close: () => {
+      socket.close()
+    },
+  }
+}

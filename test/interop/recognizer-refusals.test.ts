@@ -1,0 +1,239 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { liveService, type LiveService } from './live-service.js'
+import { openSocket, type PlainSocket, type SocketWay } from './plain-socket-client.js'
+
+let live: LiveService
+const sockets: PlainSocket[] = []
+beforeAll(async () => {
+  live = await liveService()
+})
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.close()
+})
+afterAll(() => live.close())
+
+const open = async (way?: SocketWay): Promise<PlainSocket> => {
+  const socket = await openSocket(live, way)
+  sockets.push(socket)
+  return socket
+}
+
+const recognize = {
+  'message-name': 'recognize',
+  'audio-format': 'pcm',
+  'sample-rate': 8000,
+  'model-name': 'call',
+  'vad-graceful-silence-threshold-msec': 0,
+}
+const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown
+const success = { 'message-name': 'recognize-response', 'operation-result': 'Success', 'recognition-id': uuid }
+
+describe('an upgrade', () => {
+  it('is refused with 401 without a token, and with a wrong one', async () => {
+    await expect(open({ withoutHeader: true })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
+    await expect(open({ token: 'wrong' })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
+    await expect(open({ withoutHeader: true, path: `/recognizer?access_token=${live.token}` })).rejects.toThrow(
+      /^HTTP 401/,
+    )
+  })
+
+  it('is refused with 404 at another path', async () => {
+    await expect(open({ path: '/elsewhere' })).rejects.toThrow(/^HTTP 404/)
+  })
+
+  it('takes a token by subprotocol and chooses the other one', async () => {
+    const socket = await open({ withoutHeader: true, protocols: ['rxspeech', `bearer.${live.token}`] })
+    socket.say(recognize)
+    expect(await socket.hear()).toEqual(success)
+    socket.close()
+    expect(await socket.hear()).toMatchObject({ close: 1005, protocol: 'rxspeech' })
+  })
+
+  it('is closed with 4401 for a wrong token by subprotocol, since a browser cannot see a status', async () => {
+    const socket = await open({ withoutHeader: true, protocols: ['rxspeech', 'bearer.wrong'] })
+    expect(await socket.hear()).toMatchObject({
+      close: 4401,
+      reason: expect.stringMatching(/^unauthenticated: /) as unknown,
+    })
+  })
+
+  it('is taken at / too', async () => {
+    const socket = await open({ path: '/' })
+    socket.say(recognize)
+    expect(await socket.hear()).toEqual(success)
+  })
+})
+
+describe('a recognize that cannot be', () => {
+  it.each([
+    ['audio-format', 'mp3'],
+    ['audio-format', undefined],
+    ['sample-rate', 5.5],
+    ['sample-rate', true],
+    ['sample-rate', []],
+    ['sample-rate', 'abc'],
+    ['sample-rate', undefined],
+    ['sample-rate', 1000],
+    ['model-name', undefined],
+    ['model-name', ''],
+    ['audio-splitter', 'other'],
+    ['vad-sensitivity', 0],
+    ['vad-sensitivity', 11],
+    ['vad-pre-speech-buffer-msec', -1],
+    ['vad-pre-speech-buffer-msec', 5001],
+    ['vad-post-speech-buffer-msec', 5001],
+    ['vad-max-speech-duration-msec', 999],
+    ['vad-max-speech-duration-msec', -2],
+    ['vad-silence-trigger-msec', 49],
+    ['vad-silence-trigger-msec', 60_001],
+    ['vad-graceful-silence-threshold-msec', -1],
+  ])('is answered with the field %s for %j, and may be sent again', async (field, value) => {
+    const socket = await open()
+    socket.say({ ...recognize, [field]: value })
+    expect(await socket.hear()).toEqual({
+      'message-name': 'recognize-response',
+      'operation-result': expect.stringMatching(new RegExp(`^invalid-field: ${field} `)) as unknown,
+      'recognition-id': '',
+    })
+    socket.say(recognize)
+    expect(await socket.hear()).toEqual(success)
+  })
+
+  it.each([
+    ['an unknown model', { 'model-name': '../../etc/passwd' }, /^model-denied: /],
+    ['an unknown model tenant', { 'model-tenant': 'nobody' }, /^model-denied: /],
+    ['an unknown model version', { 'model-version': '99' }, /^model-denied: /],
+  ])('is answered for %s', async (_name, change, result) => {
+    const socket = await open()
+    socket.say({ ...recognize, ...change })
+    expect((await socket.hear())['operation-result']).toMatch(result)
+  })
+
+  it('is answered when the address names another model', async () => {
+    const socket = await open({ path: '/recognizer?ModelName=other' })
+    socket.say(recognize)
+    expect((await socket.hear())['operation-result']).toMatch(/^model-mismatch: /)
+  })
+
+  it('is taken with integers as strings', async () => {
+    const socket = await open()
+    socket.say({ ...recognize, 'sample-rate': '16000', 'vad-sensitivity': '3' })
+    expect(await socket.hear()).toEqual(success)
+  })
+})
+
+describe('a message out of its place', () => {
+  it.each([
+    ['junk', 'junk', 1007, /^invalid-json: /],
+    ['a list', '[]', 1007, /^invalid-json: /],
+    ['an unknown name', '{"message-name":"dance"}', 1003, /^unknown-message: .*dance/],
+    ['no name', '{}', 1003, /^unknown-message: /],
+  ])('closes the socket for %s', async (_name, text, close, reason) => {
+    const socket = await open()
+    socket.say(text)
+    expect(await socket.hear()).toMatchObject({ close, reason: expect.stringMatching(reason) as unknown })
+  })
+
+  it('closes the socket for audio before recognize', async () => {
+    const socket = await open()
+    socket.audio(new Uint8Array(320))
+    expect(await socket.hear()).toMatchObject({
+      close: 1008,
+      reason: expect.stringMatching(/^not-started: /) as unknown,
+    })
+  })
+
+  it('answers stop and finalize without a recognition with an error', async () => {
+    const socket = await open()
+    socket.say({ 'message-name': 'stop-recognition' })
+    const error = expect.stringMatching(/^no-recognition: /) as unknown
+    expect(await socket.hear()).toMatchObject({
+      'message-name': 'stop-recognition-response',
+      'operation-result': error,
+    })
+    socket.say({ 'message-name': 'finalize-recognition' })
+    expect(await socket.hear()).toMatchObject({
+      'message-name': 'finalize-recognition-response',
+      'operation-result': error,
+    })
+  })
+
+  it('answers a second recognize with an error and goes on', async () => {
+    const socket = await open()
+    socket.say(recognize)
+    const { 'recognition-id': id } = await socket.hear()
+    socket.say(recognize)
+    expect((await socket.hear())['operation-result']).toMatch(/^already-started: /)
+    socket.say({ 'message-name': 'finalize-recognition' })
+    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success', 'recognition-id': id })
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'recognition-id': id })
+  })
+
+  it('ends the recognition and the socket for a cut sample, naming the bytes', async () => {
+    const socket = await open()
+    socket.say(recognize)
+    await socket.hear()
+    socket.audio(new Uint8Array(321))
+    const error = expect.stringMatching(/^cut-sample: .*321 bytes/) as unknown
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'operation-result': error })
+    expect(await socket.hear()).toMatchObject({ close: 1003, reason: error })
+  })
+
+  it('closes with 1009 for a message that is too big', async () => {
+    const socket = await open()
+    socket.say(recognize)
+    await socket.hear()
+    socket.audio(new Uint8Array(1_048_578))
+    expect(await socket.hear()).toMatchObject({ close: 1009 })
+  })
+})
+
+describe('the verbs of a recognition', () => {
+  it('finalizes to exactly one final with an empty text for silence; audio after it does not count', async () => {
+    const socket = await open()
+    socket.say(recognize)
+    const { 'recognition-id': id } = await socket.hear()
+    socket.audio(new Uint8Array(16_000))
+    socket.say({ 'message-name': 'finalize-recognition' })
+    socket.audio(new Uint8Array(16_000))
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'finalize-recognition-response', 'recognition-id': id })
+    expect(await socket.hear()).toEqual({
+      'message-name': 'final-result',
+      'recognition-id': id,
+      'operation-result': 'Success',
+      text: '',
+      confidence: '0.00',
+      channel: '0',
+      'start-msec': expect.any(String) as unknown,
+      'end-msec': '1000',
+    })
+    socket.audio(new Uint8Array(320))
+    socket.say(recognize)
+    expect(await socket.hear()).toEqual(success)
+  })
+
+  it('stops without a final, and recognises again on the same socket', async () => {
+    const socket = await open()
+    socket.say(recognize)
+    const { 'recognition-id': id } = await socket.hear()
+    socket.audio(new Uint8Array(16_000))
+    socket.say({ 'message-name': 'stop-recognition' })
+    expect(await socket.hear()).toEqual({
+      'message-name': 'stop-recognition-response',
+      'operation-result': 'Success',
+      'recognition-id': id,
+    })
+    socket.say(recognize)
+    expect(await socket.hear()).toEqual(success)
+  })
+
+  it('ends with one final of its own after a graceful silence', async () => {
+    const socket = await open()
+    socket.say({ ...recognize, 'vad-graceful-silence-threshold-msec': 1000 })
+    await socket.hear()
+    socket.audio(new Uint8Array(32_000))
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', text: '', 'end-msec': '1000' })
+    socket.say({ 'message-name': 'finalize-recognition' })
+    expect((await socket.hear())['operation-result']).toMatch(/^no-recognition: /)
+  })
+})
