@@ -40,6 +40,7 @@ export class DecoderPool {
   private readonly breaksAtMs: number[] = []
   private readonly warming: { resolve: () => void; reject: (error: SpeechError) => void }[] = []
   private nextSegment = 1
+  private lastBreak: unknown
   private closed = false
 
   constructor(private readonly options: DecoderPoolOptions) {}
@@ -108,7 +109,7 @@ export class DecoderPool {
   private startWorker(): void {
     const earliestMs = this.options.now() - breakWindowMs
     if (this.breaksAtMs.filter((atMs) => atMs > earliestMs).length >= maxBreaks) {
-      if (this.members.size === 0) queueMicrotask(() => this.failAll(workerBroke()))
+      if (this.members.size === 0) queueMicrotask(() => this.failAll(workerBroke(this.lastBreak)))
       return
     }
     const member: Member = {
@@ -158,6 +159,7 @@ export class DecoderPool {
 
   private ended(member: Member, cause: unknown): void {
     if (!this.members.delete(member) || this.closed) return
+    this.lastBreak = cause
     this.breaksAtMs.push(this.options.now())
     this.breaksAtMs.splice(0, this.breaksAtMs.length - maxBreaks)
     if (member.phase.type === 'refused') this.failAll(this.options.refuse(member.phase.sentence))

@@ -43,7 +43,9 @@ export const decoderWorkerStarter = (settings: WorkerSettings): StartDecoderWork
     return {
       post: (one) => worker.postMessage(one),
       setBusy: (busy) => (busy ? worker.ref() : worker.unref()),
-      terminate: async () => void (await worker.terminate()),
+      terminate: async () => {
+        await worker.terminate()
+      },
     }
   }
 }

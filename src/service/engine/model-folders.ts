@@ -34,7 +34,7 @@ const readText = (path: string): string | undefined => {
   }
 }
 
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const readModel = (tenant: string, name: string, version: string, folder: string): FoundModel => {

@@ -93,7 +93,7 @@ export const createModelRegistry = ({ folders, kinds }: ModelRegistryOptions): M
 
   const closeAll = async (): Promise<void> => {
     const settled = await Promise.allSettled(engines.values())
-    await Promise.all(settled.map((one) => (one.status === 'fulfilled' ? one.value.close() : undefined)))
+    await Promise.all(settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value.close()] : [])))
   }
 
   return {

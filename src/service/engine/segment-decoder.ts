@@ -77,7 +77,7 @@ export class SegmentDecoder {
     const first = this.words()
     const second = this.hops.length === 0 ? [] : await this.readAgain(isCancelled)
     this.hops = []
-    // A guest's cough can leave the second pass short of the grammar's end; what the first pass found then stands
+    // The second pass may end short of a sentence of the grammar; what the first pass found then stands
     return (second.length > 0 ? second : first).map((word) => toWord(word, startMs, endMs))
   }
 

@@ -61,6 +61,5 @@ export const decodeSoundswallowerOptions = (model: ModelDescription): Soundswall
   if ((grammar === undefined) === (phrases === undefined)) {
     throw invalidModel(model, 'model.json must have either "grammar" or "phrases".')
   }
-  // io-ts types an optional key as possibly undefined; JSON can't hold undefined
-  return decoded.right as SoundswallowerOptions
+  return decoded.right
 }

@@ -83,7 +83,10 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
   }
   const first = await make()
   const refusal = takeModel(first, settings)
-  if (refusal !== undefined) return say({ type: 'refused', sentence: refusal })
+  if (refusal !== undefined) {
+    say({ type: 'refused', sentence: refusal })
+    return
+  }
   const decoders = new Shelf(settings.maxDecoders, async () => {
     const decoder = await make()
     takeModel(decoder, settings)

@@ -9,7 +9,8 @@ export interface SegmentAnswer {
   readonly failed: () => void
 }
 
-type Decoding = Pick<SegmentDecoder, 'begin' | 'hear' | 'end' | 'cancel'>
+/** The part of a decoder that a segment uses. */
+export type Decoding = Pick<SegmentDecoder, 'begin' | 'hear' | 'end' | 'cancel'>
 
 /**
  * One segment in its worker, from its decoder's loan to its return. What it is told is done in order, each step after
@@ -29,7 +30,7 @@ export class WorkerSegment {
   }
 
   hear(samples: Int16Array): void {
-    this.next(async (decoder) => this.answer.taken(samples.length, decoder.hear(samples)))
+    this.next((decoder) => this.answer.taken(samples.length, decoder.hear(samples)))
   }
 
   close(endMs: number): void {
@@ -51,7 +52,7 @@ export class WorkerSegment {
     await this.decoder.begin()
   }
 
-  private next(step: (decoder: Decoding) => Promise<void>): void {
+  private next(step: (decoder: Decoding) => void | Promise<void>): void {
     const run = async (): Promise<void> => {
       if (this.state === 'running' && this.decoder !== undefined) await step(this.decoder)
     }
