@@ -1,0 +1,297 @@
+import { inspect } from 'node:util'
+import { concat, EMPTY, firstValueFrom, map, NEVER, of, throwError, timer, type ObservableInput } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { requestToken } from '../../src/auth/request-token.js'
+import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from '../../src/auth/token-fetch.js'
+import type { RequestTokenOptions } from '../../src/auth/token-options.js'
+import { codeThrownBy, marbles } from '../operators/marbles.js'
+
+const clientSecret = 'p+q/r s=%~secret'
+const options: RequestTokenOptions = { authUrl: 'https://id.example/base/', clientId: 'client 1', clientSecret }
+const granted = JSON.stringify({ access_token: 'tok', expires_in: 60, token_type: 'Bearer', scope: 'Ldm_Integration' })
+
+const answer = (
+  status: number,
+  body: string | ObservableInput<Uint8Array>,
+  headers: Record<string, string> = {},
+): TokenFetchResponse => ({
+  status,
+  headers: { get: (name) => headers[name] ?? null },
+  body: typeof body === 'string' ? [new TextEncoder().encode(body)] : body,
+})
+
+/** Subscribes with a scripted answer, and hands out what came of it. */
+const outcome = async (fetch: TokenFetch, more: Partial<RequestTokenOptions> = {}): Promise<unknown> =>
+  firstValueFrom(requestToken({ ...options, fetch, ...more })).catch((error: unknown) => error)
+
+const outcomeOf = (...said: Parameters<typeof answer>): Promise<unknown> => outcome(() => of(answer(...said)))
+const refusal = (error: string, description?: string): string =>
+  JSON.stringify({ error, ...(description !== undefined && { error_description: description }) })
+
+describe('requestToken', () => {
+  it('posts the form of the description to connect/token, and follows no redirect', async () => {
+    const requests: [string, TokenRequestInit][] = []
+    const token = await outcome((...request) => {
+      requests.push(request)
+      return of(answer(200, granted))
+    })
+    expect(token).toMatchObject({ accessToken: 'tok', tokenType: 'Bearer', scope: 'Ldm_Integration' })
+    const [url, init] = requests[0] ?? []
+    expect(url).toBe('https://id.example/base/connect/token')
+    expect(init).toMatchObject({
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect(Object.fromEntries(new URLSearchParams(init?.body))).toEqual({
+      client_id: 'client 1',
+      client_secret: clientSecret,
+      grant_type: 'client_credentials',
+      scope: 'Ldm_Integration',
+    })
+  })
+
+  it('counts the life of the token from the request on, emits it and completes', () => {
+    marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
+      const response$ = cold('     5ms (r|)', {
+        r: answer(200, cold('3ms (b|)', { b: new TextEncoder().encode(granted) })),
+      })
+      const subscription = '       ^ 4ms !'
+      const expected = '           8ms (t|)'
+      const token$ = requestToken({ ...options, fetch: () => response$, scheduler })
+      expectObservable(token$.pipe(map(({ expiresAtMs }) => expiresAtMs))).toBe(expected, { t: 60_000 })
+      expectSubscriptions(response$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('makes one request for each subscription, and none before', () => {
+    marbles(({ scheduler, cold, expectObservable, expectSubscriptions, flush }) => {
+      const response$ = cold('     --(r|)', { r: answer(200, granted) })
+      let requests = 0
+      const fetch: TokenFetch = () => {
+        requests += 1
+        return response$
+      }
+      const token$ = requestToken({ ...options, fetch, scheduler }).pipe(map(({ accessToken }) => accessToken))
+      expect(requests).toBe(0)
+      expectObservable(token$).toBe('       --(t|)', { t: 'tok' })
+      expectObservable(token$, '-----^').toBe('-------(t|)', { t: 'tok' })
+      expectSubscriptions(response$.subscriptions).toBe(['^-!', '-----^-!'])
+      flush()
+      expect(requests).toBe(2)
+    })
+  })
+
+  it.each([
+    ['the connection', () => NEVER],
+    ['the body', () => of(answer(200, NEVER))],
+  ])('errors with token-timeout when %s hangs, and aborts', (_, fetch: () => ObservableInput<TokenFetchResponse>) => {
+    marbles(({ scheduler, flush }) => {
+      const signals: AbortSignal[] = []
+      const seen: unknown[] = []
+      requestToken({
+        ...options,
+        scheduler,
+        timeoutMs: 500,
+        fetch: (_url, { signal }) => {
+          signals.push(signal)
+          return fetch()
+        },
+      }).subscribe({ error: (error: unknown) => seen.push(error, scheduler.now()) })
+      flush()
+      expect(seen).toMatchObject([{ code: 'token-timeout', retryable: true }, 500])
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    })
+  })
+
+  it('aborts the request when it is unsubscribed', () => {
+    marbles(({ scheduler, cold, expectObservable, expectSubscriptions, flush }) => {
+      const response$ = cold<TokenFetchResponse>('-')
+      const subscription = '                      ^--!'
+      const aborts: number[] = []
+      const fetch: TokenFetch = (_url, { signal }) => {
+        signal.addEventListener('abort', () => aborts.push(scheduler.now()))
+        return response$
+      }
+      expectObservable(requestToken({ ...options, fetch, scheduler }), subscription).toBe('----')
+      expectSubscriptions(response$.subscriptions).toBe(subscription)
+      flush()
+      expect(aborts).toEqual([3])
+    })
+  })
+
+  it.each([
+    ['invalid_request', 400, 'invalid-request'],
+    ['invalid_client', 401, 'invalid-client'],
+    ['invalid_client', 400, 'invalid-client'],
+    ['invalid_grant', 400, 'invalid-grant'],
+    ['unauthorized_client', 400, 'unauthorized-client'],
+    ['unsupported_grant_type', 400, 'unsupported-grant-type'],
+    ['invalid_scope', 400, 'invalid-scope'],
+  ])('types the refusal %s with status %i', async (error, status, code) => {
+    expect(await outcomeOf(status, refusal(error))).toMatchObject({ code, retryable: false })
+  })
+
+  it.each([
+    ['401 without a body', [401, ''], 'invalid-client', false],
+    ['an error that RFC 6749 does not know', [400, refusal('slow_down')], 'token-endpoint-failed', false],
+    ['an error named like a method', [400, refusal('toString')], 'token-endpoint-failed', false],
+    ['no such path', [404, '<h1>Not found</h1>'], 'token-endpoint-failed', false],
+    ['a redirect', [302, '', { location: 'https://elsewhere.example/' }], 'token-endpoint-failed', false],
+    ['a failure of the server', [500, refusal('invalid_client')], 'token-endpoint-failed', true],
+    ['a page', [200, '<!doctype html><title>Sign in</title>'], 'token-endpoint-failed', true],
+    ['half a JSON', [200, '{"access_token":"tok"'], 'token-endpoint-failed', true],
+    ['no token', [200, '{}'], 'token-endpoint-failed', true],
+    ['an empty body', [200, EMPTY], 'token-endpoint-failed', true],
+    ['no content', [204, ''], 'token-endpoint-failed', false],
+  ] as const)('types %s', async (_, said, code, retryable) => {
+    expect(await outcomeOf(...(said as unknown as Parameters<typeof answer>))).toMatchObject({ code, retryable })
+  })
+
+  it('takes the redirect that a browser hides', async () => {
+    const hidden = { ...answer(0, ''), type: 'opaqueredirect', body: null }
+    expect(await outcome(() => of(hidden))).toMatchObject({ code: 'token-endpoint-failed', retryable: false })
+  })
+
+  it('says how long to wait after too many attempts', async () => {
+    const busy = answer(429, refusal('invalid_client'), { 'retry-after': '30' })
+    expect(await outcome(() => of(busy))).toMatchObject({
+      code: 'too-many-attempts',
+      retryable: true,
+      retryAfterMs: 30_000,
+      message: expect.stringContaining('30 s'),
+    })
+    const silent = await outcomeOf(429, '')
+    expect(silent).toMatchObject({ code: 'too-many-attempts' })
+    expect(silent).not.toHaveProperty('retryAfterMs')
+    expect(await outcomeOf(503, '', { 'retry-after': '5' })).toMatchObject({ retryAfterMs: 5000 })
+  })
+
+  it('reads at most 64 KiB, and no more of an endless body', async () => {
+    let pulled = 0
+    const endless = (function* () {
+      for (;;) {
+        pulled += 1
+        yield new Uint8Array(16 * 1024).fill(0x20)
+      }
+    })()
+    expect(await outcomeOf(200, endless)).toMatchObject({
+      code: 'token-endpoint-failed',
+      message: expect.stringContaining('65536'),
+    })
+    expect(pulled).toBe(5)
+    const padded = granted + ' '.repeat(64 * 1024 - granted.length)
+    expect(await outcomeOf(200, padded)).toMatchObject({ accessToken: 'tok' })
+  })
+
+  it('joins characters that a slice of the body cuts', async () => {
+    const bytes = new TextEncoder().encode(granted.replace('Ldm_Integration', 'größe'))
+    const token = await outcomeOf(
+      200,
+      Array.from(bytes, (byte) => Uint8Array.of(byte)),
+    )
+    expect(token).toMatchObject({ scope: 'größe' })
+  })
+
+  it('errors when the answer breaks off', async () => {
+    const broken$ = concat(
+      of(new Uint8Array(3)),
+      throwError(() => new Error(`socket closed ${clientSecret}`)),
+    )
+    expect(await outcomeOf(200, broken$)).toMatchObject({ code: 'token-endpoint-failed', retryable: true })
+  })
+
+  it('names the reason of the system when there is no answer', async () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const failed = await outcome(() => Promise.reject(new TypeError('fetch failed', { cause })))
+    expect(failed).toMatchObject({
+      code: 'connection-failed',
+      retryable: true,
+      message: expect.stringContaining('(ECONNREFUSED)'),
+    })
+    expect(await outcome(() => EMPTY)).toMatchObject({ code: 'connection-failed' })
+    const circle = new Error('round')
+    circle.cause = circle
+    expect(await outcome(() => throwError(() => circle))).toMatchObject({ code: 'connection-failed' })
+  })
+
+  it('quotes the words of the endpoint where they are harmless', async () => {
+    const quoted = await outcomeOf(400, refusal('unauthorized_client', 'The subscription ended on May 1'))
+    expect(quoted).toMatchObject({ message: expect.stringContaining('It says: The subscription ended on May 1') })
+    for (const bad of ['tab\there', 'quote "', 'x'.repeat(201), '\u001b[31mred', '']) {
+      expect((await outcomeOf(400, refusal('invalid_client', bad))) as Error).toMatchObject({
+        message: expect.not.stringContaining('It says'),
+      })
+    }
+  })
+
+  it('never says the secret, nor a token, in any form of any error', async () => {
+    const encoded = new URLSearchParams({ client_secret: clientSecret }).toString()
+    const leaky = Object.assign(new Error(`POST failed: ${encoded}`), { request: { body: encoded }, code: encoded })
+    const errors = await Promise.all([
+      outcome(() => Promise.reject(new TypeError('fetch failed', { cause: leaky }))),
+      outcome(() => {
+        throw leaky
+      }),
+      outcomeOf(
+        200,
+        throwError(() => leaky),
+      ),
+      outcomeOf(401, refusal('invalid_client', `bad secret ${clientSecret}`)),
+      outcomeOf(401, refusal('invalid_client', `bad form ${encoded}`)),
+      outcomeOf(401, refusal('invalid_client', `bad ${encodeURIComponent(clientSecret)}`)),
+      outcomeOf(500, `echo ${encoded} ${clientSecret}`),
+      outcomeOf(200, JSON.stringify({ access_token: 'tok3n-value', expires_in: clientSecret, token_type: 'Bearer' })),
+      outcomeOf(
+        200,
+        JSON.stringify({ access_token: `tok3n-value ${clientSecret}`, expires_in: 1, token_type: 'Bearer' }),
+      ),
+      outcomeOf(302, '', { location: `https://x.example/?${encoded}` }),
+    ])
+    for (const error of errors) {
+      expect(error).toBeInstanceOf(Error)
+      const own = Object.fromEntries(Object.getOwnPropertyNames(error).map((key) => [key, (error as never)[key]]))
+      const shown = `${inspect(error, { depth: 9, showHidden: true })} ${JSON.stringify(own)} ${String(error)}`
+      for (const word of [clientSecret, encoded.split('=')[1] ?? '', encodeURIComponent(clientSecret), 'tok3n-value']) {
+        expect(shown).not.toContain(word)
+      }
+      expect((error as Error).cause).toBeUndefined()
+    }
+  })
+
+  it.each([
+    ['no address', { authUrl: 'id.example' }],
+    ['another protocol', { authUrl: 'ftp://id.example' }],
+    ['plain http to another machine', { authUrl: 'http://id.example' }],
+    ['plain http to a name that only begins like this machine', { authUrl: 'http://127.0.0.1.example' }],
+    ['a user in the address', { authUrl: 'https://user:pass@id.example' }],
+    ['a query', { authUrl: 'https://id.example/?a=b' }],
+    ['an empty client id', { clientId: '' }],
+    ['an empty secret', { clientSecret: '' }],
+    ['an empty scope', { scope: '' }],
+    ['no time', { timeoutMs: 0 }],
+    ['endless time', { timeoutMs: Infinity }],
+  ])('refuses %s at the door', (_, wrong) => {
+    expect(codeThrownBy(() => requestToken({ ...options, ...wrong }))).toBe('invalid-options')
+  })
+
+  it.each(['http://localhost:1', 'http://127.0.0.1:1', 'http://[::1]:1', 'http://id.localhost', 'HTTP://LOCALHOST'])(
+    'allows plain http to this machine: %s',
+    (authUrl) => {
+      expect(codeThrownBy(() => requestToken({ ...options, authUrl }))).toBeUndefined()
+    },
+  )
+
+  it('allows plain http to another machine when told to', () => {
+    const insecure = { ...options, authUrl: 'http://id.example', allowInsecure: true }
+    expect(codeThrownBy(() => requestToken(insecure))).toBeUndefined()
+  })
+
+  it('takes a slow answer that is in time', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const fetch: TokenFetch = () => timer(499, scheduler).pipe(map(() => answer(200, granted)))
+      const token$ = requestToken({ ...options, fetch, scheduler, timeoutMs: 500 })
+      expectObservable(token$.pipe(map(({ accessToken }) => accessToken))).toBe('499ms (t|)', { t: 'tok' })
+    })
+  })
+})

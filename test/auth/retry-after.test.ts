@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest'
+import { retryAfterMs } from '../../src/auth/retry-after.js'
+
+const nowMs = Date.UTC(2026, 0, 1, 12, 0, 0)
+
+describe('retryAfterMs', () => {
+  it.each([
+    ['0', 0],
+    ['30', 30_000],
+    [' 7 ', 7000],
+    ['Thu, 01 Jan 2026 12:00:05 GMT', 5000],
+    ['Thu, 01 Jan 2026 11:00:00 GMT', 0],
+    // No header makes a client wait for longer than a day.
+    ['9999999999', 86_400_000],
+    ['Fri, 01 Jan 2100 12:00:00 GMT', 86_400_000],
+  ])('reads %j', (header, expected) => {
+    expect(retryAfterMs(header, nowMs)).toBe(expected)
+  })
+
+  it.each([null, '', 'soon', '-1', '1.5', '1e3', '0x10', '2026-01-01', '99999999999'])('ignores %j', (header) => {
+    expect(retryAfterMs(header, nowMs)).toBeUndefined()
+  })
+})

@@ -1,0 +1,87 @@
+import { either } from 'fp-ts'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseToken, tokenResponse, type TokenResponse } from '../../src/auth/token-response.js'
+
+const granted = { access_token: 'abc.def', expires_in: 31_536_000, token_type: 'Bearer', scope: 'Ldm_Integration' }
+
+describe('parseToken', () => {
+  it('reads the answer of the description, with its end as a moment', () => {
+    expect(parseToken(JSON.stringify(granted), 5000)).toEqual(
+      either.right({
+        accessToken: 'abc.def',
+        tokenType: 'Bearer',
+        expiresAtMs: 5000 + 31_536_000_000,
+        scope: 'Ldm_Integration',
+      }),
+    )
+  })
+
+  it.each([
+    ['seconds as a string', { ...granted, expires_in: '3600' }],
+    ['any letter case of the type', { ...granted, token_type: 'bEARER' }],
+    ['no scope', { access_token: 'a', expires_in: 1, token_type: 'Bearer' }],
+    ['fields that it does not know', { ...granted, refresh_token: 'x', id: { deep: true } }],
+  ])('takes %s', (_, answer) => {
+    expect(either.isRight(parseToken(JSON.stringify(answer), 0))).toBe(true)
+  })
+
+  it.each([
+    ['no JSON', '<html>Sign in</html>', 'The text is not JSON'],
+    ['an empty text', '', 'The text is not JSON'],
+    ['a list', '[]', 'no object'],
+    ['no token', JSON.stringify({ ...granted, access_token: undefined }), 'access_token must be'],
+    ['an empty token', JSON.stringify({ ...granted, access_token: '' }), 'access_token must be'],
+    ['a token that breaks a header', JSON.stringify({ ...granted, access_token: 'a\r\nx: y' }), 'access_token must be'],
+    ['a token with a space', JSON.stringify({ ...granted, access_token: 'a b' }), 'access_token must be'],
+    ['a number as token', JSON.stringify({ ...granted, access_token: 7 }), 'access_token must be'],
+    ['no end', JSON.stringify({ ...granted, expires_in: undefined }), 'expires_in must be'],
+    ['an end that is over', JSON.stringify({ ...granted, expires_in: 0 }), 'expires_in must be'],
+    ['an end in the past', JSON.stringify({ ...granted, expires_in: -1 }), 'expires_in must be'],
+    ['a part of a second', JSON.stringify({ ...granted, expires_in: 1.5 }), 'expires_in must be'],
+    ['an end that no clock holds', JSON.stringify({ ...granted, expires_in: 1e15 }), 'expires_in must be'],
+    ['words as end', JSON.stringify({ ...granted, expires_in: 'soon' }), 'expires_in must be'],
+    ['another type', JSON.stringify({ ...granted, token_type: 'mac' }), 'token_type must be "Bearer"'],
+    ['no type', JSON.stringify({ ...granted, token_type: undefined }), 'token_type must be "Bearer"'],
+    ['a scope that is no text', JSON.stringify({ ...granted, scope: ['a'] }), 'scope must be a string'],
+  ])('refuses %s and names the field', (_, body, message) => {
+    expect(parseToken(body, 0)).toMatchObject({ _tag: 'Left', left: { message: expect.stringContaining(message) } })
+  })
+
+  it('never throws, and never says a value, whatever comes', () => {
+    const marker = 'S3CRET-VALUE'
+    const value = fc.oneof(fc.jsonValue(), fc.constant(marker), fc.constant({ [marker]: marker }))
+    const answer = fc.dictionary(fc.constantFrom('access_token', 'expires_in', 'token_type', 'scope', 'error'), value)
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          answer.map((one) => JSON.stringify(one)),
+        ),
+        (body) => {
+          const token = parseToken(body, 0)
+          if (either.isLeft(token)) expect(token.left.message).not.toContain(marker)
+        },
+      ),
+    )
+  })
+})
+
+describe('tokenResponse', () => {
+  it('reads what it writes', () => {
+    const response = fc.record<TokenResponse>(
+      {
+        accessToken: fc.stringMatching(/^[\x21-\x7e]+$/),
+        expiresInSeconds: fc.integer({ min: 1, max: 31_536_000_000 }),
+        tokenType: fc.constant('Bearer'),
+        scope: fc.string(),
+      },
+      { requiredKeys: ['accessToken', 'expiresInSeconds', 'tokenType'] },
+    )
+    fc.assert(
+      fc.property(response, (one) => {
+        expect(tokenResponse.decode(tokenResponse.encode(one))).toEqual(either.right(one))
+      }),
+    )
+  })
+})
