@@ -1,0 +1,37 @@
+// The same through the library: one Observable or iterable of audio in, the union out.
+import { lastValueFrom, Subject } from 'rxjs'
+import { dataflow } from '../dist/cjs/grpc.js'
+import { recognize } from '../dist/cjs/index.js'
+
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+
+const operators = {
+  websocket: (address) => recognize({ url: address.ws, token: 't', modelName: 'm', format }),
+  grpc: (address) =>
+    dataflow({ address: address.grpc, insecure: true, token: 't', tenant: 'Default', projectName: 'p', format }),
+}
+
+const openLibrary = (transport) => async (address) => {
+  const operator = operators[transport](address)
+  const source$ = new Subject()
+  let subscription
+  await new Promise((resolve, reject) => {
+    subscription = source$.pipe(operator).subscribe({
+      next: (event) => event.type === 'connection' && event.state === 'streaming' && resolve(),
+      error: reject,
+    })
+  })
+  return {
+    push: (bytes) => source$.next(bytes),
+    flood: async (bytes, count) => {
+      subscription.unsubscribe()
+      const chunks = function* () {
+        for (let sent = 0; sent < count; sent += 1) yield bytes
+      }
+      await lastValueFrom(operator(chunks()))
+    },
+    close: () => subscription.unsubscribe(),
+  }
+}
+
+export const openWithLibrary = { websocket: openLibrary('websocket'), grpc: openLibrary('grpc') }
