@@ -37,6 +37,17 @@ describe('DecoderPool', () => {
     expect(worker(0).told).toEqual(['open 2', 'audio 2 800', 'audio 2 800', 'audio 2 800', 'audio 2 100', 'close 2'])
   })
 
+  it('loses and mixes up no sample, whether the segment waits or runs', () => {
+    const { open, worker } = fakePool(1, 1)
+    const segment = open('a')
+    const samples = Int16Array.from({ length: 4000 }, (_, at) => at)
+    segment.write(samples.subarray(0, 1900))
+    worker(0).events.message(ready)
+    segment.write(samples.subarray(1900))
+    segment.close(500)
+    expect(worker(0).audio).toEqual([...samples])
+  })
+
   it('serves the line first come, first served, and lets an aborted one leave it', () => {
     const { open, worker, heard } = fakePool(1, 1)
     open('a')

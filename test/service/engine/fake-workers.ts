@@ -9,6 +9,8 @@ export interface FakeWorker {
   readonly events: DecoderWorkerEvents
   /** Audio is noted with its length: the samples' memory is used again. */
   readonly told: string[]
+  /** The audio as it was when it was posted. */
+  readonly audio: number[]
   busy: boolean | undefined
   terminated: boolean
 }
@@ -19,10 +21,13 @@ const note = (message: ToWorker): string =>
 export const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartDecoderWorker } => {
   const workers: FakeWorker[] = []
   const start: StartDecoderWorker = (events) => {
-    const worker: FakeWorker = { events, told: [], busy: undefined, terminated: false }
+    const worker: FakeWorker = { events, told: [], audio: [], busy: undefined, terminated: false }
     workers.push(worker)
     return {
-      post: (message) => worker.told.push(note(message)),
+      post: (message) => {
+        worker.told.push(note(message))
+        if (message.type === 'audio') worker.audio.push(...message.samples)
+      },
       setBusy: (busy) => (worker.busy = busy),
       terminate: async () => {
         worker.terminated = true

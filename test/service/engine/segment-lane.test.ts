@@ -1,4 +1,4 @@
-import { NEVER, of, Subject, throwError, type Observable } from 'rxjs'
+import { from, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
@@ -95,6 +95,24 @@ describe('segmentLane', () => {
     expect(heard.said).toEqual([{ type: 'progress', sampleCount: 800 }])
     expect(parts$.observed).toBe(false)
     expect(fake.worker(0).told.at(-1)).toBe('abort 2')
+  })
+
+  it('opens nothing that waited when it is unsubscribed by who hears the segment', () => {
+    const parts$ = new Subject<SegmentPart>()
+    const { subscription } = listen(parts$, () => subscription.unsubscribe())
+    for (const part of [open(0), close(10), open(20), audio(800)]) parts$.next(part)
+    say({ type: 'decided', segment: 2, words: [] })
+    expect(fake.worker(0).told).toEqual(['open 2', 'close 2'])
+  })
+
+  it('takes no more of a source that gives all at once when it has ended', () => {
+    let given = 0
+    const endless = function* (): Generator<SegmentPart> {
+      for (; given < 1000; given += 1) yield close(given)
+    }
+    const { heard } = listen(from(endless()))
+    expect(heard.end).toMatchObject({ code: 'internal' })
+    expect(given).toBeLessThan(3)
   })
 
   it('passes an error of the source on and aborts', () => {
