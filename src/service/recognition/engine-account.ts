@@ -55,11 +55,6 @@ export class EngineAccount {
     if (decided !== undefined) this.taken = Math.max(this.taken, decided.to)
   }
 
-  /** Nothing is left to the engine. */
-  close(): void {
-    this.taken = this.given
-  }
-
   /** How far into its oldest segment the engine has heard; all that it was given where it doesn't tell. */
   get heardMs(): number {
     const [oldest] = this.underWay

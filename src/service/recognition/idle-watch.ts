@@ -13,7 +13,6 @@ const longestNapMs = 60_000
 /** Watches by the wall clock whether audio still comes. One timer, set anew when it fires, however much audio there is. */
 export class IdleWatch {
   private lastMs: number
-  private closed = false
 
   constructor(
     private readonly rules: IdleRules,
@@ -25,17 +24,14 @@ export class IdleWatch {
   /** Audio came, or the engine took some in: it is not the client who is silent then. */
   touch(): void {
     this.lastMs = this.scheduler.now()
-    this.closed = false
   }
 
-  /** What is due now; `close` once for each silence. */
+  /** What is due now. */
   get due(): 'nothing' | 'close' | 'finalize' {
     const silentMs = this.scheduler.now() - this.lastMs
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
     if (finalizeAfterMs > 0 && silentMs >= finalizeAfterMs) return 'finalize'
-    if (closeAfterSilentWallMs === 0 || silentMs < closeAfterSilentWallMs || this.closed) return 'nothing'
-    this.closed = true
-    return 'close'
+    return closeAfterSilentWallMs > 0 && silentMs >= closeAfterSilentWallMs ? 'close' : 'nothing'
   }
 
   /** Emits when something may be due. Never completes, unless both rules are off. */

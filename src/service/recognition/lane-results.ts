@@ -41,7 +41,6 @@ export class LaneResults {
 
   /** The end, when the engine has decided all: what was not reported as progress yet, and the one final. */
   end(cause: EndCause): readonly LaneEvent[] {
-    this.account.close()
     const confidence = this.confidence.mean
     const span =
       this.startMs === undefined

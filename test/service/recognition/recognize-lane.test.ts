@@ -288,6 +288,16 @@ describe('recognizeLane by the wall clock', () => {
     })
   })
 
+  it('counts silent audio as audio', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: [] })
+      const source$ = cold('  a 899ms b 899ms c', { a: silence(100), b: silence(100), c: silence(100) })
+      const expected = '      2800ms (x|)'
+      const event$ = source$.pipe(lane({ engine, scheduler, finalizeAfterMs: 1000 }), results)
+      expectObservable(event$).toBe(expected, { x: 'final 0-300 "" idle' })
+    })
+  })
+
   it('does not take an engine that lags for a client that is silent', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], takeMs: 900 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { meanPower } from '../../../src/service/recognition/frame-log.js'
 import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
-import { createSegmenter } from '../../../src/service/recognition/segmenter.js'
+import { createSegmenter, joinSegmenter } from '../../../src/service/recognition/segmenter.js'
 import { collectRun, type MachineRun } from './machine-run.js'
 import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from './sounds.js'
 
@@ -42,6 +42,26 @@ const loudShareKept = (samples: Int16Array, rateHz: number, { segments }: Machin
   }
   return kept / loud
 }
+
+describe('joinSegmenter', () => {
+  it('holds the noise floor while speech is confirmed, and only then', () => {
+    const frozen: boolean[] = []
+    const detector = {
+      isSpeech: (frame: Int16Array) => frame[0] !== 0,
+      hold: (hold: boolean) => frozen.push(hold),
+      free: () => undefined,
+    }
+    const segmenter = joinSegmenter(detector, defaultSegmenterParameters, 1000)
+    const frames = (count: number, value: number) => segmenter.push(new Int16Array(count * 10).fill(value))
+    frames(2, 0)
+    frames(7, 1)
+    frames(2, 0)
+    expect(frozen).toEqual([...Array<boolean>(7).fill(false), true, true, false, false])
+    frames(1, 1)
+    segmenter.interrupt()
+    expect(frozen.slice(-2)).toEqual([true, false])
+  })
+})
 
 describe('createSegmenter', () => {
   it('refuses parameters by the name of the field', async () => {

@@ -47,6 +47,13 @@ const tones =
   (...frequencies: readonly number[]) =>
   (time: number) =>
     frequencies.reduce((sum, frequency) => sum + amplitude(-16) * sine(frequency, time), 0)
+/** Many harmonics with a formant; its level is 1.7 dB below the one that is given. */
+const vowel =
+  (levelDb: number) =>
+  (time: number): number =>
+    Array.from({ length: 20 }, (_, index) => sine(100 * (index + 1), time) / (1 + Math.abs(index - 4)))
+      .map((part) => amplitude(levelDb) * 0.8 * part)
+      .reduce((sum, part) => sum + part)
 const whenever = (isOn: (time: number) => boolean, at: (time: number) => number) => (time: number) =>
   isOn(time) ? at(time) : 0
 
@@ -91,6 +98,50 @@ describe('a voice detector', () => {
       Uint8Array.from({ length: 80_000 }, (_, index) => (index % 2 ? first : second))
     expect(judge(await open(8000), decodeMuLaw(bytes(0xff, 0x7f)), 8000).frames).toBe(0)
     expect(judge(await open(8000), decodeALaw(bytes(0xd5, 0x55)), 8000).frames).toBe(0)
+  })
+
+  it('lets a hold tone pass even while a segment is in speech', async () => {
+    const detector = await open(8000)
+    judge(detector, sound(8000, 1, noise(-60)), 8000)
+    detector.hold(true)
+    expect(judge(detector, sound(8000, 1, tones(425)), 8000).longestRun).toBeLessThan(shortOfAnOnset)
+  })
+
+  it('keeps to a vowel that is held at one level while a segment is in speech', async () => {
+    const detector = await open(8000)
+    judge(detector, sound(8000, 1, noise(-50)), 8000)
+    detector.hold(true)
+    expect(judge(detector, sound(8000, 0.8, vowel(-25)), 8000).frames).toBeGreaterThan(60)
+  })
+
+  it('keeps to a vowel that sinks to less above the noise than it takes to begin', async () => {
+    const sunken = -42
+    const [begun, fresh] = [await open(8000), await open(8000)]
+    for (const detector of [begun, fresh]) {
+      judge(detector, sound(8000, 1, noise(-50)), 8000)
+      detector.hold(true)
+    }
+    judge(begun, sound(8000, 0.3, vowel(-25)), 8000)
+    expect(judge(begun, sound(8000, 0.3, vowel(sunken)), 8000).frames).toBe(30)
+    expect(judge(fresh, sound(8000, 0.3, vowel(sunken)), 8000).frames).toBe(0)
+  })
+
+  it('hears a low voice through the soft frames between its pulses', async () => {
+    const detector = await open(8000)
+    judge(detector, sound(8000, 1, noise(-50)), 8000)
+    detector.hold(true)
+    const pulsed = (time: number): number => vowel(-30)(time) * (Math.floor(time * 100) % 2 === 0 ? 1 : 0.1)
+    expect(judge(detector, sound(8000, 0.5, pulsed), 8000).longestRun).toBeGreaterThan(40)
+  })
+
+  it('lets hiss of 6 kHz pass, which is loud and restless but no voice', async () => {
+    const next = noiseSource()
+    let slow = 0
+    const hiss = (time: number): number => {
+      slow = 0.8 * slow + next()
+      return time < 1 ? next() : amplitude(-35) * slow * sine(6000, time)
+    }
+    expect(judge(await open(16_000), sound(16_000, 5, hiss), 16_000).frames).toBeLessThan(20)
   })
 
   it('takes 32 and 48 kHz too', async () => {
