@@ -1,0 +1,127 @@
+// A telephone call with two sides, step by step: what the wire carries, who said what, and when.
+//
+//   npm run build && npx ts-node docs/notebooks/stereo-call.ts
+//
+// The call is samples/call.wav: a restaurant on the left channel, a guest on the right. The service and the engine run
+// inside this process.
+
+import { createReadStream, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { from, lastValueFrom, toArray } from 'rxjs'
+import {
+  accumulateMilestones,
+  deinterleave,
+  interleave,
+  readWav,
+  recognize,
+  samplesOf,
+  transcode,
+  type MilestoneEvent,
+  type SessionEvent,
+  type WavStream,
+} from 'rxspeech'
+import { dataflow } from 'rxspeech/grpc'
+import { inMemoryService } from 'rxspeech/testing'
+
+const samples = join(__dirname, '../../samples')
+const title = (text: string): void => console.log(`\n== ${text}`)
+const openCall = (): Promise<WavStream> => readWav(createReadStream(join(samples, 'call.wav')))
+const speakers = ['restaurant', 'guest']
+
+const lesson = async (): Promise<void> => {
+  title('1. Stereo is two samples after each other')
+  // The bytes of a stereo stream alternate: left, right, left, right. `deinterleave` gives the two sides.
+  const { format, audio } = await openCall()
+  const sides = await lastValueFrom(from(audio).pipe(deinterleave({ format }), toArray()))
+  const left = Buffer.concat(sides.map(([one]) => one))
+  const right = Buffer.concat(sides.map(([, other]) => other))
+  console.log(`${left.length} samples on the left, ${right.length} on the right`)
+
+  title('2. Who speaks when')
+  // µ-law is one byte a sample; `transcode` makes 16-bit samples of it. A line is one side, a character is 500 ms:
+  // `#` where it is loud. The two lines take turns, as people do.
+  for (const [channel, side] of [left, right].entries()) {
+    const pcm = await lastValueFrom(from([new Uint8Array(side)]).pipe(transcode({ from: 'ulaw', to: 'pcm' })))
+    console.log(`${(speakers[channel] ?? '').padStart(10)}  ${loudness(samplesOf(pcm), format.sampleRateHz / 2)}`)
+  }
+
+  title('3. Two microphones make one stream')
+  // The other way round: `interleave` joins two mono sources by count of samples, not by arrival. It is made for live
+  // sources; these two come from memory, the whole left side first, so it is allowed to wait for a minute of audio.
+  const together = await lastValueFrom(
+    interleave(from([new Uint8Array(left)]), from([new Uint8Array(right)]), { format, maxSkewMs: 60_000 }).pipe(toArray()),
+  )
+  const same = Buffer.concat(together).equals(Buffer.concat(await bytesOfCall()))
+  console.log(`joined again, the bytes are those of the file: ${same}`)
+
+  title('4. One gRPC session for both sides')
+  // `dataflow` sends stereo as it is; the project finds the speech of each channel and reads it. A file is pulled: no
+  // more of it is read than the service takes.
+  const service = inMemoryService({ modelFolders: [join(samples, 'models')] })
+  const overGrpc = await lastValueFrom(
+    dataflow({ ...service.dataflow, format })((await openCall()).audio).pipe(toArray()),
+  )
+  console.log(`${overGrpc.length} events: ${count(overGrpc)}`)
+
+  title('5. Who said what')
+  // Each milestone names its channel and its place in the audio, so the call can be put in order.
+  for (const { channel = 0, startMs = 0, text } of inOrder(overGrpc)) {
+    console.log(`${(startMs / 1000).toFixed(2).padStart(6)}  ${(speakers[channel] ?? '').padStart(10)}  ${text.trim()}`)
+  }
+
+  title('6. The same text as was spoken')
+  // samples/call.json holds what the voices were given to say.
+  const script: Script = JSON.parse(readFileSync(join(samples, 'call.json'), 'utf8'))
+  const heard = new Set(inOrder(overGrpc).map(({ channel, text }) => `${channel} ${text.trim()}`))
+  const exact = script.turns.filter(({ channel, text }) => heard.has(`${channel} ${text}`))
+  console.log(`${exact.length} of ${script.turns.length} turns are exact`)
+
+  title('7. The same over a WebSocket')
+  // The socket carries one channel of PCM. `recognize` decodes µ-law on the way and runs a recognition for each side,
+  // over one subscription of the source. The events are the same.
+  const overSocket = await lastValueFrom(
+    recognize({ ...service.recognizer, format })((await openCall()).audio).pipe(toArray()),
+  )
+  const texts = (events: readonly SessionEvent[]): string =>
+    inOrder(events)
+      .map(({ channel, startMs, endMs, text }) => [channel, startMs, endMs, text].join(' '))
+      .join('\n')
+  console.log(`milestones equal to those of gRPC, times and channels too: ${texts(overSocket) === texts(overGrpc)}`)
+
+  title('8. Two lanes of text')
+  // `accumulateMilestones` keeps one lane a channel.
+  const transcript = await lastValueFrom(from(overSocket).pipe(accumulateMilestones()))
+  for (const { channel, committed, confidence } of transcript.lanes) {
+    console.log(`${speakers[channel]} (confidence ${confidence?.toFixed(2)}): ${committed.slice(0, 60)}…`)
+  }
+
+  await service.close()
+}
+
+interface Script {
+  readonly turns: readonly { readonly channel: number; readonly text: string }[]
+}
+
+const bytesOfCall = async (): Promise<Uint8Array[]> => lastValueFrom(from((await openCall()).audio).pipe(toArray()))
+
+const inOrder = (events: readonly SessionEvent[]): readonly MilestoneEvent[] =>
+  events
+    .filter((event): event is MilestoneEvent => event.type === 'milestone')
+    .sort((one, other) => (one.startMs ?? 0) - (other.startMs ?? 0))
+
+const count = (events: readonly SessionEvent[]): string => {
+  const counts = new Map<string, number>()
+  for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1)
+  return [...counts].map(([type, number]) => `${number} ${type}`).join(', ')
+}
+
+const loudness = (pcm: Int16Array, samplesEach: number): string => {
+  let line = ''
+  for (let start = 0; start < pcm.length; start += samplesEach) {
+    const energy = pcm.subarray(start, start + samplesEach).reduce((sum, sample) => sum + sample * sample, 0)
+    line += Math.sqrt(energy / samplesEach) > 500 ? '#' : '.'
+  }
+  return line
+}
+
+void lesson()

@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { checkout, runTypeScript } from './run-program.js'
+
+const folder = join(checkout, 'docs/notebooks')
+const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+
+/** What a reader has to see, by the title of the section. */
+const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'first-session.ts': {
+    '1. What is in the file': ['ulaw, 8000 Hz, 2 channels, 32.781 s'],
+    '3. A service': ['model call at ws://localhost'],
+    '4. A session': [
+      '[authorizing]',
+      'recognize was answered: Success',
+      'partial    good evening harbor grill',
+      'milestone  good evening harbor grill how can i help you',
+      'final      good evening harbor grill how can i help you',
+      '[done]',
+    ],
+    '5. The rule of the texts': ['equal:      true'],
+    '6. The text as one would show it': ["committed: 'good evening harbor grill how can i help you'"],
+    '7. An error is a value with a code': ['the model "greek" gives model-denied'],
+  },
+  'stereo-call.ts': {
+    '1. Stereo is two samples after each other': ['262251 samples on the left, 262251 on the right'],
+    '2. Who speaks when': ['restaurant  .####', 'guest  .......#####'],
+    '3. Two microphones make one stream': ['joined again, the bytes are those of the file: true'],
+    '4. One gRPC session for both sides': ['14 milestone, 2 final'],
+    '5. Who said what': ['restaurant  of course which day would you like', 'guest  thank you goodbye'],
+    '6. The same text as was spoken': ['14 of 14 turns are exact'],
+    '7. The same over a WebSocket': ['milestones equal to those of gRPC, times and channels too: true'],
+    '8. Two lanes of text': ['restaurant (confidence 0.', 'guest (confidence 0.'],
+  },
+  'operator-marbles.ts': {
+    '1. chunk: the same audio, cut evenly': ['microphone  ---o--o--(o|)', 'chunk       ---(oo)o-(oooo|)'],
+    '2. pace: a file at the speed of speech': [
+      'file        (o|)',
+      'pace        o-o-o-o-o-o-o-o-o-o-|',
+      'speed 2     oooooooooo|',
+    ],
+    '3. interleave: two sides, one of them late': ['right       ooo------------|', 'filled channel 1: 60 to 80 ms'],
+    '4. A service that is a marble diagram': [
+      'session     (sss)(rs)p-p--m----u--(s#)',
+      'transcript  --------c--c--C-------#',
+    ],
+  },
+}
+
+/** The printed sections by their titles. */
+const sectionsOf = (stdout: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    stdout
+      .split('\n== ')
+      .slice(1)
+      .map((section) => [section.slice(0, section.indexOf('\n')), section.slice(section.indexOf('\n') + 1)]),
+  )
+
+describe('docs/notebooks', () => {
+  it('has at least three notebooks, and each has its expectations here', () => {
+    expect(notebooks.length).toBeGreaterThanOrEqual(3)
+    expect(notebooks.toSorted()).toEqual(Object.keys(seen).toSorted())
+  })
+
+  it.each(notebooks)('prints every section of %s, and ends by itself', { timeout: 90_000 }, async (name) => {
+    const { exitCode, stdout, stderr } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const sections = sectionsOf(stdout)
+    expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
+    for (const [title, lines] of Object.entries(seen[name] ?? {})) {
+      for (const line of lines) expect(sections[title], title).toContain(line)
+    }
+  })
+
+  it.each(notebooks)('says at the top of %s how to run it, and imports the package by its name', (name) => {
+    const text = readFileSync(join(folder, name), 'utf8')
+    expect(text).toContain(`npx ts-node docs/notebooks/${name}`)
+    expect(text).not.toMatch(/from '\.\.?\//)
+    expect(text).toMatch(/from 'rxspeech'/)
+  })
+})

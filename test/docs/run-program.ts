@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const checkout = join(__dirname, '../..')
+
+export interface ProgramRun {
+  /** Null when it had to be killed. */
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly timeoutMs?: number
+  /** Called with all of stdout whenever it grows; what it returns is sent to the program as a signal. */
+  readonly onOutput?: (stdout: string) => NodeJS.Signals | undefined
+}
+
+/** Runs a program to its end, or kills it and its children when it takes too long. */
+export const runProgram = (
+  command: string,
+  args: readonly string[],
+  { cwd = checkout, env = {}, timeoutMs = 60_000, onOutput }: RunOptions = {},
+): Promise<ProgramRun> =>
+  new Promise((resolve, reject) => {
+    // A group of its own, so that what a shell started goes with it.
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const signal = (name: NodeJS.Signals): void => {
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, name)
+    }
+    const timer = setTimeout(() => signal('SIGKILL'), timeoutMs)
+    let stdout = ''
+    let stderr = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+      const asked = onOutput?.(stdout)
+      if (asked !== undefined) signal(asked)
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    child.once('error', reject)
+    child.once('close', (exitCode) => {
+      clearTimeout(timer)
+      resolve({ exitCode, stdout, stderr })
+    })
+  })
+
+const tsNode = join(checkout, 'node_modules/ts-node/dist/bin.js')
+
+/** Runs a TypeScript file as `npx ts-node FILE` does. It imports the built package, so that has to be there. */
+export const runTypeScript = (file: string, options: RunOptions = {}): Promise<ProgramRun> => {
+  if (!existsSync(join(checkout, 'dist/cjs/index.js'))) throw new Error('Run `npm run build` before these tests.')
+  return runProgram(process.execPath, [tsNode, file], options)
+}
