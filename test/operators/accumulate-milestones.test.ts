@@ -139,7 +139,7 @@ describe('accumulateMilestones', () => {
     ['adds what the milestones lack', [milestone('one'), final('one two')], 'one two'],
     ['adds nothing when it repeats them', [milestone('one'), milestone(' two'), final('one two')], 'one two'],
     ['does not mind a leading space', [milestone(' one'), final('one two')], ' one two'],
-    ['never takes definitive text back', [milestone('one two'), final('ten')], 'one two'],
+    ['never takes definitive text back', [milestone('one two'), final('ten twenty thirty')], 'one two'],
     ['never shrinks the text', [milestone('one two'), final('one')], 'one two'],
     ['adds nothing when it is empty', [milestone('one'), final('')], 'one'],
   ])('takes a final that %s', (_, events: SessionEvent[], text) => {

@@ -246,11 +246,11 @@ describe('keepFresh', () => {
       const { token$ } = endpoint([[1, 1000]], scheduler)
       const seen: string[] = []
       token$.pipe(keepFresh({ scheduler, rejected$ }), take(2)).subscribe((token) => {
-        seen.push(token.accessToken)
+        seen.push(`${token.accessToken} at ${scheduler.now()}`)
         if (seen.length === 1) rejected$.next(token)
       })
       flush()
-      expect(seen).toEqual(['t1', 't2'])
+      expect(seen).toEqual(['t1 at 1', 't2 at 2'])
     })
   })
 
