@@ -4,7 +4,7 @@ import { speechCepstralMean } from './cepstral-mean.js'
 import { decoderRateHz, hopSamples } from './soundswallower-messages.js'
 import type { AlignedWord, Decoder } from './soundswallower-module.js'
 
-/** The cepstral mean of telephone speech, to begin with: what the first pass takes until the segment is known. */
+/** What the first pass takes for the mean cepstrum; the first coefficient carries the level, and 50 measured best. */
 const usualMean = '50,3,-1'
 /** Segments up to this long are read a second time; of longer ones the first pass stands, so that memory is bounded. */
 const secondPassSamples = 60 * decoderRateHz
@@ -39,7 +39,8 @@ const toWord = ({ t, b, d, p }: AlignedWord, startMs: number, endMs: number): Wo
  * begins with the same state, and audio is read in hops of one length.
  *
  * The first pass gives the partials. It can't know the speaker's and the line's mean cepstrum, so the segment is read
- * a second time with its own mean when it ends; that costs about 30 ms a second of speech and halves the mistakes.
+ * a second time with its own mean when it ends: about 50 ms for a second of speech, and of 144 sentences on noisy and
+ * weak lines 18 were wrong instead of 28.
  */
 export class SegmentDecoder {
   private readonly decoder: Decoder
