@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { Client, credentials, type ChannelOptions } from '@grpc/grpc-js'
 import { SpeechError } from '../errors/speech-error.js'
 

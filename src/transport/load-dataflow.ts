@@ -65,13 +65,16 @@ const toWire = ({ content, binaryContent, contentType }: DataflowMessage): WireM
   message: { content, binary_content: binaryContent, content_type: contentType },
 })
 
+/** Not a Buffer, whose `slice` would share its bytes where a reader expects a copy. */
+const plainBytes = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
+  byteLength === 0 ? noBytes : new Uint8Array(buffer, byteOffset, byteLength)
+
 const fromWire = ({ message }: WireMessage): DataflowMessage => {
   if (message === null) return { contentType: 0, content: '', binaryContent: noBytes }
-  const { buffer, byteOffset, byteLength } = message.binary_content
   return {
     contentType: message.content_type,
     content: message.content,
-    binaryContent: byteLength === 0 ? noBytes : new Uint8Array(buffer, byteOffset, byteLength),
+    binaryContent: plainBytes(message.binary_content),
   }
 }
 
@@ -89,7 +92,7 @@ const deserializer =
     try {
       return fromWire(deserialize(bytes) as WireMessage)
     } catch {
-      return { contentType: undecodableContentType, content: '', binaryContent: bytes }
+      return { contentType: undecodableContentType, content: '', binaryContent: plainBytes(bytes) }
     }
   }
 

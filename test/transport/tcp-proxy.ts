@@ -25,6 +25,7 @@ export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>()
   const keep = (socket: Socket): Socket => {
     sockets.add(socket)
+    socket.setNoDelay()
     socket.on('error', () => {})
     return socket.on('close', () => sockets.delete(socket))
   }

@@ -1,0 +1,168 @@
+import { Server, ServerCredentials, Client, credentials, type ServerDuplexStream } from '@grpc/grpc-js'
+import { firstValueFrom, type Subscription } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { SpeechError } from '../../src/errors/speech-error.js'
+import { grpcServerLink } from '../../src/transport/grpc-server-link.js'
+import { dialGrpc, type GrpcDialOptions } from '../../src/transport/grpc.js'
+import type { DataflowMessage, Dial, Link } from '../../src/transport/link.js'
+import { loadDataflow, undecodableContentType } from '../../src/transport/load-dataflow.js'
+import { mailbox } from '../contract/harness.js'
+import { testCertificates } from '../contract/transports.js'
+
+type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
+type DataflowLink = Link<DataflowMessage, DataflowMessage>
+
+const text = (content: string): DataflowMessage => ({ contentType: 2, content, binaryContent: new Uint8Array(0) })
+
+const errorOf = (dial: Dial<DataflowMessage, DataflowMessage>): Promise<SpeechError> =>
+  new Promise((resolve, reject) => {
+    dial.subscribe({ next: () => reject(new Error('It connected.')), error: resolve })
+  })
+
+const endOf = (link: DataflowLink): Promise<SpeechError | 'complete'> =>
+  new Promise((resolve) => link.incoming.subscribe({ error: resolve, complete: () => resolve('complete') }))
+
+const bind = (server: Server, serverCredentials: ServerCredentials): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', serverCredentials, (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    )
+  })
+
+describe('dialGrpc', () => {
+  let server: Server
+  let address: string
+  let peers: string[]
+  let accepted: ReturnType<typeof mailbox<DataflowLink>>
+  let calls: ReturnType<typeof mailbox<ServerCall>>
+  let dialled: Subscription[]
+
+  beforeEach(async () => {
+    server = new Server()
+    peers = []
+    dialled = []
+    accepted = mailbox()
+    calls = mailbox()
+    const Stream = (call: ServerCall): void => {
+      peers.push(call.getPeer())
+      calls.put(call)
+      accepted.put(grpcServerLink(call, { closeTimeoutMs: 100 }))
+    }
+    server.addService({ ...loadDataflow() }, { Stream })
+    address = `127.0.0.1:${await bind(server, ServerCredentials.createInsecure())}`
+  })
+
+  afterEach(() => {
+    for (const subscription of dialled) subscription.unsubscribe()
+    server.forceShutdown()
+  })
+
+  const connect = async (
+    options: Partial<GrpcDialOptions> = {},
+  ): Promise<{ near: DataflowLink; far: DataflowLink }> => {
+    const near = new Promise<DataflowLink>((resolve, reject) => {
+      dialled.push(dialGrpc({ address, insecure: true, ...options }).subscribe({ next: resolve, error: reject }))
+    })
+    return { near: await near, far: await accepted.take() }
+  }
+
+  it('shares one connection between links with equal options, and none with others', async () => {
+    await connect()
+    await connect()
+    await connect({ maxMessageBytes: 1000 })
+    expect(peers[0]).toBe(peers[1])
+    expect(peers[2]).not.toBe(peers[0])
+  })
+
+  it('keeps a shared connection while one link uses it, and opens another after the last has gone', async () => {
+    const first = await connect()
+    const second = await connect()
+    first.far.close()
+    expect(await endOf(first.near)).toBe('complete')
+    second.near.send(text('still here'))
+    expect((await firstValueFrom(second.far.incoming)).content).toBe('still here')
+    second.far.close()
+    expect(await endOf(second.near)).toBe('complete')
+    await connect()
+    expect(peers[2]).not.toBe(peers[0])
+  })
+
+  it('uses a channel of the caller and leaves it open', async () => {
+    const client = new Client(address, credentials.createInsecure())
+    const first = await connect({ channel: client.getChannel() })
+    first.far.close()
+    expect(await endOf(first.near)).toBe('complete')
+    await connect({ channel: client.getChannel() })
+    expect(peers[1]).toBe(peers[0])
+    client.close()
+  })
+
+  it('reads bytes that are no message as a value, at the service', async () => {
+    const client = new Client(address, credentials.createInsecure())
+    const same = (bytes: Buffer): Buffer => bytes
+    const call = client.makeBidiStreamRequest('/dataflow/Stream', same, same)
+    call.on('error', () => {})
+    call.write(Buffer.from([0x0a, 0xff]))
+    const far = await accepted.take()
+    expect((await firstValueFrom(far.incoming)).contentType).toBe(undecodableContentType)
+    call.cancel()
+    client.close()
+  })
+
+  it('errors with protocol-violation when there is no such service', async () => {
+    server.removeService({ ...loadDataflow() })
+    const end = await new Promise<SpeechError | 'complete'>((resolve, reject) => {
+      dialled.push(
+        dialGrpc({ address, insecure: true }).subscribe({ next: (link) => resolve(endOf(link)), error: reject }),
+      )
+    })
+    expect(end).toMatchObject({ code: 'protocol-violation' })
+  })
+
+  it('frees the call of a client that never reads when the service has closed', async () => {
+    const { near, far } = await connect()
+    near.pause()
+    near.incoming.subscribe({ error: () => {} })
+    const call = await calls.take()
+    const gone = new Promise<void>((resolve) => call.once('cancelled', () => resolve()))
+    while (!far.congested) {
+      far.send({ contentType: 0, content: '', binaryContent: new Uint8Array(65_536) })
+      if (!far.congested) await new Promise((resolve) => setImmediate(resolve))
+    }
+    far.close({ code: 'going-away', message: 'Good night.' })
+    await gone
+  })
+
+  it('connects over TLS with the CA certificate, and says when it is not trusted', async () => {
+    const { ca, key, certificate } = await testCertificates()
+    const keyPair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate) }
+    address = `127.0.0.1:${await bind(server, ServerCredentials.createSsl(null, [keyPair]))}`
+    const { near, far } = await connect({ insecure: false, rootCertificates: ca })
+    near.send(text('safe'))
+    expect((await firstValueFrom(far.incoming)).content).toBe('safe')
+    const error = await errorOf(dialGrpc({ address }))
+    expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
+    expect(error.message).toContain(address)
+  })
+
+  it('errors with connection-failed for a name that nobody has', async () => {
+    const error = await errorOf(dialGrpc({ address: 'speech.invalid:4000', insecure: true }))
+    expect(error).toMatchObject({ code: 'connection-failed', retryable: true })
+    expect(error.message).toContain('speech.invalid:4000')
+  })
+
+  it.each<[string, GrpcDialOptions]>([
+    ['address', { address: '' }],
+    ['address', { address: 'https://speech.example.com' }],
+    ['rootCertificates', { address: '127.0.0.1:1', insecure: true, rootCertificates: 'pem' }],
+    ['rootCertificates', { address: '127.0.0.1:1', rootCertificates: 'this is no certificate' }],
+    ['keepaliveMs', { address: '127.0.0.1:1', keepaliveMs: -1 }],
+    ['connectTimeoutMs', { address: '127.0.0.1:1', connectTimeoutMs: 2 ** 31 }],
+    ['highWaterMarkBytes', { address: '127.0.0.1:1', highWaterMarkBytes: 0 }],
+    ['protoPath', { address: '127.0.0.1:1', protoPath: '/absent/other.proto' }],
+  ])('refuses an unusable %s', async (name, options) => {
+    const error = await errorOf(dialGrpc(options))
+    expect(error.code).toBe('invalid-options')
+    expect(error.message).toContain(name)
+  })
+})

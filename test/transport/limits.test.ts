@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { resolveLimits, timeoutMs } from '../../src/transport/limits.js'
+
+describe('resolveLimits', () => {
+  it('gives the documented defaults', () => {
+    expect(resolveLimits({})).toEqual({
+      maxMessageBytes: 1_048_576,
+      highWaterMarkBytes: 262_144,
+      lowWaterMarkBytes: 65_536,
+      closeTimeoutMs: 2_000,
+    })
+  })
+
+  it('puts the low-water mark at a quarter of the high one', () => {
+    expect(resolveLimits({ highWaterMarkBytes: 10 }).lowWaterMarkBytes).toBe(2)
+  })
+})
+
+describe('timeoutMs', () => {
+  it.each([0, -1, 1.5, NaN, Infinity, 2 ** 31])('refuses %d by the name of the option', (value) => {
+    expect(() => timeoutMs('connectTimeoutMs', value)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('connectTimeoutMs') }),
+    )
+  })
+
+  it('takes the longest that a timer keeps', () => {
+    expect(timeoutMs('connectTimeoutMs', 2 ** 31 - 1)).toBe(2 ** 31 - 1)
+  })
+})
