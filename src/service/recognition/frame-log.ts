@@ -68,6 +68,8 @@ export class FrameLog {
 /** The mean square of the samples; 2^30 is full scale. */
 export const meanPower = (frame: Int16Array): number => {
   let sum = 0
-  for (const sample of frame) sum += sample * sample
-  return frame.length === 0 ? 0 : sum / frame.length
+  // By index: for-of costs three times as much, and this runs for every sample.
+  const { length } = frame
+  for (let index = 0; index < length; index += 1) sum += (frame[index] ?? 0) ** 2
+  return length === 0 ? 0 : sum / length
 }

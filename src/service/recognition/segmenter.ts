@@ -26,8 +26,10 @@ export const joinSegmenter = (
   let filled = 0
   return {
     push(samples) {
-      for (const sample of samples) {
-        frame[filled] = sample
+      // By index: for-of costs three times as much, and this runs for every sample.
+      const { length } = samples
+      for (let index = 0; index < length; index += 1) {
+        frame[filled] = samples[index] ?? 0
         filled += 1
         if (filled < frame.length) continue
         filled = 0

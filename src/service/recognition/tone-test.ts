@@ -5,9 +5,10 @@ const order = 4
 const points = 80
 const longestFrame = 480
 
-/** Lower triangle of the normal equations, its right side, and the thinned frame: one set, as every call ends before the next. */
-const matrix = new Float64Array(order * order)
-const rightSide = new Float64Array(order)
+/** Products of the frame with itself, shifted by row and by column; one set, as every call ends before the next. */
+const size = order + 1
+const products = new Float64Array(size * size)
+const solution = new Float64Array(order)
 const thinned = new Float64Array(points)
 
 const at = (array: Float64Array, index: number): number => array[index] ?? 0
@@ -21,41 +22,41 @@ const thin = (frame: Int16Array): void => {
   }
 }
 
-const fillEquations = (): number => {
-  matrix.fill(0)
-  rightSide.fill(0)
-  let power = 0
-  for (let now = order; now < points; now += 1) {
-    const sample = at(thinned, now)
-    power += sample * sample
-    for (let row = 0; row < order; row += 1) {
-      const past = at(thinned, now - 1 - row)
-      rightSide[row] = at(rightSide, row) + sample * past
-      for (let column = 0; column <= row; column += 1) {
-        matrix[row * order + column] = at(matrix, row * order + column) + past * at(thinned, now - 1 - column)
-      }
+/**
+ * `products[i, j]` is the sum of x[t − i]·x[t − j]. Only the first column is summed; a step down the diagonal changes a
+ * sum by one product at either end. Rows and columns 1 to 4 are the equations of the predictor, column 0 their right side.
+ */
+const fillProducts = (): void => {
+  for (let shift = 0; shift < size; shift += 1) {
+    let sum = 0
+    for (let now = order; now < points; now += 1) sum += at(thinned, now) * at(thinned, now - shift)
+    products[shift * size] = sum
+  }
+  for (let row = 1; row < size; row += 1) {
+    for (let column = 1; column <= row; column += 1) {
+      const first = at(thinned, order - row) * at(thinned, order - column)
+      const last = at(thinned, points - row) * at(thinned, points - column)
+      products[row * size + column] = at(products, (row - 1) * size + column - 1) + first - last
     }
   }
-  // A little noise keeps the equations of a single sine, which are singular, solvable.
-  for (let row = 0; row < order; row += 1)
-    matrix[row * order + row] = at(matrix, row * order + row) + power * 1e-7 + 1e-3
-  return power
 }
 
 /** The power that the best predictor explains, by Cholesky's decomposition in place. */
 const explainedPower = (): number => {
+  // A little noise keeps the equations of a single sine, which are singular, solvable.
+  const ridge = at(products, 0) * 1e-7 + 1e-3
   let explained = 0
-  for (let row = 0; row < order; row += 1) {
-    for (let column = 0; column <= row; column += 1) {
-      let sum = at(matrix, row * order + column)
-      for (let k = 0; k < column; k += 1) sum -= at(matrix, row * order + k) * at(matrix, column * order + k)
-      const diagonal = at(matrix, column * order + column)
-      matrix[row * order + column] = row === column ? Math.sqrt(Math.max(sum, 1e-9)) : sum / diagonal
+  for (let row = 1; row < size; row += 1) {
+    for (let column = 1; column <= row; column += 1) {
+      let sum = at(products, row * size + column) + (row === column ? ridge : 0)
+      for (let k = 1; k < column; k += 1) sum -= at(products, row * size + k) * at(products, column * size + k)
+      const pivot = row === column ? 0 : at(products, column * size + column)
+      products[row * size + column] = row === column ? Math.sqrt(Math.max(sum, 1e-9)) : sum / pivot
     }
-    let sum = at(rightSide, row)
-    for (let k = 0; k < row; k += 1) sum -= at(matrix, row * order + k) * at(rightSide, k)
-    const solved = sum / at(matrix, row * order + row)
-    rightSide[row] = solved
+    let rest = at(products, row * size)
+    for (let k = 1; k < row; k += 1) rest -= at(products, row * size + k) * at(solution, k - 1)
+    const solved = rest / at(products, row * size + row)
+    solution[row - 1] = solved
     explained += solved * solved
   }
   return explained
@@ -67,6 +68,7 @@ const explainedPower = (): number => {
  */
 export const isTone = (frame: Int16Array): boolean => {
   thin(frame)
-  const power = fillEquations()
+  fillProducts()
+  const power = at(products, 0)
   return power - explainedPower() < residualShare * power
 }

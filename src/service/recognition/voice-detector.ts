@@ -40,11 +40,14 @@ const levelRangeDb = 3
 const levelOf = (frame: Int16Array): number => {
   let sum = 0
   let squares = 0
-  for (const sample of frame) {
+  // By index: for-of costs three times as much, and this runs for every sample.
+  const { length } = frame
+  for (let index = 0; index < length; index += 1) {
+    const sample = frame[index] ?? 0
     sum += sample
     squares += sample * sample
   }
-  const power = (squares - (sum * sum) / frame.length) / frame.length / fullScalePower
+  const power = (squares - (sum * sum) / length) / length / fullScalePower
   return 10 * Math.log10(power + 1e-12)
 }
 
