@@ -1,9 +1,21 @@
+// @ts-check
 // The doors that need Node (grpc, service, testing) exist once, as CommonJS; an ESM importer gets a re-export of that
 // one copy, so that workers, native handles and caches are never loaded twice. Only the browser-safe door is truly dual.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 
+const source = new URL('../src/', import.meta.url)
+const cjs = new URL('../dist/cjs/', import.meta.url)
 const esm = new URL('../dist/esm/', import.meta.url)
 mkdirSync(esm, { recursive: true })
+
+// tsc leaves behind what it made of files that are gone; none of that may be published.
+for (const built of [cjs, esm]) {
+  for (const file of readdirSync(built, { recursive: true, encoding: 'utf8' })) {
+    const [, name] = /^(.*?)\.(?:js|js\.map|d\.ts)$/.exec(file) ?? []
+    if (name !== undefined && !existsSync(new URL(`${name}.ts`, source))) rmSync(new URL(file, built))
+  }
+}
+
 writeFileSync(new URL('package.json', esm), JSON.stringify({ type: 'module', sideEffects: false }) + '\n')
 const doors = { grpc: 'grpc.js', service: 'service/index.js', testing: 'testing/index.js' }
 for (const [door, target] of Object.entries(doors)) {
@@ -11,4 +23,4 @@ for (const [door, target] of Object.entries(doors)) {
   writeFileSync(new URL(`${door}.js`, esm), line)
   writeFileSync(new URL(`${door}.d.ts`, esm), line)
 }
-chmodSync(new URL('../dist/cjs/cli/main.js', import.meta.url), 0o755)
+chmodSync(new URL('cli/main.js', cjs), 0o755)

@@ -24,7 +24,7 @@ export const browserBundleCheck = {
   name: 'browser bundle (vite)',
   run: async (context) => {
     const consumer = consumerOf(context)
-    const entry = join(consumer, 'browser.js')
+    const entry = join(consumer, 'browser.mjs')
     const { name } = context.manifest
     await writeFile(entry, `import * as everything from '${name}'\nglobalThis.everything = everything\n`)
     const output = await build({

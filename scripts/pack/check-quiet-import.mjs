@@ -6,7 +6,7 @@ import { runCommand } from './run-command.mjs'
 
 /** @typedef {import('./pack-context.mjs').Check} Check */
 
-const exitWithinMs = 15_000
+const exitWithinMs = 10_000
 
 /**
  * A program that loads one door and writes down what is different afterwards: what keeps the process alive, listeners of

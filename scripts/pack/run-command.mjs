@@ -1,7 +1,7 @@
 // @ts-check
 import { spawn } from 'node:child_process'
 
-const defaultTimeoutMs = 180_000
+const defaultTimeoutMs = 120_000
 
 /**
  * Runs a program to its end, without a shell and without stdin.
