@@ -1,8 +1,14 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ModelDescription } from './engine.js'
 import { invalidModel } from './model-files.js'
+
+/** The tenant of a model whose folder names none. */
+const unnamedTenant = 'Default'
+
+/** The engine of a `model.json` that names none. */
+const defaultEngine = 'soundswallower'
 
 /** A folder of the form `<tenant>/<name>/<version>`, and why its `model.json` is none, where it is none. */
 export interface FoundModel {
@@ -46,26 +52,30 @@ const readModel = (tenant: string, name: string, version: string, folder: string
   if (text === undefined) return broken('its folder has no model.json that can be read; put one there.')
   const options = parseJson(text)
   if (!isObject(options)) return broken('model.json must hold one JSON object.')
-  const { engine } = options
+  const { engine = defaultEngine } = options
   if (typeof engine !== 'string' || engine === '')
     return broken('"engine" in model.json must be the name of an engine.')
   return { model: { tenant, name, version, folder, options: { ...options, engine } } }
 }
 
+const hasModelFile = (folder: string): boolean => existsSync(join(folder, 'model.json'))
+
+/** The models below one folder of the root, which is a tenant's, or a model's where no tenant is named. */
+const modelsIn = (root: string, first: string): readonly FoundModel[] =>
+  foldersIn(join(root, first)).flatMap((second) => {
+    const folder = join(root, first, second)
+    if (hasModelFile(folder)) return [readModel(unnamedTenant, first, second, folder)]
+    return foldersIn(folder).map((third) => readModel(first, second, third, join(folder, third)))
+  })
+
 /**
- * All models of a folder, laid out as `<tenant>/<name>/<version>/model.json`.
- * Throws `invalid-options` when the folder itself can't be read.
+ * All models of a folder, laid out as `<tenant>/<name>/<version>/model.json`, or as `<name>/<version>/model.json` for
+ * the tenant `Default`. Throws `invalid-options` when the folder itself can't be read.
  */
 export const scanModelFolder = (folder: string): readonly FoundModel[] => {
   const root = resolve(folder)
   try {
-    return foldersIn(root).flatMap((tenant) =>
-      foldersIn(join(root, tenant)).flatMap((name) =>
-        foldersIn(join(root, tenant, name)).map((version) =>
-          readModel(tenant, name, version, join(root, tenant, name, version)),
-        ),
-      ),
-    )
+    return foldersIn(root).flatMap((first) => modelsIn(root, first))
   } catch (cause) {
     throw new SpeechError('invalid-options', `The folder of models ${folder} does not exist or can't be read.`, {
       cause,

@@ -6,8 +6,8 @@ import { invalidModel } from './model-files.js'
 /** What `model.json` says for the engine `soundswallower`. Exactly one of `grammar` and `phrases` is there. */
 export interface SoundswallowerOptions {
   readonly engine: 'soundswallower'
-  /** Samples a second of the audio that the model is meant for, in Hz. The engine itself always hears 8000. */
-  readonly sampleRateHz: 8000 | 16000
+  /** Samples a second of the audio that the model is meant for, in Hz; 8000 when absent. The engine itself always hears 8000. */
+  readonly sampleRateHz?: 8000 | 16000
   /** A file in the JSpeech Grammar Format, with one public rule. */
   readonly grammar?: string
   /** A file of sentences, one a line; `#` opens a comment. */
@@ -22,9 +22,9 @@ export interface SoundswallowerOptions {
 
 const required = t.type({
   engine: t.literal('soundswallower'),
-  sampleRateHz: t.union([t.literal(8000), t.literal(16000)]),
 })
 const optional = t.partial({
+  sampleRateHz: t.union([t.literal(8000), t.literal(16000)]),
   grammar: t.string,
   phrases: t.string,
   language: t.keyof({ 'en-us': null, 'fr-fr': null }),

@@ -63,6 +63,20 @@ describe('createModelRegistry', () => {
     })
   })
 
+  it('gives a model without a tenant to the tenant Default', async () => {
+    await put('English/2')
+    expect(registry().list()).toMatchObject([{ tenant: 'Default', name: 'English', version: '2' }])
+  })
+
+  it('takes the engine that comes with the package where model.json names none', async () => {
+    await put('Default/Cards/1', '{"phrases":"phrases.txt"}')
+    const models = createModelRegistry({
+      folders: [root],
+      kinds: [{ ...kinds[0], name: 'soundswallower' } as EngineKind],
+    })
+    expect(models.list()).toMatchObject([{ options: { engine: 'soundswallower', phrases: 'phrases.txt' } }])
+  })
+
   it('takes the newest version when none is named, by number and not by letter', async () => {
     for (const version of ['1.9', '1.10', '1.2', '0.99']) await put(`Default/English/${version}`)
     const models = registry()
