@@ -1,0 +1,345 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { either } from 'fp-ts'
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { requestToken } from '../../src/auth/request-token.js'
+import type { TokenFetch } from '../../src/auth/token-fetch.js'
+import { parseToken, tokenResponse } from '../../src/auth/token-response.js'
+import { errorTable } from '../../src/errors/error-table.js'
+import { contentType } from '../../src/protocol/content-type.js'
+import {
+  readDataflowRequest,
+  requestNames,
+  writeDataflowRequest,
+  type DataflowRequest,
+  type StartAudio,
+  type StartRequest,
+  type UpdateRequest,
+} from '../../src/protocol/dataflow-requests.js'
+import { readDataflowResponse, writeDataflowResponse } from '../../src/protocol/dataflow-responses.js'
+import { eventEnvelope, readEventEnvelope, type EventEnvelope } from '../../src/protocol/event-envelope.js'
+import { eventName, recognitionData, sessionEventOf } from '../../src/protocol/recognition-events.js'
+import type { RecognitionData } from '../../src/protocol/recognition-events.js'
+import {
+  readRecognizerRequest,
+  writeRecognizerRequest,
+  type RecognizeRequest,
+} from '../../src/protocol/recognizer-requests.js'
+import {
+  readRecognizerMessage,
+  writeRecognizerMessage,
+  type RecognizerFinal,
+  type RecognizerResponse,
+  type RecognizerResult,
+} from '../../src/protocol/recognizer-results.js'
+import { sessionStates, serviceStates } from '../../src/protocol/states.js'
+import { defaultSessionLimits } from '../../src/service/conversation/session-terms.js'
+import { readTranscribeSettings } from '../../src/service/nodes/transcribe-settings.js'
+import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
+import { blocksOf, named, tableBelow } from './markdown.js'
+
+const root = join(__dirname, '../..')
+const page = readFileSync(join(root, 'docs/PROTOCOL.md'), 'utf8')
+
+const column = (heading: string, index = 0): readonly string[] =>
+  tableBelow(page, heading).map((row) => named(row[index]))
+const required = (heading: string): readonly string[] => {
+  const rows = tableBelow(page, heading)
+  return rows.filter((row) => row.includes('yes')).map((row) => named(row[0]))
+}
+const keys = (json: string): readonly string[] => Object.keys(JSON.parse(json) as object)
+const sorted = (names: readonly string[]): readonly string[] => [...names].sort()
+
+// Models with every field there is; a field that a codec gains is a compiler's error here.
+const audio: Required<StartAudio> = { sampleRateHz: 8000, channels: 1, encoding: 'pcm', output: {} }
+const start: Required<StartRequest> = {
+  audio,
+  tenant: 't',
+  token: 'x',
+  projectName: 'p',
+  language: 'en',
+  settings: {},
+  callProperties: {},
+}
+const update: Required<UpdateRequest> = { settings: {}, callProperties: {} }
+const envelope: Required<EventEnvelope> = {
+  name: 'n',
+  channel: 0,
+  startMs: 0,
+  endMs: 0,
+  groupId: 'g',
+  tags: [],
+  data: null,
+}
+const word = { text: 'w', startMs: 0, endMs: 1, confidence: 1 }
+const data: Required<RecognitionData> = { text: 'w', confidence: 1, words: [word], recognitionId: 'r', error: 'e' }
+const recognize: Required<RecognizeRequest> = {
+  audioFormat: 'pcm',
+  modelName: 'm',
+  modelTenant: 't',
+  modelVersion: '1',
+  sampleRateHz: 8000,
+  audioSplitter: 'realtime-vad',
+  vadSensitivity: 6,
+  vadPreSpeechBufferMs: 0,
+  vadPostSpeechBufferMs: 0,
+  vadMaxSpeechDurationMs: -1,
+  vadSilenceTriggerMs: 400,
+  vadGracefulSilenceThresholdMs: 0,
+}
+const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }
+const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }
+const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1 }
+
+/** Every message that has fields: its heading on the page, and itself with all of them as the codec writes it. */
+const messages: Readonly<Record<string, string>> = {
+  'Token response': JSON.stringify(
+    tokenResponse.encode({ accessToken: 'x', expiresInSeconds: 1, tokenType: 'Bearer', scope: 's' }),
+  ),
+  Start: writeDataflowRequest({ request: 'Start', ...start }),
+  Audio: JSON.stringify((JSON.parse(writeDataflowRequest({ request: 'Start', ...start })) as { Audio: object }).Audio),
+  Update: writeDataflowRequest({ request: 'Update', ...update }),
+  Response: writeDataflowResponse('success', 'Start'),
+  Event: JSON.stringify(eventEnvelope.encode(envelope)),
+  'Result data': JSON.stringify(recognitionData.encode(data)),
+  Word: JSON.stringify((recognitionData.encode(data)['Words'] as readonly object[])[0]),
+  recognize: writeRecognizerRequest({ request: 'recognize', ...recognize }),
+  Responses: writeRecognizerMessage({ message: 'recognize-response', ...response }),
+  Results: writeRecognizerMessage({ message: 'partial-result', ...result }),
+  'final-result': writeRecognizerMessage({ message: 'final-result', ...final }),
+}
+
+/** How each of them is read, to find out which fields are required. */
+const reads: Readonly<Record<string, (json: string) => boolean>> = {
+  'Token response': (json) => either.isRight(parseToken(json, 0)),
+  Start: (json) => either.isRight(readDataflowRequest(json)),
+  Audio: (json) => {
+    const whole = JSON.parse(messages['Start'] ?? '') as object
+    return either.isRight(readDataflowRequest(JSON.stringify({ ...whole, Audio: JSON.parse(json) as object })))
+  },
+  Update: (json) => either.isRight(readDataflowRequest(json)),
+  Response: (json) => either.isRight(readDataflowResponse(json)),
+  Event: (json) => either.isRight(readEventEnvelope(json)),
+  'Result data': (json) => either.isRight(recognitionData.decode(JSON.parse(json))),
+  Word: (json) => either.isRight(recognitionData.decode({ Text: 't', Words: [JSON.parse(json)] })),
+  recognize: (json) => either.isRight(readRecognizerRequest(json)),
+  Responses: (json) => either.isRight(readRecognizerMessage(json)),
+  Results: (json) => either.isRight(readRecognizerMessage(json)),
+  'final-result': (json) => either.isRight(readRecognizerMessage(json)),
+}
+
+describe('the tables of fields in PROTOCOL.md', () => {
+  it.each(Object.keys(messages))('name every field of "%s" that its codec writes, and no other', (heading) => {
+    expect(sorted(column(heading))).toEqual(sorted(keys(messages[heading] ?? '')))
+  })
+
+  it.each(Object.keys(messages))('mark as required what "%s" cannot be read without', (heading) => {
+    const whole = JSON.parse(messages[heading] ?? '') as Record<string, unknown>
+    const needed = Object.keys(whole).filter((key) => {
+      const { [key]: _left, ...rest } = whole
+      return reads[heading]?.(JSON.stringify(rest)) === false
+    })
+    expect(sorted(required(heading))).toEqual(sorted(needed))
+  })
+
+  it.each([
+    ['Start', writeDataflowRequest({ request: 'Start', ...start }, 'kebab')],
+    ['Update', writeDataflowRequest({ request: 'Update', ...update }, 'kebab')],
+    [
+      'Audio',
+      JSON.stringify(
+        (JSON.parse(writeDataflowRequest({ request: 'Start', ...start }, 'kebab')) as { audio: object }).audio,
+      ),
+    ],
+  ])('name the kebab form of every field of "%s"', (heading, json) => {
+    expect(sorted(column(heading, 1))).toEqual(sorted(keys(json)))
+  })
+
+  it('name the content types by their numbers', () => {
+    const row = tableBelow(page, 'Stream message').find((cells) => cells[0] === '`content_type`')
+    for (const [name, number] of Object.entries(contentType)) {
+      expect(row?.at(-1)).toContain(`\`${name.toUpperCase()}\` ${String(number)}`)
+    }
+    const proto = readFileSync(join(root, 'proto/dataflow.proto'), 'utf8')
+    for (const [field = '', number = '', type = ''] of tableBelow(page, 'Stream message').map((cells) =>
+      cells.map(named),
+    )) {
+      expect(proto).toMatch(new RegExp(`${type === 'enum' ? 'CONTENT_TYPE' : type} ${field} = ${number};`))
+    }
+  })
+})
+
+describe('the token request in PROTOCOL.md', () => {
+  it('has the fields that the client sends, with its constants', async () => {
+    const bodies: string[] = []
+    const fetch: TokenFetch = (_url, { body }) => {
+      bodies.push(body)
+      return Promise.reject(new Error('not today'))
+    }
+    const token$ = requestToken({ authUrl: 'https://localhost', clientId: 'i', clientSecret: 's', fetch })
+    await expect(lastValueFrom(token$)).rejects.toMatchObject({ code: 'connection-failed' })
+    const form = new URLSearchParams(bodies[0])
+    expect(column('Token request')).toEqual([...form.keys()])
+    for (const [name = '', , value = ''] of tableBelow(page, 'Token request').slice(2)) {
+      expect(named(value)).toBe(form.get(named(name)))
+    }
+  })
+})
+
+describe('the settings of the transcribe project in PROTOCOL.md', () => {
+  const source = readFileSync(join(root, 'src/service/nodes/transcribe-settings.ts'), 'utf8')
+  const inCode = [...source.matchAll(/optional\(.+, '([A-Za-z]+)', '([a-z-]+)'\)/g)].map(([, name, kebab]) => [
+    name,
+    kebab,
+  ])
+
+  it('are those that the node reads, in both forms', () => {
+    const onPage = tableBelow(page, 'Transcribe settings').map((row) => [named(row[0]), named(row[1])])
+    expect(inCode.length).toBeGreaterThan(5)
+    expect(onPage).toEqual(inCode)
+  })
+
+  it('are refused when they do not fit', () => {
+    for (const [name = ''] of inCode) {
+      expect(readTranscribeSettings({ [name]: true }), name).toMatchObject({ left: { code: 'invalid-field' } })
+    }
+  })
+
+  it('have the defaults that the node uses', () => {
+    const read = readTranscribeSettings({})
+    const parameters = either.isRight(read) ? read.right.parameters : undefined
+    const numbers = tableBelow(page, 'Transcribe settings').slice(4)
+    expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
+      parameters?.sensitivity,
+      parameters?.preSpeechMs,
+      parameters?.postSpeechMs,
+      parameters?.maxSpeechMs,
+      parameters?.silenceTriggerMs,
+      parameters?.gracefulSilenceMs,
+    ])
+  })
+
+  it('differ from those of recognize in the graceful silence alone', () => {
+    const numbers = tableBelow(page, 'recognize').slice(7)
+    expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
+      defaultSegmenterParameters.sensitivity,
+      defaultSegmenterParameters.preSpeechMs,
+      defaultSegmenterParameters.postSpeechMs,
+      defaultSegmenterParameters.maxSpeechMs,
+      defaultSegmenterParameters.silenceTriggerMs,
+      defaultSegmenterParameters.gracefulSilenceMs,
+    ])
+  })
+})
+
+describe('the tables of messages in PROTOCOL.md', () => {
+  it('name every message of the dataflow stream', () => {
+    const names = tableBelow(page, '3.1 Messages').map(([message = '']) => named(message))
+    const known = requestNames.flatMap((name) => [name, `${name}Response`])
+    expect(sorted(names)).toEqual(sorted([...known, 'AUDIO', 'AUDIO', 'EVENT', 'half-close']))
+  })
+
+  it('name every message of the recogniser', () => {
+    const requests = ['recognize', 'stop-recognition', 'finalize-recognition']
+    const results = ['partial-result', 'milestone-result', 'final-result']
+    for (const name of requests) {
+      const json = name === 'recognize' ? (messages['recognize'] ?? '') : JSON.stringify({ 'message-name': name })
+      expect(readRecognizerRequest(json)).toMatchObject({ right: { request: name } })
+    }
+    const names = tableBelow(page, '4.2 Messages').map(([message = '']) => named(message))
+    expect(sorted(names)).toEqual(
+      sorted([...requests, ...requests.map((name) => `${name}-response`), ...results, 'binary']),
+    )
+  })
+
+  it('name every event of the transcribe project', () => {
+    const rows = page.split('\n').filter((line) => /^\| `(Speech|SR) /.test(line))
+    expect(rows.map((row) => named(row))).toEqual(Object.values(eventName))
+  })
+})
+
+describe('the states in PROTOCOL.md', () => {
+  it('are those of a session, in their order', () => {
+    expect(column('6. States')).toEqual(sessionStates)
+  })
+
+  it('name every state of the service', () => {
+    const words = page.slice(page.indexOf("The service's states"), page.indexOf('Audio before the start-response'))
+    expect([...words.matchAll(/`([a-z]+)`/g)].map(([, name]) => name)).toEqual(serviceStates)
+  })
+})
+
+describe('the JSON in PROTOCOL.md', () => {
+  const blocks = blocksOf(page)
+
+  it('is all that stands in its blocks', () => {
+    expect(blocks.length).toBeGreaterThan(12)
+    expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(['json']))
+  })
+
+  it.each(blocks.map(({ text, line }) => [line, text] as const))('of line %i is read by its codec', (_line, text) => {
+    expect(readAny(text)).toMatchObject({ _tag: 'Right' })
+  })
+
+  it('of both forms of a Start says the same', () => {
+    const starts = blocks
+      .map(({ text }) => text)
+      .filter((text) => /"(MessageName|message-name)": "start"/i.test(text))
+      .map((text) => readDataflowRequest(text))
+      .flatMap((read) => (either.isRight(read) ? [read.right] : []))
+    expect(starts).toHaveLength(2)
+    const [one, other] = starts.map((read: DataflowRequest) => ({ ...read, settings: undefined }))
+    expect(one).toEqual(other)
+  })
+
+  it('has a milestone that is one', () => {
+    const event = blocks
+      .map(({ text }) => readEventEnvelope(text))
+      .find((read) => either.isRight(read) && read.right.name === 'SR Milestone')
+    expect(event !== undefined && either.isRight(event) && sessionEventOf(event.right)).toMatchObject({
+      type: 'milestone',
+    })
+  })
+})
+
+describe('the errors and limits in PROTOCOL.md', () => {
+  it('are called by codes that exist', () => {
+    const codes = [...page.matchAll(/`([a-z]+(?:-[a-z]+)+)(?::|`)/g)].map(([, code = '']) => code)
+    const known = new Set([...Object.keys(errorTable), ...knownWords()])
+    expect(codes.filter((code) => !known.has(code))).toEqual([])
+  })
+
+  it('are the defaults of the service', () => {
+    const limits = new Map(tableBelow(page, '8. Limits').map(([name = '', value = '']) => [name, value]))
+    expect(limits.get('time until `Start` (gRPC)')).toBe(`${String(defaultSessionLimits.startWithinMs / 1000)} s`)
+    expect(limits.get('session')).toBe(`${String(defaultSessionLimits.maxSessionMs / 3_600_000)} h`)
+    expect(limits.get('no audio')).toBe(`${String(defaultSessionLimits.idleMs / 1000)} s`)
+    expect(limits.get('audio taken in and not recognised yet')).toBe(
+      `${String(defaultSessionLimits.maxPendingAudioMs / 1000)} s`,
+    )
+  })
+})
+
+/** Everything with a hyphen that is a name of the wire and not of an error. */
+const knownWords = (): readonly string[] => [
+  ...Object.values(messages).flatMap(keys),
+  ...keys(writeDataflowRequest({ request: 'Start', ...start }, 'kebab')),
+  ...column('Audio', 1),
+  ...column('Transcribe settings', 1),
+  ...column('4.2 Messages'),
+  ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known'],
+]
+
+/** By the one field that tells what a message is. */
+const readAny = (text: string): unknown => {
+  const json = JSON.parse(text) as Readonly<Record<string, unknown>>
+  if ('access_token' in json) return parseToken(text, 0)
+  if ('Name' in json) return readEventEnvelope(text)
+  if ('MessageName' in json) {
+    return String(json['MessageName']).endsWith('Response') ? readDataflowResponse(text) : readDataflowRequest(text)
+  }
+  if (json['message-name'] === 'start') return readDataflowRequest(text)
+  const request = readRecognizerRequest(text)
+  return either.isRight(request) ? request : readRecognizerMessage(text)
+}
