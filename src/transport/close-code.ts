@@ -65,7 +65,7 @@ export const closeError = (closeCode: number, reason: string): SpeechError | und
 
 /** What the WebSocket package's own finding about the peer means, before it closes the connection by itself. */
 export const receiverError = (error: unknown): SpeechError => {
-  const found = String((error as { readonly code?: unknown } | undefined)?.code ?? '')
+  const found = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (/MESSAGE_LENGTH|TOO_MANY_BUFFERED/.test(found)) {
     return new SpeechError('message-too-big', 'The peer sent a message that is larger than maxMessageBytes.', {
       cause: error,

@@ -67,8 +67,8 @@ const failures: readonly Failure[] = [
  * message, for a query or a user part may hold a token.
  */
 export const connectFailure = (peer: string, error: unknown): SpeechError => {
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown }
-  const text = `${String(code ?? '')} ${String(message ?? '')}`
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const text = error instanceof Error ? `${code} ${error.message}` : ''
   const failure = failures.find(({ pattern }) => pattern.test(text))
   return failure === undefined
     ? new SpeechError('connection-failed', `No connection to ${peer}; check the address, and that the service runs.`, {

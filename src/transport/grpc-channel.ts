@@ -19,6 +19,11 @@ export interface ChannelTarget {
   readonly keepaliveMs?: number
 }
 
+export interface OpenChannel {
+  readonly client: Client
+  readonly release: () => void
+}
+
 interface Shared {
   readonly client: Client
   users: number
@@ -38,6 +43,13 @@ const checkTarget = ({ address, rootCertificates, insecure }: ChannelTarget): vo
       'invalid-options',
       'rootCertificates cannot be used together with insecure; give one of them.',
     )
+  }
+  if (rootCertificates === undefined) return
+  try {
+    // Node takes a text without a certificate for an empty list, and then trusts nobody without saying why.
+    new X509Certificate(rootCertificates)
+  } catch (error) {
+    throw new SpeechError('invalid-options', 'rootCertificates must be certificates in PEM.', { cause: error })
   }
 }
 
@@ -71,7 +83,7 @@ const openClient = (target: ChannelTarget, options: ChannelOptions): Client => {
  * The client of the one channel for this target, opened when the first asks and closed when the last has released it
  * (once each). Throws `invalid-options`.
  */
-export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): { client: Client; release(): void } => {
+export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): OpenChannel => {
   checkTarget(target)
   const options = { ...ownOptions(maxMessageBytes, target.keepaliveMs ?? 0), ...target.channelOptions }
   const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()

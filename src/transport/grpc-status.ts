@@ -41,7 +41,7 @@ export const statusError = ({ code, details }: GrpcStatus): SpeechError | undefi
   if (code === 8 && /larger than/i.test(details)) {
     return new SpeechError('message-too-big', errorTable['message-too-big'].help)
   }
-  if (code === 13 && /RST_STREAM/.test(details)) {
+  if (code === 13 && details.includes('RST_STREAM')) {
     return new SpeechError('connection-lost', errorTable['connection-lost'].help)
   }
   const meaning = statusMeanings[code]

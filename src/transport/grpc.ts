@@ -7,9 +7,9 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js'
 import { Observable, type Subscriber } from 'rxjs'
-import { SpeechError } from '../errors/speech-error.js'
+import type { SpeechError } from '../errors/speech-error.js'
 import { connectFailure, connectTimeout } from './connect-failure.js'
-import { shareChannel, targetName, type ChannelTarget } from './grpc-channel.js'
+import { shareChannel, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
 import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
 import { GrpcClientLink } from './grpc-client-link.js'
 import { statusError } from './grpc-status.js'
@@ -29,8 +29,15 @@ export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, Grp
 
 type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
 
-const openCall = (client: Client, { path, requestSerialize, responseDeserialize }: DataflowMethod): Call =>
-  client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, new Metadata(), {})
+const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call =>
+  client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
+
+const channelOf = (options: GrpcDialOptions, maxMessageBytes: number): OpenChannel => {
+  const { address, channel } = options
+  if (channel === undefined) return shareChannel(options, maxMessageBytes)
+  const client = new Client(address, credentials.createInsecure(), { channelOverride: channel })
+  return { client, release: () => {} }
+}
 
 /** Calls back once when the channel is connected, unless `stopped` by then. */
 const whenReady = (channel: Channel, stopped: () => boolean, ready: () => void): void => {
@@ -51,13 +58,7 @@ const connect = (
   const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
   wholeNumber('keepaliveMs', options.keepaliveMs ?? 0, 0, 2 ** 31 - 1)
   const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
-  const { client, release } =
-    options.channel === undefined
-      ? shareChannel(options, limits.maxMessageBytes)
-      : {
-          client: new Client(options.address, credentials.createInsecure(), { channelOverride: options.channel }),
-          release: () => {},
-        }
+  const { client, release } = channelOf(options, limits.maxMessageBytes)
   const peer = targetName(options.address)
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'

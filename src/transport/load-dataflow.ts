@@ -52,7 +52,7 @@ const findStream = (definition: PackageDefinition, file: string): LoadedMethod<o
   if (service === undefined || 'format' in service) {
     throw new SpeechError('invalid-options', `${file} has no service named dataflow.`)
   }
-  const stream = service['Stream'] as LoadedMethod<object, object> | undefined
+  const stream = service['Stream']
   if (stream === undefined)
     throw new SpeechError('invalid-options', `${file} has no method Stream in its service dataflow.`)
   if (!stream.requestStream || !stream.responseStream) {
@@ -123,7 +123,7 @@ const checkFields = (
     content_type === 2 || 'content_type',
   ].find((name) => name !== true)
   if (missing !== undefined) {
-    throw new SpeechError('invalid-options', `${file} has no fitting field message.${String(missing)} in ${direction}.`)
+    throw new SpeechError('invalid-options', `${file} has no fitting field message.${missing} in ${direction}.`)
   }
 }
 

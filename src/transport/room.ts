@@ -47,12 +47,15 @@ export class Room {
     })
     this.update()
     if (this.pollBy !== undefined && this.poll === undefined && this.waiting.length > 0) {
-      const room = this
-      this.poll = this.pollBy.schedule(function () {
-        room.update()
-        if (room.waiting.length > 0) this.schedule(undefined, pollMs)
-      }, pollMs)
+      this.pollLater(this.pollBy)
     }
+  }
+
+  private pollLater(scheduler: SchedulerLike): void {
+    this.poll = scheduler.schedule(() => {
+      this.update()
+      if (this.waiting.length > 0) this.pollLater(scheduler)
+    }, pollMs)
   }
 
   private release(): void {

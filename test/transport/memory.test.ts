@@ -1,9 +1,10 @@
-import { map, mergeMap, take } from 'rxjs'
+import { ignoreElements, map, merge, mergeMap, take, tap } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import type { Link } from '../../src/transport/link.js'
 import { dialMemory, memoryLinks } from '../../src/transport/memory.js'
+import { errorCode } from './error-code.js'
 
 describe('memoryLinks', () => {
   let scheduler: TestScheduler
@@ -14,24 +15,24 @@ describe('memoryLinks', () => {
   it('delivers within send when there is no latency', () => {
     scheduler.run(({ cold, expectObservable, expectSubscriptions }) => {
       const [near, far] = memoryLinks<string, string>()
-      const source = cold('       -a--b-|')
+      const source$ = cold('       -a--b-|')
       const subs = '              ^-----!'
       const expected = '          -a--b-|'
-      source.subscribe({ next: (message) => near.send(message), complete: () => near.finish() })
+      source$.subscribe({ next: (message) => near.send(message), complete: () => near.finish() })
       expectObservable(far.incoming).toBe(expected)
-      expectSubscriptions(source.subscriptions).toBe(subs)
+      expectSubscriptions(source$.subscriptions).toBe(subs)
     })
   })
 
   it('delivers messages and the end in order after the latency', () => {
     scheduler.run(({ cold, expectObservable, expectSubscriptions }) => {
       const [near, far] = memoryLinks<string, string>({ latencyMs: 3, scheduler })
-      const source = cold('       -(ab)c|   ')
+      const source$ = cold('       -(ab)c|   ')
       const subs = '              ^-----!   '
       const expected = '          ----(ab)c|'
-      source.subscribe({ next: (message) => near.send(message), complete: () => near.close() })
+      source$.subscribe({ next: (message) => near.send(message), complete: () => near.close() })
       expectObservable(far.incoming).toBe(expected)
-      expectSubscriptions(source.subscriptions).toBe(subs)
+      expectSubscriptions(source$.subscriptions).toBe(subs)
     })
   })
 
@@ -90,17 +91,17 @@ describe('memoryLinks', () => {
 describe('dialMemory', () => {
   it('connects for every subscriber, when it subscribes', () => {
     const accepted: Link<string, string>[] = []
-    const dial = dialMemory<string, string>((link) => accepted.push(link))
+    const dial$ = dialMemory<string, string>((link) => accepted.push(link))
     expect(accepted).toHaveLength(0)
-    dial.subscribe()
-    dial.subscribe()
+    dial$.subscribe()
+    dial$.subscribe()
     expect(accepted).toHaveLength(2)
   })
 
   it('runs a service that is a function from what arrives to what is said', () => {
     const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
     scheduler.run(({ cold, expectObservable }) => {
-      const dial = dialMemory<string, string>(
+      const dial$ = dialMemory<string, string>(
         (link) => {
           link.incoming.pipe(map((word) => word.toUpperCase())).subscribe({
             next: (word) => link.send(word),
@@ -109,21 +110,24 @@ describe('dialMemory', () => {
         },
         { latencyMs: 1, scheduler },
       )
-      const heard = dial.pipe(
-        mergeMap((link) => {
-          cold('a-b|').subscribe({ next: (word) => link.send(word), complete: () => link.finish() })
-          return link.incoming
-        }),
+      const said$ = cold('a-b|')
+      const heard$ = dial$.pipe(
+        mergeMap((link) =>
+          merge(
+            said$.pipe(tap({ next: (word) => link.send(word), complete: () => link.finish() }), ignoreElements()),
+            link.incoming,
+          ),
+        ),
       )
       // The dial itself stays open when its link ends.
-      expectObservable(heard, '^ 9ms !').toBe('--A-B-----', { A: 'A', B: 'B' })
+      expectObservable(heard$, '^ 9ms !').toBe('--A-B-----', { A: 'A', B: 'B' })
     })
   })
 
   it('errors with what accept throws', () => {
     const codeOf = (accept: () => void): string => {
       let code = 'none'
-      dialMemory(accept).subscribe({ error: (error: SpeechError) => (code = error.code) })
+      dialMemory(accept).subscribe({ error: (error: unknown) => (code = errorCode(error)) })
       return code
     }
     const refuse = (error: Error) => () => {
@@ -135,8 +139,8 @@ describe('dialMemory', () => {
 
   it('closes the link when it is unsubscribed within its emission', () => {
     let ended = false
-    const dial = dialMemory<string, string>((link) => link.incoming.subscribe({ complete: () => (ended = true) }))
-    dial.pipe(take(1)).subscribe()
+    const dial$ = dialMemory<string, string>((link) => link.incoming.subscribe({ complete: () => (ended = true) }))
+    dial$.pipe(take(1)).subscribe()
     expect(ended).toBe(true)
   })
 })

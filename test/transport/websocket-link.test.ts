@@ -1,8 +1,8 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { SpeechError } from '../../src/errors/speech-error.js'
 import { webSocketLink, type WebSocketLinkOptions } from '../../src/transport/websocket-link.js'
 import type { NodeSocket } from '../../src/transport/socket.js'
+import { errorCode } from './error-code.js'
 import { FakeBrowserSocket } from './fake-browser-socket.js'
 
 const browserLink = (options: WebSocketLinkOptions = {}) => {
@@ -38,7 +38,10 @@ describe('webSocketLink in the browser', () => {
   it('keeps what arrives while paused, up to its bound, then ends with overloaded', () => {
     const { socket, link } = browserLink({ maxMessageBytes: 1000, highWaterMarkBytes: 500 })
     const seen: unknown[] = []
-    link.incoming.subscribe({ next: () => seen.push('message'), error: (error: SpeechError) => seen.push(error.code) })
+    link.incoming.subscribe({
+      next: () => seen.push('message'),
+      error: (error: unknown) => seen.push(errorCode(error)),
+    })
     link.pause()
     socket.receive(new ArrayBuffer(900))
     link.resume()
@@ -61,7 +64,7 @@ describe('webSocketLink in the browser', () => {
   it('reads the close of the service', () => {
     const { socket, link } = browserLink()
     const seen: string[] = []
-    link.incoming.subscribe({ error: (error: SpeechError) => seen.push(error.code) })
+    link.incoming.subscribe({ error: (error: unknown) => seen.push(errorCode(error)) })
     socket.end(4401, 'unauthenticated: Your token is too old.')
     expect(seen).toEqual(['unauthenticated'])
   })
@@ -111,7 +114,7 @@ const nodeLink = (options: WebSocketLinkOptions = {}) => {
   socket.open()
   const seen: string[] = []
   link.incoming.subscribe({
-    error: (error: SpeechError) => seen.push(`${error.code} at ${scheduler.now()}`),
+    error: (error: unknown) => seen.push(`${errorCode(error)} at ${scheduler.now()}`),
     complete: () => seen.push(`complete at ${scheduler.now()}`),
   })
   return { scheduler, socket, link, seen }
