@@ -1,0 +1,32 @@
+import type { Host } from '../host.js'
+import type { Output } from '../output.js'
+import { planTranscribe, type TranscribeFlags, type TranscribePlan } from '../options/transcribe-plan.js'
+import { transcribeRecording, type OpenView } from '../transcribe-recording.js'
+import { LiveScreen } from '../view/live-screen.js'
+import { ndjsonView } from '../view/ndjson-view.js'
+import { paintFor } from '../view/paint.js'
+import { loadProgressLine } from '../view/progress.js'
+import { openTextView } from '../view/text-view.js'
+
+/** `rxspeech transcribe FILE`: the transcript on stdout, the summary on stderr. */
+export const transcribe = async (file: string, flags: TranscribeFlags, host: Host, output: Output): Promise<void> => {
+  const plan = planTranscribe(file, flags, host.env)
+  const openView: OpenView =
+    plan.format === 'ndjson' ? (_audio, reader) => ndjsonView(output.write, reader) : textView(plan, host, output)
+  const summary = await transcribeRecording(plan, openView, host, output)
+  host.stderr.write(`${summary}\n`)
+}
+
+const textView =
+  ({ speakers, speed }: TranscribePlan, host: Host, output: Output): OpenView =>
+  async ({ format, durationMs }, reader) => {
+    const progressLine = await loadProgressLine()
+    return openTextView({
+      screen: new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env }),
+      reader,
+      style: { speakers: format.channels === 1 ? [] : speakers, paint: paintFor(host.stdout, host.env) },
+      follow: speed === Infinity ? 'heard' : 'sent',
+      ...(durationMs === undefined ? {} : { totalMs: durationMs }),
+      ...(progressLine === undefined ? {} : { progressLine }),
+    })
+  }

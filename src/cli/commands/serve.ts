@@ -1,0 +1,42 @@
+import type { Command } from 'commander'
+import type { ServeFlags } from '../options/serve-plan.js'
+import type { Host } from '../host.js'
+import type { Output } from '../output.js'
+import { paintFor } from '../view/paint.js'
+import { collect } from './collect.js'
+import { exampleText } from './help-text.js'
+
+const description = `Runs the service. When everything listens, one line of JSON on stdout says how to reach it; the log is on stderr.
+SIGTERM ends sessions with their finals; a second one ends at once.`
+
+export const addServe = (program: Command, host: Host, output: Output): void => {
+  program
+    .command('serve')
+    .summary('run the service')
+    .description(description)
+    .option('--dev', 'for this machine only: a CA, a certificate and a subscription of its own')
+    .option('--http <host:port>', 'where tokens and WebSockets are served (default: 127.0.0.1:0, a free port)')
+    .option('--grpc <host:port>', 'where gRPC is served (default: 127.0.0.1:0, a free port)')
+    .option('--models <dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', collect)
+    .option('--model <name>', 'the model of a session that names none')
+    .option('--state <dir>', 'where keys and certificates are kept (default: .rxspeech)')
+    .optionsGroup('Without --dev:')
+    .option('--cert <file>', 'certificate chain in PEM; without it plain text, on loopback only')
+    .option('--key <file>', 'its private key in PEM')
+    .option('--client-id <id>', 'the subscriber, whose secret is in RXSPEECH_CLIENT_SECRET')
+    .option('--tenant <name>', 'what it is granted; may be repeated (default: Default)', collect)
+    .addHelpText('after', () =>
+      exampleText(paintFor(host.stdout, host.env), [
+        ['rxspeech serve --dev --models ./models', 'for clients to try'],
+        [
+          'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 --cert chain.pem --key key.pem \\\n' +
+            '      --client-id acme --tenant Acme --models ./models --state /var/lib/rxspeech',
+          'for others',
+        ],
+      ]),
+    )
+    .action(async (flags: ServeFlags) => {
+      const { serve } = await import('../actions/serve.js')
+      await serve(flags, host, output)
+    })
+}

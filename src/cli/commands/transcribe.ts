@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import type { TranscribeFlags } from '../options/transcribe-plan.js'
+import type { Host } from '../host.js'
+import type { Output } from '../output.js'
+import { paintFor } from '../view/paint.js'
+import { collect } from './collect.js'
+import { exampleText } from './help-text.js'
+
+const description = `Transcribes a recording: a WAV file of 16-bit PCM, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw
+samples. FILE may be - for standard input. Without an address the embedded service does it, in this process.`
+
+export const addTranscribe = (program: Command, host: Host, output: Output): void => {
+  const command = program
+    .command('transcribe')
+    .summary('transcribe a recording')
+    .description(description)
+    .argument('<file>', 'a WAV file, raw samples with --encoding, or - for standard input')
+  addSessionOptions(command)
+  addServiceOptions(command)
+  command
+    .addHelpText('after', () =>
+      exampleText(paintFor(host.stdout, host.env), [
+        ['rxspeech transcribe call.wav --models ./models --model sales', 'with a model of yours, in this process'],
+        [
+          'arecord -t raw -f S16_LE -r 16000 | rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
+          'what the microphone hears; Ctrl-C ends it with the last words',
+        ],
+        [
+          'rxspeech transcribe call.wav --grpc speech.example.com:443 --auth-url https://auth.example.com \\\n' +
+            '      --client-id acme --tenant Acme --project transcribe',
+          'with a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
+        ],
+        ['rxspeech transcribe call.wav --format ndjson | jq -r \'select(.type=="final").text\'', 'every event as JSON'],
+      ]),
+    )
+    .action(async (file: string, flags: TranscribeFlags) => {
+      const { transcribe } = await import('../actions/transcribe.js')
+      await transcribe(file, flags, host, output)
+    })
+}
+
+const addSessionOptions = (command: Command): void => {
+  command
+    .optionsGroup('Input:')
+    .option('--encoding <name>', 'raw samples are pcm, ulaw or alaw')
+    .option('--rate <hz>', 'samples a second of raw samples')
+    .option('--channels <count>', '1 or 2 channels of raw samples (default: 1)')
+    .option('--speed <times>', 'times real time, such as 1, or max (default: max)')
+    .optionsGroup('Output:')
+    .option('--format <name>', 'text, or ndjson: every event as one line of JSON (default: text)')
+    .option('--speakers <names>', 'who the channels are (default: left,right)')
+    .optionsGroup('Recognition:')
+    .option('--over <transport>', 'grpc or websocket (default: grpc)')
+    .option('--model <name>', 'the model; by default the only one of --models')
+    .option('--models <dir>', 'models of yours, <tenant>/<name>/<version>/model.json; may be repeated', collect)
+}
+
+const addServiceOptions = (command: Command): void => {
+  command
+    .optionsGroup('A service elsewhere:')
+    .option('--grpc <host:port>', 'its gRPC address')
+    .option('--url <url>', 'its WebSocket address, wss://…')
+    .option('--auth-url <url>', 'where it gives tokens')
+    .option('--client-id <id>', 'who asks for the token')
+    .option('--client-secret <secret>', 'better kept in RXSPEECH_CLIENT_SECRET')
+    .option('--token <token>', 'a token that is there already; better kept in RXSPEECH_TOKEN')
+    .option('--ca <file>', 'CA certificates in PEM, in place of those of Node')
+    .option('--tenant <name>', 'the tenant, also of the model (default: Default)')
+    .option('--project <name>', 'the project of a gRPC session (default: transcribe)')
+    .option('--plaintext', 'no TLS for --grpc; on this machine only')
+    .option('--timeout-ms <ms>', 'how long each wait may take: token, connection, start, final')
+}

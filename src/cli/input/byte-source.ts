@@ -1,0 +1,83 @@
+import { open, type FileHandle } from 'node:fs/promises'
+import type { Host } from '../host.js'
+import { unreadable, unusable } from './input-error.js'
+
+/** The bytes of a file or of standard input, pulled piece by piece. */
+export interface ByteSource {
+  readonly bytes: AsyncIterator<Uint8Array, undefined>
+  /** How many there are, where that is known. */
+  readonly byteCount?: number
+  /** Lets go of the file or of standard input, whatever stands out. Idempotent. */
+  readonly close: () => Promise<void>
+}
+
+/** Opens the file, or standard input for `-`. Rejects with `source-failed` that says what to do. */
+export const openBytes = (file: string, host: Pick<Host, 'stdin'>): Promise<ByteSource> | ByteSource =>
+  file === '-' ? stdinBytes(host) : fileBytes(file)
+
+const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
+  const stdin = openStdin(host)
+  if (stdin.isTTY) throw unusable('-', 'is a terminal; pipe audio into it or name a file.')
+  // Kept for good: what breaks after nobody reads any more must not end the process.
+  stdin.on('error', () => undefined)
+  return {
+    bytes: readStdin(stdin),
+    close: () => {
+      stdin.destroy()
+      return Promise.resolve()
+    },
+  }
+}
+
+/** Node opens standard input when it is first looked at, and throws where it can't. */
+const openStdin = (host: Pick<Host, 'stdin'>): NodeJS.ReadStream => {
+  try {
+    return host.stdin
+  } catch (error) {
+    throw unreadable('-', error)
+  }
+}
+
+async function* readStdin(stdin: NodeJS.ReadStream): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    for await (const chunk of stdin) yield chunk as Uint8Array
+  } catch (error) {
+    throw unreadable('-', error)
+  }
+  return undefined
+}
+
+const pieceBytes = 65_536
+
+const fileBytes = async (file: string): Promise<ByteSource> => {
+  const handle = await openFile(file)
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => (closing ??= handle.close())
+  try {
+    const stat = await handle.stat()
+    if (stat.isDirectory()) throw unusable(file, 'is a folder; name a file.')
+    const bytes = readFile(file, handle)
+    return { bytes, close, ...(stat.isFile() && stat.size > 0 ? { byteCount: stat.size } : {}) }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const openFile = async (file: string): Promise<FileHandle> => {
+  try {
+    return await open(file)
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+async function* readFile(file: string, handle: FileHandle): AsyncGenerator<Uint8Array, undefined> {
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes).catch((error) => {
+      throw unreadable(file, error)
+    })
+    if (bytesRead === 0) return undefined
+    yield buffer.subarray(0, bytesRead)
+  }
+}

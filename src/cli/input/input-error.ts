@@ -1,0 +1,25 @@
+import { SpeechError } from '../../errors/speech-error.js'
+
+/** How messages name the input. */
+export const inputName = (file: string): string => (file === '-' ? 'Standard input' : file)
+
+const remedies: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist; check the name',
+  ENOTDIR: 'does not exist; check the name',
+  ENAMETOOLONG: 'has too long a name; check it',
+  EACCES: 'may not be read; change its permissions',
+  EPERM: 'may not be read; change its permissions',
+  EISDIR: 'is a folder; name a file',
+  ELOOP: 'is a link that leads nowhere; name a file',
+  EBADF: 'is closed; pipe audio into it or name a file',
+}
+
+/** An error of the system while reading, said by what to do. */
+export const unreadable = (file: string, error: unknown): SpeechError => {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  const remedy = remedies[code] ?? `cannot be read (${code}); try another copy`
+  return new SpeechError('source-failed', `${inputName(file)} ${remedy}.`, { cause: error })
+}
+
+export const unusable = (file: string, remedy: string): SpeechError =>
+  new SpeechError('source-failed', `${inputName(file)} ${remedy}`)

@@ -1,0 +1,128 @@
+import { bytesPerFrame, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
+import { joinBytes } from '../../audio/join-bytes.js'
+import { readWav } from '../../audio/read-wav.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import type { Host } from '../host.js'
+import { openBytes, type ByteSource } from './byte-source.js'
+import { inputName, unusable } from './input-error.js'
+
+/** Audio that is ready to be sent. */
+export interface AudioInput {
+  readonly format: AudioFormat
+  /** How long it lasts, where its writer knew. */
+  readonly durationMs?: number
+  /** Pieces of whole frames, to be iterated once. It ends where the input breaks off; see `fault`. */
+  readonly audio: AsyncIterable<Uint8Array>
+  /** Why the audio ended before its time; undefined while it did not. */
+  readonly fault: () => SpeechError | undefined
+  readonly close: () => Promise<void>
+}
+
+export interface InputRequest {
+  /** A path, or `-` for standard input. */
+  readonly file: string
+  /** What raw samples are; without it the input is a WAV file. */
+  readonly raw?: AudioFormat
+}
+
+/**
+ * Opens the input and reads as far as its first samples. Rejects with `source-failed`, `invalid-wav` or
+ * `invalid-format` when there are none. What breaks later ends the audio there, so that all that could be read is
+ * still transcribed, and is told by `fault`.
+ */
+export const openInput = async (
+  { file, raw }: InputRequest,
+  host: Pick<Host, 'stdin'>,
+  signal: AbortSignal,
+): Promise<AudioInput> => {
+  if (raw !== undefined) validateFormat(raw)
+  const source = await openBytes(file, host)
+  // A pipe may stay silent for ever; only closing it ends the wait.
+  signal.addEventListener('abort', () => void source.close(), { once: true })
+  try {
+    const first = await source.bytes.next()
+    if (first.done === true) throw unusable(file, 'is empty; give a recording.')
+    const bytes = beginningWith(first.value, source.bytes)
+    const { audio, ...opened } =
+      raw === undefined ? await openWav(file, first.value, bytes) : openRaw(file, raw, source, bytes)
+    let fault: SpeechError | undefined
+    const keep = (error: unknown): void => {
+      fault = isSpeechError(error) ? named(file, error) : unusable(file, 'cannot be read to its end.')
+    }
+    return { ...opened, audio: untilFault(audio, keep), fault: () => fault, close: source.close }
+  } catch (error) {
+    await source.close()
+    throw error
+  }
+}
+
+type OpenedAudio = Pick<AudioInput, 'format' | 'durationMs' | 'audio'>
+
+const openWav = async (file: string, first: Uint8Array, bytes: AsyncIterable<Uint8Array>): Promise<OpenedAudio> => {
+  const isRiff = new TextDecoder('latin1').decode(first.subarray(0, 4)) === 'RIFF'
+  if (first.length >= 4 && !isRiff) {
+    const remedy = 'is no RIFF/WAVE file; convert it, or say what its raw samples are by --encoding and --rate.'
+    throw new SpeechError('invalid-wav', `${inputName(file)} ${remedy}`)
+  }
+  try {
+    return await readWav(bytes)
+  } catch (error) {
+    throw isSpeechError(error) ? named(file, error) : error
+  }
+}
+
+const openRaw = (
+  file: string,
+  format: AudioFormat,
+  { byteCount }: ByteSource,
+  bytes: AsyncIterable<Uint8Array>,
+): OpenedAudio => ({
+  format,
+  audio: wholeFrames(file, bytes, bytesPerFrame(format)),
+  ...(byteCount === undefined ? {} : { durationMs: msForBytes(format, byteCount) }),
+})
+
+/** A fault of what the file holds is told with the file's name; what reading it met has the name already. */
+const named = (file: string, error: SpeechError): SpeechError =>
+  error.code === 'invalid-wav' ? new SpeechError('invalid-wav', `${inputName(file)}: ${error.message}`) : error
+
+async function* beginningWith(
+  first: Uint8Array,
+  rest: AsyncIterator<Uint8Array, undefined>,
+): AsyncGenerator<Uint8Array, undefined> {
+  yield first
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
+  return undefined
+}
+
+async function* wholeFrames(
+  file: string,
+  bytes: AsyncIterable<Uint8Array>,
+  frameBytes: number,
+): AsyncGenerator<Uint8Array, undefined> {
+  let cut: Uint8Array = new Uint8Array(0)
+  for await (const piece of bytes) {
+    const joined = cut.length === 0 ? piece : joinBytes(cut, piece)
+    const whole = joined.length - (joined.length % frameBytes)
+    cut = joined.slice(whole)
+    if (whole > 0) yield joined.subarray(0, whole)
+  }
+  if (cut.length === 0) return undefined
+  const what = `${cut.length} of the ${frameBytes} bytes of its last frame are there`
+  throw new SpeechError(
+    'cut-sample',
+    `${inputName(file)} ends within a sample: ${what}; check --encoding and --channels.`,
+  )
+}
+
+async function* untilFault(
+  audio: AsyncIterable<Uint8Array>,
+  keep: (error: unknown) => void,
+): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    yield* audio
+  } catch (error) {
+    keep(error)
+  }
+  return undefined
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { decodeSamples } from '../../audio/codec.js'
+import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
+import { bytesOf } from '../../audio/pcm.js'
+import { createResampler } from '../../audio/resampler.js'
+
+export interface SendableAudio {
+  readonly format: AudioFormat
+  readonly audio: AsyncIterable<Uint8Array>
+}
+
+/** The rates that services take (service.md 2.5 and 4.2). */
+const takenRatesHz: readonly number[] = [8000, 16_000]
+const resampledHz = 16_000
+
+/** The audio as services take it: as it is at 8000 or 16000 Hz, else resampled to 16000 Hz, and then PCM. */
+export const atTakenRate = ({ format, audio }: SendableAudio): SendableAudio =>
+  takenRatesHz.includes(format.sampleRateHz)
+    ? { format, audio }
+    : { format: { ...format, encoding: 'pcm', sampleRateHz: resampledHz }, audio: resampled(format, audio) }
+
+async function* resampled(
+  format: AudioFormat,
+  audio: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
+  const { encoding, sampleRateHz, channels } = format
+  const resampler = await createResampler({ fromHz: sampleRateHz, toHz: resampledHz, channels })
+  try {
+    for await (const piece of audio) {
+      const samples = resampler.process(decodeSamples(piece, encoding))
+      if (samples.length > 0) yield bytesOf(samples)
+    }
+    const tail = resampler.flush()
+    if (tail.length > 0) yield bytesOf(tail)
+  } finally {
+    resampler.free()
+  }
+  return undefined
+}
+
+export interface Delivery {
+  /** Times real time; `Infinity` for as fast as it is taken. */
+  readonly speed: number
+  /** Resolves when more may be sent; undefined when it may be now. */
+  readonly room: () => Promise<void> | undefined
+  /** Told of the audio that has been sent, in milliseconds. */
+  readonly sent: (audioMs: number) => void
+}
+
+/** Service.md 4.1 rule 5. */
+const chunkMs = 20
+/** Long enough for little overhead, and short enough that few of them wait anywhere. */
+const unpacedChunkMs = 100
+/** How much of a stall is made up for at once. */
+const maxCatchUpMs = 500
+
+/**
+ * Hands the audio out in small chunks, each one when it is asked for, there is room, and its time has come: at `speed`,
+ * counted from the first chunk, so that lateness does not add up. Nothing is ever lost, for nothing is pushed.
+ */
+export async function* delivered(
+  { format, audio }: SendableAudio,
+  { speed, room, sent }: Delivery,
+): AsyncGenerator<Uint8Array, undefined> {
+  const isPaced = speed !== Infinity
+  const stepBytes = bytesForMs(format, isPaced ? chunkMs * Math.max(1, speed) : unpacedChunkMs)
+  let sentBytes = 0
+  let startMs = performance.now()
+  for await (const piece of audio) {
+    for (let from = 0; from < piece.length; from += stepBytes) {
+      await room()
+      if (isPaced) {
+        const aheadMs = startMs + msForBytes(format, sentBytes) / speed - performance.now()
+        if (aheadMs > 0) await sleep(aheadMs)
+        else startMs += Math.max(0, -aheadMs - maxCatchUpMs)
+      }
+      const chunk = piece.subarray(from, from + stepBytes)
+      sentBytes += chunk.length
+      sent(msForBytes(format, sentBytes))
+      yield chunk
+    }
+  }
+  return undefined
+}

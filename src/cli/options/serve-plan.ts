@@ -1,0 +1,105 @@
+import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
+import { usageError } from '../failure.js'
+import { isLoopback } from './address-flags.js'
+import { textFlag } from './flag-values.js'
+
+export interface ServeFlags {
+  readonly dev?: boolean
+  readonly http?: string
+  readonly grpc?: string
+  readonly models?: readonly string[]
+  readonly model?: string
+  readonly state?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly clientId?: string
+  readonly tenant?: readonly string[]
+}
+
+interface ServeBasics {
+  readonly http: ListenAddress
+  readonly grpc: ListenAddress
+  readonly modelFolders: readonly string[]
+  readonly model?: string
+  readonly stateFolder: string
+}
+
+/** What `serve` is to do, checked. */
+export type ServePlan =
+  | (ServeBasics & { readonly mode: 'development' })
+  | (ServeBasics & {
+      readonly mode: 'production'
+      /** Files of the certificate and its key, PEM; none for plain text on loopback. */
+      readonly tls?: { readonly certFile: string; readonly keyFile: string }
+      readonly clientId: string
+      readonly clientSecret: string
+      readonly tenants: readonly string[]
+    })
+
+/** A secret that is shorter can be guessed. */
+const shortestSecret = 16
+
+/** Reads the flags. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+export const planServe = (flags: ServeFlags, env: Readonly<Record<string, string | undefined>>): ServePlan => {
+  const model = textFlag('--model', flags.model)
+  const basics: ServeBasics = {
+    http: listenFlag('--http', flags.http),
+    grpc: listenFlag('--grpc', flags.grpc),
+    modelFolders: (flags.models ?? []).map((folder) => textFlag('--models', folder) ?? folder),
+    stateFolder: textFlag('--state', flags.state) ?? '.rxspeech',
+    ...(model === undefined ? {} : { model }),
+  }
+  return flags.dev === true ? planDevelopment(flags, basics) : planProduction(flags, basics, env)
+}
+
+const listenFlag = (flag: string, value: string | undefined): ListenAddress => {
+  try {
+    return parseListenAddress(value ?? '127.0.0.1:0')
+  } catch (error) {
+    throw usageError(`${flag} must be HOST:PORT, such as 127.0.0.1:0 or [::1]:8443.`, error)
+  }
+}
+
+const planDevelopment = ({ cert, key, clientId, tenant }: ServeFlags, basics: ServeBasics): ServePlan => {
+  if (cert !== undefined || key !== undefined || clientId !== undefined || (tenant ?? []).length > 0) {
+    throw usageError(
+      '--dev makes its own certificate and subscription; leave --cert, --key, --client-id and --tenant out.',
+    )
+  }
+  for (const { host } of [basics.http, basics.grpc]) {
+    if (!isLoopback(host)) throw usageError(`--dev is for this machine only; listen on 127.0.0.1, not on ${host}.`)
+  }
+  return { mode: 'development', ...basics }
+}
+
+const planProduction = (
+  { cert, key, clientId, tenant = [] }: ServeFlags,
+  basics: ServeBasics,
+  env: Readonly<Record<string, string | undefined>>,
+): ServePlan => {
+  const certFile = textFlag('--cert', cert)
+  const keyFile = textFlag('--key', key)
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw usageError('--cert and --key belong together; give both.')
+  const remote = [basics.http, basics.grpc].find(({ host }) => !isLoopback(host))
+  if (certFile === undefined && remote !== undefined) {
+    throw usageError(`Listening on ${remote.host} needs TLS; give --cert and --key, or listen on loopback only.`)
+  }
+  const client = textFlag('--client-id', clientId)
+  if (client === undefined)
+    throw usageError('A service has a subscriber; give --client-id, or --dev for a service to try.')
+  const clientSecret = env['RXSPEECH_CLIENT_SECRET'] ?? ''
+  if (clientSecret.length < shortestSecret) {
+    throw usageError(
+      `The subscriber needs a secret; set RXSPEECH_CLIENT_SECRET to at least ${shortestSecret} characters.`,
+    )
+  }
+  return {
+    mode: 'production',
+    ...basics,
+    ...(certFile === undefined || keyFile === undefined ? {} : { tls: { certFile, keyFile } }),
+    clientId: client,
+    clientSecret,
+    tenants: tenant.length === 0 ? ['Default'] : tenant.map((name) => textFlag('--tenant', name) ?? name),
+  }
+}

@@ -1,0 +1,51 @@
+import { Command } from 'commander'
+import { addDemo } from './commands/demo.js'
+import { addServe } from './commands/serve.js'
+import { addToken } from './commands/token.js'
+import { addTranscribe } from './commands/transcribe.js'
+import { helpText } from './commands/help-text.js'
+import type { Host } from './host.js'
+import type { Output } from './output.js'
+import { packageVersion } from './package-files.js'
+import { paintFor } from './view/paint.js'
+
+/** The command line. What a command does is loaded when it runs, so that help is there at once. */
+export const createProgram = (host: Host, output: Output): Command => {
+  const paint = paintFor(host.stdout, host.env)
+  const program = new Command('rxspeech')
+    .description('Streaming speech recognition: a client for any service of its kind, and the service itself.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: output.write,
+      writeErr: (text) => host.stderr.write(text),
+      // Told once, where all failures are told.
+      outputError: () => undefined,
+    })
+    .configureHelp({ styleTitle: (title) => paint('bold', title) })
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command')
+    .addHelpText('after', () =>
+      helpText(paint, {
+        Examples: [
+          ['rxspeech demo', 'see it work, without account and network'],
+          ['rxspeech transcribe call.wav --models ./models', 'a recording of yours with a model of yours'],
+          ['rxspeech serve --dev', 'a service on this machine, for clients to try'],
+          ['rxspeech help transcribe', 'all that can be said of one command'],
+        ],
+        Environment: [
+          ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, better kept here than typed'],
+          ['RXSPEECH_TOKEN', 'a token, in place of --client-id and its secret'],
+          ['NO_COLOR', 'no colours'],
+        ],
+        'Exit codes': [
+          ['0', 'done'],
+          ['1', 'the service or the network failed'],
+          ['2', 'wrong usage'],
+          ['3', 'the input cannot be read'],
+        ],
+      }),
+    )
+  for (const add of [addDemo, addTranscribe, addServe, addToken]) add(program, host, output)
+  return program
+}

@@ -1,0 +1,83 @@
+import { shareReplay, type Observable, type Subject } from 'rxjs'
+import type { AudioFormat } from '../../audio/format.js'
+import type { Settings } from '../../protocol/settings.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import type { SessionOptions, TokenSource } from '../../session/session-options.js'
+import { usageError } from '../failure.js'
+import type { Access, ModelChoice } from './access.js'
+import { tokenOf } from './token-of.js'
+
+export interface SessionRequest {
+  readonly access: Access
+  readonly over: 'grpc' | 'websocket'
+  readonly format: AudioFormat
+  /** For each of the session's waits; its own defaults unless given. */
+  readonly timeoutMs?: number
+  /** Ends the audio before its source does. */
+  readonly finalize$: Subject<void>
+}
+
+type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
+
+/** A session with the service, over either transport. Loads that transport only. */
+export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
+  const { access, over, format, timeoutMs, finalize$ } = request
+  const options: SessionOptions = {
+    format,
+    finalize$,
+    token: tokenSource(access, timeoutMs),
+    ...(timeoutMs === undefined
+      ? {}
+      : {
+          tokenTimeoutMs: timeoutMs,
+          connectTimeoutMs: timeoutMs,
+          startTimeoutMs: timeoutMs,
+          finalizeTimeoutMs: timeoutMs,
+          stopTimeoutMs: timeoutMs,
+        }),
+  }
+  return over === 'grpc' ? overGrpc(access, options) : overWebSocket(access, options)
+}
+
+/** Two sessions of one stereo recording share a token. */
+const tokenSource = ({ credentials, ca }: Access, timeoutMs: number | undefined): TokenSource =>
+  credentials.type === 'token'
+    ? credentials.token
+    : tokenOf(credentials, { ca, timeoutMs }).pipe(shareReplay({ bufferSize: 1, refCount: true }))
+
+const overGrpc = async (access: Access, options: SessionOptions): Promise<OpenSession> => {
+  const { dataflow } = await import('../../session/dataflow.js')
+  const { grpc, ca, isPlaintext, tenant, project, model } = access
+  if (grpc === undefined) throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT.')
+  return dataflow({
+    ...options,
+    address: grpc,
+    ...(isPlaintext ? { insecure: true } : {}),
+    ...(ca === undefined || isPlaintext ? {} : { rootCertificates: ca }),
+    tenant,
+    projectName: project,
+    ...(model === undefined ? {} : { settings: settingsOf(model) }),
+  })
+}
+
+/** Decisions.md: gRPC names no model, our `transcribe` project takes it from the settings. */
+const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
+  ModelName: name,
+  ...(tenant === undefined ? {} : { ModelTenant: tenant }),
+})
+
+const overWebSocket = async (access: Access, options: SessionOptions): Promise<OpenSession> => {
+  const { recognize } = await import('../../session/recognize.js')
+  const { url, ca, model } = access
+  if (url === undefined) throw usageError('A session over WebSocket needs an address; give --url wss://HOST.')
+  if (model === undefined) throw usageError('A session over WebSocket names its model; give --model NAME.')
+  return recognize({
+    ...options,
+    url,
+    ...(ca === undefined ? {} : { ca }),
+    modelName: model.name,
+    ...(model.tenant === undefined ? {} : { modelTenant: model.tenant }),
+    // A recording is heard to its end, however long a silence in it is.
+    voiceActivity: { gracefulSilenceThresholdMs: 0 },
+  })
+}

@@ -1,0 +1,88 @@
+import { Subject } from 'rxjs'
+import { acquire } from './acquire.js'
+import type { Host } from './host.js'
+import type { SendableAudio } from './input/sendable-audio.js'
+import { atTakenRate } from './input/sendable-audio.js'
+import { openInput, type AudioInput, type InputRequest } from './input/open-input.js'
+import { watchInterruption } from './interruption.js'
+import type { Output } from './output.js'
+import { openSession } from './service/open-session.js'
+import { reachService } from './service/reach-service.js'
+import type { ServicePlan } from './service/service-plan.js'
+import { runTranscription } from './transcription.js'
+import { summaryLine, type Work } from './view/summary.js'
+import { TranscriptReader } from './view/transcript-reader.js'
+import type { View } from './view/view.js'
+
+export interface Recording {
+  readonly input: InputRequest
+  readonly service: ServicePlan
+  readonly over: 'grpc' | 'websocket'
+  /** Times real time; `Infinity` for as fast as it is taken. */
+  readonly speed: number
+  readonly timeoutMs?: number
+}
+
+/** Opens what shows the session, once it is known what the audio is. */
+export type OpenView = (
+  audio: Pick<AudioInput, 'format' | 'durationMs'>,
+  reader: TranscriptReader,
+) => Promise<View> | View
+
+/**
+ * Transcribes one recording: opens it, reaches the service, runs the session, shows it, and lets go of all of that
+ * however it ends. Gives the summary. Rejects with the first thing that failed; a recording that broke off is
+ * transcribed as far as it goes, and then is that.
+ */
+export const transcribeRecording = async (
+  { input: request, service: plan, over, speed, timeoutMs }: Recording,
+  openView: OpenView,
+  host: Host,
+  output: Output,
+): Promise<string> => {
+  const finalize$ = new Subject<void>()
+  let endedEarly = false
+  const interruption = watchInterruption(host, {
+    also: output.gone,
+    // Who speaks into a pipe ends it so, and wants the last words.
+    first: (signal) => {
+      endedEarly = signal === 'SIGINT' && request.file === '-' && finalize$.observed
+      if (endedEarly) finalize$.next()
+      return endedEarly
+    },
+  })
+  const opened: (() => Promise<void> | void)[] = [interruption.release]
+  try {
+    const input = await acquire(openInput(request, host, interruption.signal), interruption.signal)
+    opened.push(input.close)
+    const audio: SendableAudio = atTakenRate(input)
+    const reached = await acquire(reachService(plan, host), interruption.signal)
+    opened.push(reached.close)
+    const { access } = reached
+    const session = await openSession({
+      access,
+      over,
+      format: audio.format,
+      finalize$,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    })
+    const reader = new TranscriptReader()
+    const view = await openView(input, reader)
+    opened.push(view.end)
+    const work: Work = await runTranscription({
+      audio,
+      session,
+      view,
+      speed,
+      room: output.room,
+      interruption: interruption.signal,
+      endedEarly: () => endedEarly,
+    })
+    view.end()
+    const fault = input.fault()
+    if (fault !== undefined) throw fault
+    return summaryLine(reader.tally(), work)
+  } finally {
+    for (const close of opened.reverse()) await close()
+  }
+}

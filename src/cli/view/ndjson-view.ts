@@ -1,0 +1,24 @@
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { isResult, type TranscriptReader } from './transcript-reader.js'
+import type { View } from './view.js'
+
+/** Controls that JSON leaves as they are; a terminal would obey some of them. */
+const controls = /[\u007f-\u009f\u2028\u2029]/g
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** The event as one line of JSON; the bytes of audio as base64. */
+export const eventLine = (event: SessionEvent): string => {
+  const value = event.type === 'audio' ? { ...event, bytes: Buffer.from(event.bytes).toString('base64') } : event
+  return `${JSON.stringify(value).replace(controls, escaped)}\n`
+}
+
+/** Every event as a line of JSON, and nothing else. */
+export const ndjsonView = (write: (text: string) => void, reader: TranscriptReader): View => ({
+  event: (event, transcript) => {
+    write(eventLine(event))
+    if (isResult(event) && transcript !== undefined) reader.take(event, transcript)
+  },
+  sent: () => undefined,
+  end: () => undefined,
+})

@@ -1,0 +1,32 @@
+/** Control characters, also those that end lines or begin escape sequences, and those that turn the direction of text. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
+
+/** Text from elsewhere as one line that cannot command a terminal. */
+export const plainText = (text: string): string => text.replace(unprintable, ' ').trim()
+
+const invisible = /[\p{Mn}\p{Me}\p{Cf}]/u
+/** Unicode Standard Annex 11, as far as speech is written: scripts and signs that take two columns. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u
+
+const columnsOf = (character: string): number => (invisible.test(character) ? 0 : wide.test(character) ? 2 : 1)
+
+/** How many columns of a terminal the text takes. */
+export const displayWidth = (text: string): number => {
+  let width = 0
+  for (const character of text) width += columnsOf(character)
+  return width
+}
+
+/** The end of the text, as much as fits in `columns`, with `…` before it where something is missing. */
+export const lastColumns = (text: string, columns: number): string => {
+  if (displayWidth(text) <= columns) return text
+  const kept: string[] = []
+  let width = 1
+  for (const character of [...text].reverse()) {
+    width += columnsOf(character)
+    if (width > columns) break
+    kept.push(character)
+  }
+  return columns < 1 ? '' : `…${kept.reverse().join('')}`
+}

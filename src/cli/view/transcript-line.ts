@@ -1,0 +1,51 @@
+import { lastColumns, displayWidth, plainText } from './plain-text.js'
+import type { Colour, Paint } from './paint.js'
+
+/** Something said: where it begins in the audio, who says it, and the words. */
+export interface Said {
+  readonly startMs?: number
+  /** 0 or 1. */
+  readonly channel: number
+  readonly text: string
+}
+
+/** `mm:ss.s`; minutes go on beyond 59. */
+export const clockText = (ms: number): string => {
+  const tenths = Math.floor(Math.max(0, ms) / 100)
+  const minutes = Math.floor(tenths / 600)
+  const seconds = Math.floor(tenths / 10) % 60
+  return `${String(minutes).padStart(2, '0')}:${String(seconds).padStart(2, '0')}.${tenths % 10}`
+}
+
+const colourOf = (channel: number): Colour => (channel === 0 ? 'cyan' : 'magenta')
+
+export interface LineStyle {
+  /** The names of the channels; none for one channel. */
+  readonly speakers: readonly string[]
+  readonly paint: Paint
+}
+
+const headOf = ({ startMs, channel }: Said, { speakers }: LineStyle): readonly [time: string, speaker: string] => [
+  startMs === undefined ? '' : `[${clockText(startMs)}] `,
+  speakers[channel] === undefined ? '' : `${speakers[channel]}: `,
+]
+
+/** `[mm:ss.s] speaker: text`; without the time where the service gives none, without the speaker where there is but one. */
+export const finishedLine = (said: Said, style: LineStyle): string => {
+  const [time, speaker] = headOf(said, style)
+  return style.paint('dim', time) + style.paint(colourOf(said.channel), speaker) + plainText(said.text)
+}
+
+/** The same for words that may still change, cut to `columns`: their end is what matters. */
+export const liveLine = (said: Said, style: LineStyle, columns: number): string => {
+  const [time, speaker] = headOf(said, style)
+  const text = plainText(said.text)
+  const room = columns - displayWidth(time + speaker)
+  // Where not even the head fits beside a few words, the words alone.
+  if (room < 8) return style.paint('dim', lastColumns(text, columns))
+  return (
+    style.paint('dim', time) +
+    style.paint(colourOf(said.channel), speaker) +
+    style.paint('dim', lastColumns(text, room))
+  )
+}

@@ -1,0 +1,12 @@
+import type { Transcript } from '../../operators/accumulate-milestones.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+
+/** Shows a session while it runs. */
+export interface View {
+  /** Each event, and with a result the transcript that stands after it. */
+  readonly event: (event: SessionEvent, transcript?: Transcript) => void
+  /** Milliseconds of audio that have been sent. */
+  readonly sent: (audioMs: number) => void
+  /** Ends the showing: what changes is taken away. Idempotent. */
+  readonly end: () => void
+}
