@@ -8,7 +8,8 @@
  */
 export const floors = [
   ['errors'],
-  ['audio', 'protocol'],
+  ['audio'],
+  ['protocol'],
   ['operators', 'transport', 'auth'],
   ['session'],
   ['service'],
@@ -32,10 +33,12 @@ export const rooms = {
   service: {
     identity: [],
     engine: [],
+    access: ['engine'],
     recognition: ['engine'],
     nodes: ['recognition', 'engine'],
     project: ['nodes', 'engine', 'recognition'],
-    listen: ['recognition', 'project', 'identity'],
+    conversation: ['access', 'engine', 'nodes', 'project', 'recognition'],
+    listen: ['conversation', 'identity'],
   },
 }
 

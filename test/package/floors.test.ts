@@ -27,7 +27,8 @@ const sound: Tree = {
   'service/nodes/node.ts': `import { segments } from '../recognition/segments.js'\nexport const node = segments`,
   'service/project/graph.ts': `import { node } from '../nodes/node.js'\nexport const graph = node`,
   'service/identity/grants.ts': `import { createHash } from 'node:crypto'\nexport const grants = () => createHash('sha256')`,
-  'service/listen/socket.ts': `import { graph } from '../project/graph.js'\nimport { grants } from '../identity/grants.js'\nexport const socket = [graph, grants]`,
+  'service/conversation/talk.ts': `import { graph } from '../project/graph.js'\nexport const talk = graph`,
+  'service/listen/socket.ts': `import { talk } from '../conversation/talk.js'\nimport { grants } from '../identity/grants.js'\nexport const socket = [talk, grants]`,
   'service/service.ts': `import { socket } from './listen/socket.js'\nexport const service = socket`,
   'testing/faults.ts': `import { service } from '../service/service.js'\nexport const faults = service`,
   'cli/main.ts': `#!/usr/bin/env node\nimport { program } from 'commander'\nimport { faults } from '../testing/faults.js'\nprogram.parse()\nvoid faults`,
@@ -113,7 +114,7 @@ describe('floors', () => {
       'service/identity/audit.ts:1 room',
     ],
     [
-      'a listener that reaches past the recognition for an engine',
+      'a listener that reaches past the conversation for an engine',
       { 'service/listen/http.ts': `import { load } from '../engine/engine.js'\nexport const http = load` },
       'service/listen/http.ts:1 room',
     ],
