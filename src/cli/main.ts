@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { processHost } from './host.js'
+import { processHost } from './process/host.js'
 import { runCli } from './run-cli.js'
 
 // Warnings about what packages do inside are for who develops with them.

@@ -4,9 +4,9 @@ import { addServe } from './commands/serve.js'
 import { addToken } from './commands/token.js'
 import { addTranscribe } from './commands/transcribe.js'
 import { helpText } from './commands/help-text.js'
-import type { Host } from './host.js'
-import type { Output } from './output.js'
-import { packageVersion } from './package-files.js'
+import type { Host } from './process/host.js'
+import type { Output } from './process/output.js'
+import { packageVersion } from './process/package-files.js'
 import { paintFor } from './view/paint.js'
 
 /** The command line. What a command does is loaded when it runs, so that help is there at once. */

@@ -1,8 +1,8 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { exitCode } from './exit-code.js'
-import { failureOf } from './failure.js'
-import type { Host } from './host.js'
-import { openOutput } from './output.js'
+import { exitCode } from './process/exit-code.js'
+import { failureOf } from './process/failure.js'
+import type { Host } from './process/host.js'
+import { openOutput } from './process/output.js'
 
 /**
  * Runs the command that the arguments name, and gives the exit code when its work is done and its output written. Every
@@ -23,7 +23,7 @@ export const runCli = async (args: readonly string[], host: Host): Promise<numbe
 }
 
 const asMissing = (error: unknown): never => {
-  const isMissing = error instanceof Error && 'code' in error && /MODULE_NOT_FOUND$/.test(String(error.code))
+  const isMissing = error instanceof Error && 'code' in error && String(error.code).endsWith('MODULE_NOT_FOUND')
   if (!isMissing) throw error
   throw new SpeechError(
     'missing-dependency',

@@ -1,9 +1,9 @@
 import pino, { type Logger } from 'pino'
 import { isSpeechError } from '../../errors/speech-error.js'
-import type { EndingSignal, Host } from '../host.js'
-import { watchInterruption } from '../interruption.js'
-import { planServe, type ServeFlags } from '../options/serve-plan.js'
-import type { Output } from '../output.js'
+import type { EndingSignal, Host } from '../process/host.js'
+import { watchInterruption } from '../process/interruption.js'
+import { planServe, type ServeFlags } from '../options/plan-serve.js'
+import type { Output } from '../process/output.js'
 import { startPlanned } from '../service/start-planned.js'
 
 /**

@@ -1,10 +1,10 @@
 import { firstValueFrom, fromEvent, map, race } from 'rxjs'
 import type { Token } from '../../protocol/token.js'
-import type { Host } from '../host.js'
-import { watchInterruption } from '../interruption.js'
+import type { Host } from '../process/host.js'
+import { watchInterruption } from '../process/interruption.js'
 import { clientCredentials } from '../options/credential-flags.js'
 import { textFlag, wholeNumberFlag } from '../options/flag-values.js'
-import type { Output } from '../output.js'
+import type { Output } from '../process/output.js'
 import { readCertificates } from '../service/read-certificates.js'
 import { tokenOf } from '../service/token-of.js'
 

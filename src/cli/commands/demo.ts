@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { DemoFlags } from '../actions/demo.js'
-import type { Host } from '../host.js'
-import type { Output } from '../output.js'
+import type { Host } from '../process/host.js'
+import type { Output } from '../process/output.js'
 
 export const addDemo = (program: Command, host: Host, output: Output): void => {
   program

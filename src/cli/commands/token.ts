@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { TokenFlags } from '../actions/token.js'
-import type { Host } from '../host.js'
-import type { Output } from '../output.js'
+import type { Host } from '../process/host.js'
+import type { Output } from '../process/output.js'
 import { paintFor } from '../view/paint.js'
 import { exampleText } from './help-text.js'
 

@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises'
-import type { Host } from '../host.js'
+import type { Host } from '../process/host.js'
 import { unreadable, unusable } from './input-error.js'
 
 /** The bytes of a file or of standard input, pulled piece by piece. */
@@ -74,9 +74,11 @@ const openFile = async (file: string): Promise<FileHandle> => {
 
 async function* readFile(file: string, handle: FileHandle): AsyncGenerator<Uint8Array, undefined> {
   for (;;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes).catch((error) => {
-      throw unreadable(file, error)
-    })
+    const { bytesRead, buffer } = await handle
+      .read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes)
+      .catch((error: unknown) => {
+        throw unreadable(file, error)
+      })
     if (bytesRead === 0) return undefined
     yield buffer.subarray(0, bytesRead)
   }

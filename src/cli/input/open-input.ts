@@ -2,7 +2,7 @@ import { bytesPerFrame, msForBytes, validateFormat, type AudioFormat } from '../
 import { joinBytes } from '../../audio/join-bytes.js'
 import { readWav } from '../../audio/read-wav.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import type { Host } from '../host.js'
+import type { Host } from '../process/host.js'
 import { openBytes, type ByteSource } from './byte-source.js'
 import { inputName, unusable } from './input-error.js'
 

@@ -1,4 +1,4 @@
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/
 

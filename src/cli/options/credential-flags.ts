@@ -1,4 +1,4 @@
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 import type { Credentials } from '../service/access.js'
 import { authUrlFlag } from './address-flags.js'
 import { textFlag } from './flag-values.js'

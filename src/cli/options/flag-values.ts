@@ -1,4 +1,4 @@
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 
 /** What was typed, as a message may repeat it. Never for a secret. */
 const typed = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)

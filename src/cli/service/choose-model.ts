@@ -1,7 +1,7 @@
 import { resolve, sep } from 'node:path'
 import type { ModelDescription } from '../../service/engine/engine.js'
 import type { ModelRegistry } from '../../service/engine/model-registry.js'
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 import type { ModelChoice } from './access.js'
 
 export interface ModelWish {

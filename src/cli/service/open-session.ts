@@ -3,7 +3,7 @@ import type { AudioFormat } from '../../audio/format.js'
 import type { Settings } from '../../protocol/settings.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { SessionOptions, TokenSource } from '../../session/session-options.js'
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 import type { Access, ModelChoice } from './access.js'
 import { tokenOf } from './token-of.js'
 

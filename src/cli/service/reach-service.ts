@@ -1,5 +1,5 @@
 import type { ServicePlan } from './service-plan.js'
-import type { Host } from '../host.js'
+import type { Host } from '../process/host.js'
 import type { Access } from './access.js'
 import { startEmbedded } from './embedded.js'
 import { readCertificates } from './read-certificates.js'

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 
 /** The text of a file that a flag names. Throws `invalid-options`. */
 export const readFlagFile = (flag: string, file: string): string => {

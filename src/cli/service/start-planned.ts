@@ -6,9 +6,9 @@ import { hashSecret } from '../../service/identity/client-secret.js'
 import { everything, memorySubscriptions } from '../../service/identity/subscription.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { startService, type Service } from '../../service/service.js'
-import { usageError } from '../failure.js'
-import type { ServePlan } from '../options/serve-plan.js'
-import { sampleModels } from '../package-files.js'
+import { usageError } from '../process/failure.js'
+import type { ServePlan } from './serve-plan.js'
+import { sampleModels } from '../process/package-files.js'
 import { readCertificates, readFlagFile } from './read-certificates.js'
 
 /** A service that listens, and what its clients need to know; the secret only where it is of the service's own making. */

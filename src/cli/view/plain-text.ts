@@ -23,7 +23,7 @@ export const lastColumns = (text: string, columns: number): string => {
   if (displayWidth(text) <= columns) return text
   const kept: string[] = []
   let width = 1
-  for (const character of [...text].reverse()) {
+  for (const character of Array.from(text).reverse()) {
     width += columnsOf(character)
     if (width > columns) break
     kept.push(character)

@@ -1,6 +1,6 @@
-import { isSpeechError, SpeechError } from '../errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { exitCode, exitCodeOf } from './exit-code.js'
-import { plainText } from './view/plain-text.js'
+import { plainText } from '../view/plain-text.js'
 
 /** How a command ends that did not do its work: what the process says, and the sentence for stderr; none when it ends quietly. */
 export interface Failure {
@@ -60,7 +60,10 @@ const isHelp = (error: unknown): boolean => isUsageRefusal(error) && error.messa
 /** In one sentence, and without the value of an option that is not known: it may be a secret in a wrong place. */
 const usageSentence = (message: string): string => {
   const [what = '', suggestion] = message.replace(/^error: /, '').split('\n')
-  const sentence = what.replace(/^(unknown option '[^=']*)=.*'$/, "$1'").replace(/\.$/, '')
+  const sentence = what
+    .replace('. Expected', ': expected')
+    .replace(/^(unknown option '[^=']*)=.*'$/, "$1'")
+    .replace(/\.$/, '')
   const hint = suggestion?.replace(/^\((.*)\?\)$/, (_all, said: string) => said.charAt(0).toLowerCase() + said.slice(1))
   const remedy = hint === undefined || hint === '' ? 'rxspeech --help shows what there is' : `${hint}?`
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${remedy}${remedy.endsWith('?') ? '' : '.'}`

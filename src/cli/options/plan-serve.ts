@@ -1,5 +1,6 @@
 import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
+import type { ServeBasics, ServePlan } from '../service/serve-plan.js'
 import { isLoopback } from './address-flags.js'
 import { textFlag } from './flag-values.js'
 
@@ -15,26 +16,6 @@ export interface ServeFlags {
   readonly clientId?: string
   readonly tenant?: readonly string[]
 }
-
-interface ServeBasics {
-  readonly http: ListenAddress
-  readonly grpc: ListenAddress
-  readonly modelFolders: readonly string[]
-  readonly model?: string
-  readonly stateFolder: string
-}
-
-/** What `serve` is to do, checked. */
-export type ServePlan =
-  | (ServeBasics & { readonly mode: 'development' })
-  | (ServeBasics & {
-      readonly mode: 'production'
-      /** Files of the certificate and its key, PEM; none for plain text on loopback. */
-      readonly tls?: { readonly certFile: string; readonly keyFile: string }
-      readonly clientId: string
-      readonly clientSecret: string
-      readonly tenants: readonly string[]
-    })
 
 /** A secret that is shorter can be guessed. */
 const shortestSecret = 16

@@ -1,6 +1,6 @@
-import { isSpeechError, parseRefusal } from '../errors/speech-error.js'
-import type { SessionEvent } from '../protocol/session-event.js'
-import { RunFailure } from './failure.js'
+import { isSpeechError, parseRefusal } from '../../errors/speech-error.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { RunFailure } from '../process/failure.js'
 
 /** What a command has to know of the session it ran, once that has ended. */
 export class SessionLife {

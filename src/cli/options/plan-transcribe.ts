@@ -1,5 +1,5 @@
 import { validateFormat, type AudioFormat, encodings, maxSampleRateHz, minSampleRateHz } from '../../audio/format.js'
-import { usageError } from '../failure.js'
+import { usageError } from '../process/failure.js'
 import type { InputRequest } from '../input/open-input.js'
 import type { ModelChoice } from '../service/access.js'
 import { sessionCredentials, hasCredentialFlags, type CredentialFlags } from './credential-flags.js'

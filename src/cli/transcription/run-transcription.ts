@@ -1,13 +1,13 @@
 import { connect, filter, map, merge, zip, type Observable } from 'rxjs'
-import { accumulateMilestones, type Transcript } from '../operators/accumulate-milestones.js'
-import type { SessionEvent } from '../protocol/session-event.js'
-import { RunFailure } from './failure.js'
-import { delivered, type SendableAudio } from './input/sendable-audio.js'
+import { accumulateMilestones, type Transcript } from '../../operators/accumulate-milestones.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { RunFailure } from '../process/failure.js'
+import { delivered, type SendableAudio } from '../input/sendable-audio.js'
 import { SessionLife } from './session-life.js'
-import type { Work } from './view/summary.js'
-import { clockText } from './view/transcript-line.js'
-import { isResult } from './view/transcript-reader.js'
-import type { View } from './view/view.js'
+import type { Work } from '../view/summary.js'
+import { clockText } from '../view/transcript-line.js'
+import { isResult } from '../view/transcript-reader.js'
+import type { View } from '../view/view.js'
 
 export interface Transcription {
   readonly audio: SendableAudio

@@ -1,7 +1,7 @@
 import { exitCode } from './exit-code.js'
 import { QuietEnd, RunFailure } from './failure.js'
 import type { Host } from './host.js'
-import type { ScreenStream } from './view/live-screen.js'
+import type { ScreenStream } from '../view/live-screen.js'
 
 /** What is printed for others to read, with its end and its pace. */
 export interface Output {

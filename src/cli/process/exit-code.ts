@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors/error-table.js'
+import type { ErrorCode } from '../../errors/error-table.js'
 
 /** What the process says when it ends. */
 export const exitCode = {

@@ -1,0 +1,22 @@
+import type { ListenAddress } from '../../service/listen/listen-address.js'
+
+/** What both kinds of service take. */
+export interface ServeBasics {
+  readonly http: ListenAddress
+  readonly grpc: ListenAddress
+  readonly modelFolders: readonly string[]
+  readonly model?: string
+  readonly stateFolder: string
+}
+
+/** What `serve` is to do, checked. */
+export type ServePlan =
+  | (ServeBasics & { readonly mode: 'development' })
+  | (ServeBasics & {
+      readonly mode: 'production'
+      /** Files of the certificate and its key, PEM; none for plain text on loopback. */
+      readonly tls?: { readonly certFile: string; readonly keyFile: string }
+      readonly clientId: string
+      readonly clientSecret: string
+      readonly tenants: readonly string[]
+    })
