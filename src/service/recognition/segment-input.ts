@@ -1,23 +1,11 @@
-import {
-  concatMap,
-  endWith,
-  ignoreElements,
-  map,
-  merge,
-  mergeMap,
-  ReplaySubject,
-  share,
-  take,
-  takeWhile,
-  type Observable,
-} from 'rxjs'
+import { endWith, map, merge, takeWhile, type Observable } from 'rxjs'
 import type { SegmentPart } from '../engine/engine.js'
 import type { EngineAccount } from './engine-account.js'
-import { holdResource } from './hold-resource.js'
 import type { IdleWatch } from './idle-watch.js'
 import type { EndCause } from './lane-event.js'
 import type { SegmenterOutput, VoiceEvent } from './segmenter-output.js'
 import type { Segmenter } from './segmenter.js'
+import { useResource } from './use-resource.js'
 
 type Input = { readonly type: 'samples'; readonly samples: Int16Array } | { readonly type: 'completed' | 'tick' }
 
@@ -79,23 +67,14 @@ export function segmentInput(
   open: () => PromiseLike<Segmenter>,
 ): Observable<Segmented> {
   const feed = new Feed(account, watch)
-  const front$ = holdResource(open).pipe(share({ connector: () => new ReplaySubject<Segmenter>(1) }))
-  const input$ = merge(
+  return merge(
     samples$.pipe(
       map((samples): Input => ({ type: 'samples', samples })),
       endWith<Input>({ type: 'completed' }),
     ),
     watch.ticks$.pipe(map((): Input => ({ type: 'tick' }))),
+  ).pipe(
+    useResource(open, (front: Segmenter, input: Input) => feed.take(front, input)),
+    takeWhile(({ type }) => type !== 'ended', true),
   )
-  return merge(
-    front$.pipe(ignoreElements()),
-    input$.pipe(
-      concatMap((input) =>
-        front$.pipe(
-          take(1),
-          mergeMap((front) => feed.take(front, input)),
-        ),
-      ),
-    ),
-  ).pipe(takeWhile(({ type }) => type !== 'ended', true))
 }

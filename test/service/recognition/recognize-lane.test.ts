@@ -328,6 +328,21 @@ describe('the opening of a lane', () => {
     })
   })
 
+  it('works off thousands of chunks that came before the detector had loaded', () => {
+    virtual((_helpers, scheduler) => {
+      const front = scriptedFront({ waitMs: 20, scheduler })
+      const chunks = Array.from({ length: 5000 }, () => join(speech(100), silence(400)))
+      const heard: LaneEvent[] = []
+      const engine = scriptedEngine({ texts: chunks.map((_chunk, index) => String(index)) })
+      of(...chunks)
+        .pipe(lane({ engine, scheduler }, front))
+        .subscribe((event) => heard.push(event))
+      scheduler.flush()
+      expect(heard.filter(({ type }) => type === 'milestone')).toHaveLength(5000)
+      expect(heard.at(-1)).toMatchObject({ type: 'final', cause: 'finalized' })
+    })
+  })
+
   it('frees what opens only after the unsubscription', () => {
     virtual(({ cold, expectObservable, flush }, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
