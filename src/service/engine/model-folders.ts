@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ModelDescription } from './engine.js'
 import { invalidModel } from './model-files.js'
@@ -68,14 +68,24 @@ const modelsIn = (root: string, first: string): readonly FoundModel[] =>
     return foldersIn(folder).map((third) => readModel(first, second, third, join(folder, third)))
   })
 
+const isVersion = (name: string): boolean => /^\d+(\.\d+)*$/.test(name)
+
+/** The model that the root itself is: `<name>`, or `<name>/<version>` where its own name is a version. */
+const rootModel = (root: string): FoundModel => {
+  const name = basename(root)
+  return isVersion(name)
+    ? readModel(unnamedTenant, basename(dirname(root)), name, root)
+    : readModel(unnamedTenant, name, '1', root)
+}
+
 /**
- * All models of a folder, laid out as `<tenant>/<name>/<version>/model.json`, or as `<name>/<version>/model.json` for
- * the tenant `Default`. Throws `invalid-options` when the folder itself can't be read.
+ * All models of a folder, laid out as `<tenant>/<name>/<version>/model.json`, or, for the tenant `Default`, as
+ * `<name>/<version>/model.json` or as `model.json` alone. Throws `invalid-options` when the folder itself can't be read.
  */
 export const scanModelFolder = (folder: string): readonly FoundModel[] => {
   const root = resolve(folder)
   try {
-    return foldersIn(root).flatMap((first) => modelsIn(root, first))
+    return hasModelFile(root) ? [rootModel(root)] : foldersIn(root).flatMap((first) => modelsIn(root, first))
   } catch (cause) {
     throw new SpeechError('invalid-options', `The folder of models ${folder} does not exist or can't be read.`, {
       cause,

@@ -68,6 +68,14 @@ describe('createModelRegistry', () => {
     expect(registry().list()).toMatchObject([{ tenant: 'Default', name: 'English', version: '2' }])
   })
 
+  it('takes a folder that holds a model itself for that one model of the tenant Default', async () => {
+    await put('English')
+    await put('French/2')
+    const list = (folder: string) => createModelRegistry({ folders: [join(root, folder)], kinds }).list()
+    expect(list('English')).toMatchObject([{ tenant: 'Default', name: 'English', version: '1' }])
+    expect(list('French/2')).toMatchObject([{ tenant: 'Default', name: 'French', version: '2' }])
+  })
+
   it('takes the engine that comes with the package where model.json names none', async () => {
     await put('Default/Cards/1', '{"phrases":"phrases.txt"}')
     const models = createModelRegistry({
