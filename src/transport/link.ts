@@ -13,7 +13,10 @@ export interface Link<In, Out> {
    * is delivered before it.
    */
   readonly incoming: Observable<In>
-  /** Hands a message to the transport, in order. After an end of either side it does nothing. Never throws. */
+  /**
+   * Hands a message to the transport, in order. After an end of either side it does nothing. Never throws. Bytes are not
+   * copied: do not change them afterwards.
+   */
   send(message: Out): void
   /** Bytes handed over that the transport has not taken yet. */
   readonly bufferedBytes: number
@@ -28,12 +31,16 @@ export interface Link<In, Out> {
   finish(): void
   /**
    * Ends both directions: in good order without a reason, else as the error table says for the code. What was sent
-   * before is delivered first, but the wait for it is bounded. Idempotent. `incoming` completes.
+   * before is delivered first, but the wait for it is bounded. Idempotent. `incoming` completes at once, without what
+   * was held. A gRPC client cannot give a reason: the service sees a half-close, or with a reason a cancelled call.
    */
   close(reason?: { readonly code: ErrorCode; readonly message: string }): void
 }
 
-/** Cold: subscribing connects and emits one open link (then stays open); unsubscribing closes it; failure to connect errors with a `SpeechError`. */
+/**
+ * Cold: subscribing connects and emits one open link, and stays open, also when the link ends; unsubscribing closes it
+ * (`take(1)` does too); failure to connect errors with a `SpeechError`.
+ */
 export type Dial<In, Out> = Observable<Link<In, Out>>
 
 /** A message of the recognition socket: JSON as text, audio as bytes (decisions.md). */
@@ -41,7 +48,10 @@ export type SocketMessage = string | Uint8Array
 
 /** A message of the dataflow stream, either direction, as the proto has it (service.md 2.2, 2.3). */
 export interface DataflowMessage {
-  /** 0 AUDIO, 1 EVENT, 2 REQUEST, 3 RESPONSE; any other number is handed on as it came (service.md 2.4). */
+  /**
+   * 0 AUDIO, 1 EVENT, 2 REQUEST, 3 RESPONSE; any other number is handed on as it came (service.md 2.4). -1 stands for
+   * bytes that are no such message: they are in `binaryContent`.
+   */
   readonly contentType: number
   readonly content: string
   readonly binaryContent: Uint8Array

@@ -1,5 +1,5 @@
 import { Server, ServerCredentials, Client, credentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import { firstValueFrom, type Subscription } from 'rxjs'
+import { filter, firstValueFrom, interval, type Subscription } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { SpeechError } from '../../src/errors/speech-error.js'
 import { grpcServerLink } from '../../src/transport/grpc-server-link.js'
@@ -8,6 +8,8 @@ import type { DataflowMessage, Dial, Link } from '../../src/transport/link.js'
 import { loadDataflow, undecodableContentType } from '../../src/transport/load-dataflow.js'
 import { mailbox } from '../contract/harness.js'
 import { testCertificates } from '../contract/transports.js'
+import { errorCode } from './error-code.js'
+import { tcpProxy } from './tcp-proxy.js'
 
 type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 type DataflowLink = Link<DataflowMessage, DataflowMessage>
@@ -81,10 +83,48 @@ describe('dialGrpc', () => {
     expect(await endOf(first.near)).toBe('complete')
     second.near.send(text('still here'))
     expect((await firstValueFrom(second.far.incoming)).content).toBe('still here')
+    const third = await connect()
+    expect(peers[2]).toBe(peers[0])
     second.far.close()
+    third.far.close()
     expect(await endOf(second.near)).toBe('complete')
+    expect(await endOf(third.near)).toBe('complete')
     await connect()
-    expect(peers[2]).not.toBe(peers[0])
+    expect(peers[3]).not.toBe(peers[0])
+  })
+
+  it('closes the connection after the last link', async () => {
+    const proxy = await tcpProxy(Number(address.split(':')[1]))
+    const { near, far } = await connect({ address: `127.0.0.1:${proxy.port}` })
+    far.close()
+    expect(await endOf(near)).toBe('complete')
+    await proxy.unused()
+    await proxy.close()
+  })
+
+  it('delivers what was said before a refusal, even when the network brings all of it at once', async () => {
+    const proxy = await tcpProxy(Number(address.split(':')[1]))
+    const { near, far } = await connect({ address: `127.0.0.1:${proxy.port}` })
+    const seen: string[] = []
+    const ended = new Promise<void>((resolve) => {
+      near.incoming.subscribe({
+        next: ({ content }) => seen.push(content),
+        error: (error: unknown) => {
+          seen.push(errorCode(error))
+          resolve()
+        },
+      })
+    })
+    far.send(text('one'))
+    await firstValueFrom(interval(0).pipe(filter(() => seen.length === 1)))
+    proxy.hold()
+    for (const word of ['two', 'three', 'four', 'five']) far.send(text(word))
+    far.close({ code: 'too-fast', message: 'Slower, please.' })
+    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    proxy.release()
+    await ended
+    expect(seen).toEqual(['one', 'two', 'three', 'four', 'five', 'too-fast'])
+    await proxy.close()
   })
 
   it('uses a channel of the caller and leaves it open', async () => {
@@ -125,9 +165,9 @@ describe('dialGrpc', () => {
     near.incoming.subscribe({ error: () => {} })
     const call = await calls.take()
     const gone = new Promise<void>((resolve) => call.once('cancelled', () => resolve()))
-    while (!far.congested) {
+    // More than the client reads ahead, so that the end cannot get through.
+    for (let count = 0; count < 100; count += 1) {
       far.send({ contentType: 0, content: '', binaryContent: new Uint8Array(65_536) })
-      if (!far.congested) await new Promise((resolve) => setImmediate(resolve))
     }
     far.close({ code: 'going-away', message: 'Good night.' })
     await gone

@@ -4,6 +4,11 @@ export interface TcpProxy {
   readonly port: number
   /** Breaks every connection off, as a network does. */
   cut(): void
+  /** Lets nothing through until `release`, then everything at once. */
+  hold(): void
+  release(): void
+  /** Resolves when there is no connection, or there is none now. */
+  unused(): Promise<void>
   close(): Promise<void>
 }
 
@@ -23,15 +28,24 @@ export const stop = (server: Server): Promise<void> => new Promise((resolve) => 
 /** Relays to a port of this machine, so that a test can break what lies between two ends. */
 export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>()
+  const waiting = new Set<() => void>()
   const keep = (socket: Socket): Socket => {
     sockets.add(socket)
     socket.setNoDelay()
     socket.on('error', () => {})
-    return socket.on('close', () => sockets.delete(socket))
+    return socket.on('close', () => {
+      sockets.delete(socket)
+      if (sockets.size > 0) return
+      waiting.forEach((resolve) => resolve())
+      waiting.clear()
+    })
   }
   const server = createServer((near) => {
     const far = keep(connect(targetPort, '127.0.0.1'))
     keep(near).pipe(far).pipe(near)
+    // A connection that breaks does not end its pipe.
+    near.on('close', () => far.destroySoon())
+    far.on('close', () => near.destroySoon())
   })
   const port = await listen(server)
   // Node never closes the handle of a socket that is reset after it was ended.
@@ -40,6 +54,9 @@ export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
   return {
     port,
     cut,
+    hold: () => sockets.forEach((socket) => socket.cork()),
+    release: () => sockets.forEach((socket) => socket.uncork()),
+    unused: () => new Promise((resolve) => (sockets.size === 0 ? resolve() : waiting.add(resolve))),
     close: () => {
       sockets.forEach((socket) => socket.destroy())
       return stop(server)
