@@ -54,6 +54,32 @@ export const runProgram = (
     })
   })
 
+export interface RunningProgram {
+  /** Asks it to end, and resolves with its exit code; null when it had to be killed. */
+  readonly stop: () => Promise<number | null>
+}
+
+const patienceMs = 15_000
+
+/** Starts a program that runs until it is told to end. */
+export const startProgram = (
+  command: string,
+  args: readonly string[],
+  { cwd = checkout, env = {} }: RunOptions = {},
+): RunningProgram => {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore' })
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  return {
+    stop: async () => {
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+      const exitCode = await ended
+      clearTimeout(timer)
+      return exitCode
+    },
+  }
+}
+
 const tsNode = join(checkout, 'node_modules/ts-node/dist/bin.js')
 
 /** Runs a TypeScript file as `npx ts-node FILE` does. It imports the built package, so that has to be there. */
