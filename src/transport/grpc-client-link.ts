@@ -18,6 +18,14 @@ export class GrpcClientLink extends GrpcLink {
     })
   }
 
+  /**
+   * A pause alone does not stop the reading, only what it makes pile up: when a status other than OK arrives, the gRPC
+   * package drops every message that was not read by then.
+   */
+  protected override get shouldStopReading(): boolean {
+    return this.inbox.isOverLimit
+  }
+
   finish(): void {
     if (this.state !== 'open') return
     this.state = 'finished'

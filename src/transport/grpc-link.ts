@@ -39,7 +39,7 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
   readonly room: Observable<void>
 
   protected state: 'open' | 'finished' | 'closing' | 'ended' = 'open'
-  private readonly inbox: Inbox<DataflowMessage>
+  protected readonly inbox: Inbox<DataflowMessage>
   private readonly outlet: Room
   /** Sizes of the messages that were written and not taken, from `firstSize` on: they are taken in order. */
   private sizes: number[] = []
@@ -147,9 +147,14 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
     then()
   }
 
+  /** Whether the call should not be read on now. */
+  protected get shouldStopReading(): boolean {
+    return this.inbox.isFull
+  }
+
   private steerReading(): void {
-    if (this.state === 'closing' || this.readingStopped === this.inbox.isFull) return
-    this.readingStopped = this.inbox.isFull
+    if (this.state === 'closing' || this.readingStopped === this.shouldStopReading) return
+    this.readingStopped = this.shouldStopReading
     if (this.readingStopped) this.stream.pause()
     else this.stream.resume()
   }

@@ -11,18 +11,7 @@ type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 /** HTTP/2 error code CANCEL (RFC 9113 section 7). */
 const cancelCode = 8
 
-/**
- * A client of the gRPC package drops messages that it has not read when a status other than OK arrives. So the status
- * waits until the client's connection has acknowledged a ping that was sent after the last message.
- */
-const afterDelivery = (call: ServerCall, then: () => void): void => {
-  const session = http2StreamOf(call)?.session
-  if (session === undefined || session.destroyed || !session.ping(then)) then()
-}
-
 class GrpcServerLink extends GrpcLink {
-  private hasSent = false
-
   constructor(
     private readonly call: ServerCall,
     limits: Required<GrpcLinkOptions>,
@@ -34,26 +23,17 @@ class GrpcServerLink extends GrpcLink {
     call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
   }
 
-  override send(message: DataflowMessage): void {
-    this.hasSent = true
-    super.send(message)
-  }
-
   /** Ending the sending half would end the call. */
   finish(): void {}
 
   protected endCall(reason: CallReason | undefined): void {
+    // To emit an error is how a handler of the gRPC package sets the status; what was written goes first.
     if (reason === undefined) this.call.end()
-    else if (!this.hasSent) this.refuse(reason)
-    else this.whenTaken(() => afterDelivery(this.call, () => this.refuse(reason)))
+    else this.call.emit('error', refusalStatus(reason))
   }
 
   protected abortCall(): void {
     http2StreamOf(this.call)?.close(cancelCode)
-  }
-
-  private refuse(reason: CallReason): void {
-    if (this.state === 'closing') this.call.emit('error', refusalStatus(reason))
   }
 }
 

@@ -102,7 +102,8 @@ const statusBeforeOpen = (peer: string, status: StatusObject): SpeechError => {
  * equal address, certificates and options share one channel, which closes after the last of them.
  *
  * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
- * gRPC client cannot give one. On a status other than OK the gRPC package drops messages that were not read by then.
+ * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;
+ * what a reader who falls further behind has not read is lost when the service ends with a status other than OK.
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
  * `connect-timeout`; or the code that the service's status names.

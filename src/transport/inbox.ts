@@ -52,7 +52,7 @@ export class Inbox<T> {
     return this.paused || this.isOverLimit
   }
 
-  /** Whether more is held than may be, which only a transport that cannot stop reading brings about for long. */
+  /** Whether more is held than may be, paused or not. */
   get isOverLimit(): boolean {
     return this.heldSizeBytes + (this.held.length - this.firstHeld) * heldMessageBytes > this.limitBytes
   }

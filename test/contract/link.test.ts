@@ -135,6 +135,19 @@ const contract = <M>(transport: Transport<M>) =>
       expect(seen).toHaveLength(50)
     })
 
+    it('delivers everything before a refusal to a reader that is paused when it comes', async () => {
+      const { near, far } = pair
+      near.pause()
+      const ended = untilEnd(near.incoming)
+      for (let count = 0; count < 50; count += 1) far.send(text(`event ${count}`))
+      far.close({ code: 'going-away', message: 'Good night.' })
+      for (let turns = 0; turns < 200; turns += 1) await turn()
+      near.resume()
+      const { messages, end } = await ended
+      expect(end).toBe('going-away')
+      expect(messages).toHaveLength(50)
+    })
+
     it.each(['unauthenticated', 'model-denied', 'overloaded', 'internal', 'going-away', 'cut-sample'] as const)(
       'tells the client the reason when the service closes with %s',
       async (code) => {
