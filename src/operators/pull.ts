@@ -1,20 +1,12 @@
-import {
-  defer,
-  exhaustMap,
-  finalize,
-  from,
-  isObservable,
-  map,
-  of,
-  takeWhile,
-  type Observable,
-  type ObservableInput,
-} from 'rxjs'
+import { defer, exhaustMap, finalize, from, isObservable, map, of, takeWhile } from 'rxjs'
+import type { Observable, ObservableInput } from 'rxjs'
 
-/** What both kinds of iterators have in common. */
-interface Puller<Value> {
+/** A source that gives when it is asked: what iterators, async iterators and Web streams have in common. */
+export interface Puller<Value> {
+  /** Not to be asked again while an answer is due. */
   readonly next: () => PromiseLike<IteratorResult<Value, unknown>> | IteratorResult<Value, unknown>
-  readonly release: () => PromiseLike<unknown> | undefined
+  /** Lets go of the source, also while an answer is due or before the first was asked for. Never throws. */
+  readonly release: () => void
 }
 
 /**
@@ -23,7 +15,7 @@ interface Puller<Value> {
  * can't, it pushes: then `undefined`.
  *
  * Nothing is buffered. Completes when the source ends, errors as it does, and lets go of it on unsubscribe
- * (`return()` of an iterator, `cancel()` of a Web stream).
+ * (`return()` of an iterator, `cancel()` of a Web stream, `destroy()` of a Node stream).
  */
 export function pullable<Value>(
   source: ObservableInput<Value>,
@@ -46,32 +38,65 @@ function pulled<Value>(puller: Puller<Value>, more$: Observable<unknown>): Obser
     }),
     map((result) => result.value as Value),
     finalize(() => {
-      if (state === 'open') puller.release()?.then(ignore, ignore)
+      if (state === 'open') puller.release()
     }),
   )
 }
 
-function pullerOf<Value>(source: ObservableInput<Value>): (() => Puller<Value>) | undefined {
-  if (isObservable(source)) return undefined
-  if (Symbol.asyncIterator in source) return () => iteratorPuller(source[Symbol.asyncIterator]())
-  if (Symbol.iterator in source) return () => iteratorPuller(source[Symbol.iterator]())
-  if ('getReader' in source) return () => readerPuller(source.getReader())
+/** How to pull from a source, or undefined for one that pushes (an Observable, a promise). */
+export function pullerOf<Value>(source: ObservableInput<Value>): (() => Puller<Value>) | undefined {
+  if (isObservable(source) || (typeof source !== 'object' && typeof source !== 'string')) return undefined
+  // Before the iterators: in Node a Web stream is async iterable too, but its `return()` waits behind a pending read.
+  if (isWebStream<Value>(source)) return () => readerPuller(source.getReader())
+  if (isNodeStream<Value>(source)) return () => nodePuller(source)
+  if (Symbol.asyncIterator in Object(source)) {
+    return () => iteratorPuller((source as AsyncIterable<Value>)[Symbol.asyncIterator]())
+  }
+  if (Symbol.iterator in Object(source)) return () => iteratorPuller((source as Iterable<Value>)[Symbol.iterator]())
   return undefined
 }
 
+type NodeStream<Value> = AsyncIterable<Value> & { readonly destroy: () => unknown }
+
+const isWebStream = <Value>(source: object | string): source is ReadableStream<Value> =>
+  typeof source === 'object' && 'getReader' in source && typeof source.getReader === 'function'
+
+const isNodeStream = <Value>(source: object | string): source is NodeStream<Value> =>
+  typeof source === 'object' &&
+  Symbol.asyncIterator in source &&
+  'destroy' in source &&
+  typeof source.destroy === 'function'
+
 const iteratorPuller = <Value>(iterator: Iterator<Value> | AsyncIterator<Value>): Puller<Value> => ({
   next: () => iterator.next(),
-  release: () => Promise.resolve(iterator.return?.()),
+  release: () => void quietly(() => iterator.return?.()),
 })
 
-const readerPuller = <Value>(reader: StreamReader<Value>): Puller<Value> => ({
-  next: () => reader.read() as PromiseLike<IteratorResult<Value, unknown>>,
-  release: () => (reader as Partial<ReadableStreamDefaultReader>).cancel?.(),
+/** `return()` waits behind a pending read, and does nothing before the first one; `destroy()` works at any time. */
+const nodePuller = <Value>(stream: NodeStream<Value>): Puller<Value> => {
+  const iterator = stream[Symbol.asyncIterator]()
+  return {
+    next: () => iterator.next(),
+    release: () => {
+      void quietly(() => iterator.return?.())
+      void quietly(() => stream.destroy())
+    },
+  }
+}
+
+const readerPuller = <Value>(reader: ReadableStreamDefaultReader<Value>): Puller<Value> => ({
+  next: () => reader.read(),
+  release: () => void quietly(() => reader.cancel()),
 })
 
-type StreamReader<Value> = ReturnType<Extract<ObservableInput<Value>, { getReader: unknown }>['getReader']>
+/** What a source says when it is let go of concerns nobody any more. */
+const quietly = async (act: () => unknown): Promise<void> => {
+  try {
+    await act()
+  } catch {
+    return
+  }
+}
 
-const isPromiseLike = <Value>(value: PromiseLike<Value> | Value): value is PromiseLike<Value> =>
+export const isPromiseLike = <Value>(value: PromiseLike<Value> | Value): value is PromiseLike<Value> =>
   typeof value === 'object' && value !== null && 'then' in value
-
-const ignore = (): void => undefined

@@ -1,5 +1,7 @@
-import { from, type ObservableInput } from 'rxjs'
-import { pullerOf, type Puller } from './puller.js'
+import { from, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs'
+import { SpeechError } from '../errors/speech-error.js'
+import { isPromiseLike, pullerOf, type Puller } from '../operators/pull.js'
+import { isInput } from './option-checks.js'
 
 /** Who takes the audio. `wanted` is asked before each pull; a pushed source is not asked. */
 export interface AudioSink {
@@ -12,7 +14,7 @@ export interface AudioSink {
 export interface AudioFeed {
   /** Begins, and after `wanted` was false, goes on. For a pushed source only the first call has an effect. */
   readonly resume: () => void
-  /** Lets go of the source: unsubscribes, or returns the iterator, or cancels the stream. */
+  /** Lets go of the source: unsubscribes, or returns the iterator, or cancels the stream. The sink hears no more. */
   readonly close: () => void
 }
 
@@ -22,37 +24,57 @@ export interface AudioFeed {
  */
 export const feedAudio = (source: ObservableInput<Uint8Array>, sink: AudioSink): AudioFeed => {
   const open = pullerOf(source)
-  return open === undefined ? pushed(source, sink) : pulled(open, sink)
+  return open === undefined ? pushed(from(source), sink) : pulled(open, sink)
 }
 
-const pushed = (source: ObservableInput<Uint8Array>, sink: AudioSink): AudioFeed => {
-  const audio$ = from(source)
-  let subscription: { unsubscribe: () => void } | undefined
-  let closed = false
+/** Whether a source waits to be asked, so that what it has not given yet needs no buffer. */
+export const isPulled = (source: ObservableInput<Uint8Array>): boolean => pullerOf(source) !== undefined
+
+/** Throws `invalid-options` where a source is nothing that audio can come from. */
+export const checkSource = (source: ObservableInput<Uint8Array>): void => {
+  if (isInput(source)) return
+  throw new SpeechError(
+    'invalid-options',
+    'The audio source must be an Observable, a promise, an iterable, an async iterable, or a Node or Web stream.',
+  )
+}
+
+const pushed = (audio$: Observable<Uint8Array>, sink: AudioSink): AudioFeed => {
+  const closed$ = new Subject<undefined>()
+  let phase: 'idle' | 'open' | 'over' = 'idle'
+  const isOver = (): boolean => phase === 'over'
   return {
     resume: () => {
-      if (closed || subscription !== undefined) return
-      subscription = { unsubscribe: () => undefined }
-      const live = audio$.subscribe({ next: sink.chunk, complete: sink.end, error: sink.fail })
-      subscription = live
-      if (closed) live.unsubscribe()
+      if (phase !== 'idle') return
+      phase = 'open'
+      // Not the subscription: a source that emits at once must end before there is one.
+      audio$.pipe(takeUntil(closed$)).subscribe({
+        next: sink.chunk,
+        complete: () => {
+          if (!isOver()) sink.end()
+        },
+        error: (error: unknown) => {
+          if (!isOver()) sink.fail(error)
+        },
+      })
     },
     close: () => {
-      closed = true
-      subscription?.unsubscribe()
+      phase = 'over'
+      closed$.next(undefined)
     },
   }
 }
 
-const pulled = (open: () => Puller, sink: AudioSink): AudioFeed => {
-  let puller: Puller | undefined
+const pulled = (open: () => Puller<Uint8Array>, sink: AudioSink): AudioFeed => {
+  let puller: Puller<Uint8Array> | undefined
   let phase: 'idle' | 'pulling' | 'over' = 'idle'
   const isOver = (): boolean => phase === 'over'
   const pull = async (): Promise<void> => {
     try {
       puller ??= open()
       while (sink.wanted()) {
-        const result = await puller.next()
+        const answer = puller.next()
+        const result = isPromiseLike(answer) ? await answer : answer
         if (isOver()) return
         if (result.done === true) {
           phase = 'over'
@@ -78,7 +100,17 @@ const pulled = (open: () => Puller, sink: AudioSink): AudioFeed => {
     close: () => {
       if (phase === 'over') return
       phase = 'over'
-      puller?.release()
+      release(puller ?? open)
     },
+  }
+}
+
+/** A source that was never asked is let go of too: it may hold a file open. */
+const release = (puller: Puller<Uint8Array> | (() => Puller<Uint8Array>)): void => {
+  try {
+    const opened = typeof puller === 'function' ? puller() : puller
+    opened.release()
+  } catch {
+    // Such as a Web stream that another reader has locked: then it is not ours to cancel.
   }
 }

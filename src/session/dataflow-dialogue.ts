@@ -1,4 +1,5 @@
 import { either } from 'fp-ts'
+import { map, type Observable } from 'rxjs'
 import { parseRefusal, type SpeechError } from '../errors/speech-error.js'
 import { contentType } from '../protocol/content-type.js'
 import {
@@ -7,55 +8,57 @@ import {
   type DataflowRequest,
   type Dialect,
   type StartRequest,
+  type UpdateRequest,
 } from '../protocol/dataflow-requests.js'
 import { readDataflowResponse, type DataflowResponse } from '../protocol/dataflow-responses.js'
 import { readEventEnvelope } from '../protocol/event-envelope.js'
 import { isSuccess } from '../protocol/operation-result.js'
 import { sessionEventOf } from '../protocol/recognition-events.js'
 import type { DataflowMessage } from '../transport/link.js'
-import type { Dialogue, Heard, Meaning } from './dialogue.js'
+import type { Dialogue, Ending, Heard, Meaning } from './dialogue.js'
 
 export interface DataflowDialogueOptions {
   readonly start: Omit<StartRequest, 'token'>
   readonly dialect: Dialect
   /** How the end of the audio is said: by half-closing the stream, which any service understands, or by `Finalize`. */
-  readonly finalizeBy: 'half-close' | 'request'
+  readonly finalizeBy: Ending['finalizeBy']
+  /** Changes while the session streams. */
+  readonly update$?: Observable<UpdateRequest>
 }
 
 const noBytes = new Uint8Array(0)
 
-/** A request as a message of the stream. */
-export const dataflowRequestMessage = (request: DataflowRequest, dialect: Dialect): DataflowMessage => ({
-  contentType: contentType.request,
-  content: writeDataflowRequest(request, dialect),
-  binaryContent: noBytes,
-})
+/** So many requests are remembered; a service that never answers an Update must not make the list grow. */
+const maxAsked = 64
 
 /** What a client says and hears on the dataflow stream (service.md 4.1). */
 export const dataflowDialogue = ({
   start,
   dialect,
   finalizeBy,
+  update$,
 }: DataflowDialogueOptions): Dialogue<DataflowMessage, DataflowMessage> => {
   // A plain service does not name its responses; then they come in the order of the requests.
   let asked: readonly string[] = []
   const say = (request: DataflowRequest): DataflowMessage => {
-    asked = [...asked, request.request]
-    return dataflowRequestMessage(request, dialect)
+    asked = [...asked, request.request].slice(-maxAsked)
+    return { contentType: contentType.request, content: writeDataflowRequest(request, dialect), binaryContent: noBytes }
   }
   const answered = (response: DataflowResponse): string => {
     const named = requestNames.find((name) => response.messageName?.toLowerCase() === `${name}Response`.toLowerCase())
-    const request = named ?? asked[0] ?? 'Start'
+    const request = named ?? asked[0] ?? ''
     asked = asked.filter((_one, index) => index !== asked.indexOf(request))
     return request
   }
   return {
     start: (token) => say({ request: 'Start', ...start, token }),
     audio: (bytes) => ({ contentType: contentType.audio, content: '', binaryContent: bytes }),
-    finalize: () => (finalizeBy === 'request' ? say({ request: 'Finalize' }) : undefined),
+    finalize: () => say({ request: 'Finalize' }),
     stop: () => say({ request: 'Stop' }),
     read: (message) => readMessage(message, answered),
     endsWith: 'end-of-stream',
+    finalizeBy,
+    ...(update$ && { requests$: update$.pipe(map((update) => say({ request: 'Update', ...update }))) }),
   }
 }
 
@@ -69,21 +72,17 @@ const readMessage = (message: DataflowMessage, answered: (response: DataflowResp
     }
     case contentType.event: {
       const event = readEventEnvelope(message.content)
-      return either.isLeft(event)
-        ? unknown(event.left.message, message)
-        : { event: sessionEventOf(event.right), meaning: none }
+      return either.isLeft(event) ? unknown(event.left.message, message) : { event: sessionEventOf(event.right) }
     }
     case contentType.audio:
       if (message.binaryContent.length === 0) return unknown('An AUDIO message without bytes.', message)
-      return { event: { type: 'audio', bytes: message.binaryContent }, meaning: none }
+      return { event: { type: 'audio', bytes: message.binaryContent } }
     default:
       return unknown(`A message of content type ${message.contentType}.`, message)
   }
 }
 
-const none: Meaning = { type: 'none' }
-
-const meanings: Readonly<Record<string, Exclude<Meaning['type'], 'none' | 'last-word'>>> = {
+const meanings: Readonly<Record<string, Meaning['type']>> = {
   Start: 'start-answer',
   Finalize: 'finalize-answer',
   Stop: 'stop-answer',
@@ -95,11 +94,10 @@ const heardResponse = ({ operationResult }: DataflowResponse, request: string): 
   const error: { readonly error?: SpeechError } = success ? {} : { error: parseRefusal(operationResult) }
   return {
     event: { type: 'response', request, success, operationResult },
-    meaning: type === undefined ? none : { type, ...error },
+    ...(type && { meaning: { type, ...error } }),
   }
 }
 
 const unknown = (reason: string, { content, binaryContent }: DataflowMessage): Heard => ({
   event: { type: 'unknown', reason, raw: content === '' ? binaryContent.length : content },
-  meaning: none,
 })

@@ -1,13 +1,28 @@
-import { map, type Observable, type ObservableInput } from 'rxjs'
-import type { UpdateRequest, Dialect } from '../protocol/dataflow-requests.js'
-import type { JsonObject } from '../protocol/json-object.js'
+import type { Observable, ObservableInput } from 'rxjs'
+import { SpeechError } from '../errors/speech-error.js'
+import {
+  writeDataflowRequest,
+  type Dialect,
+  type StartRequest,
+  type UpdateRequest,
+} from '../protocol/dataflow-requests.js'
+import { isJsonObject, type JsonObject } from '../protocol/json-object.js'
 import type { SessionEvent } from '../protocol/session-event.js'
-import type { Settings } from '../protocol/settings.js'
+import { settings as settingsCodec, type Settings } from '../protocol/settings.js'
+import { resolveGrpcLimits } from '../transport/grpc-link.js'
 import { dialGrpc, type GrpcDialOptions } from '../transport/grpc.js'
 import type { DataflowMessage, Dial } from '../transport/link.js'
-import { dataflowDialogue, dataflowRequestMessage } from './dataflow-dialogue.js'
+import { dataflowDialogue } from './dataflow-dialogue.js'
+import {
+  optionalBoolean,
+  optionalChoice,
+  optionalFunction,
+  optionalObservable,
+  optionalText,
+  requiredText,
+} from './option-checks.js'
 import { openSession } from './session.js'
-import { audioBoundsOf, deadlinesOf, requiredText, type SessionOptions } from './session-options.js'
+import { resolveSessionOptions, type SessionOptions } from './session-options.js'
 
 export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
   /** service.md 2.5: `Tenant` and `ProjectName`. */
@@ -42,31 +57,59 @@ export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, '
 export const dataflow = (
   options: DataflowOptions,
 ): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
-  const { format } = audioBoundsOf(options)
-  const deadlines = deadlinesOf(options)
+  const settings = resolveSessionOptions(options)
+  const start = startOf(options)
+  checkOptions(options, start)
   const { dial = dialGrpc, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
-  const start = {
-    audio: {
-      sampleRateHz: format.sampleRateHz,
-      channels: format.channels,
-      encoding: format.encoding,
-      ...(options.audioOutput === undefined ? {} : { output: options.audioOutput }),
-    },
-    tenant: requiredText('tenant', options.tenant),
-    projectName: requiredText('projectName', options.projectName),
-    ...(options.language === undefined ? {} : { language: options.language }),
-    ...(options.settings === undefined ? {} : { settings: options.settings }),
-    ...(options.callProperties === undefined ? {} : { callProperties: options.callProperties }),
-  }
-  const requests$ = update$?.pipe(map((update) => dataflowRequestMessage({ request: 'Update', ...update }, dialect)))
   return (source) =>
     openSession(
       {
-        options,
-        dial: () => dial({ ...options, connectTimeoutMs: deadlines.connecting }),
-        dialogue: dataflowDialogue({ start, dialect, finalizeBy }),
-        ...(requests$ === undefined ? {} : { requests$ }),
+        settings,
+        dial: () => dial({ ...options, connectTimeoutMs: settings.deadlines.connecting }),
+        dialogue: () => dataflowDialogue({ start, dialect, finalizeBy, ...(update$ && { update$ }) }),
       },
       source,
     )
 }
+
+const startOf = ({ format, audioOutput, language, settings, callProperties, ...options }: DataflowOptions): Start => ({
+  audio: {
+    sampleRateHz: format.sampleRateHz,
+    channels: format.channels,
+    encoding: format.encoding,
+    ...(audioOutput && { output: audioOutput }),
+  },
+  tenant: requiredText('tenant', options.tenant),
+  projectName: requiredText('projectName', options.projectName),
+  ...(language !== undefined && { language }),
+  ...(settings && { settings }),
+  ...(callProperties && { callProperties }),
+})
+
+type Start = Omit<StartRequest, 'token'>
+
+const checkOptions = (options: DataflowOptions, start: Start): void => {
+  requiredText('address', options.address)
+  optionalBoolean('insecure', options.insecure)
+  optionalText('protoPath', options.protoPath)
+  optionalText('language', options.language)
+  optionalChoice('dialect', options.dialect, ['pascal', 'kebab'])
+  optionalChoice('finalizeBy', options.finalizeBy, ['half-close', 'request'])
+  optionalObservable('update$', options.update$)
+  optionalFunction('dial', options.dial)
+  resolveGrpcLimits(options)
+  for (const option of ['settings', 'callProperties'] as const) {
+    if (options[option] === undefined || settingsCodec.is(options[option])) continue
+    throw new SpeechError('invalid-options', `${option} must be ${settingsCodec.name}.`)
+  }
+  if (options.audioOutput !== undefined && !isJsonObject(options.audioOutput)) throw notJson()
+  try {
+    writeDataflowRequest({ request: 'Start', ...start, token: '' })
+  } catch {
+    throw notJson()
+  }
+}
+
+/** All else of the Start has been checked by then. */
+const notJson = (): SpeechError =>
+  new SpeechError('invalid-options', 'audioOutput must be an object that JSON can hold.')

@@ -13,14 +13,17 @@ export interface SocketAddress {
  */
 export type PresentToken = 'header' | 'subprotocol' | 'query' | ((url: string, token: string) => SocketAddress)
 
+const ways: readonly PresentToken[] = ['header', 'subprotocol', 'query']
+
 const isBrowser = (): boolean => typeof globalThis.process?.versions?.node !== 'string'
 
+/** The address with the token; throws `invalid-options` where a function of the user's fails. */
 export const presentToken = (
   url: string,
   token: string,
   how: PresentToken = isBrowser() ? 'subprotocol' : 'header',
 ): SocketAddress => {
-  if (typeof how === 'function') return how(url, token)
+  if (typeof how === 'function') return presentedBy(how, url, token)
   switch (how) {
     case 'header':
       return { url, headers: { Authorization: `Bearer ${token}` } }
@@ -31,7 +34,19 @@ export const presentToken = (
       withToken.searchParams.set('access_token', token)
       return { url: withToken.href }
     }
-    default:
-      throw new SpeechError('invalid-options', 'presentToken must be "header", "subprotocol", "query" or a function.')
+  }
+}
+
+/** Throws `invalid-options` for what is none of the ways. */
+export const checkPresentToken = (how: unknown): void => {
+  if (how === undefined || typeof how === 'function' || ways.some((way) => way === how)) return
+  throw new SpeechError('invalid-options', 'presentToken must be "header", "subprotocol", "query" or a function.')
+}
+
+const presentedBy = (how: Exclude<PresentToken, string>, url: string, token: string): SocketAddress => {
+  try {
+    return how(url, token)
+  } catch (cause) {
+    throw new SpeechError('invalid-options', 'presentToken failed; see the cause.', { cause })
   }
 }

@@ -2,13 +2,22 @@ import type { Observable, ObservableInput } from 'rxjs'
 import type { AudioSplitter, RecognizeRequest } from '../protocol/recognizer-requests.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../transport/link.js'
+import { resolveWebSocketLimits } from '../transport/websocket-link.js'
 import { dialWebSocket, type WebSocketDialOptions } from '../transport/websocket.js'
-import { presentToken, type PresentToken } from './present-token.js'
+import {
+  optionalBoolean,
+  optionalChoice,
+  optionalFunction,
+  optionalText,
+  optionalWhole,
+  requiredText,
+} from './option-checks.js'
+import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
 import { recognizerDialogue } from './recognizer-dialogue.js'
 import { recognizerUrl } from './recognizer-url.js'
 import { openSession } from './session.js'
-import { audioBoundsOf, deadlinesOf, requiredText, type SessionOptions } from './session-options.js'
-import { inTwoLanes } from './two-lanes.js'
+import { resolveSessionOptions, type SessionOptions, type SessionSettings } from './session-options.js'
+import { inTwoLanes, type Lane } from './two-lanes.js'
 
 /** How the service finds speech, in the description's own units (service.md 4.2); what is left out is its default. */
 export interface VoiceActivityOptions {
@@ -55,23 +64,55 @@ export interface RecognizeOptions
 export const recognize = (
   options: RecognizeOptions,
 ): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
-  const { format } = audioBoundsOf(options)
-  const { connecting } = deadlinesOf(options)
+  const settings = resolveSessionOptions(options)
+  checkOptions(options)
+  const { format } = settings.bounds
   const { dial = dialWebSocket, appendModelName = true, allowInsecure = false } = options
   const modelName = requiredText('modelName', options.modelName)
   const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
   const request = recognizeRequestOf(options)
-  const lane = (source: ObservableInput<Uint8Array>): Observable<SessionEvent> =>
+  const lane: Lane = (source, abort$) =>
     openSession(
       {
-        options: { ...options, format: { ...format, channels: 1 } },
+        settings: laneSettings(settings),
         dial: (token) =>
-          dial({ ...options, connectTimeoutMs: connecting, ...presentToken(url, token, options.presentToken) }),
-        dialogue: recognizerDialogue({ request, encoding: format.encoding }),
+          dial({
+            ...options,
+            connectTimeoutMs: settings.deadlines.connecting,
+            ...presentToken(url, token, options.presentToken),
+          }),
+        dialogue: () => recognizerDialogue({ request, encoding: format.encoding }),
+        ...(abort$ && { abort$ }),
       },
       source,
     )
-  return format.channels === 1 ? lane : inTwoLanes(format, lane)
+  return format.channels === 1 ? (source) => lane(source) : inTwoLanes(format, lane)
+}
+
+/** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
+const laneSettings = ({ bounds, ...settings }: SessionSettings): SessionSettings => ({
+  ...settings,
+  bounds: {
+    ...bounds,
+    format: { ...bounds.format, channels: 1 },
+    maxAudioMessageBytes:
+      bounds.format.encoding === 'pcm' ? bounds.maxAudioMessageBytes : Math.floor(bounds.maxAudioMessageBytes / 2),
+  },
+})
+
+const checkOptions = (options: RecognizeOptions): void => {
+  optionalText('modelTenant', options.modelTenant)
+  optionalText('modelVersion', options.modelVersion)
+  optionalChoice('audioSplitter', options.audioSplitter, ['realtime-vad', 'audio-segmenter'])
+  optionalBoolean('appendModelName', options.appendModelName)
+  optionalBoolean('allowInsecure', options.allowInsecure)
+  optionalFunction('dial', options.dial)
+  checkPresentToken(options.presentToken)
+  resolveWebSocketLimits(options)
+  const { sensitivity, ...durations } = options.voiceActivity ?? {}
+  // service.md section 8; what else the durations may be is for the service to say.
+  optionalWhole('voiceActivity.sensitivity', sensitivity, 1, 10)
+  for (const [name, value] of Object.entries(durations)) optionalWhole(`voiceActivity.${name}`, value)
 }
 
 const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {

@@ -13,7 +13,7 @@ import {
 } from '../protocol/recognizer-results.js'
 import type { FinalEvent } from '../protocol/session-event.js'
 import type { SocketMessage } from '../transport/link.js'
-import type { Dialogue, Heard, Meaning } from './dialogue.js'
+import type { Dialogue, Heard } from './dialogue.js'
 
 export interface RecognizerDialogueOptions {
   readonly request: RecognizeRequest
@@ -32,19 +32,18 @@ export const recognizerDialogue = ({
   stop: () => writeRecognizerRequest({ request: 'stop-recognition' }),
   read: readMessage,
   endsWith: 'last-word',
+  finalizeBy: 'request',
 })
 
 const readMessage = (message: SocketMessage): Heard => {
   if (typeof message !== 'string') {
-    return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length }, meaning: none }
+    return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length } }
   }
   const read = readRecognizerMessage(message)
   return either.isLeft(read)
-    ? { event: { type: 'unknown', reason: read.left.message, raw: message }, meaning: none }
+    ? { event: { type: 'unknown', reason: read.left.message, raw: message } }
     : heard(read.right)
 }
-
-const none: Meaning = { type: 'none' }
 
 const responses = {
   'recognize-response': { request: 'recognize', type: 'start-answer' },
@@ -55,9 +54,9 @@ const responses = {
 const heard = (message: RecognizerMessage): Heard => {
   switch (message.message) {
     case 'partial-result':
-      return { event: { type: 'partial', ...resultOf(message) }, meaning: none }
+      return { event: { type: 'partial', ...resultOf(message) } }
     case 'milestone-result':
-      return { event: { type: 'milestone', ...resultOf(message) }, meaning: none }
+      return { event: { type: 'milestone', ...resultOf(message) } }
     case 'final-result':
       return heardFinal(message)
     default: {

@@ -1,90 +1,112 @@
-import type { Observable, ObservableInput, SchedulerLike } from 'rxjs'
+import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { validateFormat, type AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
-import type { Token } from '../protocol/token.js'
+import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token.js'
+import type { AudioBounds } from './audio-queue.js'
+import { isInput, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
+import type { Wait } from './session-machine.js'
 
-/** A token itself, or where one comes from: the first one that it emits is taken when the session begins. */
-export type TokenSource = string | Token | ObservableInput<string | Token>
+export type { TokenSource } from './ask-token.js'
 
 /** What both kinds of sessions take. */
 export interface SessionOptions {
   /** What the bytes of the source are. */
   readonly format: AudioFormat
+  /**
+   * The token, or where it comes from. When the service refuses it as `unauthenticated` before the session streams, a
+   * source is asked once more, and a token that differs is tried; then the error comes out.
+   */
   readonly token: TokenSource
+  /**
+   * Told of the token that was refused: the same `Subject` as `rejected$` of `keepFresh` makes that request another
+   * one. A source that requests one for each subscription, such as `requestToken`, does not need it.
+   */
+  readonly rejected$?: RejectedTokens
   /** Ends the audio before the source does: what came until then is flushed and the final awaited. */
   readonly finalize$?: Observable<unknown>
   /** Ends the session without its pending results: they are dropped, and the service is told so. */
   readonly stop$?: Observable<unknown>
   /**
    * Milliseconds of audio held while the service cannot take it: before the start-response and when the network is
-   * slower than the source. What does not fit is told as a `gap`. Only a pushed source (an Observable) can overrun it;
-   * an iterable or a stream waits. Default 60,000.
+   * slower than the source. What does not fit is told as a `gap`. Only a pushed source (an Observable, a promise) can
+   * overrun it; an iterable or a stream waits. Default 60,000.
    */
   readonly maxBufferMs?: number
   /** The longest message of audio, in bytes; longer chunks are split between samples. Default 65,536. */
   readonly maxAudioMessageBytes?: number
-  /** How long a token, the connection, the start-response, the final and the stop-response may take, in milliseconds. */
+  /** How long the token may take, in milliseconds; then `token-timeout`. Default 20,000. */
   readonly tokenTimeoutMs?: number
+  /** How long the connection may take, in milliseconds; then `connect-timeout`. Default 10,000. */
   readonly connectTimeoutMs?: number
+  /** How long the start-response may take, in milliseconds; then `start-timeout`. Default 10,000. */
   readonly startTimeoutMs?: number
+  /**
+   * How long the end may take after the last audio was sent, in milliseconds; then `finalize-timeout`. While audio that
+   * waits is still being sent it counts from the last of it that the network took. Default 30,000.
+   */
   readonly finalizeTimeoutMs?: number
+  /** How long the answer to a stop may take, in milliseconds; then `stop-timeout`. Default 5,000. */
   readonly stopTimeoutMs?: number
   /** Whose clock the deadlines follow; `asyncScheduler` unless given. */
   readonly scheduler?: SchedulerLike
 }
 
-export interface Deadlines {
-  readonly authorizing: number
-  readonly connecting: number
-  readonly starting: number
-  readonly finalizing: number
-  readonly stopping: number
+/** The options, checked, with their defaults. */
+export interface SessionSettings extends Pick<SessionOptions, 'token' | 'rejected$' | 'finalize$' | 'stop$'> {
+  readonly bounds: AudioBounds
+  /** How long each state that waits may last, in milliseconds. */
+  readonly deadlines: Readonly<Record<Wait, number>>
+  readonly scheduler: SchedulerLike
 }
 
-/** The deadlines of the options, or their defaults; each must be a positive number of milliseconds. */
-export const deadlinesOf = (options: SessionOptions): Deadlines => ({
-  authorizing: positiveMs('tokenTimeoutMs', options.tokenTimeoutMs, 20_000),
-  connecting: positiveMs('connectTimeoutMs', options.connectTimeoutMs, 10_000),
-  starting: positiveMs('startTimeoutMs', options.startTimeoutMs, 10_000),
-  finalizing: positiveMs('finalizeTimeoutMs', options.finalizeTimeoutMs, 30_000),
-  stopping: positiveMs('stopTimeoutMs', options.stopTimeoutMs, 5_000),
-})
-
-const longestTimerMs = 2 ** 31 - 1
-
-const positiveMs = (name: string, value: number | undefined, fallback: number): number => {
-  if (value === undefined) return fallback
-  if (value > 0 && value <= longestTimerMs) return value
-  throw new SpeechError(
-    'invalid-options',
-    `${name} must be from 1 to ${longestTimerMs} milliseconds, not ${String(value)}.`,
-  )
-}
-
-const defaultMaxBufferMs = 60_000
-const defaultMaxMessageBytes = 65_536
-
-/** The bounds of the audio on its way out, checked. */
-export const audioBoundsOf = (
-  options: SessionOptions,
-): { readonly format: AudioFormat; readonly maxBufferMs: number; readonly maxAudioMessageBytes: number } => {
-  const format = validateFormat(options.format)
-  const { maxAudioMessageBytes = defaultMaxMessageBytes } = options
-  if (!(maxAudioMessageBytes >= 4)) {
-    throw new SpeechError(
-      'invalid-options',
-      `maxAudioMessageBytes must be at least 4, not ${String(maxAudioMessageBytes)}.`,
-    )
-  }
+/** Throws `invalid-format` or `invalid-options` with the name of the option that is not right. */
+export const resolveSessionOptions = (options: SessionOptions): SessionSettings => {
+  const { token, rejected$, finalize$, stop$, scheduler } = options
+  const bounds = boundsOf(options)
+  checkToken(token)
+  optionalMethods('rejected$', rejected$, 'next')
+  optionalObservable('finalize$', finalize$)
+  optionalObservable('stop$', stop$)
+  optionalMethods('scheduler', scheduler, 'now', 'schedule')
   return {
-    format,
-    maxBufferMs: positiveMs('maxBufferMs', options.maxBufferMs, defaultMaxBufferMs),
-    maxAudioMessageBytes,
+    token,
+    ...(rejected$ && { rejected$ }),
+    ...(finalize$ && { finalize$ }),
+    ...(stop$ && { stop$ }),
+    scheduler: scheduler ?? asyncScheduler,
+    bounds,
+    deadlines: deadlinesOf(options),
   }
 }
 
-/** A required text of the options. */
-export const requiredText = (name: string, value: unknown): string => {
-  if (typeof value === 'string' && value !== '') return value
-  throw new SpeechError('invalid-options', `${name} must be a string that is not empty.`)
+const deadlinesOf = (options: SessionOptions): SessionSettings['deadlines'] => {
+  const finalizing = positiveMs('finalizeTimeoutMs', options.finalizeTimeoutMs, 30_000)
+  return {
+    authorizing: positiveMs('tokenTimeoutMs', options.tokenTimeoutMs, 20_000),
+    connecting: positiveMs('connectTimeoutMs', options.connectTimeoutMs, 10_000),
+    starting: positiveMs('startTimeoutMs', options.startTimeoutMs, 10_000),
+    draining: finalizing,
+    finalizing,
+    stopping: positiveMs('stopTimeoutMs', options.stopTimeoutMs, 5_000),
+  }
+}
+
+const boundsOf = ({ format, maxBufferMs, maxAudioMessageBytes }: SessionOptions): AudioBounds => {
+  // The longest frame, of two samples of PCM, takes 4 bytes.
+  optionalWhole('maxAudioMessageBytes', maxAudioMessageBytes, 4)
+  return {
+    format: validateFormat(format),
+    maxBufferMs: positiveMs('maxBufferMs', maxBufferMs, 60_000),
+    maxAudioMessageBytes: maxAudioMessageBytes ?? 65_536,
+  }
+}
+
+/** What was given is not printed: it may be a token in the wrong place. */
+const checkToken = (token: unknown): void => {
+  if (typeof token === 'string' ? token !== '' : isInput(token)) return
+  if (typeof token === 'object' && token !== null && isFixedToken(token as TokenSource)) {
+    const { accessToken } = token as { readonly accessToken: unknown }
+    if (typeof accessToken === 'string' && accessToken !== '') return
+  }
+  throw new SpeechError('invalid-options', 'token must be a token that is not empty, or an Observable of tokens.')
 }

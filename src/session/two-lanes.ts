@@ -1,39 +1,76 @@
-import { connect, defer, filter, from, map, merge, type Observable, type ObservableInput } from 'rxjs'
+import { catchError, concat, connect, defer, from, map, merge, mergeMap, of, Subject, throwError } from 'rxjs'
+import { EMPTY, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../audio/format.js'
-import { deinterleave } from '../operators/deinterleave.js'
-import type { ConnectionEvent, SessionEvent } from '../protocol/session-event.js'
-import { sessionStates, type SessionState } from '../protocol/states.js'
-import { pullerOf } from './puller.js'
+import { isSpeechError, type SpeechError } from '../errors/speech-error.js'
+import { pullerOf } from '../operators/pull.js'
+import type { SessionEvent } from '../protocol/session-event.js'
+import type { SessionState } from '../protocol/states.js'
+import { jointState } from './joint-state.js'
+import { ChannelSplitter, type Pair } from './split-channels.js'
 import { splitPulled } from './split-pulled.js'
 
-type Lane = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+/** A session over one channel, which `abort$` fails from without. */
+export type Lane = (source: ObservableInput<Uint8Array>, abort$?: Observable<SpeechError>) => Observable<SessionEvent>
 
 /**
  * Runs stereo audio as one session a channel over one subscription of the source. Results carry their channel; the
- * two are announced as one: a state when both have reached it, a failure at once. An error of either aborts both.
+ * two are announced as one: a state when both have reached it, a failure at once. An error of either fails both.
  */
 export const inTwoLanes =
-  (format: AudioFormat, lane: Lane): Lane =>
+  (format: AudioFormat, lane: Lane): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) =>
   (source) =>
     defer(() => {
-      const asOne = new JointState()
-      const run = (channel: 0 | 1, audio: ObservableInput<Uint8Array>): Observable<SessionEvent> =>
-        lane(audio).pipe(
-          filter((event) => event.type !== 'connection' || event.state === 'gap' || asOne.isNews(channel, event.state)),
-          map((event) => ofChannel(channel, event)),
-        )
+      const run = joined(lane)
       const open = pullerOf(source)
       if (open !== undefined) {
         const [left, right] = splitPulled(open(), format)
         return merge(run(0, left), run(1, right))
       }
       return from(source).pipe(
-        deinterleave({ format }),
+        splitPushed(format),
         connect((pairs$) =>
           merge(run(0, pairs$.pipe(map(([left]) => left))), run(1, pairs$.pipe(map(([, right]) => right)))),
         ),
       )
     })
+
+/** A frame that is cut at the end goes on to the channels, which tell it as a gap, as they do with mono. */
+const splitPushed =
+  (format: AudioFormat) =>
+  (source$: Observable<Uint8Array>): Observable<Pair> =>
+    defer(() => {
+      const splitter = new ChannelSplitter(format)
+      return concat(
+        source$.pipe(map((chunk) => splitter.split(chunk))),
+        defer(() => of(splitter.rest())),
+      )
+    })
+
+/** The two sessions of one pair: what they announce is told once, and what fails one fails the other. */
+const joined = (lane: Lane): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
+  const reached: [SessionState, SessionState] = ['idle', 'idle']
+  const failed$ = new Subject<SpeechError>()
+  let told: SessionState = 'idle'
+  const announce = (): Observable<SessionEvent> => {
+    const state = jointState(...reached)
+    if (state === told) return EMPTY
+    told = state
+    return of({ type: 'connection', state })
+  }
+  return (channel, audio) =>
+    lane(audio, failed$).pipe(
+      mergeMap((event) => {
+        if (event.type !== 'connection' || event.state === 'gap') return of(ofChannel(channel, event))
+        reached[channel] = event.state
+        return announce()
+      }),
+      // The other one first tells what it still held; then its error is the same, and this one comes out.
+      catchError((error: unknown) => {
+        if (isSpeechError(error)) failed$.next(error)
+        return throwError(() => error)
+      }),
+    )
+}
 
 const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
   switch (event.type) {
@@ -45,24 +82,5 @@ const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
       return event.state === 'gap' ? { ...event, channel } : event
     default:
       return event
-  }
-}
-
-/** Turns the states of two sessions into those of one, each told once. */
-class JointState {
-  readonly #reached: [SessionState, SessionState] = ['idle', 'idle']
-  #told: SessionState = 'idle'
-
-  isNews(channel: 0 | 1, state: Exclude<ConnectionEvent['state'], 'gap'>): boolean {
-    this.#reached[channel] = state
-    const joint = state === 'failed' ? state : this.#laggard()
-    if (joint === this.#told || joint !== state) return false
-    this.#told = joint
-    return true
-  }
-
-  #laggard(): SessionState {
-    const [left, right] = this.#reached
-    return sessionStates.indexOf(left) < sessionStates.indexOf(right) ? left : right
   }
 }
