@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { doors, floors, rooms } from '../../scripts/floors/table.mjs'
+import { named, tableBelow } from './markdown.js'
+
+const root = join(__dirname, '../..')
+const page = readFileSync(join(root, 'docs/ARCHITECTURE.md'), 'utf8')
+
+const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder))
+    .map((name) => `${folder}/${name}`)
+    .filter((path) => statSync(join(root, path)).isDirectory() && readdirSync(join(root, path)).length > 0)
+
+/** Every table of the page that names a file and what is in it, as [file, name]. */
+const filesWithNames = [
+  ...tableBelow(page, 'One utterance, from file to file').map(([, file, name]) => [named(file), named(name)] as const),
+  ...tableBelow(page, 'Seams').map(([name, file]) => [named(file), named(name)] as const),
+]
+
+describe('docs/ARCHITECTURE.md', () => {
+  it('names paths that are there', () => {
+    const paths = [...page.matchAll(/`((?:src|proto|samples|scripts|test|docs)(?:\/[\w./-]+)?)`/g)].map(
+      ([, path = '']) => path,
+    )
+    expect(paths.length).toBeGreaterThan(60)
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  it('names every folder of src, and of the service and the command within', () => {
+    const folders = ['src', 'src/service', 'src/cli'].flatMap(foldersIn)
+    expect(folders.filter((folder) => !page.includes(`\`${folder}\``))).toEqual([])
+  })
+
+  it('has the floors that are checked', () => {
+    const onPage = tableBelow(page, 'The house').map(([folder, floor]) => [named(folder), Number(floor)])
+    const inTable = floors.flatMap((names, floor) => names.map((name) => [`src/${name}`, floor] as const))
+    expect(onPage).toEqual(inTable.filter(([folder]) => foldersIn('src').includes(folder)))
+  })
+
+  it('has the rooms of the service and the directions that are checked', () => {
+    const lines = page.slice(page.indexOf('The service has rooms')).split('\n')
+    const rows = lines.slice(lines.findIndex((line) => line.startsWith('|')) + 2)
+    const table = rows
+      .slice(
+        0,
+        rows.findIndex((line) => !line.startsWith('|')),
+      )
+      .map((row) => row.split('|').slice(1, -1))
+    const onPage = table.map(([room, from = '']): [string, readonly string[]] => [
+      named(room).replace('src/service/', ''),
+      from.trim() === '–' ? [] : from.split(',').map((name) => name.trim()),
+    ])
+    expect(Object.fromEntries(onPage)).toEqual(rooms['service'])
+  })
+
+  it('names the doors', () => {
+    for (const door of doors) expect(page).toContain(`\`src/${door}\``)
+  })
+
+  it.each(filesWithNames)('finds in %s what it says is there: %s', (file, name) => {
+    expect(readFileSync(join(root, file), 'utf8')).toMatch(
+      new RegExp(`(?:const|class|function|interface|type) ${name}\\b`),
+    )
+  })
+})
