@@ -89,7 +89,8 @@ describe('the sample call', () => {
     expect(segments.map(({ text }) => text)).toEqual(turnsOf(channel).map(({ text }) => text))
     for (const [at, { startMs, endMs }] of turnsOf(channel).entries()) {
       const words = segments[at]?.words ?? []
-      expect(Math.abs((words[0]?.startMs ?? 0) - startMs)).toBeLessThan(150)
+      // A grammar may begin its first word with the silence before it, as long as the pre-speech buffer.
+      expect(Math.abs((words[0]?.startMs ?? 0) - startMs)).toBeLessThan(300)
       expect(Math.abs((words.at(-1)?.endMs ?? 0) - endMs)).toBeLessThan(400)
     }
   })

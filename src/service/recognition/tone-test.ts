@@ -1,5 +1,3 @@
-/** Where a predictor of order 4 leaves less than this share of the power, there are at most two sines (20 dB). */
-const residualShare = 0.01
 const order = 4
 /** The frame is brought to this many samples (8 kHz), so that the test means the same at every rate. */
 const points = 80
@@ -63,12 +61,14 @@ const explainedPower = (): number => {
 }
 
 /**
- * Whether a frame of 10 ms is one sine or two (dial, ringing, busy and hold tones, hum): two sines are told in advance by
- * four samples of the past, while speech leaves a remainder. A sonorant may pass for a tone for some frames.
+ * The share of a frame's power, 10 ms, that a predictor of order 4 does not explain, 0 to 1; 1 for digital silence. One
+ * sine or two (dial, ringing, busy and hold tones, hum) are told in advance by four samples of the past: through G.711
+ * they leave 0.004 when they are loud and 0.01 when they are soft. Speech leaves more, though a sonorant comes down to
+ * that for up to 250 ms.
  */
-export const isTone = (frame: Int16Array): boolean => {
+export const unpredictedShare = (frame: Int16Array): number => {
   thin(frame)
   fillProducts()
   const power = at(products, 0)
-  return power - explainedPower() < residualShare * power
+  return power > 0 ? Math.max(0, power - explainedPower()) / power : 1
 }

@@ -1,7 +1,7 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
-import { isTone } from './tone-test.js'
+import { unpredictedShare } from './tone-test.js'
 
 /** Tells speech from everything else, frame by frame, for one channel. */
 export interface VoiceDetector {
@@ -29,12 +29,22 @@ const hysteresisDb = 3
 const absoluteFloorDb = -55
 const fullScalePower = 2 ** 30
 
-/** So many tone frames in a row are a tone. Speech has such runs only within, where they do no harm. */
-const toneRun = 3
+/**
+ * A tone that sets in is known by so many frames in a row that leave less than the share. A sonorant that opens a word
+ * may do the same, for half the pre-speech buffer at most.
+ */
+const clearTone = { share: 0.004, frames: 3 }
 
-/** Sound that sets in and stays within `levelRangeDb` for so many frames is noise; a voice rises for longer. */
+/** Within speech a tone must last longer than any sonorant, or words would be cut in two. */
+const lastingTone = { share: 0.01, frames: 30 }
+
+/**
+ * Sound that sets in and stays within `levelRangeDb` for so many frames is noise, where a predictor leaves so much of it:
+ * a held vowel is as steady, but leaves less.
+ */
 const levelRun = 5
 const levelRangeDb = 3
+const noiseShare = 0.15
 
 /** The power about the frame's own mean, in dB of full scale: an offset of the line isn't sound. */
 const levelOf = (frame: Int16Array): number => {
@@ -57,7 +67,8 @@ class GatedDetector implements VoiceDetector {
   private frozen = false
   private open = false
   private previousDb = -Infinity
-  private toneFrames = 0
+  private clearFrames = 0
+  private lastingFrames = 0
   private readonly levels = new Float64Array(levelRun).fill(-Infinity)
   private levelCount = 0
 
@@ -74,8 +85,11 @@ class GatedDetector implements VoiceDetector {
     this.previousDb = levelDb
     this.levels[this.levelCount++ % levelRun] = levelDb
     if (!voiced || !this.open) return false
-    this.toneFrames = isTone(frame) ? this.toneFrames + 1 : 0
-    return this.toneFrames < toneRun && (this.frozen || !this.isLevel())
+    const share = unpredictedShare(frame)
+    this.clearFrames = share < clearTone.share ? this.clearFrames + 1 : 0
+    this.lastingFrames = share < lastingTone.share ? this.lastingFrames + 1 : 0
+    if (this.frozen) return this.lastingFrames < lastingTone.frames
+    return this.clearFrames < clearTone.frames && !(share > noiseShare && this.isLevel())
   }
 
   hold(frozen: boolean): void {
