@@ -15,7 +15,7 @@ describe('docs/DECISIONS.md', () => {
   it.each(entries.map((entry) => [entry.slice(0, entry.indexOf('\n')), entry] as const))(
     'gives context, decision and consequence of "%s", each once and in this order',
     (_title, entry) => {
-      const parts = [...entry.matchAll(/^\*\*(\w+)\.\*\* \S/gm)].map(([, part]) => part)
+      const parts = [...entry.matchAll(/^- \*\*(\w+)\.\*\* \S/gm)].map(([, part]) => part)
       expect(parts).toEqual(['Context', 'Decision', 'Consequence'])
     },
   )

@@ -1,0 +1,35 @@
+// One token for many sessions, renewed before it expires, and at once when the service refuses it.
+//
+//   npm run build && npx ts-node docs/recipes/fresh-token.ts
+//
+// In an app the requests come from `requestToken`. Here a counter stands in for it, and virtual time for the days.
+
+import { defer, of, Subject, tap, VirtualTimeScheduler } from 'rxjs'
+import { keepFresh, type Token } from 'rxspeech'
+
+const clock = new VirtualTimeScheduler(undefined, Infinity)
+const dayMs = 24 * 3_600_000
+const at = (): string => `day ${String(Math.floor(clock.now() / dayMs)).padStart(3)}`
+
+let requests = 0
+const request$ = defer(() => {
+  requests += 1
+  const token: Token = { accessToken: `token ${requests}`, tokenType: 'Bearer', expiresAtMs: clock.now() + 365 * dayMs }
+  return of(token)
+}).pipe(tap(({ accessToken }) => console.log(`${at()}  requested ${accessToken}`)))
+
+// Give the same Subject to the sessions as `rejected$`: a token that the service refuses is told here.
+const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
+const token$ = request$.pipe(keepFresh({ rejected$, scheduler: clock }))
+
+// As many sessions as you like take their token from here: `recognize({ token: token$, rejected$, … })`.
+const one = token$.subscribe(({ accessToken }) => console.log(`${at()}  first session has ${accessToken}`))
+const other = token$.subscribe(({ accessToken }) => console.log(`${at()}  second session has ${accessToken}`))
+
+clock.schedule(() => rejected$.next({ accessToken: 'token 1' }), 100 * dayMs)
+clock.schedule(() => {
+  one.unsubscribe()
+  other.unsubscribe()
+}, 500 * dayMs)
+clock.flush()
+console.log(`${requests} requests in 500 days`)

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { checkout, runTypeScript } from './run-program.js'
+
+const folder = join(checkout, 'docs/recipes')
+const recipes = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+
+/** What each recipe prints, line by line; of the captions, what they end with. */
+const printed: Readonly<Record<string, string>> = {
+  'captions.ts': 'four two we will see you on friday',
+  'fresh-token.ts': `day   0  requested token 1
+day   0  first session has token 1
+day   0  second session has token 1
+day 100  requested token 2
+day 100  first session has token 2
+day 100  second session has token 2
+day 464  requested token 3
+day 464  first session has token 3
+day 464  second session has token 3
+3 requests in 500 days`,
+  'test-your-app.ts': `passed: shows the text as it grows
+passed: tries again when the line breaks
+passed: gives up on a refusal
+passed: says so when the service stays silent`,
+}
+
+describe('docs/recipes', () => {
+  it('has its expectation here for each recipe', () => {
+    expect(recipes.toSorted()).toEqual(Object.keys(printed).toSorted())
+  })
+
+  it.each(recipes)('prints what %s is about, and ends by itself', { timeout: 90_000 }, async (name) => {
+    const { exitCode, stdout, stderr } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const lines = stdout.trimEnd().split('\n')
+    const expected = printed[name]?.split('\n') ?? []
+    if (name === 'captions.ts') {
+      expect(lines.filter((line) => line.length > 40)).toEqual([])
+      expect(lines.slice(-2).join(' ')).toContain(expected.join('\n'))
+    } else expect(lines).toEqual(expected)
+  })
+
+  it.each(recipes)('says at the top of %s how to run it', (name) => {
+    expect(readFileSync(join(folder, name), 'utf8')).toContain(`npx ts-node docs/recipes/${name}`)
+  })
+})
