@@ -1,5 +1,7 @@
 import { X509Certificate } from 'node:crypto'
-import { Client, credentials, type ChannelOptions } from '@grpc/grpc-js'
+import { isIP } from 'node:net'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
+import { Client, credentials, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js'
 import { SpeechError } from '../errors/speech-error.js'
 
 /** Where a channel leads and how; what is equal here may share one connection. */
@@ -65,14 +67,30 @@ const ownOptions = (maxMessageBytes: number, keepaliveMs: number): ChannelOption
   ...(keepaliveMs > 0 && { 'grpc.keepalive_time_ms': keepaliveMs, 'grpc.keepalive_timeout_ms': keepaliveMs }),
 })
 
+/** The IP address of a target that names one: a certificate is checked against it, but it must not be a TLS server name. */
+const ipOf = (address: string): string | undefined => {
+  const host = address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  return isIP(host) === 0 ? undefined : host
+}
+
+/** What is said as server name (RFC 6066 section 3) where there is only an address; the name is never looked up. */
+const namelessServer = 'ip.invalid'
+
+const tlsCredentials = ({ address, rootCertificates }: ChannelTarget): ChannelCredentials => {
+  const roots = rootCertificates === undefined ? null : Buffer.from(rootCertificates)
+  const ip = ipOf(address)
+  if (ip === undefined) return credentials.createSsl(roots)
+  const checkIp = (_name: string, certificate: PeerCertificate): Error | undefined =>
+    checkServerIdentity(ip, certificate)
+  return credentials.createSsl(roots, null, null, { checkServerIdentity: checkIp })
+}
+
 const openClient = (target: ChannelTarget, options: ChannelOptions): Client => {
-  const { address, rootCertificates, insecure } = target
+  const { address, insecure } = target
   try {
-    const channelCredentials =
-      insecure === true
-        ? credentials.createInsecure()
-        : credentials.createSsl(rootCertificates === undefined ? null : Buffer.from(rootCertificates))
-    return new Client(address, channelCredentials, options)
+    if (insecure === true) return new Client(address, credentials.createInsecure(), options)
+    const serverName = ipOf(address) === undefined ? {} : { 'grpc.ssl_target_name_override': namelessServer }
+    return new Client(address, tlsCredentials(target), { ...serverName, ...options })
   } catch (error) {
     const message = 'address, rootCertificates or channelOptions cannot be used as they are.'
     throw new SpeechError('invalid-options', message, { cause: error })

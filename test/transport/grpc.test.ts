@@ -24,11 +24,9 @@ const errorOf = (dial: Dial<DataflowMessage, DataflowMessage>): Promise<SpeechEr
 const endOf = (link: DataflowLink): Promise<SpeechError | 'complete'> =>
   new Promise((resolve) => link.incoming.subscribe({ error: resolve, complete: () => resolve('complete') }))
 
-const bind = (server: Server, serverCredentials: ServerCredentials): Promise<number> =>
+const bind = (server: Server, serverCredentials: ServerCredentials, host = '127.0.0.1'): Promise<number> =>
   new Promise((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', serverCredentials, (error, port) =>
-      error === null ? resolve(port) : reject(error),
-    )
+    server.bindAsync(`${host}:0`, serverCredentials, (error, port) => (error === null ? resolve(port) : reject(error)))
   })
 
 describe('dialGrpc', () => {
@@ -183,6 +181,24 @@ describe('dialGrpc', () => {
     const error = await errorOf(dialGrpc({ address }))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
     expect(error.message).toContain(address)
+  })
+
+  it('checks the certificate against an IP address, and gives no warning for one', async () => {
+    const { ca, key, certificate } = await testCertificates()
+    const keyPair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate) }
+    const port = await bind(server, ServerCredentials.createSsl(null, [keyPair]), '0.0.0.0')
+    const warnings: string[] = []
+    const warned = (warning: Error): void => void warnings.push(warning.message)
+    process.on('warning', warned)
+    address = `127.0.0.1:${port}`
+    await connect({ insecure: false, rootCertificates: ca })
+    const error = await errorOf(dialGrpc({ address: `127.0.0.2:${port}`, rootCertificates: ca }))
+    process.off('warning', warned)
+    expect(error).toMatchObject({
+      code: 'connection-failed',
+      message: expect.stringContaining('another name') as string,
+    })
+    expect(warnings).toEqual([])
   })
 
   it('errors with connection-failed for a name that nobody has', async () => {
