@@ -33,7 +33,7 @@ export const rooms = {
   service: {
     identity: [],
     engine: [],
-    access: ['engine'],
+    access: ['engine', 'identity'],
     recognition: ['engine'],
     nodes: ['recognition', 'engine'],
     project: ['nodes', 'engine', 'recognition'],

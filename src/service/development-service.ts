@@ -3,7 +3,8 @@ import { sharedTenant } from './access/open-model.js'
 import { hashSecret, newClientSecret } from './identity/client-secret.js'
 import { developmentCertificates } from './identity/development-certificates.js'
 import { everything, memorySubscriptions } from './identity/subscription.js'
-import { startService, type Service, type ServiceOptions } from './service.js'
+import { startService, type Service } from './service.js'
+import type { ServiceOptions } from './service-options.js'
 
 /** What a client needs to reach a service of its own machine. */
 export interface ServiceAccess {

@@ -18,4 +18,5 @@ export {
   type DevelopmentServiceOptions,
   type ServiceAccess,
 } from './development-service.js'
-export { startService, type Service, type ServiceOptions } from './service.js'
+export { startService, type Service } from './service.js'
+export type { ServiceOptions } from './service-options.js'

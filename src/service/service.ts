@@ -1,54 +1,21 @@
+import type { RequestListener } from 'node:http'
 import { asyncScheduler, ReplaySubject, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { Admissions, type AdmissionLimits } from './access/admissions.js'
+import { Admissions } from './access/admissions.js'
 import { sharedTenant } from './access/open-model.js'
 import type { DataflowTerms } from './conversation/dataflow-conversation.js'
-import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'
-import type { EngineKind } from './engine/engine.js'
+import type { SessionTerms } from './conversation/session-terms.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
 import { soundswallower } from './engine/soundswallower.js'
-import { createIdentity } from './identity/identity.js'
-import type { SubscriptionStore } from './identity/subscription.js'
-import { openDataflow, type DataflowListener } from './listen/dataflow-listener.js'
-import { openHttp, type HttpListener } from './listen/http-listener.js'
-import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
+import { createIdentity, type Identity } from './identity/identity.js'
+import { openDataflow } from './listen/dataflow-listener.js'
+import { openHttp } from './listen/http-listener.js'
+import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
 import { openTranscribe } from './nodes/transcribe.js'
-import { projectRegistry } from './project/project.js'
-
-export interface ServiceOptions {
-  /** Token endpoint and recognition socket. Default `127.0.0.1:0`. */
-  readonly http?: ListenAddress
-  /** Dataflow stream. Default `127.0.0.1:0`. */
-  readonly grpc?: ListenAddress
-  /** Without it the service speaks plain text, and listens on loopback only. */
-  readonly certificate?: ServerCertificate
-  /** Who may ask for tokens. */
-  readonly subscriptions: SubscriptionStore
-  /** Folders of models, laid out `<tenant>/<name>/<version>/model.json`. */
-  readonly modelFolders: readonly string[]
-  /** Engines that models may name, beside the one that comes with the package. */
-  readonly engines?: readonly EngineKind[]
-  /** The model of a `transcribe` session that names none; by default the first of the tenant `Default`. */
-  readonly defaultModel?: string
-  /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models. */
-  readonly tenants?: readonly string[]
-  /** Where signing keys and revocations survive a restart. */
-  readonly stateFolder?: string
-  /** The address that stands in tokens, where it is not that of the HTTP listener. */
-  readonly issuer?: string
-  /** More generous limits, for a service that only its developer uses. */
-  readonly development?: boolean
-  readonly limits?: Partial<SessionLimits & AdmissionLimits>
-  /** The longest message of a client, in bytes. Default 1 MiB. */
-  readonly maxMessageBytes?: number
-  /** Whether a token may stand in the address of the recognition socket. Default false. */
-  readonly allowQueryToken?: boolean
-  readonly scheduler?: SchedulerLike
-  /** Told of faults inside, which clients only learn as `internal`. */
-  readonly onFault?: (error: unknown) => void
-}
+import { projectRegistry, type ProjectRegistry } from './project/project.js'
+import { longestTimerMs, resolveServiceLimits, type ServiceOptions } from './service-options.js'
 
 export interface Service {
   /** Base address of the token endpoint. */
@@ -58,7 +25,10 @@ export interface Service {
   readonly grpcAddress: string
   readonly models: ModelRegistry
   readonly defaultModel: string | undefined
-  /** Takes no more sessions, finalizes those that run, gives them `drainMs` (default 10,000) and ends everything. Idempotent. */
+  /**
+   * Takes no more sessions, finalizes those that run, gives them `drainMs` (default 10,000), then ends them and all that
+   * is open; a client that does not take its last messages is cut 3 s later. Idempotent.
+   */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
@@ -73,56 +43,51 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   try {
     return await openService(options, opened)
   } catch (error) {
-    await closeAll(opened)
+    // What went wrong first is what the caller has to know.
+    await closeAll(opened).catch(() => undefined)
     throw error
   }
 }
 
+/** Closes the last first, each though another fails; rejects with the first failure then. */
 const closeAll = async (opened: readonly (() => Promise<void> | void)[]): Promise<void> => {
-  for (const close of [...opened].reverse()) await close()
+  const failures: unknown[] = []
+  for (const close of [...opened].reverse()) {
+    await Promise.resolve()
+      .then(close)
+      .catch((error: unknown) => failures.push(error))
+  }
+  if (failures.length > 0) throw failures[0]
 }
 
 const loopbackAnyPort: ListenAddress = { host: '127.0.0.1', port: 0 }
 
 const openService = async (options: ServiceOptions, opened: (() => Promise<void> | void)[]): Promise<Service> => {
-  const { certificate, scheduler = asyncScheduler, development = false, maxMessageBytes = 1_048_576 } = options
-  const kinds = [soundswallower(), ...(options.engines ?? [])]
-  const models = createModelRegistry({ folders: options.modelFolders, kinds })
+  const { certificate, scheduler = asyncScheduler } = options
+  const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
+  const models = createModelRegistry({
+    folders: options.modelFolders,
+    kinds: [soundswallower(), ...(options.engines ?? [])],
+  })
   opened.push(() => models.close())
+  checkDefaultModel(models, options.defaultModel)
   const http = await openHttp(options.http ?? loopbackAnyPort, certificate)
   opened.push(http.close)
-  const identity = await createIdentity({
-    issuer: options.issuer ?? http.url,
-    subscriptions: options.subscriptions,
-    development,
-    scheduler,
-    ...(options.stateFolder === undefined ? {} : { stateFolder: options.stateFolder }),
-    ...(options.onFault === undefined ? {} : { onFault: options.onFault }),
-  })
+  const identity = await openIdentity(options, http.url)
   opened.push(() => identity.close())
 
-  const limits = limitsOf(options)
-  const admissions = new Admissions(limits)
   const drain$ = new ReplaySubject<undefined>(1)
   const defaultModel = options.defaultModel ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
-  checkDefaultModel(models, options.defaultModel)
-  const tenants = options.tenants ?? [...new Set([sharedTenant, ...models.list().map(({ tenant }) => tenant)])]
   const terms: DataflowTerms = {
-    admit: async (token) => {
-      const rights = await identity.verify(token)
-      return { rights, release: admissions.admit(rights.tokenId) }
-    },
-    projects: projectRegistry(
-      tenants.map((tenant) => ({ tenant, name: projectName, defaultModel: defaultModel ?? '', open: openTranscribe })),
-    ),
+    admit: admission(identity, new Admissions(limits)),
+    projects: transcribeProjects(options.tenants, models, defaultModel),
     models,
     limits,
     drain$,
     scheduler,
+    ...(options.onFault === undefined ? {} : { onFault: options.onFault }),
   }
-
   const sessions = new SessionSet()
-  let draining = false
   const grpc = await openDataflow({
     address: options.grpc ?? loopbackAnyPort,
     ...(certificate === undefined ? {} : { certificate }),
@@ -131,21 +96,21 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     maxMessageBytes,
   })
   opened.push(grpc.close)
+  const allowQueryToken = options.allowQueryToken ?? false
   http.handle({
-    request: (request, response) => {
-      void identity.handle(request, response).then((handled) => {
-        if (!handled) response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
-      })
-    },
-    upgrade: recognizerUpgrades({
-      terms,
-      sessions,
-      maxMessageBytes,
-      allowQueryToken: options.allowQueryToken ?? false,
-      isDraining: () => draining,
-    }),
+    request: answer(identity),
+    upgrade: recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken }),
   })
 
+  const close = async (drainMs: number): Promise<void> => {
+    const ended = Promise.all([http.stopAccepting(), grpc.stopAccepting()])
+    drain$.next(undefined)
+    await within(sessions.empty(), drainMs, scheduler)
+    sessions.endAll()
+    // A session has ended when its last word is said; that has to arrive, too.
+    await within(ended, lastWordsMs, scheduler)
+    await closeAll(opened)
+  }
   let closing: Promise<void> | undefined
   return {
     authUrl: http.url,
@@ -153,23 +118,49 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     grpcAddress: grpc.address,
     models,
     defaultModel,
-    close: ({ drainMs = 10_000 } = {}) =>
-      (closing ??= (async () => {
-        draining = true
-        drain$.next(undefined)
-        stopAccepting(http, grpc)
-        await within(sessions.empty(), drainMs, scheduler)
-        sessions.endAll()
-        await closeAll(opened)
-      })()),
+    close: ({ drainMs = 10_000 } = {}) => (closing ??= close(drainMs)),
   }
 }
 
-const limitsOf = ({ development = false, limits }: ServiceOptions): SessionLimits & AdmissionLimits => ({
-  ...defaultSessionLimits,
-  ...(development ? { sessions: 2_000, sessionsPerToken: 2_000 } : { sessions: 200, sessionsPerToken: 50 }),
-  ...limits,
-})
+const openIdentity = (options: ServiceOptions, url: string): Promise<Identity> => {
+  const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, onFault, issuer = url } = options
+  return createIdentity({
+    issuer,
+    subscriptions,
+    development,
+    scheduler,
+    ...(stateFolder === undefined ? {} : { stateFolder }),
+    ...(onFault === undefined ? {} : { onFault }),
+  })
+}
+
+const admission =
+  (identity: Identity, admissions: Admissions): SessionTerms['admit'] =>
+  async (token) => {
+    const rights = await identity.verify(token)
+    return { rights, release: admissions.admit(rights.tokenId) }
+  }
+
+/** Every tenant's projects: `transcribe`, which comes with the service. */
+const transcribeProjects = (
+  given: readonly string[] | undefined,
+  models: ModelRegistry,
+  defaultModel = '',
+): ProjectRegistry => {
+  const tenants = given ?? [...new Set([sharedTenant, ...models.list().map(({ tenant }) => tenant)])]
+  return projectRegistry(tenants.map((tenant) => ({ tenant, name: projectName, defaultModel, open: openTranscribe })))
+}
+
+const answer =
+  (identity: Identity): RequestListener =>
+  (request, response) => {
+    void identity.handle(request, response).then((handled) => {
+      if (!handled) response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
+    })
+  }
+
+/** Somewhat more than a link takes to cut a client that does not answer its close. */
+const lastWordsMs = 3_000
 
 const checkDefaultModel = (models: ModelRegistry, name: string | undefined): void => {
   if (name === undefined || models.find({ tenant: sharedTenant, name, version: '' }) !== undefined) return
@@ -181,15 +172,10 @@ const checkDefaultModel = (models: ModelRegistry, name: string | undefined): voi
   )
 }
 
-const stopAccepting = (http: HttpListener, grpc: DataflowListener): void => {
-  http.stopAccepting()
-  grpc.stopAccepting()
-}
-
 /** Resolves when the work is done, or after the time, whichever comes first. */
-const within = async (work: Promise<void>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {
+const within = async (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {
   await new Promise<void>((resolve) => {
-    const timer = scheduler.schedule(resolve, durationMs)
+    const timer = scheduler.schedule(resolve, Math.min(durationMs, longestTimerMs))
     void work.finally(() => {
       timer.unsubscribe()
       resolve()

@@ -5,7 +5,7 @@ import { firstValueFrom } from 'rxjs'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/service/development-service.js'
-import type { ServiceOptions } from '../../src/service/service.js'
+import type { ServiceOptions } from '../../src/service/service-options.js'
 
 /** A development service on free ports with a token from it: what a client written elsewhere would be given. */
 export interface LiveService {

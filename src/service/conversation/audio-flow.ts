@@ -1,8 +1,4 @@
-/** Whoever can be told to wait: a link. */
-export interface Pausable {
-  pause(): void
-  resume(): void
-}
+import type { Pausable } from './pause-reasons.js'
 
 /**
  * Keeps the audio that was taken from a link, but not yet consumed by every channel, within a bound: above it the link
@@ -10,10 +6,10 @@ export interface Pausable {
  */
 export class AudioFlow {
   readonly #link: Pausable
-  #maxPending: number
+  readonly #maxPending: number
   readonly #takenBy: number[]
   #given = 0
-  #paused = false
+  #released = false
 
   /** `maxPending` in samples of one channel. */
   constructor(link: Pausable, channels: number, maxPending: number) {
@@ -25,26 +21,19 @@ export class AudioFlow {
   /** So many samples of each channel came in. */
   given(sampleCount: number): void {
     this.#given += sampleCount
-    if (!this.#paused && this.#pending() > this.#maxPending) {
-      this.#paused = true
-      this.#link.pause()
-    }
+    if (!this.#released && this.#pending() > this.#maxPending) this.#link.pause()
   }
 
-  /** A channel has consumed so many samples. */
+  /** A channel has consumed so many samples; `Infinity` when it wants no more, and nobody need wait for it. */
   taken(channel: number, sampleCount: number): void {
     this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
-    if (this.#paused && this.#pending() <= this.#maxPending / 2) {
-      this.#paused = false
-      this.#link.resume()
-    }
+    if (this.#pending() <= this.#maxPending / 2) this.#link.resume()
   }
 
   /** The audio's end, whatever became of it: the link is free again. */
   release(): void {
-    this.#maxPending = Infinity
-    if (this.#paused) this.#link.resume()
-    this.#paused = false
+    this.#released = true
+    this.#link.resume()
   }
 
   #pending(): number {

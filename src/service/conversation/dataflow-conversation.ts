@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { map, Observable, Subscription, take, type Subscriber } from 'rxjs'
 import { bytesPerFrame } from '../../audio/format.js'
-import { refusalText, SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
 import { contentType } from '../../protocol/content-type.js'
 import {
   readDataflowRequest,
@@ -15,8 +15,9 @@ import { dataflowSuccess } from '../../protocol/operation-result.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
-import type { Pausable } from './audio-flow.js'
+import { clientError } from './client-error.js'
 import { MessageLine } from './message-line.js'
+import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { ProjectRun } from './project-run.js'
 import type { SessionTerms } from './session-terms.js'
 
@@ -26,7 +27,8 @@ export interface DataflowTerms extends SessionTerms {
 
 /**
  * The service's side of the dataflow stream (service.md 4.1, decisions.md): from what a client says to what it is told.
- * Completion ends the stream in good order; an error ends it with that error's status. Unsubscribe cancels the project.
+ * Completion ends the stream in good order; an error, always one for clients, ends it with that error's status.
+ * An error of `incoming$` is the end of the client, except `message-too-big`, which it is told. Unsubscribe cancels.
  */
 export const dataflowConversation = (
   incoming$: Observable<DataflowMessage>,
@@ -46,8 +48,8 @@ export const dataflowConversation = (
         complete: () => {
           conversation.clientFinished()
         },
-        error: () => {
-          subscriber.complete()
+        error: (error: unknown) => {
+          conversation.clientFailed(error)
         },
       }),
     )
@@ -61,7 +63,7 @@ type State =
 const noBytes = new Uint8Array(0)
 
 class DataflowConversation {
-  readonly #link: Pausable
+  readonly #pauses: PauseReasons
   readonly #terms: DataflowTerms
   readonly #subscriber: Subscriber<DataflowMessage>
   readonly #line: MessageLine<DataflowMessage | 'finished'>
@@ -70,10 +72,10 @@ class DataflowConversation {
   #deadline: Subscription
 
   constructor(link: Pausable, terms: DataflowTerms, subscriber: Subscriber<DataflowMessage>) {
-    this.#link = link
+    this.#pauses = new PauseReasons(link)
     this.#terms = terms
     this.#subscriber = subscriber
-    this.#line = new MessageLine(link, (message) => this.#handle(message))
+    this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
     this.#deadline = terms.scheduler.schedule(() => {
       this.#refuse(new SpeechError('not-started', 'No Start message came in time; send it first.'), 'Start')
     }, terms.limits.startWithinMs)
@@ -89,6 +91,11 @@ class DataflowConversation {
     this.#line.push('finished')
   }
 
+  clientFailed(error: unknown): void {
+    if (isSpeechError(error) && error.code === 'message-too-big') this.#refuse(error)
+    else this.#subscriber.complete()
+  }
+
   release(): void {
     this.#state = { name: 'ended' }
     this.#line.clear()
@@ -100,7 +107,7 @@ class DataflowConversation {
     if (this.#state.name === 'ended') return undefined
     if (message === 'finished') {
       if (this.#state.name === 'opened')
-        this.#refuse(new SpeechError('not-started', 'The stream ended without a Start message.'))
+        this.#refuse(new SpeechError('not-started', 'The stream ended without a Start message.'), 'Start')
       else this.#flush()
       return undefined
     }
@@ -130,8 +137,10 @@ class DataflowConversation {
       )
     } else if (this.#state.name === 'running') {
       const { frameBytes, run } = this.#state
-      if (length % frameBytes === 0) run.audio(bytes)
-      else {
+      if (length % frameBytes === 0) {
+        // No audio is no sign of life either.
+        if (length > 0) run.audio(bytes)
+      } else {
         const text = `An audio message of ${length} bytes cuts a sample; send a multiple of ${frameBytes} bytes.`
         this.#refuse(new SpeechError('cut-sample', text))
       }
@@ -168,10 +177,10 @@ class DataflowConversation {
         return
       }
       this.#owned.add(release)
-      const run = await ProjectRun.open(request, rights, this.#terms, this.#link)
+      const run = await ProjectRun.open(request, rights, this.#terms, this.#pauses.reason())
       if (!this.#subscriber.closed) this.#run(run, request)
     } catch (error) {
-      this.#refuse(toSpeechError(error, 'internal', 'The session could not be started; try again.'), 'Start')
+      this.#refuse(clientError(error, this.#terms.onFault), 'Start')
     }
   }
 
@@ -189,12 +198,9 @@ class DataflowConversation {
         complete: () => {
           this.#subscriber.complete()
         },
-        error: (error: unknown) => {
-          this.#subscriber.error(error)
-        },
+        error: this.#fail,
       }),
     )
-    this.#owned.add(this.#terms.drain$.pipe(take(1)).subscribe(this.#drain))
   }
 
   #inSession(request: DataflowRequest): void {
@@ -229,9 +235,15 @@ class DataflowConversation {
 
   readonly #drain = (): void => {
     if (this.#state.name === 'running') this.#flush()
-    else if (this.#state.name === 'opened') {
-      this.#refuse(new SpeechError('going-away', 'The service is closing; start the session elsewhere or later.'))
+    else if (this.#state.name === 'opened' || this.#state.name === 'starting') {
+      const text = 'The service is closing; start the session elsewhere or later.'
+      this.#refuse(new SpeechError('going-away', text), 'Start')
     }
+  }
+
+  /** The session cannot go on, by no fault of the client's. */
+  readonly #fail = (error: unknown): void => {
+    if (!this.#subscriber.closed) this.#subscriber.error(clientError(error, this.#terms.onFault))
   }
 
   /** Every refusal has its response; the stream then ends with the error's status. */

@@ -7,7 +7,8 @@ import { openModel } from '../access/open-model.js'
 import { isGranted, type Rights } from '../access/rights.js'
 import type { NodeContext, NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
-import { AudioFlow, type Pausable } from './audio-flow.js'
+import { AudioFlow } from './audio-flow.js'
+import type { Pausable } from './pause-reasons.js'
 import type { SessionTerms } from './session-terms.js'
 
 interface ProjectTerms extends SessionTerms {

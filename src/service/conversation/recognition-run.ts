@@ -12,7 +12,8 @@ import {
   validateSegmenterParameters,
   type SegmenterParameters,
 } from '../recognition/segmenter-parameters.js'
-import { AudioFlow, type Pausable } from './audio-flow.js'
+import { AudioFlow } from './audio-flow.js'
+import type { Pausable } from './pause-reasons.js'
 import type { RecognizerTerms } from './recognizer-conversation.js'
 
 /** One recognition of one channel: samples in, and the messages that tell its results. */

@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { Observable, Subscription, take, type Subscriber } from 'rxjs'
 import { samplesOf } from '../../audio/pcm.js'
-import { refusalText, SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import { refusalText, SpeechError } from '../../errors/speech-error.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import {
   readRecognizerRequest,
@@ -12,8 +12,9 @@ import {
 import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
 import type { SocketMessage } from '../../transport/link.js'
 import type { Rights } from '../access/rights.js'
-import type { Pausable } from './audio-flow.js'
+import { clientError } from './client-error.js'
 import { MessageLine } from './message-line.js'
+import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { RecognitionRun } from './recognition-run.js'
 import type { SessionTerms } from './session-terms.js'
 
@@ -26,7 +27,8 @@ export interface RecognizerTerms extends SessionTerms {
 
 /**
  * The service's side of the recognition socket (service.md 4.2, decisions.md): from what a client says to what it is
- * told. Recognitions run one after another. An error closes the socket as the error table says; unsubscribe aborts.
+ * told. Recognitions run one after another; a socket on which none runs for `idleMs` is closed in good order. An error,
+ * always one for clients, closes the socket as the error table says. Unsubscribe aborts.
  */
 export const recognizerConversation = (
   incoming$: Observable<SocketMessage>,
@@ -58,19 +60,21 @@ type State =
   | { readonly name: 'running' | 'flushing'; readonly run: RecognitionRun; readonly life: Subscription }
 
 class RecognizerConversation {
-  readonly #link: Pausable
+  readonly #pauses: PauseReasons
   readonly #terms: RecognizerTerms
   readonly #subscriber: Subscriber<SocketMessage>
   readonly #line: MessageLine<SocketMessage>
   readonly #draining: Subscription
   #state: State = { name: 'opened' }
   #drained = false
+  #idle = Subscription.EMPTY
 
   constructor(link: Pausable, terms: RecognizerTerms, subscriber: Subscriber<SocketMessage>) {
-    this.#link = link
+    this.#pauses = new PauseReasons(link)
     this.#terms = terms
     this.#subscriber = subscriber
-    this.#line = new MessageLine(link, (message) => this.#handle(message))
+    this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
+    this.#rest({ name: 'opened' })
     this.#draining = terms.drain$.pipe(take(1)).subscribe(() => {
       this.#drain()
     })
@@ -84,6 +88,7 @@ class RecognizerConversation {
     if ('life' in this.#state) this.#state.life.unsubscribe()
     this.#state = { name: 'closed' }
     this.#line.clear()
+    this.#idle.unsubscribe()
     this.#draining.unsubscribe()
   }
 
@@ -96,8 +101,9 @@ class RecognizerConversation {
     const request = readRecognizerRequest(message)
     if (either.isRight(request)) return this.#request(request.right)
     const { error, request: name } = request.left
-    if (name === undefined) this.#subscriber.error(error)
-    else this.#respond(name, error)
+    if (name !== undefined) this.#respond(name, error)
+    else if ('run' in this.#state) this.#broken(this.#state.run, error)
+    else this.#subscriber.error(error)
     return undefined
   }
 
@@ -106,8 +112,10 @@ class RecognizerConversation {
       this.#subscriber.error(new SpeechError('not-started', 'Audio came before recognize; send recognize first.'))
     } else if (this.#state.name === 'running') {
       const { run } = this.#state
-      if (bytes.length % 2 === 0) run.audio(samplesOf(bytes))
-      else {
+      if (bytes.length % 2 === 0) {
+        // No audio is no sign of life either.
+        if (bytes.length > 0) run.audio(samplesOf(bytes))
+      } else {
         const text = `An audio message of ${bytes.length} bytes cuts a sample; send a multiple of 2 bytes.`
         this.#broken(run, new SpeechError('cut-sample', text))
       }
@@ -133,16 +141,27 @@ class RecognizerConversation {
   }
 
   async #recognize(request: RecognizeRequest): Promise<void> {
-    const before = this.#state
+    const before = this.#state.name === 'idle' ? 'idle' : 'opened'
     this.#state = { name: 'starting' }
+    this.#idle.unsubscribe()
     try {
-      const run = await RecognitionRun.open(request, this.#terms, this.#link)
+      const run = await RecognitionRun.open(request, this.#terms, this.#pauses.reason())
       if (!this.#subscriber.closed) this.#run(run)
     } catch (error) {
       if (this.#subscriber.closed) return
-      this.#state = before
-      this.#respond('recognize', toSpeechError(error, 'internal', 'The recognition could not be started; try again.'))
+      this.#respond('recognize', clientError(error, this.#terms.onFault))
+      this.#rest({ name: before })
     }
+  }
+
+  /** No recognition runs: a while may pass until the next, but not for ever. */
+  #rest(state: State & { readonly name: 'opened' | 'idle' }): void {
+    this.#state = state
+    const { scheduler, limits } = this.#terms
+    if (limits.idleMs === 0) return
+    this.#idle = scheduler.schedule(() => {
+      this.#subscriber.complete()
+    }, limits.idleMs)
   }
 
   #run(run: RecognitionRun): void {
@@ -163,11 +182,10 @@ class RecognizerConversation {
           this.#ended(life)
         },
         error: (error: unknown) => {
-          this.#broken(run, toSpeechError(error, 'internal', 'The recognition failed; try again.'))
+          this.#broken(run, clientError(error, this.#terms.onFault))
         },
       }),
     )
-    if (this.#drained) this.#flush()
   }
 
   #stop(): void {
@@ -176,10 +194,9 @@ class RecognizerConversation {
       return
     }
     const { run, life } = this.#state
-    this.#state = { name: 'idle' }
     life.unsubscribe()
     this.#respond('stop-recognition', undefined, run.recognitionId)
-    if (this.#drained) this.#goAway()
+    this.#over()
   }
 
   #finalize(): void {
@@ -200,8 +217,13 @@ class RecognizerConversation {
 
   #ended(life: Subscription): void {
     life.unsubscribe()
-    if ('life' in this.#state) this.#state = { name: 'idle' }
+    this.#over()
+  }
+
+  /** A recognition is over, and another may follow. */
+  #over(): void {
     if (this.#drained) this.#goAway()
+    else this.#rest({ name: 'idle' })
   }
 
   /** The recognition cannot go on: its one final says why, then the socket closes. */
@@ -210,14 +232,23 @@ class RecognizerConversation {
     this.#subscriber.error(error)
   }
 
+  readonly #fail = (error: unknown): void => {
+    if (this.#subscriber.closed) return
+    const told = clientError(error, this.#terms.onFault)
+    if ('run' in this.#state) this.#broken(this.#state.run, told)
+    else this.#subscriber.error(told)
+  }
+
   #drain(): void {
     this.#drained = true
     if (this.#state.name === 'running') this.#flush()
-    else if (this.#state.name === 'opened' || this.#state.name === 'idle') this.#goAway()
+    else if (this.#state.name !== 'flushing') this.#goAway()
   }
 
   #goAway(): void {
-    this.#subscriber.error(new SpeechError('going-away', 'The service is closing; connect again later.'))
+    const error = new SpeechError('going-away', 'The service is closing; connect again later.')
+    if (this.#state.name === 'starting') this.#respond('recognize', error)
+    this.#subscriber.error(error)
   }
 
   #respond(request: RecognizerRequestName, error?: SpeechError, recognitionId = ''): void {

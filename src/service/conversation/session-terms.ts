@@ -1,6 +1,7 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { Rights } from '../access/rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
+import type { OnFault } from './client-error.js'
 
 /** What bounds a session; decisions.md, limits. */
 export interface SessionLimits {
@@ -8,7 +9,7 @@ export interface SessionLimits {
   readonly startWithinMs: number
   /** The longest session, in milliseconds; what was recognised until then is finalized. */
   readonly maxSessionMs: number
-  /** Milliseconds without audio after which a session is finalized. */
+  /** Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never. */
   readonly idleMs: number
   /** Audio taken in but not consumed yet, in milliseconds; above it the client is not read from. */
   readonly maxPendingAudioMs: number
@@ -36,4 +37,6 @@ export interface SessionTerms {
   /** Emits when the service is about to close, and to whoever subscribes after that: sessions are finalized, none begins. */
   readonly drain$: Observable<unknown>
   readonly scheduler: SchedulerLike
+  /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
+  readonly onFault?: OnFault
 }

@@ -1,9 +1,18 @@
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import type { DataflowMessage } from '../../transport/link.js'
+import { fromEvent, map, takeUntil, type MonoTypeOperatorFunction } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
 import { grpcServerLink } from '../../transport/grpc-server-link.js'
+import type { DataflowMessage } from '../../transport/link.js'
 import { loadDataflow } from '../../transport/load-dataflow.js'
 import { dataflowConversation, type DataflowTerms } from '../conversation/dataflow-conversation.js'
-import { checkPlainText, hostPort, listenError, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import {
+  checkPlainText,
+  hostPort,
+  listenError,
+  withCertificate,
+  type ListenAddress,
+  type ServerCertificate,
+} from './listen-address.js'
 import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
 
@@ -18,58 +27,83 @@ export interface DataflowListenerOptions {
 export interface DataflowListener {
   /** `host:port`. */
   readonly address: string
-  /** Takes no more streams. */
-  readonly stopAccepting: () => void
+  /** Takes no more connections and streams; resolves when the last one has ended. */
+  readonly stopAccepting: () => Promise<void>
+  /** Cuts what is still open. */
   readonly close: () => void
 }
 
-/** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` for plain text beyond loopback. */
+/** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` as `openHttp` does. */
 export const openDataflow = async (options: DataflowListenerOptions): Promise<DataflowListener> => {
   const { address, certificate, terms, sessions, maxMessageBytes } = options
   checkPlainText(address, certificate)
   const server = new Server({
-    // The bound is for the audio; the message around it takes a few bytes more.
-    'grpc.max_receive_message_length': maxMessageBytes + 1024,
+    // Somewhat more than what is allowed arrives, so that its refusal can be told by name.
+    'grpc.max_receive_message_length': 4 * maxMessageBytes,
     'grpc.max_send_message_length': -1,
     'grpc.keepalive_time_ms': 60_000,
     'grpc.keepalive_timeout_ms': 20_000,
+    'grpc.max_connection_idle_ms': 300_000,
   })
   server.addService(
     { ...loadDataflow() },
     {
       Stream: (call: ServerDuplexStream<DataflowMessage, DataflowMessage>) => {
-        const link = grpcServerLink(call)
-        sessions.add(serveLink(link, (incoming$) => dataflowConversation(incoming$, link, terms)))
+        const link = grpcServerLink(call, { maxMessageBytes })
+        const converse = (incoming$: typeof link.incoming) =>
+          dataflowConversation(incoming$.pipe(refuseAbove(maxMessageBytes)), link, terms)
+        // A client that has half-closed can still vanish, and one that is not read from, too; only the call tells.
+        const gone$ = fromEvent(call, 'cancelled')
+        sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$)))
       },
     },
   )
-  const port = await bind(server, options)
+  const port = await bind(server, options).catch((error: unknown) => {
+    server.forceShutdown()
+    throw error
+  })
   return {
     address: hostPort(address, port),
-    stopAccepting: () => {
-      server.tryShutdown(() => undefined)
-    },
+    stopAccepting: () =>
+      new Promise((resolve) => {
+        server.tryShutdown(() => {
+          resolve()
+        })
+      }),
     close: () => {
       server.forceShutdown()
     },
   }
 }
 
-const bind = (server: Server, { address, certificate }: DataflowListenerOptions): Promise<number> => {
+const refuseAbove = (maxMessageBytes: number): MonoTypeOperatorFunction<DataflowMessage> =>
+  map((message) => {
+    const sizeBytes = Buffer.byteLength(message.content) + message.binaryContent.length
+    if (sizeBytes <= maxMessageBytes) return message
+    const text = `A message of ${sizeBytes} bytes is larger than the ${maxMessageBytes} allowed.`
+    throw new SpeechError('message-too-big', text)
+  })
+
+const bind = async (server: Server, { address, certificate }: DataflowListenerOptions): Promise<number> => {
   const credentials =
     certificate === undefined
       ? ServerCredentials.createInsecure()
-      : ServerCredentials.createSsl(null, [
-          { private_key: Buffer.from(certificate.key), cert_chain: Buffer.from(certificate.certificate) },
-        ])
+      : withCertificate(() =>
+          ServerCredentials.createSsl(null, [
+            { private_key: Buffer.from(certificate.key), cert_chain: Buffer.from(certificate.certificate) },
+          ]),
+        )
   const { host, port } = address
   return new Promise((resolve, reject) => {
     server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, credentials, (error, bound) => {
       if (error === null) resolve(bound)
-      else
-        reject(
-          listenError(address, Object.assign(error, /EADDRINUSE/.test(error.message) ? { code: 'EADDRINUSE' } : {})),
-        )
+      else reject(listenError(address, Object.assign(error, codeIn(error.message))))
     })
   })
+}
+
+/** The gRPC package tells the system's code in its text only. */
+const codeIn = (text: string): { readonly code?: string } => {
+  const [code] = /\bE[A-Z]{4,}\b/.exec(text) ?? []
+  return code === undefined ? {} : { code }
 }

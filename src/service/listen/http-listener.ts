@@ -1,47 +1,88 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { checkPlainText, hostPort, listenError, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import {
+  checkPlainText,
+  hostPort,
+  listenError,
+  withCertificate,
+  type ListenAddress,
+  type ServerCertificate,
+} from './listen-address.js'
 
 export interface HttpHandlers {
   readonly request: RequestListener
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
+/** How long a client may take, in milliseconds. */
+export interface HttpPatience {
+  /** From the connection, or the previous request, to the end of the headers; the TLS handshake has as long again. */
+  readonly headersMs: number
+  /** To the end of the body. */
+  readonly requestMs: number
+  /** How often both are looked at. */
+  readonly checkMs: number
+}
+
+export const defaultHttpPatience: HttpPatience = { headersMs: 10_000, requestMs: 30_000, checkMs: 5_000 }
+
 /** An HTTP server that listens; until `handle` it answers 503. */
 export interface HttpListener {
   /** Such as `https://127.0.0.1:8443`. */
   readonly url: string
   readonly handle: (handlers: HttpHandlers) => void
-  /** Takes no more connections. */
-  readonly stopAccepting: () => void
-  /** Ends what is still open. */
+  /** Takes no more connections; resolves when the last one has ended, upgraded ones too. */
+  readonly stopAccepting: () => Promise<void>
+  /** Cuts what is still open. */
   readonly close: () => Promise<void>
 }
 
-/** Rejects with `listen-failed`, or `invalid-options` for plain text beyond loopback. */
-export const openHttp = async (address: ListenAddress, certificate?: ServerCertificate): Promise<HttpListener> => {
+const maxHeaderBytes = 32 * 1024
+
+const createHttpServer = (
+  certificate: ServerCertificate | undefined,
+  { headersMs, requestMs, checkMs }: HttpPatience,
+  onRequest: RequestListener,
+): Server => {
+  const options = {
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: checkMs,
+  }
+  if (certificate === undefined) return createServer(options, onRequest)
+  const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: headersMs }
+  return withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest))
+}
+
+/** Rejects with `listen-failed`, or `invalid-options` for plain text beyond loopback and a certificate that is none. */
+export const openHttp = async (
+  address: ListenAddress,
+  certificate?: ServerCertificate,
+  patience: HttpPatience = defaultHttpPatience,
+): Promise<HttpListener> => {
   checkPlainText(address, certificate)
   let handlers: HttpHandlers | undefined
-  const onRequest: RequestListener = (request, response) => {
+  const server = createHttpServer(certificate, patience, (request, response) => {
     if (handlers === undefined) response.writeHead(503, { 'Retry-After': '1', Connection: 'close' }).end()
     else handlers.request(request, response)
-  }
-  const options = { maxHeaderSize: 32 * 1024, requestTimeout: 30_000, headersTimeout: 10_000 }
-  const server: Server =
-    certificate === undefined
-      ? createServer(options, onRequest)
-      : createTlsServer({ ...options, cert: certificate.certificate, key: certificate.key }, onRequest)
+  })
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
     if (handlers === undefined) socket.destroy()
     else handlers.upgrade(request, socket, head)
   })
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+  server.on('clientError', (error: Error & { readonly code?: string }, socket) => {
+    const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+    if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy())
+    else socket.destroy()
   })
+  const connections = openConnections(server)
   const port = await listen(server, address)
+  // A failure to accept one connection, such as too many open files, is no reason to end.
+  server.on('error', () => undefined)
   const scheme = certificate === undefined ? 'http' : 'https'
   const closed = new Promise<void>((resolve) => server.once('close', resolve))
   return {
@@ -51,22 +92,38 @@ export const openHttp = async (address: ListenAddress, certificate?: ServerCerti
     },
     stopAccepting: () => {
       server.close()
-      server.closeIdleConnections()
+      return closed
     },
     close: async () => {
       server.close()
-      server.closeAllConnections()
+      for (const socket of connections) socket.destroy()
       await closed
     },
   }
 }
 
+/** The server itself forgets the connections that were upgraded. */
+const openConnections = (server: Server): ReadonlySet<Socket> => {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return open
+}
+
 const listen = (server: Server, address: ListenAddress): Promise<number> =>
   new Promise((resolve, reject) => {
-    server.once('error', (error) => {
+    const refuse = (error: unknown): void => {
       reject(listenError(address, error))
-    })
-    server.listen(address.port, address.host, () => {
-      resolve((server.address() as AddressInfo).port)
-    })
+    }
+    server.once('error', refuse)
+    try {
+      server.listen(address.port, address.host, () => {
+        server.off('error', refuse)
+        resolve((server.address() as AddressInfo).port)
+      })
+    } catch (error) {
+      refuse(error)
+    }
   })

@@ -12,8 +12,10 @@ export interface ServerCertificate {
   readonly key: string
 }
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/
-const wildcard = /^(0\.0\.0\.0|::)$/
+const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/i
+
+/** Where a client of this machine reaches who listens everywhere; by number, for a name may lead to the other family. */
+const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** Nothing is said in plain text beyond this machine: without a certificate only loopback is listened on. */
 export const checkPlainText = ({ host }: ListenAddress, certificate: ServerCertificate | undefined): void => {
@@ -24,15 +26,14 @@ export const checkPlainText = ({ host }: ListenAddress, certificate: ServerCerti
   )
 }
 
-/** `host:port` as a client on this machine writes it. */
-export const hostPort = ({ host }: ListenAddress, port: number): string => {
-  const reachable = wildcard.test(host) ? 'localhost' : host
-  return `${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
-}
+const inUrl = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** `HOST:PORT`, with an IPv6 address in brackets. */
+/** `host:port` as a client on this machine writes it. */
+export const hostPort = ({ host }: ListenAddress, port: number): string => inUrl(wildcards[host] ?? host, port)
+
+/** `HOST:PORT`, with an IPv6 address in brackets. Throws `invalid-options`. */
 export const parseListenAddress = (text: string): ListenAddress => {
-  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? []
+  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain
   if (host === undefined || Number(port) > 65_535) {
     throw new SpeechError(
@@ -43,14 +44,32 @@ export const parseListenAddress = (text: string): ListenAddress => {
   return { host, port: Number(port) }
 }
 
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is taken',
+  EACCES: 'the port is not allowed',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'the name is unknown',
+}
+
 /** A failure to listen, told by address. */
-export const listenError = (address: ListenAddress, error: unknown): SpeechError => {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  const why =
-    code === 'EADDRINUSE'
-      ? 'the port is taken'
-      : code === 'EACCES'
-        ? 'the port is not allowed'
-        : `the system said ${code}`
-  return new SpeechError('listen-failed', `Cannot listen on ${address.host}:${address.port}: ${why}.`, { cause: error })
+export const listenError = ({ host, port }: ListenAddress, error: unknown): SpeechError => {
+  const code = codeOf(error)
+  const why = reasons[code] ?? `the system said ${code}`
+  return new SpeechError('listen-failed', `Cannot listen on ${inUrl(host, port)}: ${why}.`, { cause: error })
+}
+
+/** Calls `create`, which fails where TLS cannot use the certificate; what OpenSSL says of it stays the cause. */
+export const withCertificate = <T>(create: () => T): T => {
+  try {
+    return create()
+  } catch (cause) {
+    throw new SpeechError(
+      'invalid-options',
+      'The certificate or its key cannot be used; give both as PEM, and let them belong together.',
+      { cause },
+    )
+  }
 }

@@ -1,14 +1,17 @@
-import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { finalize } from 'rxjs'
+import { finalize, fromEvent, take, takeUntil, type Observable } from 'rxjs'
 import { WebSocketServer } from 'ws'
 import { errorTable } from '../../errors/error-table.js'
-import { refusalText, SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { Link, SocketMessage } from '../../transport/link.js'
 import { webSocketLink } from '../../transport/websocket-link.js'
-import { recognizerConversation } from '../conversation/recognizer-conversation.js'
+import { clientError } from '../conversation/client-error.js'
+import { recognizerConversation, type RecognizerTerms } from '../conversation/recognizer-conversation.js'
 import type { Admission, SessionTerms } from '../conversation/session-terms.js'
 import { bearerToken, subprotocol } from './bearer-token.js'
-import { serveLink } from './serve-link.js'
+import { refuseUpgrade } from './refuse-upgrade.js'
+import { maxUnreadBytes, serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
 
 export interface RecognizerListenerOptions {
@@ -17,9 +20,9 @@ export interface RecognizerListenerOptions {
   readonly maxMessageBytes: number
   /** Whether `?access_token=` is taken; it leaks into the logs of proxies. */
   readonly allowQueryToken: boolean
-  readonly isDraining: () => boolean
 }
 
+type RecognizerLink = Link<SocketMessage, SocketMessage>
 type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /**
@@ -28,7 +31,7 @@ type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
  * is refused with a close code (4401, 4403, 4429) instead.
  */
 export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade => {
-  const { terms, sessions, maxMessageBytes, allowQueryToken, isDraining } = options
+  const { terms, sessions, maxMessageBytes, allowQueryToken } = options
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -36,66 +39,74 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
 
-  const open = (upgrade: Parameters<Upgrade>, admitted: Admission | SpeechError, modelOfAddress?: string): void => {
-    server.handleUpgrade(...upgrade, (socket) => {
-      const link = webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 })
-      if (admitted instanceof SpeechError) {
-        link.close(admitted)
-        return
-      }
-      const { rights, release } = admitted
-      const recognizerTerms = { ...terms, rights, ...(modelOfAddress === undefined ? {} : { modelOfAddress }) }
-      sessions.add(
-        serveLink(link, (incoming$) => recognizerConversation(incoming$, link, recognizerTerms)).pipe(
-          finalize(release),
-        ),
-      )
+  let draining = false
+  terms.drain$.pipe(take(1)).subscribe(() => {
+    draining = true
+  })
+
+  const serve = (upgrade: Parameters<Upgrade>, { rights, release }: Admission, modelOfAddress: string | null): void => {
+    const own: RecognizerTerms = { ...terms, rights, ...(modelOfAddress === null ? {} : { modelOfAddress }) }
+    const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link, gone$) => {
+      const converse = (incoming$: typeof link.incoming) => recognizerConversation(incoming$, link, own)
+      // A client that is not read from can vanish, too; then only the socket tells.
+      sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$), finalize(release)))
     })
+    if (!opened) release()
   }
 
-  return (request, socket, head) => {
-    const url = new URL(request.url ?? '/', 'http://service')
-    if (url.pathname !== '/recognizer' && url.pathname !== '/') {
-      refuse(socket, 404, 'refused: There is no socket at this path; use /recognizer.')
+  return (...upgrade) => {
+    const [request, socket] = upgrade
+    const url = urlOf(request)
+    if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
+      refuseUpgrade(socket, new SpeechError('refused', 'There is no socket at this path; use /recognizer.'), 404)
       return
     }
-    if (isDraining()) {
-      refuse(socket, 503, refusalText(new SpeechError('going-away', 'The service is closing; connect again later.')))
+    if (draining) {
+      refuseUpgrade(socket, new SpeechError('going-away', 'The service is closing; connect again later.'))
       return
     }
     const presented = bearerToken(request, url, allowQueryToken)
     if (presented === undefined) {
-      refuse(socket, 401, refusalText(new SpeechError('unauthenticated', errorTable.unauthenticated.help)))
+      refuseUpgrade(socket, new SpeechError('unauthenticated', errorTable.unauthenticated.help))
       return
     }
-    const modelOfAddress = url.searchParams.get('ModelName') ?? undefined
     terms.admit(presented.token).then(
       (admission) => {
-        if (socket.destroyed) admission.release()
-        else open([request, socket, head], admission, modelOfAddress)
+        serve(upgrade, admission, url.searchParams.get('ModelName'))
       },
       (cause: unknown) => {
-        const error = toSpeechError(cause, 'internal', 'The connection could not be admitted; try again.')
-        if (presented.by === 'subprotocol') open([request, socket, head], error)
-        else refuse(socket, httpStatus(error), refusalText(error))
+        const error = clientError(cause, terms.onFault)
+        if (presented.by !== 'subprotocol') refuseUpgrade(socket, error)
+        else
+          takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
+            link.close(error)
+          })
       },
     )
   }
 }
 
-const statuses: Readonly<Record<number, number>> = { 4401: 401, 4403: 403, 4429: 429, 1001: 503 }
+/** Calls back with the link; false where the handshake was no good and is refused, or its connection is gone. */
+const takeUpgrade = (
+  server: WebSocketServer,
+  upgrade: Parameters<Upgrade>,
+  maxMessageBytes: number,
+  then: (link: RecognizerLink, gone$: Observable<unknown>) => void,
+): boolean => {
+  let opened = false
+  server.handleUpgrade(...upgrade, (socket) => {
+    opened = true
+    // Each ping is answered, and answers that nobody reads have a bound as well.
+    socket.on('ping', () => {
+      if (socket.bufferedAmount > maxUnreadBytes) socket.terminate()
+    })
+    then(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }), fromEvent(socket, 'close'))
+  })
+  return opened
+}
 
-const httpStatus = ({ code }: SpeechError): number => statuses[errorTable[code].closeCode] ?? 500
-
-const refuse = (socket: Duplex, status: number, body: string): void => {
-  const headers = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    'Content-Type: text/plain; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    'Connection: close',
-    ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
-    ...(status === 429 || status === 503 ? ['Retry-After: 1'] : []),
-  ]
-  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
+/** Of the target only path and query are read. */
+const urlOf = ({ url = '' }: IncomingMessage): URL | undefined => {
+  const absolute = `http://service${url}`
+  return url.startsWith('/') && URL.canParse(absolute) ? new URL(absolute) : undefined
 }

@@ -1,22 +1,29 @@
-import { Observable } from 'rxjs'
-import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import { defer, Observable } from 'rxjs'
+import { clientError, type OnFault } from '../conversation/client-error.js'
 import type { Link } from '../../transport/link.js'
 
 /** What a client that does not read may leave lying, in bytes; results are small, so more means that it is gone. */
-const maxUnreadBytes = 4 * 1_048_576
+export const maxUnreadBytes = 4 * 1_048_576
 
 /**
- * Lets a conversation speak over a link: cold, emits nothing, completes when the link is closed for whatever reason.
- * The conversation's completion closes in good order, its error closes as the error table says; unsubscribe closes too.
+ * Lets a conversation speak over a link: cold, emits nothing, never errors, completes when the link is closed for
+ * whatever reason. The conversation's completion closes in good order, its error closes as the error table says; what
+ * it throws on being called is such an error. A client that leaves 4 MiB unread is cut off; unsubscribe closes, too.
  */
 export const serveLink = <In, Out>(
   link: Link<In, Out>,
   conversation: (incoming$: Observable<In>, link: Link<In, Out>) => Observable<Out>,
+  onFault?: OnFault,
 ): Observable<never> =>
   new Observable((subscriber) => {
+    // The last to run at any end; where the link is closed already it does nothing.
+    subscriber.add(() => {
+      link.close({ code: 'going-away', message: 'The service is closing.' })
+    })
     subscriber.add(
-      conversation(link.incoming, link).subscribe({
+      defer(() => conversation(link.incoming, link)).subscribe({
         next: (message) => {
+          if (subscriber.closed) return
           link.send(message)
           if (link.bufferedBytes > maxUnreadBytes) {
             link.close({ code: 'overloaded', message: 'The client does not read what it is told.' })
@@ -28,15 +35,9 @@ export const serveLink = <In, Out>(
           subscriber.complete()
         },
         error: (error: unknown) => {
-          link.close(reasonOf(error))
+          link.close(clientError(error, onFault))
           subscriber.complete()
         },
       }),
     )
-    subscriber.add(() => {
-      link.close({ code: 'going-away', message: 'The service is closing.' })
-    })
   })
-
-const reasonOf = (error: unknown): SpeechError =>
-  isSpeechError(error) ? error : new SpeechError('internal', 'The service failed; try again.')

@@ -1,4 +1,4 @@
-import { firstValueFrom, Observable, Subject, Subscription } from 'rxjs'
+import { firstValueFrom, type Observable, Subject, Subscription } from 'rxjs'
 
 /** The sessions that run on a listener, so that a close can wait for them, and then end them. */
 export class SessionSet {
@@ -18,16 +18,10 @@ export class SessionSet {
       if (this.#running.size === 0) this.#empty$.next(undefined)
     }
     subscription.add(over)
-    subscription.add(
-      session$.subscribe({
-        complete: () => {
-          subscription.unsubscribe()
-        },
-        error: () => {
-          subscription.unsubscribe()
-        },
-      }),
-    )
+    const end = (): void => {
+      subscription.unsubscribe()
+    }
+    subscription.add(session$.subscribe({ complete: end, error: end }))
   }
 
   /** Resolves when the last one has ended. */
@@ -35,6 +29,7 @@ export class SessionSet {
     if (this.#running.size > 0) await firstValueFrom(this.#empty$, { defaultValue: undefined })
   }
 
+  /** Unsubscribes all that run. */
   endAll(): void {
     for (const subscription of [...this.#running]) subscription.unsubscribe()
   }

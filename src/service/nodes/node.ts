@@ -24,7 +24,10 @@ export interface NodeContext {
   readonly callProperties: () => Settings
   /** A model that the session may use, loaded; rejects with `model-denied`. */
   readonly engine: (model: ModelName) => Promise<Engine>
-  /** To be told how many samples of a channel are consumed, so that what is under way stays bounded. */
+  /**
+   * To be told how many samples of a channel are consumed, so that what is under way stays bounded: the client is not
+   * read from while too much is. `Infinity` for a channel of which no more is wanted.
+   */
   readonly consumed: (channel: number, sampleCount: number) => void
   /** Milliseconds without audio after which a node flushes and ends; 0 is never. */
   readonly idleMs: number

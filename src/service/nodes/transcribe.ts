@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { connect, filter, map, merge, type Observable } from 'rxjs'
+import { connect, filter, map, merge, tap, type Observable } from 'rxjs'
 import { deinterleaveChannels } from '../../audio/channels.js'
 import { decodeSamples } from '../../audio/codec.js'
 import { bytesPerSample, type AudioFormat } from '../../audio/format.js'
@@ -34,10 +34,16 @@ export const openTranscribe: OpenNode = async (context) => {
                 finalizeAfterMs: idleMs,
                 scheduler,
               }),
-              filter((event) => {
-                if (event.type === 'progress') consumed(channel, event.sampleCount)
-                return event.type !== 'progress'
+              tap({
+                next: (event) => {
+                  if (event.type === 'progress') consumed(channel, event.sampleCount)
+                },
+                // Silence may end one channel before the other, which must not wait for it then.
+                complete: () => {
+                  consumed(channel, Infinity)
+                },
               }),
+              filter((event) => event.type !== 'progress'),
               map((event): NodeItem => ({ type: 'event', event: envelopeOf(event, channel) })),
             ),
           ),
@@ -62,16 +68,19 @@ const envelopeOf = (event: Exclude<LaneEvent, { type: 'progress' }>, channel: nu
     case 'milestone':
       return resultEnvelope(eventName.milestone, channel, event, {
         text: event.text,
-        confidence: event.confidence,
+        confidence: rounded(event.confidence),
         words: event.words,
       })
     case 'final':
       return resultEnvelope(eventName.final, channel, event, {
         text: event.text,
-        ...(event.confidence === undefined ? {} : { confidence: event.confidence }),
+        confidence: rounded(event.confidence ?? 0),
       })
   }
 }
+
+/** As exact as the recogniser's two decimals (service.md 4.2 rule 6), so that both interfaces tell the same. */
+const rounded = (confidence: number): number => Number(confidence.toFixed(2))
 
 const resultEnvelope = (
   name: string,

@@ -4,7 +4,7 @@ import type { VoiceEvent } from './segmenter-output.js'
 /** Why a recognition ended: its audio did, nobody spoke for the graceful silence, or no audio came any more. */
 export type EndCause = 'finalized' | 'graceful-silence' | 'idle'
 
-/** What the recognition of one channel says. Times are milliseconds of audio since the channel's first sample. */
+/** What the recognition of one channel says. Times are whole milliseconds of audio since the channel's first sample. */
 export type LaneEvent =
   | VoiceEvent
   /** The speech since the last milestone, as far as the engine has heard it; without a separator before it. */

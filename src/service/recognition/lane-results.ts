@@ -5,6 +5,12 @@ import type { EndCause, LaneEvent } from './lane-event.js'
 
 type DecidedSegment = Extract<Hypothesis, { type: 'segment' }>
 
+/** Why a lane ends, and where in the audio; without `atMs` where the audio received ends. */
+export interface LaneEnd {
+  readonly cause: EndCause
+  readonly atMs?: number
+}
+
 const none: readonly LaneEvent[] = []
 
 /** Turns an engine's hypotheses into results whose milestones concatenate to the final text (service.md 4.2 rules 4 to 6). */
@@ -23,11 +29,11 @@ export class LaneResults {
   of(hypothesis: Hypothesis): readonly LaneEvent[] {
     switch (hypothesis.type) {
       case 'partial':
-        return this.partial(hypothesis.startMs, hypothesis.text.trim())
+        return this.partial(Math.round(hypothesis.startMs), hypothesis.text.trim())
       case 'segment':
         this.partialText = ''
         this.account.decide()
-        return [...this.milestone(hypothesis), ...this.progress()]
+        return [...this.milestone(inWholeMs(hypothesis)), ...this.progress()]
       case 'progress':
         this.account.take(hypothesis.sampleCount)
         return this.progress()
@@ -40,12 +46,9 @@ export class LaneResults {
   }
 
   /** The end, when the engine has decided all: what was not reported as progress yet, and the one final. */
-  end(cause: EndCause): readonly LaneEvent[] {
+  end({ cause, atMs = this.account.receivedMs }: LaneEnd): readonly LaneEvent[] {
     const confidence = this.confidence.mean
-    const span =
-      this.startMs === undefined
-        ? { startMs: 0, endMs: this.account.receivedMs }
-        : { startMs: this.startMs, endMs: this.endMs }
+    const span = this.startMs === undefined ? { startMs: 0, endMs: atMs } : { startMs: this.startMs, endMs: this.endMs }
     const sure = confidence === undefined ? {} : { confidence }
     return [...this.progress(), { type: 'final', ...span, text: this.text, ...sure, cause }]
   }
@@ -68,3 +71,15 @@ export class LaneResults {
     return [{ type: 'milestone', startMs, endMs, text: piece, words, confidence }]
   }
 }
+
+/** An engine may count its times in frames; on the wire they are whole milliseconds. */
+const inWholeMs = (segment: DecidedSegment): DecidedSegment => ({
+  ...segment,
+  startMs: Math.round(segment.startMs),
+  endMs: Math.round(segment.endMs),
+  words: segment.words.map((word) => ({
+    ...word,
+    startMs: Math.round(word.startMs),
+    endMs: Math.round(word.endMs),
+  })),
+})

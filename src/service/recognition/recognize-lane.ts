@@ -12,9 +12,9 @@ import {
 import type { Engine, SegmentPart } from '../engine/engine.js'
 import { EngineAccount } from './engine-account.js'
 import { IdleWatch } from './idle-watch.js'
-import type { EndCause, LaneEvent } from './lane-event.js'
+import type { LaneEvent } from './lane-event.js'
 import { openLaneFront, type LaneFrontOptions } from './lane-front.js'
-import { LaneResults } from './lane-results.js'
+import { LaneResults, type LaneEnd } from './lane-results.js'
 import { isNotPart, isPart, segmentInput, type Segmented } from './segment-input.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
 import type { Segmenter } from './segmenter.js'
@@ -67,12 +67,12 @@ export const recognizeLane =
       const results = new LaneResults(account, separator)
       const parameters = graceful === 'off' ? { ...options.parameters, gracefulSilenceMs: 0 } : options.parameters
       const open = () => openFront({ parameters, inputRateHz: sampleRateHz, engineRateHz })
-      let cause: EndCause = 'finalized'
+      let end: LaneEnd = { cause: 'finalized' }
 
       const told = (item: Exclude<Segmented, SegmentPart>): readonly LaneEvent[] => {
         if (item.type === 'pushed') return results.progress()
         if (item.type !== 'ended') return [item]
-        cause = item.cause
+        end = item
         return []
       }
       return concat(
@@ -91,6 +91,6 @@ export const recognizeLane =
             ),
           ),
         ),
-        defer(() => results.end(cause)),
+        defer(() => results.end(end)),
       )
     })

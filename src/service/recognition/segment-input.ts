@@ -9,9 +9,15 @@ import { useResource } from './use-resource.js'
 
 type Input = { readonly type: 'samples'; readonly samples: Int16Array } | { readonly type: 'completed' | 'tick' }
 
+/** `atMs`, in audio time, where the audio itself decided the end, and more of it may have come in the same message. */
+interface Ended {
+  readonly type: 'ended'
+  readonly cause: EndCause
+  readonly atMs?: number
+}
+
 /** What the segmenting half of a lane hands on; `pushed` follows all that one input gave. */
-export type Segmented =
-  SegmentPart | VoiceEvent | { readonly type: 'pushed' } | { readonly type: 'ended'; readonly cause: EndCause }
+export type Segmented = SegmentPart | VoiceEvent | { readonly type: 'pushed' } | Ended
 
 const pushed: Segmented = { type: 'pushed' }
 
@@ -47,7 +53,8 @@ class Feed {
   private given(outputs: readonly SegmenterOutput[], end?: EndCause): readonly Segmented[] {
     const items: Segmented[] = []
     for (const output of outputs) {
-      if (output.type === 'graceful-silence') return [...items, { type: 'ended', cause: 'graceful-silence' }]
+      if (output.type === 'graceful-silence')
+        return [...items, { type: 'ended', cause: 'graceful-silence', atMs: output.atMs }]
       if (isPart(output)) this.account.give(output)
       items.push(output)
     }

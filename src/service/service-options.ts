@@ -1,0 +1,73 @@
+import type { SchedulerLike } from 'rxjs'
+import { wholeNumber } from '../transport/limits.js'
+import type { AdmissionLimits } from './access/admissions.js'
+import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'
+import type { EngineKind } from './engine/engine.js'
+import type { SubscriptionStore } from './identity/subscription.js'
+import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
+
+export interface ServiceOptions {
+  /** Token endpoint and recognition socket. Default `127.0.0.1:0`. */
+  readonly http?: ListenAddress
+  /** Dataflow stream. Default `127.0.0.1:0`. */
+  readonly grpc?: ListenAddress
+  /** Without it the service speaks plain text, and listens on loopback only. */
+  readonly certificate?: ServerCertificate
+  /** Who may ask for tokens. */
+  readonly subscriptions: SubscriptionStore
+  /** Folders of models, laid out `<tenant>/<name>/<version>/model.json`. */
+  readonly modelFolders: readonly string[]
+  /** Engines that models may name, beside the one that comes with the package. */
+  readonly engines?: readonly EngineKind[]
+  /** The model of a `transcribe` session that names none; by default the first of the tenant `Default`. */
+  readonly defaultModel?: string
+  /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models. */
+  readonly tenants?: readonly string[]
+  /** Where signing keys and revocations survive a restart. */
+  readonly stateFolder?: string
+  /** The address that stands in tokens, where it is not that of the HTTP listener. */
+  readonly issuer?: string
+  /** More generous limits, for a service that only its developer uses. */
+  readonly development?: boolean
+  readonly limits?: Partial<SessionLimits & AdmissionLimits>
+  /** The longest message of a client, in bytes. Default 1 MiB. */
+  readonly maxMessageBytes?: number
+  /** Whether a token may stand in the address of the recognition socket. Default false. */
+  readonly allowQueryToken?: boolean
+  readonly scheduler?: SchedulerLike
+  /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
+  readonly onFault?: (error: unknown) => void
+}
+
+/** No timer of the platform waits for longer. */
+export const longestTimerMs = 2 ** 31 - 1
+
+/** The least that each limit may be. */
+const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits), number>> = {
+  startWithinMs: 1,
+  maxSessionMs: 1,
+  idleMs: 0,
+  // An engine takes audio in steps of 100 ms; a session that could hold less would stand still.
+  maxPendingAudioMs: 500,
+  sessions: 1,
+  sessionsPerToken: 1,
+}
+
+export interface ServiceLimits extends SessionLimits, AdmissionLimits {
+  readonly maxMessageBytes: number
+}
+
+/** The limits with their defaults; throws `invalid-options` with the name of the one that is out of range. */
+export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => {
+  const { development = false, limits, maxMessageBytes = 1_048_576 } = options
+  const chosen = {
+    ...defaultSessionLimits,
+    ...(development ? { sessions: 2_000, sessionsPerToken: 2_000 } : { sessions: 200, sessionsPerToken: 50 }),
+    ...limits,
+  }
+  for (const name of Object.keys(leastLimits) as (keyof typeof leastLimits)[]) {
+    wholeNumber(`limits.${name}`, chosen[name], leastLimits[name], longestTimerMs)
+  }
+  // The gRPC package is let take four times as much, and has a limit of its own.
+  return { ...chosen, maxMessageBytes: wholeNumber('maxMessageBytes', maxMessageBytes, 1, 2 ** 29 - 1) }
+}
