@@ -10,9 +10,13 @@ export interface IdleRules {
 /** However long the rules wait, the clock is looked at once in this time: timers have a bound of their own. */
 const longestNapMs = 60_000
 
+/** A timer later than this means that the process stood still, and what came in meanwhile is still to be read. */
+const stallMs = 200
+
 /** Watches by the wall clock whether audio still comes. One timer, set anew when it fires, however much audio there is. */
 export class IdleWatch {
   private lastMs: number
+  private expectedMs = Infinity
 
   constructor(
     private readonly rules: IdleRules,
@@ -26,8 +30,9 @@ export class IdleWatch {
     this.lastMs = this.scheduler.now()
   }
 
-  /** What is due now. */
+  /** What is due now; nothing after a stall, for then it is not the client who was silent. */
   get due(): 'nothing' | 'close' | 'finalize' {
+    if (this.stalled) return 'nothing'
     const silentMs = this.scheduler.now() - this.lastMs
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
     if (finalizeAfterMs > 0 && silentMs >= finalizeAfterMs) return 'finalize'
@@ -37,7 +42,15 @@ export class IdleWatch {
   /** Emits when something may be due. Never completes, unless both rules are off. */
   get ticks$(): Observable<unknown> {
     if (this.rules.closeAfterSilentWallMs === 0 && this.rules.finalizeAfterMs === 0) return EMPTY
-    return defer(() => timer(this.napMs(), this.scheduler)).pipe(repeat())
+    return defer(() => {
+      const napMs = this.stalled ? stallMs : this.napMs()
+      this.expectedMs = this.scheduler.now() + napMs
+      return timer(napMs, this.scheduler)
+    }).pipe(repeat())
+  }
+
+  private get stalled(): boolean {
+    return this.scheduler.now() - this.expectedMs > stallMs
   }
 
   private napMs(): number {
