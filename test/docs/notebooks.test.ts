@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkout, runTypeScript } from './run-program.js'
+import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/notebooks')
 const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
@@ -63,9 +63,10 @@ describe('docs/notebooks', () => {
     expect(notebooks.toSorted()).toEqual(Object.keys(seen).toSorted())
   })
 
-  it.each(notebooks)('prints every section of %s, and ends by itself', { timeout: 90_000 }, async (name) => {
-    const { exitCode, stdout, stderr } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+  it.each(notebooks)('prints every section of %s, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
+    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(lingeredMs).toBeLessThan(longestLingerMs)
     const sections = sectionsOf(stdout)
     expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
     for (const [title, lines] of Object.entries(seen[name] ?? {})) {

@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { blocksOf, type Block } from './markdown.js'
-import { checkout, runProgram, runTypeScript, startProgram, type RunningProgram } from './run-program.js'
+import {
+  checkout,
+  longestLingerMs,
+  runProgram,
+  runTypeScript,
+  startProgram,
+  type RunningProgram,
+} from './run-program.js'
 
 const page = readFileSync(join(checkout, 'README.md'), 'utf8')
 const blocks = blocksOf(page)
@@ -46,16 +53,10 @@ const typeScript = async (text: string) => {
   const file = join(project, `block-${String(blocks.findIndex((block) => block.text === text))}.ts`)
   writeFileSync(file, text)
   const run = await runTypeScript(file, { cwd: project, timeoutMs: 100_000 })
-  expect({ exitCode: run.exitCode, stderr: withoutNodeWarnings(run.stderr) }).toEqual({ exitCode: 0, stderr: '' })
+  expect({ exitCode: run.exitCode, stderr: run.stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(run.lingeredMs).toBeLessThan(longestLingerMs)
   return run.stdout.trimEnd().split('\n')
 }
-
-/** The gRPC package names a server by its IP address in the TLS handshake, of which Node warns; here it is 127.0.0.1. */
-const withoutNodeWarnings = (stderr: string): string =>
-  stderr
-    .split('\n')
-    .filter((line) => !line.includes('[DEP0123]') && !line.startsWith('(Use `node --trace-deprecation'))
-    .join('\n')
 
 const needService = (): void => {
   if (!existsSync(join(project, 'service.json'))) throw new Error('The block with `rxspeech serve` has to come before.')

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkout, runTypeScript } from './run-program.js'
+import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/recipes')
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.ts'))
@@ -30,9 +30,10 @@ describe('docs/recipes', () => {
     expect(recipes.toSorted()).toEqual(Object.keys(printed).toSorted())
   })
 
-  it.each(recipes)('prints what %s is about, and ends by itself', { timeout: 90_000 }, async (name) => {
-    const { exitCode, stdout, stderr } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+  it.each(recipes)('prints what %s is about, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
+    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(lingeredMs).toBeLessThan(longestLingerMs)
     const lines = stdout.trimEnd().split('\n')
     const expected = printed[name]?.split('\n') ?? []
     if (name === 'captions.ts') {

@@ -9,21 +9,24 @@ export interface ProgramRun {
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
+  /** From its last words on stdout to its end, in milliseconds. */
+  readonly lingeredMs: number
 }
+
+/** A program that has said all it has to say ends soon; a timer of a session would hold it for 30 s. */
+export const longestLingerMs = 15_000
 
 export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
-  /** Called with all of stdout whenever it grows; what it returns is sent to the program as a signal. */
-  readonly onOutput?: (stdout: string) => NodeJS.Signals | undefined
 }
 
 /** Runs a program to its end, or kills it and its children when it takes too long. */
 export const runProgram = (
   command: string,
   args: readonly string[],
-  { cwd = checkout, env = {}, timeoutMs = 60_000, onOutput }: RunOptions = {},
+  { cwd = checkout, env = {}, timeoutMs = 60_000 }: RunOptions = {},
 ): Promise<ProgramRun> =>
   new Promise((resolve, reject) => {
     // A group of its own, so that what a shell started goes with it.
@@ -33,16 +36,15 @@ export const runProgram = (
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
-    const signal = (name: NodeJS.Signals): void => {
-      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, name)
-    }
-    const timer = setTimeout(() => signal('SIGKILL'), timeoutMs)
+    const timer = setTimeout(() => {
+      killGroup(child.pid)
+    }, timeoutMs)
     let stdout = ''
+    let lastWordsMs = Date.now()
     let stderr = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text
-      const asked = onOutput?.(stdout)
-      if (asked !== undefined) signal(asked)
+      lastWordsMs = Date.now()
     })
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr += text
@@ -50,9 +52,18 @@ export const runProgram = (
     child.once('error', reject)
     child.once('close', (exitCode) => {
       clearTimeout(timer)
-      resolve({ exitCode, stdout, stderr })
+      resolve({ exitCode, stdout, stderr, lingeredMs: Date.now() - lastWordsMs })
     })
   })
+
+/** Also when its leader has ended already and left children behind. */
+const killGroup = (pid: number | undefined): void => {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of it has ended.
+  }
+}
 
 export interface RunningProgram {
   /** Asks it to end, and resolves with its exit code; null when it had to be killed. */
