@@ -7,7 +7,7 @@ export interface OutletReport {
   readonly gap: (gap: Gap) => void
   /** Audio that waited was sent. */
   readonly progress: () => void
-  /** Nothing waits any more, and the link takes more. */
+  /** Nothing waits any more. */
   readonly idle: () => void
 }
 
@@ -78,17 +78,18 @@ export class AudioOutlet<Out> {
   #drain(): void {
     let sent = false
     for (let link = this.#link; link !== undefined && this.#say !== undefined; link = this.#link) {
+      if (this.#queue.isEmpty) {
+        this.#report.idle()
+        if (this.#link?.congested === true) this.#awaitRoom(link)
+        return
+      }
       if (link.congested) {
         this.#awaitRoom(link)
         break
       }
       const piece = this.#queue.shift()
-      if (piece === undefined) {
-        this.#report.idle()
-        return
-      }
+      if (piece !== undefined) link.send(this.#say(piece))
       sent = true
-      link.send(this.#say(piece))
     }
     if (sent) this.#report.progress()
   }

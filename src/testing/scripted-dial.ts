@@ -1,7 +1,7 @@
 import { defer, finalize, Subscription, type Observable } from 'rxjs'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Dial, Link } from '../transport/link.js'
-import { dialMemory } from '../transport/memory.js'
+import { dialMemory, type MemoryLinkOptions } from '../transport/memory.js'
 
 /** What a scripted peer hears from the client, and its end of the link, to close or pause it. */
 export interface ScriptedPeer<Heard, Said> {
@@ -13,10 +13,14 @@ export interface ScriptedPeer<Heard, Said> {
 /**
  * Connects a session to a script instead of a service, for the `dial` option. `script` gets the peer's end and returns
  * what the peer says: completion of that ends the link in good order, an error closes it as that error says. Time is
- * the script's own, so a marble string can be one.
+ * the script's own, so a marble string can be one. `options` are those of the link, such as its water marks; what the
+ * script does not read counts as not taken, so a script that never listens to `heard$` makes the link congested.
  */
 export const scriptedDial =
-  <Said, Heard>(script: (peer: ScriptedPeer<Heard, Said>) => Observable<Said>): (() => Dial<Said, Heard>) =>
+  <Said, Heard>(
+    script: (peer: ScriptedPeer<Heard, Said>) => Observable<Said>,
+    options: MemoryLinkOptions = {},
+  ): (() => Dial<Said, Heard>) =>
   () =>
     defer(() => {
       const life = new Subscription()
@@ -35,7 +39,7 @@ export const scriptedDial =
             },
           }),
         )
-      }).pipe(
+      }, options).pipe(
         finalize(() => {
           life.unsubscribe()
         }),

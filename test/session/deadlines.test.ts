@@ -1,0 +1,127 @@
+import { NEVER, Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
+import { audio, plainDataflow, plainRecognizer, scriptedService, virtually, type Answers } from './virtual-session.js'
+
+const { recognize } = plainRecognizer(0)
+const startOnly: Answers<SocketMessage> = recognize ? { recognize } : {}
+
+describe('the deadlines', () => {
+  it('names a token that does not come', () => {
+    virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
+      const token = cold<string>('-')
+      const source$ = cold<Uint8Array>('-')
+      const watched = watch(recognizing({ token, tokenTimeoutMs: 70 })(source$))
+      expectSubscriptions(token.subscriptions).toBe('^ 69ms !')
+      expectSubscriptions(source$.subscriptions).toBe('^ 69ms !')
+      return () => {
+        expect(watched.log).toEqual(['0 authorizing', '70 failed', '70 error token-timeout'])
+        expect(watched.error?.retryable).toBe(true)
+        expect(clock.pending()).toBe(0)
+      }
+    })
+  })
+
+  it('names a connection that is not made, and tells the audio that waited for it', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      let hungUp = 0
+      const dial = () => new Observable<never>(() => () => (hungUp += 1))
+      const source$ = cold('a 9ms b', { a: audio(10), b: audio(10) })
+      const { log } = watch(recognizing({ dial, connectTimeoutMs: 70 })(source$))
+      return () => {
+        expect(log).toEqual([
+          '0 authorizing',
+          '0 connecting',
+          '70 gap 0-20 failed',
+          '70 failed',
+          '70 error connect-timeout',
+        ])
+        expect([hungUp, clock.pending()]).toEqual([1, 0])
+      }
+    })
+  })
+
+  it('names a start that is not answered', () => {
+    virtually(({ clock, watch, recognizing }) => {
+      const service = scriptedService<SocketMessage>(clock, [{}], { connectMs: 30 })
+      const { log } = watch(recognizing({ dial: service.dial, startTimeoutMs: 70, connectTimeoutMs: 50 })(NEVER))
+      return () => {
+        expect(log.slice(-3)).toEqual(['30 starting', '100 failed', '100 error start-timeout'])
+        expect([service.dials.open, clock.pending()]).toEqual([0, 0])
+      }
+    })
+  })
+
+  it('names a final that does not come, on both interfaces and never as success', () => {
+    virtually(({ clock, watch, recognizing, flowing, cold }) => {
+      const source$ = cold('a 9ms |', { a: audio(10) })
+      const socket = scriptedService<SocketMessage>(clock, [startOnly])
+      const { Start } = plainDataflow(0)
+      const stream = scriptedService<DataflowMessage>(clock, [Start ? { Start } : {}])
+      const options = { finalizeTimeoutMs: 70 }
+      const logs = [
+        watch(recognizing({ ...options, dial: socket.dial })(source$)).log,
+        watch(flowing({ ...options, dial: stream.dial })(source$)).log,
+      ]
+      return () => {
+        for (const log of logs)
+          expect(log.slice(-3)).toEqual(['10 finalizing', '80 failed', '80 error finalize-timeout'])
+        expect([socket.dials.open, stream.dials.open, clock.pending()]).toEqual([0, 0, 0])
+      }
+    })
+  })
+
+  it('names a stop that is not answered', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const service = scriptedService<SocketMessage>(clock, [startOnly])
+      const { log } = watch(recognizing({ dial: service.dial, stop$: cold('5ms s'), stopTimeoutMs: 70 })(NEVER))
+      return () => {
+        expect(log.slice(-3)).toEqual(['0 streaming', '75 failed', '75 error stop-timeout'])
+        expect([service.dials.open, clock.pending()]).toEqual([0, 0])
+      }
+    })
+  })
+
+  it('bounds how long the rest of the audio may take, from the last that was taken', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const service = scriptedService<SocketMessage>(clock, [startOnly], {
+        scheduler: clock,
+        latencyMs: 60,
+        highWaterMarkBytes: 400,
+      })
+      // 30 ms of audio are above the mark, so one chunk is under way at a time: taken at 120, 180, …
+      const source$ = cold('90ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })
+      const { log } = watch(recognizing({ dial: service.dial, finalizeTimeoutMs: 70, startTimeoutMs: 500 })(source$))
+      return () => {
+        expect(service.heard.map((one) => one.replace(/^\d+ /, ''))).toEqual([
+          'recognize',
+          'audio 30',
+          'audio 30',
+          'audio 30',
+          'finalize-recognition',
+        ])
+        // Sent at 120, 180 and 240; the final is awaited from there.
+        expect(log.slice(-3)).toEqual(['240 finalizing', '310 failed', '310 error finalize-timeout'])
+        expect(clock.pending()).toBe(0)
+      }
+    })
+  })
+
+  it('ends a session whose service stopped taking audio before its end', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const service = scriptedService<SocketMessage>(clock, [startOnly], { pauseAfter: 2, highWaterMarkBytes: 400 })
+      const source$ = cold('5ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })
+      const { log } = watch(recognizing({ dial: service.dial, finalizeTimeoutMs: 70 })(source$))
+      return () => {
+        expect(log.slice(3)).toEqual([
+          '0 response recognize Success',
+          '0 streaming',
+          '75 gap 60-90 failed',
+          '75 failed',
+          '75 error finalize-timeout',
+        ])
+        expect([service.dials.open, clock.pending()]).toEqual([0, 0])
+      }
+    })
+  })
+})

@@ -1,0 +1,266 @@
+import { NEVER } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
+import {
+  audio,
+  close,
+  event,
+  ok,
+  plainDataflow,
+  plainRecognizer,
+  response,
+  said,
+  scriptedService,
+  virtually,
+  type Answer,
+} from './virtual-session.js'
+
+const accepted = said('recognize-response', ok)
+const final = said('final-result', { ...ok, text: 'hello', confidence: '0.9' })
+
+/** What a session logs when `recognize` is answered so, from the first answer on. */
+const logOf = (answer: Answer<SocketMessage>, finalize?: Answer<SocketMessage>): readonly string[] => {
+  let log: readonly string[] = []
+  virtually(({ clock, watch, recognizing, cold }) => {
+    const rest = plainRecognizer(0)
+    const service = scriptedService<SocketMessage>(clock, [
+      { ...rest, recognize: answer, ...(finalize && { 'finalize-recognition': finalize }) },
+    ])
+    const watched = watch(recognizing({ dial: service.dial })(cold('5ms a 4ms |', { a: audio(20) })))
+    log = watched.log
+    return () => expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+  })
+  return log.slice(3)
+}
+const tail = [
+  '10 finalizing',
+  '10 response finalize-recognition Success',
+  '10 milestone hello',
+  '10 final hello',
+  '10 done',
+  '10 complete',
+]
+
+describe('a service that does not behave', () => {
+  it.each([
+    ['binary', new Uint8Array(3), 'unknown 3'],
+    ['no JSON', 'not json', 'unknown not json'],
+    ['JSON that is no object', '[1]', 'unknown [1]'],
+    ['a message without a name', '{}', 'unknown {}'],
+    ['a message of an unknown name', said('surprise'), `unknown ${said('surprise')}`],
+    ['a field of the wrong type', '{"message-name":"partial-result","text":5}', undefined],
+    ['__proto__', '{"__proto__":{"message-name":"final-result"}}', undefined],
+    ['nothing', '', 'unknown '],
+  ] as const)('survives %s as a value', (_what, junk, label) => {
+    const log = logOf([0, junk, accepted])
+    expect(log[0]).toMatch(/^0 unknown /)
+    if (label !== undefined) expect(log[0]).toBe(`0 ${label}`)
+    expect(log.slice(1)).toEqual(['0 response recognize Success', '0 streaming', ...tail])
+  })
+
+  it('does not start twice when the start-response comes twice', () => {
+    expect(logOf([0, accepted, accepted])).toEqual([
+      '0 response recognize Success',
+      '0 streaming',
+      '0 response recognize Success',
+      ...tail,
+    ])
+  })
+
+  it('gives results that come before the start-response, and in their order', () => {
+    const log = logOf([0, said('milestone-result', { text: 'b' }), said('partial-result', { text: 'a' }), accepted])
+    expect(log.slice(0, 4)).toEqual(['0 milestone b', '0 partial a', '0 response recognize Success', '0 streaming'])
+    expect(log.slice(4)).toEqual(tail)
+  })
+
+  it('ends with the first final when it comes twice, and gives nothing after it', () => {
+    const log = logOf([0, accepted], [0, final, said('milestone-result', { text: 'late' }), final])
+    expect(log.slice(2)).toEqual(['10 finalizing', '10 final hello', '10 done', '10 complete'])
+  })
+
+  it('ends early with a final before the source has ended', () => {
+    const log = logOf([0, accepted, final])
+    expect(log).toEqual(['0 response recognize Success', '0 streaming', '0 final hello', '0 done', '0 complete'])
+  })
+
+  it('does not take answers to what was not asked for more than values', () => {
+    const log = logOf([
+      0,
+      said('finalize-recognition-response', ok),
+      said('stop-recognition-response', { 'operation-result': 'no-recognition: nothing runs' }),
+      accepted,
+      said('finalize-recognition-response', { 'operation-result': 'no' }),
+      said('stop-recognition-response', ok),
+    ])
+    expect(log.slice(-tail.length)).toEqual(tail)
+    expect(log.filter((one) => one.startsWith('0 response'))).toHaveLength(5)
+  })
+
+  it.each([
+    ['model-denied: Not this one.', 'model-denied', 'Not this one.'],
+    ['No such model', 'refused', 'No such model'],
+    ['', 'refused', 'no reason'],
+  ])('errors by name when the start is refused with "%s"', (text, code, words) => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const refused = said('recognize-response', { 'operation-result': text })
+      const service = scriptedService<SocketMessage>(clock, [{ recognize: [10, refused] }])
+      const watched = watch(recognizing({ dial: service.dial })(cold('a', { a: audio(20) })))
+      return () => {
+        expect(watched.log.slice(3)).toEqual([
+          `10 response recognize ${text}`,
+          '10 gap 0-20 failed',
+          '10 failed',
+          `10 error ${code}`,
+        ])
+        expect(watched.error?.message).toContain(words)
+        expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+      }
+    })
+  })
+
+  it('gives a final that carries an error, then errors with it', () => {
+    const failed = said('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'hel' })
+    expect(logOf([0, accepted], [0, failed]).slice(2)).toEqual([
+      '10 finalizing',
+      '10 final hel',
+      '10 failed',
+      '10 error engine-failed',
+    ])
+  })
+
+  it('errors when the finalize is refused', () => {
+    const refused = said('finalize-recognition-response', { 'operation-result': 'internal: Broken.' })
+    expect(logOf([0, accepted], [0, refused]).at(-1)).toBe('10 error internal')
+  })
+
+  it('errors when the connection closes in good order without a final, or without an answer to the start', () => {
+    expect(logOf([0, accepted], [0, said('partial-result', { text: 'hel' }), close]).slice(3)).toEqual([
+      '10 partial hel',
+      '10 failed',
+      '10 error connection-lost',
+    ])
+    expect(logOf([4, close])).toEqual(['4 failed', '4 error protocol-violation'])
+  })
+
+  it.each([
+    ['starting', [3] as const, '3'],
+    ['streaming', [0, accepted] as const, '7'],
+  ])('gives what came before a link breaks while %s, then its error', (_state, answer, at) => {
+    virtually(({ clock, watch, recognizing }) => {
+      const lost = new SpeechError('going-away', 'Bye.')
+      const service = scriptedService<SocketMessage>(clock, [
+        {
+          recognize: answer.length === 1 ? [3, said('partial-result', { text: 'a' }), lost] : answer,
+          audio: [7, said('partial-result', { text: 'a' }), lost],
+        },
+      ])
+      const watched = watch(recognizing({ dial: service.dial })([audio(20)]))
+      watched.subscription.add(NEVER.subscribe())
+      return () => {
+        expect(watched.log.slice(-3)).toEqual([`${at} partial a`, `${at} failed`, `${at} error going-away`])
+        expect(watched.error?.retryable).toBe(true)
+        expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+      }
+    })
+  })
+
+  it('takes a final that crossed the stop for the end, and gives no result after the stop', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const service = scriptedService<SocketMessage>(clock, [
+        {
+          recognize: [0, accepted],
+          'stop-recognition': [
+            5,
+            said('partial-result', { text: 'late' }),
+            'junk',
+            final,
+            said('stop-recognition-response', { 'operation-result': 'no-recognition: over' }),
+          ],
+        },
+      ])
+      const { log } = watch(recognizing({ dial: service.dial, stop$: cold('10ms s') })(NEVER))
+      return () => expect(log.slice(4)).toEqual(['0 streaming', '15 unknown junk', '15 stopped', '15 complete'])
+    })
+  })
+
+  it('errors when the stop is refused', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const refused = said('stop-recognition-response', { 'operation-result': 'internal: no' })
+      const service = scriptedService<SocketMessage>(clock, [
+        { recognize: [0, accepted], 'stop-recognition': [5, refused] },
+      ])
+      const { log } = watch(recognizing({ dial: service.dial, stop$: cold('10ms s') })(NEVER))
+      return () => expect(log.slice(-2)).toEqual(['15 failed', '15 error internal'])
+    })
+  })
+})
+
+describe('a dataflow service', () => {
+  const start: Answer<DataflowMessage> = [0, response('{"operation-result":"success"}')]
+
+  it('survives every message that is not of the protocol as a value', () => {
+    virtually(({ clock, watch, flowing }) => {
+      const junk: DataflowMessage[] = [
+        response('not json'),
+        response('{}'),
+        event('[]'),
+        event('{"Name":5}'),
+        { contentType: 2, content: '{"MessageName":"Start"}', binaryContent: new Uint8Array(0) },
+        { contentType: 99, content: '', binaryContent: new Uint8Array(4) },
+        { contentType: 0, content: 'text', binaryContent: new Uint8Array(0) },
+        { contentType: 0, content: '', binaryContent: new Uint8Array(0) },
+      ]
+      const service = scriptedService<DataflowMessage>(clock, [
+        { ...plainDataflow(0), Start: [0, response('{"operation-result":"SUCCESS"}'), ...junk] },
+      ])
+      const { log } = watch(flowing({ dial: service.dial })([]))
+      return () => {
+        expect(log.filter((one) => one.includes('unknown'))).toHaveLength(junk.length)
+        expect(log.slice(-2)).toEqual(['0 done', '0 complete'])
+      }
+    })
+  })
+
+  it('gives events of nodes and audio, and is done when the service ends the stream early, telling what was not sent', () => {
+    virtually(({ clock, watch, flowing, cold }) => {
+      const service = scriptedService<DataflowMessage>(
+        clock,
+        [
+          {
+            Start: start,
+            audio: [
+              10,
+              event('{"Name":"Mood","Channel":-2}'),
+              { contentType: 0, content: '', binaryContent: new Uint8Array(6) },
+              close,
+            ],
+          },
+        ],
+        { pauseAfter: 2, highWaterMarkBytes: 300 },
+      )
+      const { log } = watch(flowing({ dial: service.dial })(cold('a 2ms a 2ms a', { a: audio(20) })))
+      return () => {
+        expect(log.slice(5)).toEqual(['10 event Mood', '10 audio 6', '10 gap 40-60 ended', '10 done', '10 complete'])
+        expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+      }
+    })
+  })
+
+  it('errors with what the status says, after everything that came before it', () => {
+    virtually(({ clock, watch, flowing }) => {
+      const service = scriptedService<DataflowMessage>(clock, [
+        {
+          Start: start,
+          end: [
+            5,
+            event('{"Name":"SR Milestone","Channel":1,"Data":{"Text":"hi"}}'),
+            new SpeechError('overloaded', 'Full.'),
+          ],
+        },
+      ])
+      const { log } = watch(flowing({ dial: service.dial })([audio(20)]))
+      return () => expect(log.slice(-3)).toEqual(['5 milestone hi on 1', '5 failed', '5 error overloaded'])
+    })
+  })
+})

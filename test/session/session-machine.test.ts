@@ -1,0 +1,236 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import {
+  isEnd,
+  isWait,
+  step,
+  type Command,
+  type MachineInput,
+  type MachineState,
+  type Manners,
+} from '../../src/session/session-machine.js'
+
+const broken = new SpeechError('internal', 'Broken.')
+const refusal = new SpeechError('unauthenticated', 'Not this token.')
+const socket: Manners = { endsWith: 'last-word', finalizeBy: 'request', renews: true }
+const stream: Manners = { endsWith: 'end-of-stream', finalizeBy: 'half-close', renews: false }
+
+const before = (name: 'authorizing' | 'connecting' | 'starting'): MachineState => ({
+  name,
+  audioOver: false,
+  refusal: undefined,
+})
+const states: readonly MachineState[] = [
+  { name: 'idle', audioOver: false },
+  before('authorizing'),
+  before('connecting'),
+  before('starting'),
+  { name: 'streaming' },
+  { name: 'draining' },
+  { name: 'finalizing' },
+  { name: 'stopping' },
+  { name: 'done' },
+  { name: 'stopped' },
+  { name: 'failed' },
+]
+
+const inputs = {
+  begin: { type: 'begin' },
+  authorized: { type: 'authorized', fresh: true },
+  connected: { type: 'connected' },
+  'audio-over': { type: 'audio-over', drained: true },
+  'audio-over, some held': { type: 'audio-over', drained: false },
+  drained: { type: 'drained' },
+  progress: { type: 'progress' },
+  stop: { type: 'stop' },
+  deadline: { type: 'deadline' },
+  'link-ended': { type: 'link-ended' },
+  'link-failed': { type: 'link-failed', error: broken },
+  refused: { type: 'link-failed', error: refusal },
+  failed: { type: 'failed', error: broken },
+  'start-answer': { type: 'heard', meaning: { type: 'start-answer' } },
+  'start-answer, refused': { type: 'heard', meaning: { type: 'start-answer', error: broken } },
+  'finalize-answer': { type: 'heard', meaning: { type: 'finalize-answer' } },
+  'finalize-answer, refused': { type: 'heard', meaning: { type: 'finalize-answer', error: broken } },
+  'stop-answer': { type: 'heard', meaning: { type: 'stop-answer' } },
+  'stop-answer, refused': { type: 'heard', meaning: { type: 'stop-answer', error: broken } },
+  'last-word': { type: 'heard', meaning: { type: 'last-word' } },
+  'last-word, error': { type: 'heard', meaning: { type: 'last-word', error: broken } },
+} as const satisfies Record<string, MachineInput>
+
+/** The state that follows each input in each state of the socket; `.` where it stays. */
+const socketTable = `
+                          idle        authorizing connecting  starting  streaming  draining   finalizing stopping
+begin                     authorizing .           .           .         .          .          .          .
+authorized                .           connecting  .           .         .          .          .          .
+connected                 .           .           starting    .         .          .          .          .
+audio-over                .           .           .           .         finalizing .          .          .
+audio-over, some held     .           .           .           .         draining   .          .          .
+drained                   .           .           .           .         .          finalizing .          .
+progress                  .           .           .           .         .          .          .          .
+stop                      stopped     stopped     stopped     stopped   stopping   stopping   stopping   .
+deadline                  failed      failed      failed      failed    failed     failed     failed     failed
+link-ended                failed      failed      failed      failed    failed     failed     failed     stopped
+link-failed               failed      failed      failed      failed    failed     failed     failed     failed
+refused                   failed      failed      authorizing authorizing failed   failed     failed     failed
+failed                    failed      failed      failed      failed    failed     failed     failed     failed
+start-answer              .           .           .           streaming .          .          .          .
+start-answer, refused     .           .           .           failed    .          .          .          .
+finalize-answer           .           .           .           .         .          .          .          .
+finalize-answer, refused  .           .           .           .         .          .          failed     .
+stop-answer               .           .           .           .         .          .          .          stopped
+stop-answer, refused      .           .           .           .         .          .          .          failed
+last-word                 .           .           .           .         done       done       done       stopped
+last-word, error          failed      failed      failed      failed    failed     failed     failed     stopped
+`
+
+/** What is different on the dataflow stream, with a token that cannot change. */
+const streamTable = `
+                          idle        authorizing connecting  starting  streaming  draining   finalizing stopping
+stop                      stopped     stopped     stopped     stopped   stopping   stopping   stopped    .
+link-ended                failed      failed      failed      failed    done       done       done       stopped
+refused                   failed      failed      failed      failed    failed     failed     failed     failed
+`
+
+type Row = readonly [input: keyof typeof inputs, state: MachineState, after: string]
+
+const rowsOf = (table: string): readonly Row[] => {
+  const [head = '', ...lines] = table.trim().split('\n')
+  const names = head.trim().split(/\s+/)
+  return lines.flatMap((line) => {
+    const input = line.slice(0, 26).trim() as keyof typeof inputs
+    const cells = line.slice(26).trim().split(/\s+/)
+    return names.map((name, index): Row => {
+      const state = states.find((one) => one.name === name) ?? before('authorizing')
+      return [input, state, cells[index] ?? '']
+    })
+  })
+}
+
+const check = (table: string, manners: Manners): void => {
+  const rows = rowsOf(table)
+  for (const [input, state, after] of rows) {
+    const next = step(state, inputs[input], manners).state.name
+    expect(`${input} in ${state.name}: ${next}`).toBe(
+      `${input} in ${state.name}: ${after === '.' ? state.name : after}`,
+    )
+  }
+}
+
+describe('the machine of a session', () => {
+  it('goes from each state as the table says', () => {
+    expect(new Set(rowsOf(socketTable).map(([input]) => input))).toEqual(new Set(Object.keys(inputs)))
+    check(socketTable, socket)
+    check(streamTable, stream)
+  })
+
+  it('stays in done, stopped and failed, and commands nothing there', () => {
+    for (const state of states.filter(isEnd)) {
+      for (const input of Object.values(inputs)) expect(step(state, input, socket)).toEqual({ state, commands: [] })
+    }
+  })
+
+  it('has a deadline for every state that waits for another, and none for those that wait for the user', () => {
+    const waits = states.filter(({ name }) => isWait(name)).map(({ name }) => name)
+    expect(waits).toEqual(['authorizing', 'connecting', 'starting', 'draining', 'finalizing', 'stopping'])
+  })
+
+  it.each([
+    ['authorizing', 'token-timeout'],
+    ['connecting', 'connect-timeout'],
+    ['starting', 'start-timeout'],
+    ['draining', 'finalize-timeout'],
+    ['finalizing', 'finalize-timeout'],
+    ['stopping', 'stop-timeout'],
+  ])('names the time-out of %s %s', (name, code) => {
+    const state = states.find((one) => one.name === name) ?? before('authorizing')
+    const last = step(state, inputs.deadline, socket).commands.at(-1)
+    expect(last?.do === 'fail' && last.error.code).toBe(code)
+  })
+
+  it('keeps the end of the audio until it can be told, from every state before streaming', () => {
+    for (const state of states.slice(0, 4)) {
+      let { state: now } = step(state, inputs['audio-over'], socket)
+      for (const input of [inputs.begin, inputs.authorized, inputs.connected, inputs['start-answer']]) {
+        now = step(now, input, socket).state
+      }
+      expect(now).toEqual({ name: 'draining' })
+    }
+  })
+
+  it('asks for another token once, and gives up with the refusal when it is the same one or is refused too', () => {
+    const renewed = step(before('starting'), inputs.refused, socket)
+    expect(renewed.state).toEqual({ name: 'authorizing', audioOver: false, refusal })
+    expect(renewed.commands).toEqual([{ do: 'announce', state: 'authorizing' }, { do: 'renew' }])
+    const same = step(renewed.state, { type: 'authorized', fresh: false }, socket)
+    expect(same.commands.at(-1)).toEqual({ do: 'fail', error: refusal })
+    const other = step(renewed.state, inputs.authorized, socket)
+    expect(other.state.name).toBe('connecting')
+    expect(step(other.state, inputs.refused, socket).commands.at(-1)).toEqual({ do: 'fail', error: refusal })
+  })
+
+  it('extends the deadline with every progress of the rest, and of nothing else', () => {
+    for (const state of states) {
+      const { commands } = step(state, inputs.progress, socket)
+      expect(commands).toEqual(state.name === 'draining' ? [{ do: 'extend' }] : [])
+    }
+  })
+
+  it('tells what it drops before it announces an end, and ends last', () => {
+    const ends: readonly (readonly [MachineState, MachineInput, readonly Command[]])[] = [
+      [
+        { name: 'streaming' },
+        inputs['last-word'],
+        [{ do: 'drop', cause: 'ended' }, { do: 'announce', state: 'done' }, { do: 'complete' }],
+      ],
+      [
+        before('starting'),
+        inputs.stop,
+        [{ do: 'drop', cause: 'stopped' }, { do: 'announce', state: 'stopped' }, { do: 'complete' }],
+      ],
+      [
+        { name: 'streaming' },
+        inputs.failed,
+        [
+          { do: 'drop', cause: 'failed' },
+          { do: 'announce', state: 'failed' },
+          { do: 'fail', error: broken },
+        ],
+      ],
+    ]
+    for (const [state, input, commands] of ends) expect(step(state, input, socket).commands).toEqual(commands)
+  })
+
+  it('ends at most once and never leaves an end, whatever comes in whatever order', () => {
+    const input = fc.constantFrom(...Object.values(inputs), { type: 'authorized', fresh: false } as const)
+    const manners = fc.record<Manners>({
+      endsWith: fc.constantFrom('end-of-stream', 'last-word'),
+      finalizeBy: fc.constantFrom('half-close', 'request'),
+      renews: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(fc.array(input, { maxLength: 60 }), manners, (sequence, ofOne) => {
+        let state: MachineState = { name: 'idle', audioOver: false }
+        const done: Command['do'][] = []
+        for (const one of [inputs.begin, ...sequence]) {
+          const wasEnd = isEnd(state)
+          const next = step(state, one, ofOne)
+          if (wasEnd) expect(next).toEqual({ state, commands: [] })
+          // Whoever waits for the other side has a deadline; streaming waits for the user.
+          expect(isEnd(next.state) || isWait(next.state.name) || next.state.name === 'streaming').toBe(true)
+          done.push(...next.commands.map((command) => command.do))
+          state = next.state
+        }
+        const count = (what: Command['do']): number => done.filter((one) => one === what).length
+        expect(count('complete') + count('fail')).toBe(isEnd(state) ? 1 : 0)
+        expect(count('renew')).toBeLessThanOrEqual(1)
+        expect(count('finalize')).toBeLessThanOrEqual(1)
+        expect(count('stop')).toBeLessThanOrEqual(1)
+        expect(count('stream')).toBeLessThanOrEqual(1)
+        expect(count('dial')).toBeLessThanOrEqual(2)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
