@@ -36,6 +36,8 @@ import {
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/conversation/session-terms.js'
 import { readTranscribeSettings } from '../../src/service/nodes/transcribe-settings.js'
+import { resolveServiceLimits } from '../../src/service/service-options.js'
+import { memorySubscriptions } from '../../src/service/identity/subscription.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
 
@@ -312,6 +314,17 @@ describe('the errors and limits in PROTOCOL.md', () => {
 
   it('are the defaults of the service', () => {
     const limits = new Map(tableBelow(page, '8. Limits').map(([name = '', value = '']) => [name, value]))
+    const options = { subscriptions: memorySubscriptions([]), modelFolders: [] }
+    const inUse = resolveServiceLimits(options)
+    const generous = resolveServiceLimits({ ...options, development: true })
+    expect(limits.get('message')).toBe(`${String(inUse.maxMessageBytes / 1_048_576)} MiB`)
+    expect(limits.get('sessions of the service')).toMatch(
+      new RegExp(`^${String(inUse.sessions)}; ${String(generous.sessions)} `),
+    )
+    expect(limits.get('sessions of one token')).toMatch(
+      new RegExp(`^${String(inUse.sessionsPerToken)}; ${String(generous.sessionsPerToken)} `),
+    )
+    expect(limits.get('socket without a recognition')).toBe(limits.get('no audio'))
     expect(limits.get('time until `Start` (gRPC)')).toBe(`${String(defaultSessionLimits.startWithinMs / 1000)} s`)
     expect(limits.get('session')).toBe(`${String(defaultSessionLimits.maxSessionMs / 3_600_000)} h`)
     expect(limits.get('no audio')).toBe(`${String(defaultSessionLimits.idleMs / 1000)} s`)
