@@ -45,8 +45,15 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 const longestSentence = 600
 
+/** Options of the library, by which its errors name what to change, and the flags that give them. */
+const flagOf: Readonly<Record<string, string>> = {
+  authUrl: '--auth-url',
+  startTimeoutMs: '--timeout-ms',
+  rootCertificates: '--ca',
+}
+
 const oneLine = (message: string): string => {
-  const line = plainText(message)
+  const line = plainText(message).replace(/\b[a-z]+[A-Z]\w+\b/g, (name) => flagOf[name] ?? name)
   return line.length > longestSentence ? `${line.slice(0, longestSentence)}…` : line
 }
 

@@ -1,0 +1,65 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(__dirname, '../..')
+export const main = join(root, 'dist/cjs/cli/main.js')
+export const cards = join(__dirname, 'fixtures')
+export const sampleCall = join(root, 'samples/call.wav')
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly stdin?: Uint8Array
+}
+
+/** The built command, with nothing of this process's own environment that it reads. */
+export const start = (args: readonly string[], { env = {} }: RunOptions = {}): ChildProcessWithoutNullStreams => {
+  const { PATH = '', TMPDIR = '/tmp' } = process.env
+  return spawn(process.execPath, [main, ...args], { env: { PATH, TMPDIR, ...env } })
+}
+
+export const ended = (child: ChildProcessWithoutNullStreams): Promise<Ended> => {
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, stdout, stderr }))
+  })
+}
+
+export const run = (args: readonly string[], options: RunOptions = {}): Promise<Ended> => {
+  const child = start(args, options)
+  // A command may end before it has read all.
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(options.stdin)
+  return ended(child)
+}
+
+/** The first line that a command prints. */
+export const firstLine = (child: ChildProcessWithoutNullStreams): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let text = ''
+    child.stdout.on('data', (bytes: Buffer) => {
+      text += bytes.toString()
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')))
+    })
+    child.once('close', () => reject(new Error('It ended before it printed a line.')))
+  })
+
+/** Samples of the sample call from its beginning: stereo µ-law of 8000 Hz, 16 bytes a millisecond. */
+export const callSamples = (durationMs: number): Uint8Array => {
+  const file = readFileSync(sampleCall)
+  const data = file.indexOf('data')
+  return file.subarray(data + 8, data + 8 + durationMs * 16)
+}
+
+/** What the agent and the guest say in the first seconds. */
+export const callBeginning = { durationMs: 6500, left: 'good evening harbor grill how can i help you' } as const

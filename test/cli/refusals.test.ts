@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cards, run, sampleCall } from './command.js'
+
+let folder: string
+const made = (name: string, bytes: Uint8Array | string): string => {
+  writeFileSync(join(folder, name), bytes)
+  return join(folder, name)
+}
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-refusals-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** One sentence that begins with the program's name, no line of a stack, nothing on stdout. */
+const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+  const { code, stdout, stderr } = await run(args, { env })
+  expect(stderr).toMatch(/^rxspeech: [^\n]+[.?]\n$/)
+  expect(stdout).toBe('')
+  return { code, sentence: stderr.slice('rxspeech: '.length, -1) }
+}
+
+const secret = 'hunter2-hunter2-hunter2'
+
+describe('a command line that is wrong ends with 2 and says what to do', () => {
+  it.each<[string, string[], RegExp]>([
+    ['an unknown command', ['transcibe'], /did you mean transcribe\?/],
+    ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
+    ['an option without its value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
+    ['no file', ['transcribe'], /missing required argument 'file'/i],
+    ['two files', ['transcribe', 'a.wav', 'b.wav'], /too many arguments/i],
+    ['a rate that is no number', ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'], /--rate .* not "abc"/],
+    ['raw samples without a rate', ['transcribe', 'a.raw', '--encoding', 'pcm'], /give it by --rate/],
+    ['a speed of none', ['transcribe', 'a.wav', '--speed', '0'], /--speed must be .* max/],
+    ['a transport of another kind', ['transcribe', 'a.wav', '--over', 'http'], /--over must be grpc or websocket/],
+    [
+      'an address without credentials',
+      ['transcribe', 'a.wav', '--grpc', 'localhost:1'],
+      /--auth-url .* RXSPEECH_TOKEN/,
+    ],
+    ['credentials without an address', ['transcribe', 'a.wav', '--client-id', 'a'], /--grpc or --url/],
+    [
+      'a socket that is not named',
+      ['transcribe', 'a.wav', '--over', 'websocket', '--grpc', 'a:1', '--token', 't'],
+      /--url/,
+    ],
+    [
+      'a folder of models that is not there',
+      ['transcribe', sampleCall, '--models', '/nowhere'],
+      /\/nowhere does not exist/,
+    ],
+    [
+      'a model that is not there',
+      ['transcribe', sampleCall, '--models', cards, '--model', 'dice'],
+      /no model "dice".*cards/,
+    ],
+    ['a token of no endpoint', ['token'], /--auth-url/],
+    ['plain text beyond this machine', ['serve', '--http', '0.0.0.0:0'], /--cert and --key/],
+    ['a development service beyond this machine', ['serve', '--dev', '--grpc', '[::]:0'], /127\.0\.0\.1/],
+    ['a service without a subscriber', ['serve'], /--client-id, or --dev/],
+    ['an address to listen on without a port', ['serve', '--dev', '--http', 'localhost'], /HOST:PORT/],
+  ])('for %s', async (_what, args, sentence) => {
+    const refusal = await refused(args)
+    expect(refusal.sentence).toMatch(sentence)
+    expect(refusal.code).toBe(2)
+  })
+
+  it('for no command at all, with the help on stderr', async () => {
+    const { code, stdout, stderr } = await run([])
+    expect(stderr).toMatch(/^Usage: rxspeech/)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
+  it('for a secret that is too short to serve with', async () => {
+    const { code, sentence } = await refused(['serve', '--client-id', 'a'], { RXSPEECH_CLIENT_SECRET: 'short' })
+    expect(sentence).toMatch(/at least 16 characters/)
+    expect(code).toBe(2)
+  })
+})
+
+describe('an input that cannot be read ends with 3', () => {
+  it.each<[string, () => string[], RegExp]>([
+    ['a file that is not there', () => ['/nowhere.wav'], /does not exist/],
+    ['a folder', () => [folder], /is a folder/],
+    ['an empty file', () => [made('empty.wav', '')], /is empty/],
+    ['an empty raw file', () => [made('empty.raw', ''), '--encoding', 'pcm', '--rate', '8000'], /is empty/],
+    ['a file of another kind', () => [made('text.wav', 'no sound at all')], /no RIFF\/WAVE file; .* --encoding/],
+    ['a WAV file without samples', () => [made('bare.wav', 'RIFF\u0004\0\0\0WAVE')], /bare\.wav: .*data chunk/],
+    ['nothing on standard input', () => ['-'], /Standard input is empty/],
+  ])('for %s', async (_what, args, sentence) => {
+    const refusal = await refused(['transcribe', ...args()])
+    expect(refusal.sentence).toMatch(sentence)
+    expect(refusal.code).toBe(3)
+  })
+
+  it('for raw samples that end within one, after all that came before it', async () => {
+    const file = made('odd.raw', new Uint8Array(1601))
+    const { code, stderr } = await run(['transcribe', file, '--encoding', 'pcm', '--rate', '8000'])
+    expect(stderr).toMatch(/odd\.raw ends within a sample: 1 of the 2 bytes/)
+    expect(code).toBe(3)
+  })
+})
+
+describe('a service that fails ends with 1', () => {
+  const nobody = ['--token', 'any', '--timeout-ms', '2000']
+
+  it.each<[string, string[]]>([
+    ['gRPC', ['--grpc', '127.0.0.1:9']],
+    ['WebSocket', ['--url', 'wss://127.0.0.1:9', '--model', 'call']],
+  ])('where nothing listens, over %s', async (_over, address) => {
+    const { code, sentence } = await refused(['transcribe', sampleCall, ...address, ...nobody])
+    expect(sentence).toMatch(/nothing listens at 127\.0\.0\.1:9/i)
+    expect(code).toBe(1)
+  })
+
+  it('at the token endpoint, with the flag to look at', async () => {
+    const args = ['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a']
+    const { code, sentence } = await refused(args, { RXSPEECH_CLIENT_SECRET: secret })
+    expect(sentence).toMatch(/ECONNREFUSED.*--auth-url/)
+    expect(code).toBe(1)
+  })
+})
+
+describe('secrets', () => {
+  it.each<[string[]]>([
+    [['demo', `--client-secret=${secret}`]],
+    [['transcribe', 'a.wav', '--client-secret', secret]],
+    [['transcribe', 'a.wav', '--grpc', 'localhost:1', '--client-secret', secret]],
+    [['transcribe', 'a.wav', secret]],
+    [['transcribe', 'a.wav', '--grpc', '127.0.0.1:9', '--token', `${secret} ü`]],
+    [['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
+    [['token', '--auth-url', `https://user:${secret}@127.0.0.1:9`, '--client-id', 'a']],
+  ])('are not said again: %j', async (args) => {
+    const { stdout, stderr } = await run(args)
+    expect(stdout + stderr).not.toContain('hunter2')
+  })
+})

@@ -1,0 +1,155 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callBeginning, callSamples, cards, ended, firstLine, run, start, type Ended } from './command.js'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-serve-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+interface Served {
+  readonly child: ChildProcessWithoutNullStreams
+  readonly line: string
+  readonly access: Readonly<Record<string, string>>
+  readonly end: Promise<Ended>
+}
+
+const serve = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Served> => {
+  const child = start(['serve', '--state', join(folder, 'state'), ...args], { env })
+  const end = ended(child)
+  const line = await firstLine(child)
+  return { child, line, access: JSON.parse(line), end }
+}
+
+const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
+
+describe('rxspeech serve --dev', () => {
+  let served: Served
+  let client: string[]
+  let env: Record<string, string>
+  beforeAll(async () => {
+    served = await serve(['--dev', '--models', cards, '--model', 'call', '--http', '127.0.0.1:0', '--grpc', '[::1]:0'])
+    const { authUrl = '', ca = '', clientId = '', clientSecret = '' } = served.access
+    client = ['--auth-url', authUrl, '--ca', ca, '--client-id', clientId]
+    env = { RXSPEECH_CLIENT_SECRET: clientSecret }
+  })
+  afterAll(async () => {
+    served.child.kill('SIGKILL')
+    await served.end
+  })
+
+  it('says in one line how to reach it', () => {
+    const { authUrl, wsUrl, grpc, ca, clientSecret, ...names } = served.access
+    expect(names).toEqual({ clientId: 'development', tenant: 'Default', project: 'transcribe', model: 'call' })
+    expect([authUrl, wsUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^wss:/)])
+    expect(grpc).toMatch(/^\[::1\]:\d+$/)
+    expect(isAbsolute(ca ?? '')).toBe(true)
+    expect((clientSecret ?? '').length).toBeGreaterThan(20)
+  })
+
+  it('gives tokens, alone on stdout or with the whole answer', async () => {
+    const [token, answer] = await Promise.all([
+      run(['token', ...client], { env }),
+      run(['token', ...client, '--json'], { env }),
+    ])
+    expect(token).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/) })
+    expect(JSON.parse(answer.stdout)).toMatchObject({
+      expires_in: 31_536_000,
+      token_type: 'Bearer',
+      scope: 'Ldm_Integration',
+    })
+  })
+
+  it('transcribes over gRPC with credentials and over WebSocket with a token', async () => {
+    const { grpc = '', wsUrl = '', ca = '' } = served.access
+    const token = (await run(['token', ...client], { env })).stdout.trim()
+    const stdin = callSamples(3500)
+    const heard = await Promise.all([
+      run(['transcribe', ...raw, '--grpc', grpc, ...client], { env, stdin }),
+      run(['transcribe', ...raw, '--url', wsUrl, '--ca', ca, '--model', 'call'], {
+        env: { RXSPEECH_TOKEN: token },
+        stdin,
+      }),
+    ])
+    for (const { code, stdout } of heard) {
+      expect(stdout).toContain(`left: ${callBeginning.left}`)
+      expect(code).toBe(0)
+    }
+  })
+
+  it.each<[string, string[], RegExp]>([
+    ['a wrong secret', ['--client-secret', 'wrong-wrong-wrong-wrong'], /client id and the client secret/],
+    ['a project that is not there', ['--project', 'dance'], /project/],
+    ['a model that is not there', ['--model', 'dice'], /model/],
+  ])('refuses %s, which ends the client with 1', async (_what, flags, sentence) => {
+    const args = ['transcribe', ...raw, '--grpc', served.access['grpc'] ?? '', ...client, ...flags]
+    const { code, stderr } = await run(args, { env, stdin: callSamples(200) })
+    expect(stderr).toMatch(/^rxspeech: [^\n]+\n$/)
+    expect(stderr).toMatch(sentence)
+    expect(code).toBe(1)
+  })
+
+  it('is not trusted without its CA', async () => {
+    const args = ['transcribe', ...raw, '--grpc', served.access['grpc'] ?? '', '--token', 'any']
+    const { code, stderr } = await run(args, { stdin: callSamples(200) })
+    expect(stderr).toMatch(/not trusted/)
+    expect(code).toBe(1)
+  })
+
+  it('gives a running session its finals at SIGTERM, ends with 0 and has said nothing more on stdout', async () => {
+    const { grpc = '' } = served.access
+    const child = start(['transcribe', ...raw, '--format', 'ndjson', '--grpc', grpc, ...client], { env })
+    child.stdin.on('error', () => undefined)
+    const clientEnd = ended(child)
+    const heard = new Promise<void>((resolve) => {
+      child.stdout.on('data', (text: string) => {
+        if (text.includes('"type":"partial"')) resolve()
+      })
+    })
+    child.stdin.write(callSamples(3000))
+    await heard
+    served.child.kill('SIGTERM')
+    const { code, stdout, stderr } = await served.end
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${served.line}\n` })
+    expect(stderr).not.toContain(served.access['clientSecret'])
+    expect((await clientEnd).stdout.match(/"type":"final"/g)).toHaveLength(2)
+  })
+})
+
+describe('rxspeech serve', () => {
+  it('serves plain text on loopback for the subscriber that it is given', async () => {
+    const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
+    const { child, access, end } = await serve(['--client-id', 'acme', '--tenant', 'Acme'], env)
+    expect(access).toEqual({
+      authUrl: expect.stringMatching(/^http:/),
+      wsUrl: expect.stringMatching(/^ws:/),
+      grpc: expect.any(String),
+      ca: null,
+      clientId: 'acme',
+      tenant: 'Acme',
+      project: 'transcribe',
+      model: 'call',
+    })
+    const { authUrl = '', grpc = '' } = access
+    const client = ['--auth-url', authUrl, '--client-id', 'acme', '--plaintext', '--grpc', grpc]
+    const stdin = callSamples(300)
+    const [granted, denied] = await Promise.all([
+      run(['transcribe', ...raw, ...client, '--tenant', 'Acme'], { env, stdin }),
+      run(['transcribe', ...raw, ...client, '--tenant', 'Other'], { env, stdin }),
+    ])
+    expect([granted.code, denied.code]).toEqual([0, 1])
+    child.kill('SIGINT')
+    expect((await end).code).toBe(0)
+  })
+
+  it('goes on when nobody reads its stdout', async () => {
+    const { child, end } = await serve(['--dev'])
+    child.stdout.destroy()
+    child.kill('SIGTERM')
+    expect((await end).code).toBe(0)
+  })
+})
