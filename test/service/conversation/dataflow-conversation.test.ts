@@ -143,11 +143,7 @@ describe('every message in every state', () => {
     ],
     ['junk', request('junk'), { ...inEveryState(goesOn('?: invalid-json')), opened: refused('Start', 'invalid-json') }],
     ['audio', audio(320), { ...inEveryState(goesOn()), opened: refused('Start', 'not-started') }],
-    [
-      'audio of no bytes',
-      audio(0),
-      { ...inEveryState(goesOn()), opened: refused('Start', 'not-started') },
-    ],
+    ['audio of no bytes', audio(0), { ...inEveryState(goesOn()), opened: refused('Start', 'not-started') }],
     [
       'a cut sample',
       audio(321),
@@ -346,7 +342,10 @@ describe('a fault inside', () => {
     const item: NodeItem = { type: 'event', event: { name: 'x', data } }
     return () => Promise.resolve(() => of(item))
   }
-  const failing = (error: unknown): OpenNode => () => Promise.resolve(() => throwError(() => error))
+  const failing =
+    (error: unknown): OpenNode =>
+    () =>
+      Promise.resolve(() => throwError(() => error))
 
   it.each<readonly [string, OpenNode, readonly string[], string]>([
     [

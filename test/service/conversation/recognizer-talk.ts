@@ -1,0 +1,78 @@
+import { concat, EMPTY, finalize, ignoreElements, type Observable } from 'rxjs'
+import { recognizerConversation } from '../../../src/service/conversation/recognizer-conversation.js'
+import type { SessionLimits } from '../../../src/service/conversation/session-terms.js'
+import type { Engine } from '../../../src/service/engine/engine.js'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import type { SocketMessage } from '../../../src/transport/link.js'
+import { everyRight, oneModel, stage, talk, type Stage, type Talk } from './talk.js'
+
+export interface CountedEngine extends Engine {
+  /** Recognitions that live. */
+  readonly running: () => number
+}
+
+/** Says `hello world` for every segment, and ends no recognition before `gate$` completes. */
+export const countedEngine = (gate$: Observable<unknown> = EMPTY): CountedEngine => {
+  const engine = scriptedEngine({ texts: ['hello world'] })
+  let running = 0
+  return {
+    ...engine,
+    recognize: () => {
+      running += 1
+      const operator = engine.recognize()
+      return (part$) =>
+        concat(operator(part$), gate$.pipe(ignoreElements())).pipe(
+          finalize(() => {
+            running -= 1
+          }),
+        )
+    },
+    running: () => running,
+  }
+}
+
+export const recognize = (change: Readonly<Record<string, unknown>> = {}): string =>
+  JSON.stringify({
+    'message-name': 'recognize',
+    'audio-format': 'pcm',
+    'sample-rate': 8000,
+    'model-name': 'm',
+    'vad-graceful-silence-threshold-msec': 0,
+    ...change,
+  })
+export const finalizeRecognition = '{"message-name":"finalize-recognition"}'
+export const stopRecognition = '{"message-name":"stop-recognition"}'
+
+export type Json = Readonly<Record<string, string>>
+export const parsed = (message: SocketMessage): Json => JSON.parse(String(message)) as Json
+
+/** A message in a few words: `recognize: Success`, `final-result: Success "hello world"`, `partial-result "hello"`. */
+export const brief = (message: SocketMessage): string => {
+  const { 'message-name': name = '?', 'operation-result': result, text } = parsed(message)
+  const end = result === undefined ? '' : `: ${result.replace(/: .*/s, '')}`
+  return `${name.replace('-response', '')}${end}${text === undefined ? '' : ` "${text}"`}`
+}
+
+export interface RecognizerTalk extends Stage, Talk<SocketMessage> {
+  readonly say: (...messages: readonly SocketMessage[]) => void
+  /** All that was heard since the last call. */
+  readonly since: () => readonly string[]
+}
+
+export const recognizerTalk = (
+  open: () => Promise<Engine>,
+  limits: Partial<SessionLimits> = {},
+  modelOfAddress?: string,
+): RecognizerTalk => {
+  const set = stage(oneModel(open), limits)
+  const terms = { ...set.terms, rights: everyRight, ...(modelOfAddress === undefined ? {} : { modelOfAddress }) }
+  const one = talk<SocketMessage>(set.clock, (incoming$, link) => recognizerConversation(incoming$, link, terms))
+  return {
+    ...set,
+    ...one,
+    say: (...messages) => {
+      for (const message of messages) one.client.send(message)
+    },
+    since: () => one.heard.splice(0).map(brief),
+  }
+}
