@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { planServe, type ServeFlags } from '../../../src/cli/options/plan-serve.js'
+
+const env = { RXSPEECH_CLIENT_SECRET: '0123456789abcdef' }
+
+describe('planServe', () => {
+  it('listens on free ports of loopback for development', () => {
+    expect(planServe({ dev: true }, {})).toEqual({
+      mode: 'development',
+      http: { host: '127.0.0.1', port: 0 },
+      grpc: { host: '127.0.0.1', port: 0 },
+      modelFolders: [],
+      stateFolder: '.rxspeech',
+    })
+  })
+
+  it('serves others with a certificate and a subscriber', () => {
+    const flags = { http: '0.0.0.0:443', grpc: '[::]:8443', cert: 'c', key: 'k', clientId: 'acme', tenant: ['A', 'B'] }
+    expect(planServe(flags, env)).toMatchObject({
+      mode: 'production',
+      http: { host: '0.0.0.0', port: 443 },
+      grpc: { host: '::', port: 8443 },
+      tls: { certFile: 'c', keyFile: 'k' },
+      tenants: ['A', 'B'],
+    })
+  })
+
+  it.each<[ServeFlags, RegExp]>([
+    [{ dev: true, cert: 'c' }, /leave --cert/],
+    [{ dev: true, http: '192.0.2.1:1' }, /this machine only/],
+    [{ dev: true, grpc: '::1:1' }, /--grpc must be HOST:PORT/],
+    [{ dev: true, http: '127.0.0.1:65536' }, /--http must be HOST:PORT/],
+    [{ grpc: '192.0.2.1:1', clientId: 'a' }, /needs TLS/],
+    [{ cert: 'c', clientId: 'a' }, /belong together/],
+    [{}, /--client-id, or --dev/],
+  ])('refuses %j', (flags, sentence) => {
+    expect(() => planServe(flags, env)).toThrow(sentence)
+  })
+
+  it('refuses a secret that can be guessed', () => {
+    expect(() => planServe({ clientId: 'a' }, { RXSPEECH_CLIENT_SECRET: '0123456789abcde' })).toThrow(/at least 16/)
+  })
+})

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { planTranscribe, type TranscribeFlags } from '../../../src/cli/options/plan-transcribe.js'
+import { hostOf } from '../../../src/cli/options/address-flags.js'
+
+const plan = (flags: TranscribeFlags = {}, env = {}) => planTranscribe('a.wav', flags, env)
+const secret = { RXSPEECH_CLIENT_SECRET: 's3cret' }
+const client = { authUrl: 'https://auth.example.com', clientId: 'acme' }
+
+describe('planTranscribe', () => {
+  it('takes a WAV file to the embedded service as fast as it goes, unless told otherwise', () => {
+    expect(plan()).toEqual({
+      input: { file: 'a.wav' },
+      service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default', model: 'call' },
+      over: 'grpc',
+      speed: Infinity,
+      format: 'text',
+      speakers: ['left', 'right'],
+    })
+  })
+
+  it('leaves the choice of a model to who looks into the folders that are given', () => {
+    expect(plan({ models: ['m'] }).service).not.toHaveProperty('model')
+  })
+
+  it('takes raw samples, one channel unless told otherwise', () => {
+    expect(plan({ encoding: 'alaw', rate: '8000' }).input.raw).toEqual({
+      encoding: 'alaw',
+      sampleRateHz: 8000,
+      channels: 1,
+    })
+  })
+
+  it('reaches a service elsewhere with the secret of the environment, which a flag replaces', () => {
+    const credentials = { type: 'client', ...client, clientSecret: 's3cret' }
+    expect(plan({ grpc: 'h:443', ...client }, secret).service).toEqual({
+      where: 'elsewhere',
+      grpc: 'h:443',
+      isPlaintext: false,
+      credentials,
+      tenant: 'Default',
+      project: 'transcribe',
+    })
+    expect(plan({ grpc: 'h', ...client, clientSecret: 'typed' }, secret).service).toMatchObject({
+      credentials: { ...credentials, clientSecret: 'typed' },
+    })
+  })
+
+  it('prefers what is typed to a token of the environment', () => {
+    const env = { ...secret, RXSPEECH_TOKEN: 't' }
+    expect(plan({ grpc: 'h' }, env).service).toMatchObject({ credentials: { type: 'token', token: 't' } })
+    expect(plan({ grpc: 'h', ...client }, env).service).toMatchObject({ credentials: { type: 'client' } })
+  })
+
+  it('uses the WebSocket where only its address is given, with a model of the tenant that is named', () => {
+    const flags = { url: 'wss://h', token: 't', model: 'm', tenant: 'Acme' }
+    expect(plan(flags)).toMatchObject({ over: 'websocket', service: { model: { name: 'm', tenant: 'Acme' } } })
+    expect(plan({ ...flags, grpc: 'h' }).over).toBe('grpc')
+  })
+
+  it.each<[TranscribeFlags, RegExp]>([
+    [{ over: 'udp' }, /--over/],
+    [{ format: 'xml' }, /--format/],
+    [{ speed: '1e3' }, /--speed/],
+    [{ speakers: 'one' }, /--speakers/],
+    [{ channels: '2' }, /--encoding/],
+    [{ encoding: 'pcm', rate: '4000' }, /--rate/],
+    [{ encoding: 'pcm', rate: '8000', channels: '3' }, /--channels/],
+    [{ timeoutMs: '0' }, /--timeout-ms/],
+    [{ model: '' }, /--model must not be empty/],
+    [{ grpc: 'https://h:1', token: 't' }, /--grpc must be HOST:PORT/],
+    [{ url: 'https://h', token: 't' }, /--url/],
+    [{ url: 'ws://example.com', token: 't', model: 'm' }, /wss/],
+    [{ url: 'wss://user:word@h', token: 't', model: 'm' }, /must not hold a user/],
+    [{ url: 'wss://h', token: 't' }, /--model NAME/],
+    [{ url: 'wss://h', token: 't', over: 'grpc' }, /--grpc/],
+    [{ grpc: 'h', token: 't', over: 'websocket' }, /--url/],
+    [{ grpc: 'h', token: 't', models: ['m'] }, /--models/],
+    [{ grpc: 'h', token: 't', clientId: 'a' }, /exclude each other/],
+    [{ grpc: 'h', token: 'not a token' }, /ASCII/],
+    [{ grpc: 'h', ...client }, /RXSPEECH_CLIENT_SECRET/],
+    [{ grpc: 'h', clientId: 'a' }, /--auth-url/],
+    [{ grpc: 'h', ...client, authUrl: 'http://auth.example.com' }, /https/],
+    [{ grpc: 'h:1', token: 't', plaintext: true }, /this machine/],
+    [{ grpc: '127.0.0.1:1', token: 't', plaintext: true, ca: 'f' }, /--plaintext and --ca/],
+    [{ plaintext: true }, /--grpc or --url/],
+  ])('refuses %j', (flags, sentence) => {
+    expect(() => plan(flags)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(sentence) }),
+    )
+  })
+})
+
+describe('hostOf', () => {
+  it.each([
+    ['speech.example.com:443', 'speech.example.com'],
+    ['localhost', 'localhost'],
+    ['[::1]:8443', '::1'],
+    ['::1', undefined],
+    ['h:0', undefined],
+    ['h:70000', undefined],
+    ['a b:1', undefined],
+    ['user@h:1', undefined],
+    ['', undefined],
+  ])('of %j is %s', (address, host) => expect(hostOf(address)).toBe(host))
+})

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { failureOf, QuietEnd, RunFailure } from '../../../src/cli/process/failure.js'
+import { errorTable, type ErrorCode } from '../../../src/errors/error-table.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+
+const codes = Object.keys(errorTable) as ErrorCode[]
+const codesThatEndWith = (exitCode: number) =>
+  codes.filter((code) => failureOf(new SpeechError(code, 'No.')).exitCode === exitCode)
+
+describe('failureOf', () => {
+  it('gives 2 for wrong usage, 3 for unreadable input and 1 for all the rest', () => {
+    expect(codesThatEndWith(2)).toEqual(['invalid-options', 'invalid-format'])
+    expect(codesThatEndWith(3)).toEqual(['invalid-wav', 'source-failed', 'cut-sample'])
+    expect(codesThatEndWith(1)).toHaveLength(codes.length - 5)
+  })
+
+  it('gives 1 for what the service said, whatever it was', () => {
+    expect(failureOf(new RunFailure('Your tone is wrong.'))).toEqual({ exitCode: 1, sentence: 'Your tone is wrong.' })
+  })
+
+  it('says nothing at an end that was asked for', () => {
+    expect(failureOf(new QuietEnd(130))).toEqual({ exitCode: 130 })
+  })
+
+  it('keeps the words of a peer in one bounded line that cannot command a terminal', () => {
+    const { sentence = '' } = failureOf(new SpeechError('refused', `It said:\n\u001b[2J${'x'.repeat(5000)}`))
+    expect(sentence).toMatch(/^It said: \[2Jx+…$/)
+    expect(sentence.length).toBeLessThan(700)
+  })
+
+  it('names the flag where the library names its option', () => {
+    expect(failureOf(new SpeechError('start-timeout', 'Raise startTimeoutMs.')).sentence).toBe('Raise --timeout-ms.')
+  })
+
+  it('says what was not expected, without its stack', () => {
+    const { exitCode, sentence } = failureOf(new TypeError('x is not a function'))
+    expect(exitCode).toBe(1)
+    expect(sentence).toMatch(/^Something .*\(x is not a function\).*RXSPEECH_DEBUG=1/)
+  })
+})

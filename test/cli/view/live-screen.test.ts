@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { LiveScreen } from '../../../src/cli/view/live-screen.js'
+import { FakeTerminal } from '../fake-terminal.js'
+
+const screenOn = (terminal: FakeTerminal, { out = true, err = true } = {}) =>
+  new LiveScreen({ out: terminal.stream(out), err: terminal.stream(err), env: {} })
+
+describe('LiveScreen on one terminal for stdout and stderr', () => {
+  it('rewrites the lines that change and keeps them below what is finished', () => {
+    const terminal = new FakeTerminal(30)
+    const screen = screenOn(terminal)
+    screen.paint(['left: hel'], '##--')
+    screen.paint(['left: hello', 'right: yes'], '###-')
+    expect(terminal.screen).toEqual(['left: hello', 'right: yes', '###-'])
+    screen.print('left: hello there')
+    screen.paint(['right: yes'], '####')
+    expect(terminal.screen).toEqual(['left: hello there', 'right: yes', '####'])
+  })
+
+  it('takes everything away that changes, and nothing else', () => {
+    const terminal = new FakeTerminal(30)
+    const screen = screenOn(terminal)
+    screen.print('finished')
+    screen.paint(['one', 'two'], '#')
+    screen.clear()
+    screen.clear()
+    screen.note('a note')
+    expect(terminal.screen).toEqual(['finished', 'a note'])
+  })
+
+  it('lets a finished line that is longer than the terminal wrap', () => {
+    const terminal = new FakeTerminal(10)
+    const screen = screenOn(terminal)
+    screen.paint(['a live one'.slice(0, screen.columns)], '####')
+    screen.print('a line of twenty-two c')
+    screen.paint([], '#')
+    expect(terminal.screen).toEqual(['a line of', 'twenty-two', ' c', '#'])
+  })
+
+  it('offers one column less than there are, lest a line wraps', () => {
+    expect(screenOn(new FakeTerminal(38)).columns).toBe(37)
+    expect(screenOn(new FakeTerminal(0)).columns).toBe(79)
+  })
+})
+
+describe('LiveScreen where only one of the two is a terminal', () => {
+  it('shows no line that changes where stdout is a pipe, only the progress', () => {
+    const terminal = new FakeTerminal(30)
+    const pipe = new FakeTerminal(30)
+    const screen = new LiveScreen({ out: pipe.stream(false), err: terminal.stream(), env: {} })
+    screen.paint(['left: hel'], '##--')
+    screen.print('left: hello')
+    screen.paint([], '###-')
+    expect([pipe.screen, terminal.screen]).toEqual([['left: hello'], ['###-']])
+  })
+
+  it('writes nothing but the lines where there is no terminal, or none that can erase', () => {
+    for (const [env, isTTY] of [
+      [{}, false],
+      [{ TERM: 'dumb' }, true],
+    ] as const) {
+      const terminal = new FakeTerminal(30)
+      const stream = terminal.stream(isTTY)
+      const screen = new LiveScreen({ out: stream, err: stream, env })
+      screen.paint(['left: hel'], '##--')
+      screen.print('left: hello')
+      screen.clear()
+      expect(terminal.screen).toEqual(['left: hello'])
+    }
+  })
+})

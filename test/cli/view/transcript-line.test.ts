@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { paintFor } from '../../../src/cli/view/paint.js'
+import { displayWidth, lastColumns, plainText } from '../../../src/cli/view/plain-text.js'
+import { clockText, finishedLine, liveLine, type LineStyle } from '../../../src/cli/view/transcript-line.js'
+
+const style: LineStyle = { speakers: ['agent', 'customer'], paint: (_colour, text) => text }
+const said = { channel: 0, startMs: 62_345, text: 'how can i help you' }
+
+describe('a line of a transcript', () => {
+  it('has time, speaker and text', () => {
+    expect(finishedLine(said, style)).toBe('[01:02.3] agent: how can i help you')
+  })
+
+  it('has no time where the service gives none, and no speaker where there is but one', () => {
+    expect(finishedLine({ channel: 0, text: 'yes' }, { ...style, speakers: [] })).toBe('yes')
+  })
+
+  it('cannot command the terminal', () => {
+    expect(finishedLine({ channel: 1, text: 'a\u001b[2Jb\nc\u202ed' }, style)).toBe('customer: a [2Jb c d')
+  })
+
+  it('is cut at its beginning while it may change, to the columns that there are', () => {
+    expect(liveLine(said, style, 29)).toBe('[01:02.3] agent: … i help you')
+    expect(liveLine(said, style, 12)).toBe('… i help you')
+    for (let columns = 1; columns < 50; columns++) {
+      expect(displayWidth(liveLine(said, style, columns))).toBeLessThanOrEqual(columns)
+    }
+  })
+
+  it.each([
+    [0, '00:00.0'],
+    [59_999, '00:59.9'],
+    [3_661_000, '61:01.0'],
+  ])('says %d ms as %s', (ms, text) => expect(clockText(ms)).toBe(text))
+})
+
+describe('the width of text on a terminal', () => {
+  it.each([
+    ['word', 4],
+    ['e\u0301', 1],
+    ['日本', 4],
+    ['👍', 2],
+  ])('of %s is %d', (text, width) => expect(displayWidth(text)).toBe(width))
+
+  it('decides what is cut', () => {
+    expect(lastColumns('日本語', 5)).toBe('…本語')
+    expect(lastColumns('日本語', 4)).toBe('…語')
+    expect(lastColumns('word', 0)).toBe('')
+  })
+})
+
+describe('plainText', () => {
+  it('leaves one line without controls', () => expect(plainText(' a\u0007\r\n\u009bb\u2028c ')).toBe('a b c'))
+})
+
+describe('paintFor', () => {
+  it.each([
+    [true, {}, '\u001b[36mx\u001b[39m'],
+    [false, {}, 'x'],
+    [true, { NO_COLOR: '1' }, 'x'],
+    [true, { NO_COLOR: '' }, '\u001b[36mx\u001b[39m'],
+    [true, { TERM: 'dumb' }, 'x'],
+  ])('colours on a terminal (%s) with %j', (isTTY, env, text) => {
+    expect(paintFor({ isTTY, write: () => true }, env)('cyan', 'x')).toBe(text)
+  })
+})

@@ -1,0 +1,95 @@
+import { from, lastValueFrom, toArray } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { eventLine } from '../../../src/cli/view/ndjson-view.js'
+import { progressLine } from '../../../src/cli/view/progress.js'
+import { summaryLine } from '../../../src/cli/view/summary.js'
+import { TranscriptReader, type ResultEvent } from '../../../src/cli/view/transcript-reader.js'
+import { accumulateMilestones } from '../../../src/operators/accumulate-milestones.js'
+
+const read = async (...events: readonly ResultEvent[]) => {
+  const reader = new TranscriptReader()
+  const transcripts = await lastValueFrom(from(events).pipe(accumulateMilestones(), toArray()))
+  const lines = events.map((event, index) => reader.take(event, transcripts[index] ?? { lanes: [], text: '' }))
+  return { reader, lines: lines.filter((line) => line !== undefined) }
+}
+
+describe('TranscriptReader', () => {
+  it('gives each milestone once, with its own time, and nothing for a final that says the same', async () => {
+    const { lines, reader } = await read(
+      { type: 'partial', channel: 0, startMs: 100, text: 'hel' },
+      { type: 'milestone', channel: 0, startMs: 100, endMs: 900, text: 'hello' },
+      { type: 'milestone', channel: 0, startMs: 2000, endMs: 2900, text: ' there' },
+      { type: 'final', channel: 0, startMs: 100, endMs: 2900, text: 'hello there', confidence: 0.9 },
+    )
+    expect(lines).toEqual([
+      { channel: 0, startMs: 100, text: 'hello' },
+      { channel: 0, startMs: 2000, text: 'there' },
+    ])
+    expect(reader.tally()).toEqual({ words: 2, confidence: 0.9 })
+  })
+
+  it('gives the text of a final where a service sends no milestones, and no channels', async () => {
+    const { lines } = await read({ type: 'final', text: 'hello there', confidence: 0.5 })
+    expect(lines).toEqual([{ channel: 0, text: 'hello there' }])
+  })
+
+  it('knows what is being said in each channel, in the order of the channels', async () => {
+    const { reader } = await read(
+      { type: 'partial', channel: 1, startMs: 50, text: 'yes' },
+      { type: 'partial', channel: 0, startMs: 70, text: ' no' },
+    )
+    expect(reader.live()).toEqual([
+      { channel: 0, startMs: 70, text: 'no' },
+      { channel: 1, startMs: 50, text: 'yes' },
+    ])
+  })
+
+  it('weighs confidences by words', async () => {
+    const { reader } = await read(
+      { type: 'final', channel: 0, text: 'one', confidence: 1 },
+      { type: 'final', channel: 1, text: 'one two three', confidence: 0.5 },
+    )
+    expect(reader.tally()).toEqual({ words: 4, confidence: 0.625 })
+  })
+})
+
+describe('summaryLine', () => {
+  it('says audio, words, confidence and real-time factor', () => {
+    expect(summaryLine({ words: 12, confidence: 0.914 }, { audioMs: 32_780, elapsedMs: 8195 })).toBe(
+      '32.8 s of audio, 12 words, mean confidence 0.91, real-time factor 0.25',
+    )
+  })
+
+  it('says what is not known', () => {
+    expect(summaryLine({ words: 1, confidence: undefined }, { audioMs: 0, elapsedMs: 5 })).toBe(
+      '0.0 s of audio, 1 word, mean confidence unknown, real-time factor unknown',
+    )
+  })
+})
+
+describe('eventLine', () => {
+  it('is one line of JSON, audio in base64', () => {
+    expect(eventLine({ type: 'audio', bytes: Uint8Array.of(1, 2, 255) })).toBe('{"type":"audio","bytes":"AQL/"}\n')
+  })
+
+  it('holds no control character, and means the same', () => {
+    const event = { type: 'partial', text: 'a\u009b\u2028\u007f\nb' } as const
+    expect(eventLine(event)).toMatch(/^[\x20-\x7e]+\n$/)
+    expect(JSON.parse(eventLine(event))).toEqual(event)
+  })
+})
+
+describe('progressLine', () => {
+  const line = progressLine((part, { barsize = 0 }) => '#'.repeat(Math.round(part * barsize)).padEnd(barsize, '-'))
+
+  it('shows the part that is done, as wide as there is room', () => {
+    expect(line({ doneMs: 5000, totalMs: 20_000 }, 43)).toBe('#####-------------  25 %  00:05.0 / 00:20.0')
+    expect(line({ doneMs: 30_000, totalMs: 20_000 }, 200)).toMatch(/^#{40} 100 % {2}00:20.0 \/ 00:20.0$/)
+  })
+
+  it('shows figures alone where there is no room, and time alone where the end is not known', () => {
+    expect(line({ doneMs: 5000, totalMs: 20_000 }, 23)).toBe('25 %  00:05.0 / 00:20.0')
+    expect(line({ doneMs: 5000, totalMs: 20_000 }, 9)).toBe('… 00:20.0')
+    expect(line({ doneMs: 5000 }, 40)).toBe('00:05.0 of audio')
+  })
+})
