@@ -1,6 +1,6 @@
 import { map, NEVER, of, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { SpeechError } from '../../../src/errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../../src/errors/speech-error.js'
 import { dataflowConversation } from '../../../src/service/conversation/dataflow-conversation.js'
 import type { NodeItem, OpenNode } from '../../../src/service/nodes/node.js'
 import { projectRegistry } from '../../../src/service/project/project.js'
@@ -431,7 +431,7 @@ describe('a fault inside', () => {
         { ...terms, projects: projectRegistry([]) },
       ).subscribe({
         next: (message) => heard.push(message.content),
-        error: (one: SpeechError) => heard.push(one.code),
+        error: (one: unknown) => heard.push(isSpeechError(one) && one.code),
         complete: () => heard.push('complete'),
       })
       return heard

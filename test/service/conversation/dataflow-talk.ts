@@ -87,9 +87,9 @@ export const stop = request({ MessageName: 'Stop' })
 /** A message of the service in a few words: `Start: success`, `?: unknown-message`, `flushed`, `audio 4`. */
 export const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): string => {
   if (type === contentType.audio) return `audio ${binaryContent.length}`
-  const json = JSON.parse(content) as Record<string, unknown>
-  if (type === contentType.event) return String(json['Name'])
-  const name = String(json['MessageName'] ?? '?').replace('Response', '')
+  const json = JSON.parse(content) as Readonly<Record<string, string>>
+  if (type === contentType.event) return json['Name'] ?? ''
+  const name = (json['MessageName'] ?? '?').replace('Response', '')
   return `${name}: ${String(json['operation-result']).replace(/: .*/s, '')}`
 }
 

@@ -5,6 +5,10 @@ import { turn } from '../virtual-clock.js'
 import { recordedLink } from './recorded-link.js'
 import { deferred } from './talk.js'
 
+const unexpected = (error: unknown): void => {
+  throw error
+}
+
 describe('a line of messages', () => {
   it('handles one at once, and the next only when it is done, while the link is paused', async () => {
     const link = recordedLink()
@@ -16,7 +20,7 @@ describe('a line of messages', () => {
         handled.push(message)
         return message === 'slow' ? slow.promise : undefined
       },
-      expect.fail,
+      unexpected,
     )
     line.push('a')
     line.push('slow')
@@ -45,7 +49,7 @@ describe('a line of messages', () => {
         handled.push(message)
         return message === 'slow' ? slow.promise : undefined
       },
-      expect.fail,
+      unexpected,
     )
     line.push('slow')
     line.push('in flight')
@@ -57,7 +61,7 @@ describe('a line of messages', () => {
   it('stays paused when what waited takes a while as well', async () => {
     const link = recordedLink()
     const slow = [deferred<undefined>(), deferred<undefined>()] as const
-    const line = new MessageLine<0 | 1>(link, (index) => slow[index].promise, expect.fail)
+    const line = new MessageLine<0 | 1>(link, (index) => slow[index].promise, unexpected)
     line.push(0)
     line.push(1)
     slow[0].resolve(undefined)
@@ -77,7 +81,7 @@ describe('a line of messages', () => {
         handled.push(message)
         return undefined
       },
-      expect.fail,
+      unexpected,
     )
     line.push('a')
     expect(handled).toEqual(['a', 'caused'])
@@ -114,7 +118,7 @@ describe('a line of messages', () => {
         handled.push(message)
         return slow.promise
       },
-      expect.fail,
+      unexpected,
     )
     line.push('slow')
     line.push('b')

@@ -14,6 +14,6 @@ export const spoken = async (durationMs: number): Promise<Uint8Array> => {
   )
   const parts: Uint8Array[] = []
   for await (const part of audio) parts.push(part)
-  const [left = new Uint8Array(0)] = deinterleaveChannels(Buffer.concat(parts), 1)
+  const [left] = deinterleaveChannels(Buffer.concat(parts), 1)
   return bytesOf(decodeSamples(left.subarray(0, durationMs * 8), format.encoding))
 }

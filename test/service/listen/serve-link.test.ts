@@ -1,0 +1,118 @@
+import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { refusalText, SpeechError } from '../../../src/errors/speech-error.js'
+import { serveLink } from '../../../src/service/listen/serve-link.js'
+import { memoryLinks } from '../../../src/transport/memory.js'
+
+const joined = (conversation: (incoming$: Observable<string>) => Observable<string>) => {
+  const [client, service] = memoryLinks<string, string>()
+  const heard: string[] = []
+  const faults: unknown[] = []
+  client.incoming.subscribe({
+    next: (message) => heard.push(message),
+    complete: () => heard.push('complete'),
+    error: (error: unknown) => heard.push(refusalText(error)),
+  })
+  let over = false
+  const session$ = serveLink(service, conversation, (error) => faults.push(error))
+  const begin = () =>
+    session$.subscribe({
+      error: expect.fail,
+      complete: () => {
+        over = true
+      },
+    })
+  return { client, service, heard, faults, begin, over: () => over }
+}
+
+describe('a conversation over a link', () => {
+  it('begins when it is subscribed, says what it has to, and closes in good order', () => {
+    let calls = 0
+    const one = joined((incoming$) => {
+      calls += 1
+      return new Observable((subscriber) => {
+        subscriber.next('hello')
+        return incoming$.subscribe(subscriber)
+      })
+    })
+    expect(calls).toBe(0)
+    one.begin()
+    one.client.send('echo')
+    one.client.close()
+    expect(one.heard).toEqual(['hello', 'echo', 'complete'])
+    expect(one.over()).toBe(true)
+  })
+
+  it('closes as the error says, and says nothing of an error from inside', () => {
+    const named = joined(() => throwError(() => new SpeechError('no-recognition', 'None runs.')))
+    named.begin()
+    expect(named.heard).toEqual(['no-recognition: None runs.'])
+    expect(named.over()).toBe(true)
+    const inside = joined(() => throwError(() => new Error('/home/service')))
+    inside.begin()
+    expect(inside.heard).toHaveLength(1)
+    expect(inside.heard[0]).toMatch(/^internal: /)
+    expect(inside.heard[0]).not.toContain('/home')
+    expect(inside.faults).toHaveLength(1)
+  })
+
+  it('closes when the conversation throws on being called', () => {
+    const one = joined(() => {
+      throw new TypeError('x')
+    })
+    one.begin()
+    expect(one.heard[0]).toMatch(/^internal: /)
+    expect([one.over(), one.faults.length]).toEqual([true, 1])
+  })
+
+  it('closes when it is unsubscribed, after the conversation', () => {
+    const order: string[] = []
+    const one = joined(() => new Observable(() => () => order.push('conversation')))
+    const session = one.begin()
+    one.client.incoming.subscribe({ error: () => undefined })
+    session.unsubscribe()
+    expect(order).toEqual(['conversation'])
+    expect(one.heard).toEqual(['going-away: The service is closing.'])
+    expect(one.over()).toBe(false)
+  })
+
+  it('cuts off a client that leaves 4 MiB unread, and hears no more of the conversation', () => {
+    const says$ = new Subject<string>()
+    const one = joined(() => says$)
+    one.begin()
+    one.client.pause()
+    const text = 'x'.repeat(1_048_576)
+    for (let count = 0; count < 4; count += 1) says$.next(text)
+    expect(one.over()).toBe(false)
+    says$.next('x')
+    expect([one.over(), says$.observed]).toEqual([true, false])
+    one.client.resume()
+    expect(one.heard).toHaveLength(6)
+    expect(one.heard.at(-1)).toMatch(/^overloaded: /)
+  })
+
+  it('ends with a client that answers within a message by closing', () => {
+    const [client, service] = memoryLinks<string, string>()
+    client.incoming.subscribe(() => {
+      client.close()
+    })
+    let torn = 0
+    let said = 0
+    const conversation = (incoming$: Observable<string>): Observable<string> =>
+      new Observable((subscriber) => {
+        subscriber.add(() => (torn += 1))
+        subscriber.add(incoming$.subscribe({ complete: () => subscriber.complete() }))
+        for (; said < 3 && !subscriber.closed; said += 1) subscriber.next('one')
+      })
+    serveLink(service, conversation).subscribe()
+    expect([torn, said]).toEqual([1, 1])
+  })
+
+  it('never ends by itself', () => {
+    const one = joined(() => NEVER)
+    one.begin().unsubscribe()
+    const quiet = joined(() => of('x'))
+    quiet.begin()
+    expect(quiet.heard).toEqual(['x', 'complete'])
+  })
+})
