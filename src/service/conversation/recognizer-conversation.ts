@@ -156,6 +156,8 @@ class RecognizerConversation {
 
   /** No recognition runs: a while may pass until the next, but not for ever. */
   #rest(state: State & { readonly name: 'opened' | 'idle' }): void {
+    // A client may close within the answer that it was just given.
+    if (this.#subscriber.closed) return
     this.#state = state
     const { scheduler, limits } = this.#terms
     if (limits.idleMs === 0) return
