@@ -54,6 +54,7 @@ class Session<In, Out> {
   readonly #inbox: (MachineInput | Heard)[] = []
   #state: MachineState = { name: 'idle', audioOver: false }
   #busy = false
+  #feedWaits = false
   #token: string | undefined
   #dialogue: Dialogue<In, Out>
   /** One connection with all that hangs on it; another one after a token was refused. */
@@ -120,6 +121,9 @@ class Session<In, Out> {
       else this.#step(one)
     }
     this.#busy = false
+    if (!this.#feedWaits) return
+    this.#feedWaits = false
+    this.#feed.resume()
   }
 
   #hear({ event, meaning }: Heard): void {
@@ -264,6 +268,8 @@ class Session<In, Out> {
   /** What comes next: more from a pulled source, or the end. */
   #onIdle(): void {
     if (this.#state.name === 'draining') this.#dispatch({ type: 'drained' })
+    // Not within a command: a source that emits at once would hold back all inputs until it has ended.
+    else if (this.#busy) this.#feedWaits = true
     else this.#feed.resume()
   }
 

@@ -1,4 +1,18 @@
-import { catchError, concat, connect, defer, from, map, merge, mergeMap, of, Subject, throwError } from 'rxjs'
+import {
+  catchError,
+  concat,
+  connect,
+  defer,
+  finalize,
+  from,
+  map,
+  merge,
+  mergeMap,
+  of,
+  Subject,
+  takeUntil,
+  throwError,
+} from 'rxjs'
 import { EMPTY, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../audio/format.js'
 import { isSpeechError, type SpeechError } from '../errors/speech-error.js'
@@ -26,11 +40,29 @@ export const inTwoLanes =
         const [left, right] = splitPulled(open(), format)
         return merge(run(0, left), run(1, right))
       }
-      return from(source).pipe(
-        splitPushed(format),
-        connect((pairs$) =>
-          merge(run(0, pairs$.pipe(map(([left]) => left))), run(1, pairs$.pipe(map(([, right]) => right)))),
-        ),
+      const bothLeft$ = new Subject<undefined>()
+      let listening = 2
+      const leaving = finalize<Uint8Array>(() => {
+        listening -= 1
+        if (listening === 0) bothLeft$.next(undefined)
+      })
+      // Sooner than the sessions end: who finalizes or stops wants no more of the microphone.
+      const wanted$ = from(source).pipe(splitPushed(format), takeUntil(bothLeft$))
+      return wanted$.pipe(
+        connect((pairs$) => {
+          const lanes = [0, 1] as const
+          return merge(
+            ...lanes.map((channel) =>
+              run(
+                channel,
+                pairs$.pipe(
+                  map((pair) => pair[channel]),
+                  leaving,
+                ),
+              ),
+            ),
+          )
+        }),
       )
     })
 

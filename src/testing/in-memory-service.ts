@@ -12,6 +12,7 @@ import { openTranscribe } from '../service/nodes/transcribe.js'
 import { projectRegistry } from '../service/project/project.js'
 import type { DataflowMessage, Dial, Link, SocketMessage } from '../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../transport/memory.js'
+import type { WebSocketDialOptions } from '../transport/websocket.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 export interface InMemoryServiceOptions {
@@ -35,7 +36,8 @@ export interface InMemoryService {
     readonly url: string
     readonly token: string
     readonly modelName: string
-    readonly dial: () => Dial<SocketMessage, SocketMessage>
+    /** Refuses another token than the service's, by header or subprotocol, as the handshake would. */
+    readonly dial: (address: PresentedAddress) => Dial<SocketMessage, SocketMessage>
   }
   readonly dataflow: {
     readonly address: string
@@ -84,8 +86,9 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       url: 'ws://localhost',
       token,
       modelName: defaultModel,
-      dial: () =>
+      dial: (address) =>
         dialMemory<SocketMessage, SocketMessage>((end) => {
+          if (!presents(address, token)) throw notThisToken()
           serve(end, (incoming$) => recognizerConversation(incoming$, end, { ...terms, rights: everyRight }))
         }, linkOptions),
     },
@@ -115,7 +118,15 @@ const everyRight = { tenants: ['*'], projects: ['*'], models: ['*'] }
 const admit = (presented: string, token: string): Promise<Admission> =>
   presented === token
     ? Promise.resolve({ rights: everyRight, release: () => undefined })
-    : Promise.reject(new SpeechError('unauthenticated', 'The token is not that of this service in memory.'))
+    : Promise.reject(notThisToken())
+
+const notThisToken = (): SpeechError =>
+  new SpeechError('unauthenticated', 'The token is not that of this service in memory.')
+
+type PresentedAddress = Pick<WebSocketDialOptions, 'headers' | 'protocols'>
+
+const presents = ({ headers, protocols }: PresentedAddress, token: string): boolean =>
+  headers?.['Authorization'] === `Bearer ${token}` || protocols?.includes(`bearer.${token}`) === true
 
 const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
   const { engine, modelFolders } = options

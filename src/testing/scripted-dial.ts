@@ -24,7 +24,7 @@ export const scriptedDial =
   () =>
     defer(() => {
       const life = new Subscription()
-      return dialMemory<Said, Heard>((link) => {
+      const connected$ = dialMemory<Said, Heard>((link) => {
         const said$ = script({ heard$: link.incoming, link })
         life.add(
           said$.subscribe({
@@ -39,7 +39,8 @@ export const scriptedDial =
             },
           }),
         )
-      }, options).pipe(
+      }, options)
+      return connected$.pipe(
         finalize(() => {
           life.unsubscribe()
         }),

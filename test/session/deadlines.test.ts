@@ -9,10 +9,10 @@ const startOnly: Answers<SocketMessage> = recognize ? { recognize } : {}
 describe('the deadlines', () => {
   it('names a token that does not come', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
-      const token = cold<string>('-')
+      const token$ = cold('-')
       const source$ = cold<Uint8Array>('-')
-      const watched = watch(recognizing({ token, tokenTimeoutMs: 70 })(source$))
-      expectSubscriptions(token.subscriptions).toBe('^ 69ms !')
+      const watched = watch(recognizing({ token: token$, tokenTimeoutMs: 70 })(source$))
+      expectSubscriptions(token$.subscriptions).toBe('^ 69ms !')
       expectSubscriptions(source$.subscriptions).toBe('^ 69ms !')
       return () => {
         expect(watched.log).toEqual(['0 authorizing', '70 failed', '70 error token-timeout'])

@@ -16,10 +16,10 @@ describe('the three verbs, in every state', () => {
   it('complete: flushes, awaits the final and completes', () => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
-      const token = cold('        10ms (t|)', { t: 'secret-token' })
+      const token$ = cold('        10ms (t|)', { t: 'secret-token' })
       const source$ = cold('      15ms a 24ms b 19ms |', { a: audio(20), b: audio(20) })
       const subscription = '      ^ 59ms           !'
-      const { log } = watch(recognizing({ dial: service.dial, token })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, token: token$ })(source$))
       expectSubscriptions(source$.subscriptions).toBe(subscription)
       return () => {
         expect(log).toEqual([
@@ -50,9 +50,9 @@ describe('the three verbs, in every state', () => {
   it.each(Object.entries(states))('finalize$ while %s: sends what came until then, and no more', (state, at) => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
-      const token = cold('10ms (t|)', { t: 'secret-token' })
+      const token$ = cold('10ms (t|)', { t: 'secret-token' })
       const source$ = cold('a 49ms b 49ms |', { a: audio(20), b: audio(20) })
-      const { log } = watch(recognizing({ dial: service.dial, token, finalize$: cold(`${at}ms f`) })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, token: token$, finalize$: cold(`${at}ms f`) })(source$))
       expectSubscriptions(source$.subscriptions).toBe(`^ ${at - 1}ms !`)
       return () => {
         const finalizingAt = Math.max(30, at)
@@ -71,9 +71,9 @@ describe('the three verbs, in every state', () => {
   it.each(Object.entries(states))('stop$ while %s: drops what is pending, and says so', (state, at) => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
-      const token = cold('10ms (t|)', { t: 'secret-token' })
+      const token$ = cold('10ms (t|)', { t: 'secret-token' })
       const source$ = cold('a 19ms b', { a: audio(20), b: audio(20) })
-      const { log } = watch(recognizing({ dial: service.dial, token, stop$: cold(`${at}ms s`) })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, token: token$, stop$: cold(`${at}ms s`) })(source$))
       expectSubscriptions(source$.subscriptions).toBe(`^ ${at - 1}ms !`)
       return () => {
         const end =
@@ -90,9 +90,9 @@ describe('the three verbs, in every state', () => {
   it.each(Object.entries(states))('unsubscribe while %s: lets go of everything at once', (_state, at) => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
-      const token = cold('10ms (t|)', { t: 'secret-token' })
+      const token$ = cold('10ms (t|)', { t: 'secret-token' })
       const source$ = cold('a 19ms b', { a: audio(20), b: audio(20) })
-      const { log } = watch(recognizing({ dial: service.dial, token })(source$), at)
+      const { log } = watch(recognizing({ dial: service.dial, token: token$ })(source$), at)
       expectSubscriptions(source$.subscriptions).toBe(`^ ${at - 1}ms !`)
       clock.schedule(() => {
         expect([clock.pending(), service.dials.open]).toEqual([0, 0])

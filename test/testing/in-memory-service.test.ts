@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { from, lastValueFrom, toArray, type ObservableInput } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../src/audio/format.js'
+import { readWav } from '../../src/audio/read-wav.js'
+import { isSpeechError } from '../../src/errors/speech-error.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
+import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+
+const opened: InMemoryService[] = []
+const open = (...options: Parameters<typeof inMemoryService>): InMemoryService => {
+  const service = inMemoryService(...options)
+  opened.push(service)
+  return service
+}
+afterEach(async () => {
+  for (const service of opened.splice(0)) await service.close()
+})
+
+const wav = async (path: string): Promise<{ readonly format: AudioFormat; readonly chunks: Uint8Array[] }> => {
+  const bytes = new Uint8Array(await readFile(path))
+  const { format, audio } = await readWav(asyncOf(bytes))
+  const chunks: Uint8Array[] = []
+  for await (const chunk of audio) chunks.push(chunk)
+  return { format, chunks }
+}
+const asyncOf = async function* (bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes)
+}
+
+type Over = 'recognize' | 'dataflow'
+
+const session = (
+  over: Over,
+  { recognizer, dataflow: stream }: InMemoryService,
+  format: AudioFormat,
+): ((source: ObservableInput<Uint8Array>) => ReturnType<ReturnType<typeof recognize>>) =>
+  over === 'recognize'
+    ? recognize({ ...recognizer, format, voiceActivity: { gracefulSilenceThresholdMs: 0 } })
+    : dataflow({ ...stream, format })
+
+const run = (over: Over, service: InMemoryService, format: AudioFormat, source: ObservableInput<Uint8Array>) =>
+  lastValueFrom(session(over, service, format)(source).pipe(toArray()))
+
+/** What was said on each channel, milestone by milestone, and how it ended. */
+const said = (events: readonly SessionEvent[]): readonly unknown[] =>
+  [0, 1].flatMap((channel) =>
+    events.flatMap((one) => {
+      if ((one.type !== 'milestone' && one.type !== 'final') || (one.channel ?? 0) !== channel) return []
+      return [[one.type, channel, one.text, one.startMs, one.endMs]]
+    }),
+  )
+
+const states = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((one) => (one.type === 'connection' ? [one.state] : []))
+const wholeLife = ['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done']
+
+describe('a service in memory', () => {
+  it('says the same over both interfaces, pushed and pulled', async () => {
+    const { format, chunks } = await wav('samples/call.wav')
+    const texts = ['one two three', 'four five', 'six']
+    const runs: unknown[] = []
+    for (const over of ['recognize', 'dataflow'] as const) {
+      for (const source of [from(chunks), chunks] as ObservableInput<Uint8Array>[]) {
+        const events = await run(over, open({ engine: scriptedEngine({ texts }) }), format, source)
+        expect(states(events)).toEqual(wholeLife)
+        expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
+        runs.push(said(events))
+      }
+    }
+    expect(JSON.stringify(runs[0])).toContain('four five')
+    for (const other of runs) expect(other).toEqual(runs[0])
+  })
+
+  it.skipIf(!existsSync('../shared/audio/librivox-0870.wav'))(
+    'says the same over both interfaces for a recording of one speaker (skipped without ../shared/audio)',
+    async () => {
+      const { format, chunks } = await wav('../shared/audio/librivox-0870.wav')
+      const engine = (): ReturnType<typeof scriptedEngine> =>
+        scriptedEngine({ texts: ['a b', 'c'], sampleRateHz: format.sampleRateHz })
+      const [one, other] = await Promise.all(
+        (['recognize', 'dataflow'] as const).map((over) => run(over, open({ engine: engine() }), format, chunks)),
+      )
+      expect(said(one ?? []).length).toBeGreaterThan(1)
+      expect(said(one ?? [])).toEqual(said(other ?? []))
+    },
+  )
+
+  it('recognises real words with the models of a folder', async () => {
+    const { format, chunks } = await wav('samples/call.wav')
+    const service = open({ modelFolders: ['samples/models'], defaultModel: 'call' })
+    const text = (await run('dataflow', service, format, chunks)).flatMap((one) =>
+      one.type === 'final' ? [one.text] : [],
+    )
+    expect(text.join(' ')).toContain('friday')
+  })
+
+  it.each(['recognize', 'dataflow'] as const)('refuses another token by name over %s', async (over) => {
+    const service = open({ token: 'right' })
+    const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+    const wrong = {
+      ...service,
+      recognizer: { ...service.recognizer, token: 'wrong' },
+      dataflow: { ...service.dataflow, token: 'wrong' },
+    }
+    const error = await run(over, wrong, format, []).catch((one: unknown) => one)
+    expect(isSpeechError(error) && error.code).toBe('unauthenticated')
+  })
+
+  it.each(['recognize', 'dataflow'] as const)(
+    'finalizes what runs over %s when it drains, then takes nothing more',
+    async (over) => {
+      const service = open()
+      const { format, chunks } = await wav('samples/call.wav')
+      const events: SessionEvent[] = []
+      let count = 0
+      const ended = new Promise((resolve) => {
+        session(
+          over,
+          service,
+          format,
+        )(from(chunks)).subscribe({
+          next: (one) => {
+            events.push(one)
+            if (one.type === 'connection' && one.state === 'streaming' && count++ === 0)
+              queueMicrotask(() => service.drain())
+          },
+          complete: () => resolve('complete'),
+          error: resolve,
+        })
+      })
+      const end = await ended
+      expect(end === 'complete' || (isSpeechError(end) && end.code === 'going-away')).toBe(true)
+      const after = await run(over, service, format, []).catch((one: unknown) => one)
+      expect(isSpeechError(after) && after.retryable).toBe(true)
+    },
+  )
+})

@@ -1,0 +1,75 @@
+import { EMPTY, NEVER, Subject, throwError } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import type { Link } from '../../src/transport/link.js'
+import { marbles } from '../operators/marbles.js'
+
+const connect = (
+  dial: ReturnType<typeof scriptedDial<string, string>>,
+): { link: Link<string, string>; log: string[] } => {
+  const log: string[] = []
+  const links: Link<string, string>[] = []
+  dial().subscribe((link) => links.push(link))
+  const [link] = links
+  if (link === undefined) throw new Error('no link')
+  link.incoming.subscribe({
+    next: (one) => log.push(one),
+    complete: () => log.push('complete'),
+    error: (error: unknown) => log.push(isSpeechError(error) ? error.code : 'junk'),
+  })
+  return { link, log }
+}
+
+describe('a scripted dial', () => {
+  it('says what the script says, at its times, hears the client, and lets go of both when it is left', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
+      const script$ = cold('--a-b', { a: 'hi', b: 'there' })
+      const heard$ = new Subject<string>()
+      const dial = scriptedDial<string, string>((peer) => {
+        peer.heard$.subscribe(heard$)
+        return script$
+      })
+      const links: Link<string, string>[] = []
+      const subscription = dial().subscribe((link) => links.push(link))
+      const incoming$ = links[0]?.incoming ?? EMPTY
+      hot('---x').subscribe(() => links[0]?.send('yes'))
+      hot('-----x').subscribe(() => subscription.unsubscribe())
+      expectObservable(incoming$).toBe('--a-b|', { a: 'hi', b: 'there' })
+      expectObservable(heard$).toBe('---y-|', { y: 'yes' })
+      expectSubscriptions(script$.subscriptions).toBe('^----!')
+    })
+  })
+
+  it('ends in good order with the script, and as an error says', () => {
+    expect(connect(scriptedDial(() => EMPTY)).log).toEqual(['complete'])
+    expect(connect(scriptedDial(() => throwError(() => new SpeechError('overloaded', 'Full.')))).log).toEqual([
+      'overloaded',
+    ])
+    expect(connect(scriptedDial(() => throwError(() => new Error('junk')))).log).toEqual(['internal'])
+  })
+
+  it('is a new connection for each subscription, and congested by a script that does not listen', () => {
+    let connections = 0
+    const dial = scriptedDial<string, string>(
+      () => {
+        connections += 1
+        return NEVER
+      },
+      { highWaterMarkBytes: 3 },
+    )
+    const { link } = connect(dial)
+    link.send('abcd')
+    expect(link.congested).toBe(true)
+    expect(connect(dial).link.congested).toBe(false)
+    expect(connections).toBe(2)
+  })
+
+  it('errors with what the script throws', () => {
+    const errors: unknown[] = []
+    scriptedDial<string, string>(() => {
+      throw new SpeechError('overloaded', 'Full.')
+    })().subscribe({ error: (error: unknown) => errors.push(isSpeechError(error) && error.code) })
+    expect(errors).toEqual(['overloaded'])
+  })
+})

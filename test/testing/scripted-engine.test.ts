@@ -1,0 +1,58 @@
+import { from, toArray, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { Hypothesis, SegmentPart } from '../../src/service/engine/engine.js'
+import { scriptedEngine, type ScriptedEngineOptions } from '../../src/testing/scripted-engine.js'
+
+const speech = (durationMs: number): SegmentPart => ({ type: 'audio', samples: new Int16Array(durationMs * 8) })
+const hear = (options: ScriptedEngineOptions, parts: readonly SegmentPart[]): Hypothesis[] => {
+  let heard: Hypothesis[] = []
+  recognizeWith(options, from(parts))
+    .pipe(toArray())
+    .subscribe((all) => (heard = all))
+  return heard
+}
+const recognizeWith = (options: ScriptedEngineOptions, part$: Observable<SegmentPart>): Observable<Hypothesis> =>
+  part$.pipe(scriptedEngine(options).recognize())
+
+const open = (startMs: number): SegmentPart => ({ type: 'open', startMs })
+const close = (endMs: number): SegmentPart => ({ type: 'close', endMs })
+const segments = (all: readonly Hypothesis[]): string[] =>
+  all.flatMap((one) => (one.type === 'segment' ? [one.text] : []))
+const partials = (all: readonly Hypothesis[]): string[] =>
+  all.flatMap((one) => (one.type === 'partial' ? [one.text] : []))
+
+describe('the scripted engine', () => {
+  it('says a word more at every 300 ms, and the whole with its words when the segment closes', () => {
+    const all = hear({ texts: ['one two'], confidence: 0.5 }, [
+      open(1000),
+      speech(299),
+      speech(1),
+      speech(900),
+      close(2200),
+    ])
+    expect(partials(all)).toEqual(['one', 'one two'])
+    expect(all.at(-1)).toEqual({
+      type: 'segment',
+      startMs: 1000,
+      endMs: 2200,
+      text: 'one two',
+      words: [
+        { text: 'one', startMs: 1000, endMs: 1600, confidence: 0.5 },
+        { text: 'two', startMs: 1600, endMs: 2200, confidence: 0.5 },
+      ],
+    })
+  })
+
+  it('accounts for every sample, also outside of segments', () => {
+    const all = hear({ texts: ['one'] }, [speech(10), open(0), speech(20), close(20), speech(5)])
+    const counts = all.flatMap((one) => (one.type === 'progress' ? [one.sampleCount] : []))
+    expect(counts).toEqual([80, 160, 40])
+  })
+
+  it('says its texts in turn and begins again; each session from the first', () => {
+    const parts = [0, 1, 2].flatMap((at) => [open(at), close(at + 1)])
+    expect(segments(hear({ texts: ['a', 'b'] }, parts))).toEqual(['a', 'b', 'a'])
+    expect(segments(hear({ texts: ['a', 'b'] }, [open(0), close(1)]))).toEqual(['a'])
+    expect(segments(hear({ texts: [] }, [open(0), close(1)]))).toEqual([''])
+  })
+})
