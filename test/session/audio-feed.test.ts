@@ -202,12 +202,10 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
 
 describe('a source that pushes', () => {
   it('is subscribed once and heard to its end: an Observable, a promise', async () => {
-    for (const source of [
-      from(chunks),
-      Promise.resolve(chunks[0] ?? new Uint8Array(1)),
-    ] as ObservableInput<Uint8Array>[]) {
-      expect(isPulled(source)).toBe(false)
-      const { feed, got, over } = fed(source, 0)
+    const first = Uint8Array.of(1)
+    for (const make of [() => from(chunks), () => Promise.resolve(first)]) {
+      expect(isPulled(make())).toBe(false)
+      const { feed, got, over } = fed(make(), 0)
       feed.resume()
       feed.resume()
       expect(await over).toBe('end')

@@ -65,8 +65,8 @@ describe('a service in memory', () => {
     const texts = ['one two three', 'four five', 'six']
     const runs: unknown[] = []
     for (const over of ['recognize', 'dataflow'] as const) {
-      for (const source of [from(chunks), chunks] as ObservableInput<Uint8Array>[]) {
-        const events = await run(over, open({ engine: scriptedEngine({ texts }) }), format, source)
+      for (const make of [() => from(chunks), () => chunks]) {
+        const events = await run(over, open({ engine: scriptedEngine({ texts }) }), format, make())
         expect(states(events)).toEqual(wholeLife)
         expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
         runs.push(said(events))
