@@ -4,11 +4,22 @@ import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
-import { startDevelopmentService, type DevelopmentService } from '../../src/service/development-service.js'
+import {
+  startDevelopmentService,
+  type DevelopmentService,
+  type ServiceAccess,
+} from '../../src/service/development-service.js'
 import type { ServiceOptions } from '../../src/service/service-options.js'
 
+/** What a client has to know; without a CA it speaks plain text. */
+export interface Reachable {
+  readonly service: { readonly access: Pick<ServiceAccess, 'wsUrl' | 'grpc'> }
+  readonly ca?: Buffer
+  readonly token: string
+}
+
 /** A development service on free ports with a token from it: what a client written elsewhere would be given. */
-export interface LiveService {
+export interface LiveService extends Reachable {
   readonly service: DevelopmentService
   readonly ca: Buffer
   readonly token: string

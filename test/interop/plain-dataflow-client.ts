@@ -1,6 +1,14 @@
-import { Client, credentials, loadPackageDefinition, Metadata, status, type ClientDuplexStream } from '@grpc/grpc-js'
+import {
+  type Client,
+  credentials,
+  loadPackageDefinition,
+  Metadata,
+  status,
+  type CallOptions,
+  type ClientDuplexStream,
+} from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
-import type { LiveService } from './live-service.js'
+import type { Reachable } from './live-service.js'
 
 interface Input {
   readonly message: { readonly content?: string; readonly binary_content?: Uint8Array; readonly content_type?: number }
@@ -8,7 +16,7 @@ interface Input {
 interface Output {
   readonly message: { readonly content: string; readonly binary_content: Buffer; readonly content_type: number }
 }
-type Stub = Client & { Stream: (metadata: Metadata) => ClientDuplexStream<Input, Output> }
+type Stub = Client & { Stream: (metadata: Metadata, options: CallOptions) => ClientDuplexStream<Input, Output> }
 
 /** All that the service said on one stream, and how it ended. */
 export interface Conversation {
@@ -18,42 +26,81 @@ export interface Conversation {
   readonly details: string
 }
 
-/** A client of the gRPC package alone, as one who knows only the proto would write it. */
-export const converse = async (
-  { service, ca }: LiveService,
-  say: (stream: { request: (json: unknown) => void; raw: (input: Input['message']) => void; end: () => void }) => void,
-  onResponse?: (response: Record<string, unknown>, stream: ClientDuplexStream<Input, Output>) => void,
-): Promise<Conversation> => {
+type Stream = ClientDuplexStream<Input, Output>
+
+/** One stream of a client of the gRPC package alone, as one who knows only the proto would write it. */
+export interface PlainStream {
+  readonly stream: Stream
+  readonly request: (json: unknown) => void
+  readonly raw: (input: Input['message']) => void
+  /** What came so far. */
+  readonly responses: readonly Record<string, unknown>[]
+  readonly events: readonly Record<string, unknown>[]
+  /** Resolves when the first response came, or the end. */
+  readonly answered: Promise<unknown>
+  readonly ended: Promise<Conversation>
+}
+
+export const plainClient = ({ service, ca }: Reachable): Stub => {
   const definition = loadPackageDefinition(
     loadSync('proto/dataflow.proto', { keepCase: true, defaults: true, enums: Number }),
   )
   const Dataflow = definition['dataflow'] as unknown as new (...args: ConstructorParameters<typeof Client>) => Stub
-  const client = new Dataflow(service.access.grpc, credentials.createSsl(ca), {
-    'grpc.ssl_target_name_override': 'localhost',
-  })
-  const stream = client.Stream(new Metadata())
+  const channel = ca === undefined ? credentials.createInsecure() : credentials.createSsl(ca)
+  const options = ca === undefined ? {} : { 'grpc.ssl_target_name_override': 'localhost' }
+  return new Dataflow(service.access.grpc, channel, options)
+}
+
+export const openStream = (
+  client: Stub,
+  onResponse?: (response: Record<string, unknown>, stream: Stream) => void,
+  options: CallOptions = {},
+): PlainStream => {
+  const stream = client.Stream(new Metadata(), options)
   const responses: Record<string, unknown>[] = []
   const events: Record<string, unknown>[] = []
   const ended = new Promise<Conversation>((resolve) => {
-    stream.on('data', ({ message }: Output) => {
-      const json = JSON.parse(message.content) as Record<string, unknown>
-      if (message.content_type === 3) {
-        responses.push(json)
-        onResponse?.(json, stream)
-      } else events.push(json)
-    })
     stream.on('error', () => undefined)
     stream.on('status', ({ code, details }) => {
       resolve({ responses, events, status: status[code], details })
     })
   })
-  say({
+  const answer = new Promise<void>((resolve) => {
+    stream.on('data', ({ message }: Output) => {
+      const json = JSON.parse(message.content) as Record<string, unknown>
+      if (message.content_type === 3) {
+        responses.push(json)
+        onResponse?.(json, stream)
+        resolve()
+      } else events.push(json)
+    })
+  })
+  return {
+    stream,
     request: (json) => {
       stream.write({ message: { content: typeof json === 'string' ? json : JSON.stringify(json), content_type: 2 } })
     },
     raw: (message) => {
       stream.write({ message })
     },
+    responses,
+    events,
+    answered: Promise.race([answer, ended]),
+    ended,
+  }
+}
+
+/** One stream on a channel of its own, from its opening to its end. */
+export const converse = async (
+  service: Reachable,
+  say: (stream: { request: (json: unknown) => void; raw: (input: Input['message']) => void; end: () => void }) => void,
+  onResponse?: (response: Record<string, unknown>, stream: Stream) => void,
+): Promise<Conversation> => {
+  const client = plainClient(service)
+  const { stream, request, raw, ended } = openStream(client, onResponse)
+  say({
+    request,
+    raw,
     end: () => {
       stream.end()
     },

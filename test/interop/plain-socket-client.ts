@@ -1,5 +1,5 @@
 import WebSocket from 'ws'
-import type { LiveService } from './live-service.js'
+import type { Reachable } from './live-service.js'
 
 /** One socket, seen from a client of the WebSocket package alone. */
 export interface PlainSocket {
@@ -8,6 +8,7 @@ export interface PlainSocket {
   /** The next message of the service, or the close, whichever comes first. */
   readonly hear: () => Promise<Record<string, unknown>>
   readonly close: () => void
+  readonly raw: WebSocket
 }
 
 export interface SocketWay {
@@ -19,12 +20,12 @@ export interface SocketWay {
 
 /** Resolves when the socket is open; rejects with `HTTP <status>: <body>` when the upgrade is refused. */
 export const openSocket = async (
-  { service, ca, token: good }: LiveService,
+  { service, ca, token: good }: Reachable,
   way: SocketWay = {},
 ): Promise<PlainSocket> => {
   const { path = '/recognizer', token = good, protocols = [], withoutHeader = false } = way
   const headers = withoutHeader ? {} : { Authorization: `Bearer ${token}` }
-  const socket = new WebSocket(service.access.wsUrl + path, [...protocols], { ca, headers })
+  const socket = new WebSocket(service.access.wsUrl + path, [...protocols], { headers, ...(ca && { ca }) })
   const heard: Record<string, unknown>[] = []
   const waiting: ((message: Record<string, unknown>) => void)[] = []
   const arrive = (message: Record<string, unknown>): void => {
@@ -64,5 +65,6 @@ export const openSocket = async (
     close: () => {
       socket.close()
     },
+    raw: socket,
   }
 }

@@ -74,11 +74,7 @@ export const openHttp = async (
     if (handlers === undefined) socket.destroy()
     else handlers.upgrade(request, socket, head)
   })
-  server.on('clientError', (error: Error & { readonly code?: string }, socket) => {
-    const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
-    if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy())
-    else socket.destroy()
-  })
+  server.on('clientError', answerUnreadable)
   const connections = openConnections(server)
   const port = await listen(server, address)
   // A failure to accept one connection, such as too many open files, is no reason to end.
@@ -100,6 +96,18 @@ export const openHttp = async (
       await closed
     },
   }
+}
+
+/** What the parser's errors are in HTTP; any other is a request that cannot be read. */
+const parserStatuses: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+const answerUnreadable = (error: Error & { readonly code?: string }, socket: Duplex): void => {
+  const status = parserStatuses[error.code ?? ''] ?? '400 Bad Request'
+  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy())
+  else socket.destroy()
 }
 
 /** The server itself forgets the connections that were upgraded. */

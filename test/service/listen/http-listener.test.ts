@@ -1,0 +1,140 @@
+import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openHttp, type HttpListener, type HttpPatience } from '../../../src/service/listen/http-listener.js'
+
+const open: HttpListener[] = []
+afterEach(async () => {
+  for (const listener of open.splice(0)) await listener.close()
+})
+
+const hasty: HttpPatience = { headersMs: 100, requestMs: 200, checkMs: 25 }
+
+const listening = async (patience?: HttpPatience): Promise<HttpListener> => {
+  const listener = await openHttp({ host: '127.0.0.1', port: 0 }, undefined, patience)
+  open.push(listener)
+  listener.handle({
+    request: (request, response) => {
+      request.resume().once('end', () => response.end('here'))
+    },
+    upgrade: (_request, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
+      socket.resume().once('end', () => socket.end())
+    },
+  })
+  return listener
+}
+
+const dial = async ({ url }: HttpListener): Promise<Socket> => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+/** All that comes until the connection is closed. */
+const untilClosed = async (socket: Socket): Promise<string> => {
+  let text = ''
+  socket.on('data', (data: Buffer) => (text += data.toString()))
+  await new Promise((resolve) => socket.once('close', resolve))
+  return text
+}
+
+const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
+
+describe('an HTTP listener', () => {
+  it.each([
+    ['garbage', '\u0000\u0001\u0002garbage\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['a method that is none', 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['headers that are too long', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'x'.repeat(40_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
+  ])('answers %s and closes', async (_name, text, expected) => {
+    const socket = await dial(await listening())
+    const answer = untilClosed(socket)
+    socket.write(text)
+    expect(await answer).toMatch(expected)
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['half of a request line', 'GET /conn'],
+    ['headers without an end', 'POST /connect/token HTTP/1.1\r\nHost: x\r\n'],
+    ['a body without an end', 'POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nclient'],
+  ])('waits only so long for a client that sends %s', async (_name, text) => {
+    const socket = await dial(await listening(hasty))
+    const answer = untilClosed(socket)
+    socket.write(text)
+    expect(await answer).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('survives clients that break off in the middle of anything', async () => {
+    const listener = await listening()
+    for (const text of ['', 'GET', upgrade, upgrade.slice(0, 30)]) {
+      const socket = await dial(listener)
+      socket.write(text)
+      socket.resetAndDestroy()
+    }
+    expect(await (await fetch(listener.url)).text()).toBe('here')
+  })
+
+  it('answers 503 until it is told how to handle requests, and drops upgrades', async () => {
+    const listener = await openHttp({ host: '127.0.0.1', port: 0 })
+    open.push(listener)
+    expect((await fetch(listener.url)).status).toBe(503)
+    const socket = await dial(listener)
+    const answer = untilClosed(socket)
+    socket.write(upgrade)
+    expect(await answer).toBe('')
+  })
+
+  it('has ended when the last connection has, an upgraded one too, and takes none meanwhile', async () => {
+    const listener = await listening()
+    const socket = await dial(listener)
+    socket.write(upgrade)
+    await once(socket, 'data')
+    let ended = false
+    const whenEnded = listener.stopAccepting().then(() => (ended = true))
+    await expect(fetch(listener.url)).rejects.toThrow()
+    expect(ended).toBe(false)
+    socket.destroy()
+    await whenEnded
+  })
+
+  it('cuts what is open when it is closed, twice as well as once', async () => {
+    const listener = await listening()
+    const sockets = [await dial(listener), await dial(listener)]
+    sockets[0]?.write(upgrade)
+    sockets[1]?.write('GET / HTTP/1.1\r\n')
+    const closed = Promise.all(sockets.map(untilClosed))
+    await Promise.all([listener.close(), listener.close()])
+    await closed
+  })
+
+  it('refuses a port that is taken, and an address that is not of this machine', async () => {
+    const { url } = await listening()
+    const port = Number(new URL(url).port)
+    await expect(openHttp({ host: '127.0.0.1', port })).rejects.toMatchObject({
+      code: 'listen-failed',
+      message: `Cannot listen on 127.0.0.1:${port}: the port is taken.`,
+    })
+    await expect(openHttp({ host: '192.0.2.1', port: 0 }, { certificate: '', key: '' })).rejects.toMatchObject({
+      code: 'listen-failed',
+    })
+  })
+
+  it('refuses plain text beyond loopback, and a certificate that is none', async () => {
+    await expect(openHttp({ host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ code: 'invalid-options' })
+    const error: unknown = await openHttp({ host: '127.0.0.1', port: 0 }, { certificate: 'x', key: 'y' }).catch(
+      (one: unknown) => one,
+    )
+    expect(error).toMatchObject({ code: 'invalid-options' })
+    expect((error as Error).message).not.toMatch(/PEM routines|openssl/i)
+  })
+
+  it('listens on IPv6 loopback', async () => {
+    const listener = await openHttp({ host: '::1', port: 0 })
+    open.push(listener)
+    expect(listener.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
+    expect((await fetch(listener.url)).status).toBe(503)
+  })
+})

@@ -1,0 +1,102 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hashSecret } from '../../src/service/identity/client-secret.js'
+import { memorySubscriptions, type Subscription } from '../../src/service/identity/subscription.js'
+import type { Engine, EngineKind } from '../../src/service/engine/engine.js'
+import type { ServiceOptions } from '../../src/service/service-options.js'
+import { startService, type Service } from '../../src/service/service.js'
+import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import type { Reachable } from '../interop/live-service.js'
+
+const secret = 'correct horse battery staple'
+
+/** A service in plain text on loopback whose models `m` (tenant `Default`) and `n` (tenant `Acme`) are scripted. */
+export interface PlainService extends Reachable {
+  readonly started: Service
+  readonly faults: readonly unknown[]
+  /** A token of the subscription that may do all; or of another. */
+  readonly newToken: (clientId?: string) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+export const subscriptionOf = async (clientId: string, change: Partial<Subscription> = {}): Promise<Subscription> => ({
+  clientId,
+  secretHash: await hashSecret(secret),
+  tenants: ['*'],
+  projects: ['*'],
+  models: ['*'],
+  validFromMs: 0,
+  validUntilMs: Infinity,
+  cancelled: false,
+  ...change,
+})
+
+const modelFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-models-'))
+  for (const model of ['Default/m/1', 'Acme/n/1', 'Default/broken/1']) {
+    await mkdir(join(folder, model), { recursive: true })
+    await writeFile(
+      join(folder, model, 'model.json'),
+      JSON.stringify({ engine: model.includes('broken') ? 'none' : 'scripted' }),
+    )
+  }
+  return folder
+}
+
+export const plainService = async (
+  options: Partial<ServiceOptions> = {},
+  others: readonly Subscription[] = [],
+  engine: Engine = scriptedEngine({ texts: ['hello world'] }),
+): Promise<PlainService> => {
+  const folder = await modelFolder()
+  const faults: unknown[] = []
+  const scripted: EngineKind = { name: 'scripted', open: () => Promise.resolve(engine) }
+  const started = await startService({
+    subscriptions: memorySubscriptions([await subscriptionOf('client'), ...others]),
+    modelFolders: [folder],
+    engines: [scripted],
+    defaultModel: 'm',
+    onFault: (error) => faults.push(error),
+    ...options,
+  })
+  const newToken = async (clientId = 'client'): Promise<string> => {
+    const form = {
+      client_id: clientId,
+      client_secret: secret,
+      grant_type: 'client_credentials',
+      scope: 'Ldm_Integration',
+    }
+    const answer = await fetch(`${started.authUrl}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
+    return ((await answer.json()) as { readonly access_token: string }).access_token
+  }
+  return {
+    started,
+    service: { access: { wsUrl: started.wsUrl, grpc: started.grpcAddress } },
+    faults,
+    token: await newToken(),
+    newToken,
+    close: async () => {
+      await started.close({ drainMs: 1_000 })
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+export const startOf = (token: string, change: Readonly<Record<string, unknown>> = {}) => ({
+  MessageName: 'Start',
+  Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+  Tenant: 'Default',
+  Token: token,
+  ProjectName: 'transcribe',
+  ...change,
+})
+
+export const recognizeOf = (change: Readonly<Record<string, unknown>> = {}) => ({
+  'message-name': 'recognize',
+  'audio-format': 'pcm',
+  'sample-rate': 8000,
+  'model-name': 'm',
+  'vad-graceful-silence-threshold-msec': 0,
+  ...change,
+})
