@@ -30,8 +30,10 @@ export class EngineAccount {
     return Math.round((this.received * 1000) / this.inputRateHz)
   }
 
-  receive(sampleCount: number): void {
+  /** Returns how long they last, in milliseconds. */
+  receive(sampleCount: number): number {
     this.received += sampleCount
+    return (sampleCount * 1000) / this.inputRateHz
   }
 
   give(part: SegmentPart): void {

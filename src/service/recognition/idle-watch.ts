@@ -10,12 +10,17 @@ export interface IdleRules {
 /** However long the rules wait, the clock is looked at once in this time: timers have a bound of their own. */
 const longestNapMs = 60_000
 
+/** How far ahead of real time a client counts as one that sends ahead; the burst that any client may send (decisions.md). */
+const longestLeadMs = 5_000
+
 /** A timer later than this means that the process stood still, and what came in meanwhile is still to be read. */
 const stallMs = 200
 
 /** Watches by the wall clock whether audio still comes. One timer, set anew when it fires, however much audio there is. */
 export class IdleWatch {
   private lastMs: number
+  /** When the audio that came would have been heard to its end, had it been played as it came. */
+  private playedMs: number
   private expectedMs = Infinity
 
   constructor(
@@ -23,9 +28,16 @@ export class IdleWatch {
     private readonly scheduler: SchedulerLike,
   ) {
     this.lastMs = scheduler.now()
+    this.playedMs = this.lastMs
   }
 
-  /** Audio came, or the engine took some in: it is not the client who is silent then. */
+  /** So much audio came. Who sends faster than real time has not fallen silent before it would have been heard. */
+  receive(audioMs: number): void {
+    this.touch()
+    this.playedMs = Math.min(Math.max(this.playedMs, this.lastMs) + audioMs, this.lastMs + longestLeadMs)
+  }
+
+  /** The engine took some audio in: it is not the client who is silent then. */
   touch(): void {
     this.lastMs = this.scheduler.now()
   }
@@ -33,10 +45,14 @@ export class IdleWatch {
   /** What is due now; nothing after a stall, for then it is not the client who was silent. */
   get due(): 'nothing' | 'close' | 'finalize' {
     if (this.stalled) return 'nothing'
-    const silentMs = this.scheduler.now() - this.lastMs
+    const nowMs = this.scheduler.now()
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
-    if (finalizeAfterMs > 0 && silentMs >= finalizeAfterMs) return 'finalize'
-    return closeAfterSilentWallMs > 0 && silentMs >= closeAfterSilentWallMs ? 'close' : 'nothing'
+    if (finalizeAfterMs > 0 && nowMs - this.lastMs >= finalizeAfterMs) return 'finalize'
+    return closeAfterSilentWallMs > 0 && nowMs >= this.closeAtMs ? 'close' : 'nothing'
+  }
+
+  private get closeAtMs(): number {
+    return Math.max(this.lastMs, this.playedMs) + this.rules.closeAfterSilentWallMs
   }
 
   /** Emits when something may be due. Never completes, unless both rules are off. */
@@ -54,10 +70,12 @@ export class IdleWatch {
   }
 
   private napMs(): number {
-    const silentMs = this.scheduler.now() - this.lastMs
-    const left = [this.rules.closeAfterSilentWallMs, this.rules.finalizeAfterMs]
-      .filter((afterMs) => afterMs > silentMs)
-      .map((afterMs) => afterMs - silentMs)
+    const nowMs = this.scheduler.now()
+    const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
+    const left = [
+      closeAfterSilentWallMs > 0 ? this.closeAtMs - nowMs : Infinity,
+      finalizeAfterMs > 0 ? this.lastMs + finalizeAfterMs - nowMs : Infinity,
+    ].filter((leftMs) => leftMs > 0)
     return Math.max(1, Math.min(longestNapMs, ...left))
   }
 }

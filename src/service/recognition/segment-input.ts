@@ -36,8 +36,7 @@ class Feed {
   take(front: Segmenter, input: Input): readonly Segmented[] {
     switch (input.type) {
       case 'samples':
-        this.watch.touch()
-        this.account.receive(input.samples.length)
+        this.watch.receive(this.account.receive(input.samples.length))
         return this.given(front.push(input.samples))
       case 'completed':
         return this.given(front.finish(), 'finalized')

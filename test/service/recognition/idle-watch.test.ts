@@ -8,9 +8,30 @@ class StallingScheduler extends VirtualTimeScheduler {
   override now = (): number => this.frame + this.stallMs
 }
 
+const watchOf = (scheduler: StallingScheduler): IdleWatch =>
+  new IdleWatch({ closeAfterSilentWallMs: 1000, finalizeAfterMs: 30_000 }, scheduler)
+
+/** When the first verdict that is not `nothing` comes, and which it is. */
+const firstVerdictOf = (watch: IdleWatch, scheduler: StallingScheduler): readonly [number, string] => {
+  let verdict: readonly [number, string] = [0, 'nothing']
+  const ticking = watch.ticks$.subscribe(() => {
+    verdict = [scheduler.now(), watch.due]
+    if (verdict[1] !== 'nothing') ticking.unsubscribe()
+  })
+  scheduler.flush()
+  return verdict
+}
+
+const firstVerdict = (audioMs: number): readonly [number, string] => {
+  const scheduler = new StallingScheduler()
+  const watch = watchOf(scheduler)
+  watch.receive(audioMs)
+  return firstVerdictOf(watch, scheduler)
+}
+
 const verdicts = (stallMs: number): readonly string[] => {
   const scheduler = new StallingScheduler()
-  const watch = new IdleWatch({ closeAfterSilentWallMs: 1000, finalizeAfterMs: 0 }, scheduler)
+  const watch = watchOf(scheduler)
   const seen: string[] = []
   const ticking = watch.ticks$.subscribe(() => {
     seen.push(watch.due)
@@ -24,6 +45,19 @@ const verdicts = (stallMs: number): readonly string[] => {
 describe('IdleWatch', () => {
   it('finds a silence of 1 s due when it has lasted', () => {
     expect(verdicts(0)[0]).toBe('close')
+  })
+
+  it('counts the silence from where the audio would have been heard to its end', () => {
+    expect(firstVerdict(20)).toEqual([1020, 'close'])
+    expect(firstVerdict(3000)).toEqual([4000, 'close'])
+    expect(firstVerdict(60_000)).toEqual([6000, 'close'])
+  })
+
+  it('finds the end due 30 s after the last audio', () => {
+    const scheduler = new StallingScheduler()
+    const watch = new IdleWatch({ closeAfterSilentWallMs: 0, finalizeAfterMs: 30_000 }, scheduler)
+    watch.receive(60_000)
+    expect(firstVerdictOf(watch, scheduler)).toEqual([30_000, 'finalize'])
   })
 
   it('finds nothing due when its timer comes late, until it had time to read what came', () => {

@@ -266,12 +266,12 @@ describe('what recognizeLane says', () => {
 })
 
 describe('recognizeLane by the wall clock', () => {
-  it('closes the open segment after 1 s without audio and ends after 30 s', () => {
+  it('closes the open segment 1 s after its audio was over and ends after 30 s without audio', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'] })
       const source$ = cold('  a-', { a: speech(500) })
       const subscriptions = ' ^ 29999ms !'
-      const expected = '      s 999ms (em) 28996ms (i|)'
+      const expected = '      s 1499ms (em) 28496ms (i|)'
       const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', i: 'final 0-500 "one" idle' }
       expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
