@@ -11,7 +11,7 @@ import { recognizerConversation, type RecognizerTerms } from '../conversation/re
 import type { Admission, SessionTerms } from '../conversation/session-terms.js'
 import { bearerToken, subprotocol } from './bearer-token.js'
 import { refuseUpgrade } from './refuse-upgrade.js'
-import { maxUnreadBytes, serveLink } from './serve-link.js'
+import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
 
 export interface RecognizerListenerOptions {
@@ -96,10 +96,6 @@ const takeUpgrade = (
   let opened = false
   server.handleUpgrade(...upgrade, (socket) => {
     opened = true
-    // Each ping is answered, and answers that nobody reads have a bound as well.
-    socket.on('ping', () => {
-      if (socket.bufferedAmount > maxUnreadBytes) socket.terminate()
-    })
     then(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }), fromEvent(socket, 'close'))
   })
   return opened

@@ -3,7 +3,7 @@ import { clientError, type OnFault } from '../conversation/client-error.js'
 import type { Link } from '../../transport/link.js'
 
 /** What a client that does not read may leave lying, in bytes; results are small, so more means that it is gone. */
-export const maxUnreadBytes = 4 * 1_048_576
+const maxUnreadBytes = 4 * 1_048_576
 
 /**
  * Lets a conversation speak over a link: cold, emits nothing, never errors, completes when the link is closed for

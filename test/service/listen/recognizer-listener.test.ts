@@ -1,0 +1,242 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openSocket, type PlainSocket } from '../../interop/plain-socket-client.js'
+import { plainService, recognizeOf, subscriptionOf, type PlainService } from '../plain-service.js'
+
+let service: PlainService
+beforeAll(async () => {
+  service = await plainService({ limits: { sessions: 6, sessionsPerToken: 5 } }, [await subscriptionOf('other')])
+})
+afterAll(() => service.close())
+
+const header = (token: string): string => `Authorization: Bearer ${token}\r\n`
+const keys = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+const upgrade = (target: string, headers: string): string =>
+  `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${headers}\r\n`
+
+/** Everything that a raw connection gets for a text until it is closed. */
+const exchange = async (text: string): Promise<string> => {
+  const socket = connect(Number(new URL(service.started.wsUrl).port), '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write(text)
+  let answer = ''
+  socket.on('data', (data: Buffer) => (answer += data.toString('latin1')))
+  await new Promise((resolve) => socket.once('close', resolve))
+  return answer
+}
+
+/** Opens all the places there are, proves that there are no more, and gives them back. */
+const expectAllPlaces = async (): Promise<void> => {
+  const sockets: PlainSocket[] = []
+  // A place comes back when the service sees the end of a connection, which may be a moment later.
+  while (sockets.length < 5) {
+    const socket = await openSocket(service).catch((error: unknown) => {
+      expect(String(error)).toMatch(/HTTP 429: overloaded: /)
+    })
+    if (socket !== undefined) sockets.push(socket)
+  }
+  await expect(openSocket(service)).rejects.toThrow(/^HTTP 429: overloaded: The token has 5 sessions/)
+  await Promise.all(
+    sockets.map(async (socket) => {
+      socket.close()
+      await socket.hear()
+    }),
+  )
+}
+
+describe('an upgrade', () => {
+  it.each([
+    ['//', 404],
+    ['//recognizer', 404],
+    ['/recognizer/..%2f', 404],
+    ['http://[/', 404],
+    ['*', 404],
+    ['/recognizer?ModelName=%', 401],
+  ])('is answered for the target %s, and the service lives on', async (target, status) => {
+    expect(await exchange(upgrade(target, keys))).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  })
+
+  it.each([
+    ['no key', 'Sec-WebSocket-Version: 13\r\n'],
+    ['a bad key', 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n'],
+    ['an old version', 'Sec-WebSocket-Version: 6\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'],
+  ])('with a good token and %s is refused and leaves no place taken', async (_name, headers) => {
+    for (let count = 0; count < 6; count += 1) {
+      expect(await exchange(upgrade('/recognizer', header(service.token) + headers))).toMatch(/^HTTP\/1\.1 4\d\d /)
+    }
+    await expectAllPlaces()
+  })
+
+  it('that breaks off while its token is checked leaves no place taken', async () => {
+    const port = Number(new URL(service.started.wsUrl).port)
+    for (let count = 0; count < 12; count += 1) {
+      const socket = connect(port, '127.0.0.1')
+      await once(socket, 'connect')
+      socket.write(upgrade('/recognizer', header(service.token) + keys))
+      if (count % 2 === 0) socket.resetAndDestroy()
+      else socket.destroy()
+    }
+    await expectAllPlaces()
+  })
+
+  it('is refused with a status and a sentence, and never repeats the token', async () => {
+    const token = `${service.token.slice(0, -4)}AAAA`
+    const answer = await exchange(upgrade(`/recognizer?access_token=${token}`, header(token) + keys))
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+    expect(answer).toMatch(/WWW-Authenticate: Bearer/)
+    expect(answer).toMatch(/\r\n\r\nunauthenticated: [A-Z]/)
+    expect(answer).not.toContain(token.slice(-40))
+  })
+
+  it('offered compression, does not take it', async () => {
+    const socket = await openSocket(service)
+    expect(socket.raw.extensions).toBe('')
+    socket.close()
+    await socket.hear()
+  })
+
+  it('past the limit is closed with 4429 when the token came by subprotocol, and 503 never', async () => {
+    const sockets = await Promise.all(Array.from({ length: 5 }, () => openSocket(service)))
+    const refused = await openSocket(service, {
+      withoutHeader: true,
+      protocols: ['rxspeech', `bearer.${service.token}`],
+    })
+    expect(await refused.hear()).toMatchObject({
+      close: 4429,
+      reason: expect.stringMatching(/^overloaded: /) as unknown,
+    })
+    const other = await service.newToken('other')
+    sockets.push(await openSocket(service, { token: other }))
+    await expect(openSocket(service, { token: other })).rejects.toThrow(/^HTTP 429: overloaded: The service carries 6/)
+    for (const socket of sockets) socket.raw.terminate()
+    await expectAllPlaces()
+  })
+
+  it('takes a token from the query only when that is switched on', async () => {
+    const way = { withoutHeader: true, path: `/recognizer?access_token=${service.token}` }
+    await expect(openSocket(service, way)).rejects.toThrow(/^HTTP 401/)
+    const open = await plainService({ allowQueryToken: true })
+    const path = `/recognizer?access_token=${open.token}`
+    const socket = await openSocket(open, { withoutHeader: true, path })
+    socket.say(recognizeOf())
+    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.close()
+    await open.close()
+  })
+})
+
+/** A masked frame, as a client sends it (RFC 6455 section 5.2). */
+const frame = (firstByte: number, payload: Uint8Array): Buffer => {
+  const mask = [1, 2, 3, 4] as const
+  const long = payload.length > 125
+  const head = long
+    ? [firstByte, 0x80 | 126, payload.length >> 8, payload.length & 255]
+    : [firstByte, 0x80 | payload.length]
+  return Buffer.from([...head, ...mask, ...payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0))])
+}
+const text = (json: unknown): Uint8Array => Buffer.from(JSON.stringify(json))
+
+/** Gives the connection below an open socket, to say what no client of a package would. */
+const below = (socket: PlainSocket): { readonly write: (bytes: Uint8Array) => unknown } =>
+  (socket.raw as unknown as { readonly _socket: { readonly write: (bytes: Uint8Array) => unknown } })._socket
+
+describe('a socket', () => {
+  it('takes messages in fragments, with a ping between them, which is answered', async () => {
+    const socket = await openSocket(service)
+    const ponged = once(socket.raw, 'pong')
+    const json = text(recognizeOf())
+    below(socket).write(frame(0x01, json.subarray(0, 5)))
+    below(socket).write(frame(0x89, Buffer.from('hey')))
+    below(socket).write(frame(0x00, json.subarray(5, 40)))
+    below(socket).write(frame(0x80, json.subarray(40)))
+    expect(String((await ponged)[0])).toBe('hey')
+    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    below(socket).write(frame(0x02, new Uint8Array(161)))
+    below(socket).write(frame(0x80, new Uint8Array(159)))
+    socket.say({ 'message-name': 'finalize-recognition' })
+    await socket.hear()
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'end-msec': '20' })
+    socket.close()
+    await socket.hear()
+  })
+
+  it.each([
+    ['text that is not UTF-8', frame(0x81, Uint8Array.of(0xff, 0xfe)), 1007],
+    ['a reserved bit', frame(0xc1, text({})), 1002],
+    ['a reserved opcode', frame(0x83, text({})), 1002],
+    ['a ping that is too long', frame(0x89, new Uint8Array(126)), 1002],
+    ['a continuation of nothing', frame(0x80, text({})), 1002],
+    ['a frame without a mask', Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
+    ['a close of one byte', frame(0x88, Uint8Array.of(3)), 1002],
+  ])('is closed for %s', async (_name, bytes, close) => {
+    const socket = await openSocket(service)
+    below(socket).write(bytes)
+    expect(await socket.hear()).toMatchObject({ close })
+  })
+
+  it('survives pings, and a flood of pongs', async () => {
+    const socket = await openSocket(service)
+    for (let count = 0; count < 2_000; count += 1) {
+      if (count % 100 === 0) socket.raw.ping('x')
+      socket.raw.pong('x')
+    }
+    socket.say(recognizeOf())
+    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.close()
+    await socket.hear()
+  })
+
+  it('is cut when it floods with pings', async () => {
+    const socket = await openSocket(service)
+    const closed = new Promise((resolve) => socket.raw.once('close', resolve))
+    socket.raw.pause()
+    const pings = Buffer.concat(Array.from({ length: 1_000 }, () => frame(0x89, new Uint8Array(125))))
+    const connection = below(socket) as unknown as Socket
+    connection.on('error', () => undefined)
+    while (!connection.destroyed) {
+      if (!connection.write(pings))
+        await Promise.race([once(connection, 'drain'), once(connection, 'close')]).catch(() => undefined)
+    }
+    await closed
+    await expectAllPlaces()
+  })
+
+  it('closed by both sides at once is closed once', async () => {
+    const socket = await openSocket(service)
+    socket.say('junk')
+    socket.raw.close(1000)
+    expect(await socket.hear()).toMatchObject({ close: expect.any(Number) as unknown })
+    await expectAllPlaces()
+  })
+
+  it('broken off in any state, 300 times, leaves all places free', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 60; round += 1) {
+      const sockets = (
+        await Promise.all(Array.from({ length: 5 }, () => openSocket(service).catch(() => undefined)))
+      ).filter((socket) => socket !== undefined)
+      for (const [index, socket] of sockets.entries()) {
+        if (index > 0) socket.say(recognizeOf())
+        if (index > 1) socket.audio(new Uint8Array(16_000))
+        if (index > 2) socket.say({ 'message-name': 'finalize-recognition' })
+        if (index === 4) await socket.hear()
+        socket.raw.terminate()
+      }
+    }
+    await expectAllPlaces()
+    expect(service.faults).toEqual([])
+  })
+})
+
+describe('the token endpoint', () => {
+  it('answers while sockets run, and what is not there is 404', async () => {
+    const socket = await openSocket(service)
+    socket.say(recognizeOf())
+    await socket.hear()
+    expect(await service.newToken()).toMatch(/^eyJ/)
+    expect((await fetch(`${service.started.authUrl}/elsewhere`)).status).toBe(404)
+    expect((await fetch(`${service.started.authUrl}/connect/token`)).status).toBe(405)
+    socket.close()
+    await socket.hear()
+  })
+})
