@@ -1,4 +1,5 @@
-// The client's door: safe for browsers. gRPC has its own door, `rxspeech/grpc`; the service too, `rxspeech/service`.
+// The client's door; `browser.ts` is the part of it that browsers get. gRPC has its own door, `rxspeech/grpc`; the
+// service too, `rxspeech/service`.
 export type { AudioFormat, Encoding } from './audio/format.js'
 export {
   bytesForMs,

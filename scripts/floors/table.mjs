@@ -43,11 +43,11 @@ export const rooms = {
 }
 
 /** The files that users of the package import. They may import anything that they re-export. */
-export const doors = ['index.ts', 'grpc.ts', 'service/index.ts', 'testing/index.ts']
+export const doors = ['index.ts', 'browser.ts', 'grpc.ts', 'service/index.ts', 'testing/index.ts']
 
 /** The door that runs in browsers, and all that may be reached from it. */
 export const browserDoor = {
-  file: 'index.ts',
+  file: 'browser.ts',
   packages: ['rxjs', 'fp-ts', 'io-ts', 'isomorphic-ws'],
   folders: ['errors', 'audio', 'protocol', 'operators', 'transport', 'auth', 'session'],
   /** Names that only Node has; a file that asks `typeof process` first may use them. */

@@ -196,5 +196,11 @@ export const consumerChecks = [
   compiles('typescript', 'bundler', bundler),
   compiles('typescript-5', 'node10', { module: 'commonjs', moduleResolution: 'node10' }),
   compiles('typescript', 'browser', { ...bundler, ...dom }, { isBrowser: true }),
+  compiles(
+    'typescript',
+    'browser condition',
+    { ...bundler, ...dom, customConditions: ['browser'] },
+    { isBrowser: true },
+  ),
 ]
 export const commandCheck = command

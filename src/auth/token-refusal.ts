@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { errorTable, type ErrorCode } from '../errors/error-table.js'
+import type { ErrorCode } from '../errors/error-code.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/json-object.js'
 import { retryAfterMs } from './retry-after.js'
@@ -11,14 +11,19 @@ export interface TokenAnswer {
   readonly body: string
 }
 
-/** RFC 6749 section 5.2. */
-const refusals = new Map<unknown, ErrorCode>([
-  ['invalid_request', 'invalid-request'],
-  ['invalid_client', 'invalid-client'],
-  ['invalid_grant', 'invalid-grant'],
-  ['unauthorized_client', 'unauthorized-client'],
-  ['unsupported_grant_type', 'unsupported-grant-type'],
-  ['invalid_scope', 'invalid-scope'],
+const invalidClient = ['invalid-client', 'Check the client id and the client secret.'] as const
+
+/** RFC 6749 section 5.2: the code, and what to do then. */
+const refusals = new Map<unknown, readonly [code: ErrorCode, help: string]>([
+  ['invalid_request', ['invalid-request', 'The token request was malformed; check client id, secret and scope.']],
+  ['invalid_client', invalidClient],
+  ['invalid_grant', ['invalid-grant', 'The service did not accept the grant; use client credentials.']],
+  ['unauthorized_client', ['unauthorized-client', 'The subscription has expired or was cancelled; renew it.']],
+  [
+    'unsupported_grant_type',
+    ['unsupported-grant-type', 'The address is not a token endpoint for client credentials; check it.'],
+  ],
+  ['invalid_scope', ['invalid-scope', 'Ask for the scope Ldm_Integration.']],
 ])
 
 /** Statuses that another attempt can change (RFC 9110 section 15, RFC 8470 section 5.2). */
@@ -40,12 +45,13 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
     )
   }
   const json = parseJsonObject(body)
-  const code = either.isRight(json) ? refusals.get(ownValue(json.right, 'error')) : undefined
-  if (code !== undefined && !isPassing(status)) {
+  const refusal = either.isRight(json) ? refusals.get(ownValue(json.right, 'error')) : undefined
+  if (refusal !== undefined && !isPassing(status)) {
+    const [code, help] = refusal
     const said = either.isRight(json) ? ownValue(json.right, 'error_description') : undefined
-    return new SpeechError(code, errorTable[code].help + quoted(said, secret))
+    return new SpeechError(code, help + quoted(said, secret))
   }
-  if (status === 401) return new SpeechError('invalid-client', errorTable['invalid-client'].help)
+  if (status === 401) return new SpeechError(...invalidClient)
   if (status >= 300 && status < 400) {
     const message =
       'The token endpoint redirects, which is not followed lest the secret travels; give its final address.'

@@ -1,6 +1,11 @@
+import { isRetryable, type ErrorCode } from './error-code.js'
+
+export { isErrorCode, type ErrorCode } from './error-code.js'
+
 /**
- * Every error of the library and of the service, once: its stable code, how it ends a WebSocket and a gRPC stream,
- * whether trying again can help, and a sentence that says what to do. `docs/ERRORS.md` is held equal by a test.
+ * Every error of the library and of the service: its stable code, how it ends a WebSocket and a gRPC stream, whether
+ * trying again can help, and a sentence that says what to do. `docs/ERRORS.md` is held equal by a test. A client in a
+ * browser carries the codes only.
  *
  * `closeCode`: RFC 6455 section 7.4, or the 4000–4999 range for what HTTP has a status for.
  * `grpcStatus`: the numbers of the gRPC status codes; never 2 (UNKNOWN).
@@ -12,99 +17,83 @@ export interface ErrorRow {
   readonly help: string
 }
 
-const row = (closeCode: number, grpcStatus: number, retryable: boolean, help: string): ErrorRow => ({
-  closeCode,
-  grpcStatus,
-  retryable,
-  help,
-})
+type Ending = Omit<ErrorRow, 'retryable'>
 
-export const errorTable = {
+const row = (closeCode: number, grpcStatus: number, help: string): Ending => ({ closeCode, grpcStatus, help })
+
+const endings: Readonly<Record<ErrorCode, Ending>> = {
   // What the caller gave
-  'invalid-options': row(1008, 3, false, 'Correct the option that the message names.'),
-  'invalid-format': row(1008, 3, false, 'Give an encoding, a sample rate and a channel count that the message allows.'),
-  'invalid-wav': row(1003, 3, false, 'Give a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert others first.'),
-  'invalid-model': row(1011, 9, false, 'Correct the model folder as the message says.'),
-  'invalid-project': row(1011, 9, false, 'Correct the project file at the key that the message names.'),
-  'source-failed': row(1011, 10, false, 'The audio source ended with an error; see its cause.'),
-  'missing-dependency': row(1011, 9, false, 'Install the package that the message names.'),
-  'listen-failed': row(1011, 14, false, 'Choose a free port and an address of this machine.'),
+  'invalid-options': row(1008, 3, 'Correct the option that the message names.'),
+  'invalid-format': row(1008, 3, 'Give an encoding, a sample rate and a channel count that the message allows.'),
+  'invalid-wav': row(1003, 3, 'Give a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert others first.'),
+  'invalid-model': row(1011, 9, 'Correct the model folder as the message says.'),
+  'invalid-project': row(1011, 9, 'Correct the project file at the key that the message names.'),
+  'source-failed': row(1011, 10, 'The audio source ended with an error; see its cause.'),
+  'missing-dependency': row(1011, 9, 'Install the package that the message names.'),
+  'listen-failed': row(1011, 14, 'Choose a free port and an address of this machine.'),
 
   // Network and peer
-  'connection-failed': row(
-    1006,
-    14,
-    true,
-    'Check the address, the port and the CA certificate, and that the service runs.',
-  ),
-  'connection-lost': row(1006, 14, true, 'The connection broke; start a new session.'),
+  'connection-failed': row(1006, 14, 'Check the address, the port and the CA certificate, and that the service runs.'),
+  'connection-lost': row(1006, 14, 'The connection broke; start a new session.'),
   'connect-timeout': row(
     1006,
     4,
-    true,
     'The service did not accept the connection in time; check the address and the network.',
   ),
-  'start-timeout': row(
-    1008,
-    4,
-    true,
-    'The service did not answer the start in time; try again or raise startTimeoutMs.',
-  ),
-  'finalize-timeout': row(1008, 4, true, 'The final result did not come in time; what was received before stands.'),
-  'stop-timeout': row(1008, 4, true, 'The service did not confirm the stop in time; nothing more was delivered.'),
-  'protocol-violation': row(1002, 3, false, 'The peer broke the protocol; check that the address is a speech service.'),
-  refused: row(1008, 9, false, 'The service refused; its own words follow.'),
+  'start-timeout': row(1008, 4, 'The service did not answer the start in time; try again or raise startTimeoutMs.'),
+  'finalize-timeout': row(1008, 4, 'The final result did not come in time; what was received before stands.'),
+  'stop-timeout': row(1008, 4, 'The service did not confirm the stop in time; nothing more was delivered.'),
+  'protocol-violation': row(1002, 3, 'The peer broke the protocol; check that the address is a speech service.'),
+  refused: row(1008, 9, 'The service refused; its own words follow.'),
 
   // Token endpoint (RFC 6749 section 5.2, RFC 6585 section 4)
-  'invalid-request': row(1008, 3, false, 'The token request was malformed; check client id, secret and scope.'),
-  'invalid-client': row(4401, 16, false, 'Check the client id and the client secret.'),
-  'invalid-grant': row(4401, 16, false, 'The service did not accept the grant; use client credentials.'),
-  'unauthorized-client': row(4403, 7, false, 'The subscription has expired or was cancelled; renew it.'),
-  'unsupported-grant-type': row(
-    1008,
-    3,
-    false,
-    'The address is not a token endpoint for client credentials; check it.',
-  ),
-  'invalid-scope': row(4403, 7, false, 'Ask for the scope Ldm_Integration.'),
-  'too-many-attempts': row(4429, 8, true, 'Wait for the time that the message names, then try again.'),
+  'invalid-request': row(1008, 3, 'The token request was malformed; check client id, secret and scope.'),
+  'invalid-client': row(4401, 16, 'Check the client id and the client secret.'),
+  'invalid-grant': row(4401, 16, 'The service did not accept the grant; use client credentials.'),
+  'unauthorized-client': row(4403, 7, 'The subscription has expired or was cancelled; renew it.'),
+  'unsupported-grant-type': row(1008, 3, 'The address is not a token endpoint for client credentials; check it.'),
+  'invalid-scope': row(4403, 7, 'Ask for the scope Ldm_Integration.'),
+  'too-many-attempts': row(4429, 8, 'Wait for the time that the message names, then try again.'),
   'token-endpoint-failed': row(
     1011,
     14,
-    true,
     'The token endpoint did not answer as it should; check the address or try later.',
   ),
-  'token-timeout': row(1008, 4, true, 'The token endpoint did not answer in time; check the address or try later.'),
+  'token-timeout': row(1008, 4, 'The token endpoint did not answer in time; check the address or try later.'),
 
   // Authorization
-  unauthenticated: row(4401, 16, false, 'Present a valid bearer token from the token endpoint.'),
-  'tenant-denied': row(4403, 7, false, 'Use a tenant that the subscription grants.'),
-  'project-denied': row(4403, 7, false, 'Use a project that the subscription grants and the tenant has.'),
-  'model-denied': row(4403, 7, false, 'Use a model that the subscription grants and the tenant has.'),
+  unauthenticated: row(4401, 16, 'Present a valid bearer token from the token endpoint.'),
+  'tenant-denied': row(4403, 7, 'Use a tenant that the subscription grants.'),
+  'project-denied': row(4403, 7, 'Use a project that the subscription grants and the tenant has.'),
+  'model-denied': row(4403, 7, 'Use a model that the subscription grants and the tenant has.'),
 
   // Messages
-  'invalid-json': row(1007, 3, false, 'Send one JSON object as text.'),
-  'invalid-field': row(1008, 3, false, 'Correct the field that the message names.'),
-  'unknown-message': row(1003, 3, false, 'Send a message that the protocol names.'),
-  'unknown-content-type': row(1003, 3, false, 'Send REQUEST with JSON or AUDIO with bytes.'),
-  'empty-audio': row(1003, 3, false, 'Put the samples of an AUDIO message in binary_content.'),
-  'cut-sample': row(1003, 3, false, 'Send whole samples of every channel in each message.'),
-  'message-too-big': row(1009, 8, false, 'Send smaller messages; 20 ms of audio is the suggested length.'),
-  'not-started': row(1008, 9, false, 'Send the start message first and wait for its response.'),
-  'already-started': row(1008, 9, false, 'Open another session; this one runs already.'),
-  'no-recognition': row(1008, 9, false, 'Start a recognition first.'),
-  'model-mismatch': row(1008, 3, false, 'Name one model; the address and the message must agree.'),
+  'invalid-json': row(1007, 3, 'Send one JSON object as text.'),
+  'invalid-field': row(1008, 3, 'Correct the field that the message names.'),
+  'unknown-message': row(1003, 3, 'Send a message that the protocol names.'),
+  'unknown-content-type': row(1003, 3, 'Send REQUEST with JSON or AUDIO with bytes.'),
+  'empty-audio': row(1003, 3, 'Put the samples of an AUDIO message in binary_content.'),
+  'cut-sample': row(1003, 3, 'Send whole samples of every channel in each message.'),
+  'message-too-big': row(1009, 8, 'Send smaller messages; 20 ms of audio is the suggested length.'),
+  'not-started': row(1008, 9, 'Send the start message first and wait for its response.'),
+  'already-started': row(1008, 9, 'Open another session; this one runs already.'),
+  'no-recognition': row(1008, 9, 'Start a recognition first.'),
+  'model-mismatch': row(1008, 3, 'Name one model; the address and the message must agree.'),
 
   // Load and life
-  overloaded: row(4429, 8, true, 'Try again later; the service carries as many sessions as it may.'),
-  'too-fast': row(4429, 8, true, 'Send audio at the pace of real time.'),
-  'session-too-long': row(1008, 11, true, 'Start a new session; this one reached the longest duration.'),
-  'going-away': row(1001, 14, true, 'The service is closing; start a new session.'),
-  'engine-failed': row(1011, 14, true, 'The recognition engine failed; try again.'),
-  internal: row(1011, 13, true, 'The service failed; try again, and tell its operator.'),
-} as const satisfies Record<string, ErrorRow>
+  overloaded: row(4429, 8, 'Try again later; the service carries as many sessions as it may.'),
+  'too-fast': row(4429, 8, 'Send audio at the pace of real time.'),
+  'session-too-long': row(1008, 11, 'Start a new session; this one reached the longest duration.'),
+  'going-away': row(1001, 14, 'The service is closing; start a new session.'),
+  'engine-failed': row(1011, 14, 'The recognition engine failed; try again.'),
+  internal: row(1011, 13, 'The service failed; try again, and tell its operator.'),
+}
 
-/** The stable name of an error; see `docs/ERRORS.md`. */
-export type ErrorCode = keyof typeof errorTable
+const rowOf = ([code, ending]: [string, Ending]): [string, ErrorRow] => [
+  code,
+  { ...ending, retryable: isRetryable(code as ErrorCode) },
+]
 
-export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code)
+export const errorTable = Object.fromEntries(Object.entries(endings).map(rowOf)) as Readonly<
+  Record<ErrorCode, ErrorRow>
+>

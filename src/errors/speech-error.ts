@@ -1,4 +1,5 @@
-import { errorTable, isErrorCode, type ErrorCode } from './error-table.js'
+import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
+import { errorTable } from './error-table.js'
 
 export interface SpeechErrorOptions {
   readonly cause?: unknown
@@ -22,7 +23,7 @@ export class SpeechError extends Error {
   constructor(code: ErrorCode, message: string, options: SpeechErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.retryable = options.retryable ?? errorTable[code].retryable
+    this.retryable = options.retryable ?? isRetryable(code)
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs
   }
 }
@@ -49,6 +50,6 @@ export const refusalText = (error: unknown): string =>
 export const parseRefusal = (operationResult: string): SpeechError => {
   const [, code = '', sentence = ''] = /^([a-z][a-z-]*): (.*)$/s.exec(operationResult) ?? []
   return isErrorCode(code)
-    ? new SpeechError(code, sentence === '' ? errorTable[code].help : sentence)
+    ? new SpeechError(code, sentence || 'The service refused and gave no reason.')
     : new SpeechError('refused', `The service refused: ${operationResult || 'it gave no reason'}`)
 }

@@ -61,13 +61,17 @@ export interface RecognizeOptions
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
  */
-export const recognize = (
-  options: RecognizeOptions,
-): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
+export const recognize = (options: RecognizeOptions): Recognition => recognizeBy(dialWebSocket, options)
+
+/** Makes the session of a source. */
+export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+
+/** `recognize` over the WebSocket of a platform. */
+export const recognizeBy = (dialSocket: typeof dialWebSocket, options: RecognizeOptions): Recognition => {
   const settings = resolveSessionOptions(options)
   checkOptions(options)
   const { format } = settings.bounds
-  const { dial = dialWebSocket, appendModelName = true, allowInsecure = false } = options
+  const { dial = dialSocket, appendModelName = true, allowInsecure = false } = options
   const modelName = requiredText('modelName', options.modelName)
   const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
   const request = recognizeRequestOf(options)

@@ -1,4 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
+import { noConnection } from './connect-error.js'
 
 interface Failure {
   readonly pattern: RegExp
@@ -71,15 +72,6 @@ export const connectFailure = (peer: string, error: unknown): SpeechError => {
   const text = error instanceof Error ? `${code} ${error.message}` : ''
   const failure = failures.find(({ pattern }) => pattern.test(text))
   return failure === undefined
-    ? new SpeechError('connection-failed', `No connection to ${peer}; check the address, and that the service runs.`, {
-        cause: error,
-      })
+    ? noConnection(peer, error)
     : new SpeechError('connection-failed', failure.sentence(peer), { cause: error, retryable: failure.retryable })
 }
-
-/** `connect-timeout`, naming the peer and the bound. */
-export const connectTimeout = (peer: string, connectTimeoutMs: number): SpeechError =>
-  new SpeechError(
-    'connect-timeout',
-    `${peer} did not accept the connection within ${connectTimeoutMs} ms; check the address and the network.`,
-  )

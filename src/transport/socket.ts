@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors/error-table.js'
+import type { ErrorCode } from '../errors/error-code.js'
 
 /** What a message, a close and an error event of a WebSocket hold, as far as a link reads it. */
 export interface SocketEvents {
@@ -32,6 +32,9 @@ export const isNodeSocket = (socket: Socket): socket is NodeSocket => 'terminate
 
 /** `readyState` of an open socket (WHATWG WebSockets, section 3). */
 export const openState = 1
+
+/** RFC 6455 section 5.5: a control frame holds 125 bytes, two of which are the close code. */
+export const maxReasonBytes = 123
 
 export interface CloseReason {
   readonly code: ErrorCode

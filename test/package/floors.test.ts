@@ -13,7 +13,7 @@ const manifest = {
   optionalDependencies: { pino: '10', commander: '14' },
 }
 
-/** A small house in order: one file a folder, imports that all go down, and four doors. */
+/** A small house in order: one file a folder, imports that all go down, and five doors. */
 const sound: Tree = {
   'errors/speech-error.ts': 'export class SpeechError extends Error {}',
   'audio/format.ts': `import type { SpeechError } from '../errors/speech-error.js'\nexport type Format = SpeechError`,
@@ -34,6 +34,7 @@ const sound: Tree = {
   'cli/main.ts': `#!/usr/bin/env node\nimport { program } from 'commander'\nimport { faults } from '../testing/faults.js'\nprogram.parse()\nvoid faults`,
   'web/page.ts': 'export const page = 1',
   'index.ts': `export { recognize } from './session/recognize.js'`,
+  'browser.ts': `export { recognize } from './session/recognize.js'`,
   'grpc.ts': `export { service } from './service/service.js'`,
   'service/index.ts': `export { service } from './service.js'`,
   'testing/index.ts': `export { faults } from './faults.js'`,
@@ -301,7 +302,7 @@ describe('npm run floors', () => {
     const { status, stdout, stderr } = run(plant({}))
     expect({ status, stdout, stderr }).toEqual({
       status: 0,
-      stdout: 'floors: 22 files, 23 imports, no breach\n',
+      stdout: 'floors: 23 files, 24 imports, no breach\n',
       stderr: '',
     })
   })
@@ -311,7 +312,7 @@ describe('npm run floors', () => {
     expect(status).toBe(1)
     expect(stderr.split('\n')).toEqual([
       'src/auth/token.ts:1  floor  auth (floor 3) imports up, from testing (floor 6). Move what both need down, or hand it in as a parameter.',
-      'floors: 1 breach in 22 files',
+      'floors: 1 breach in 23 files',
       '',
     ])
   })

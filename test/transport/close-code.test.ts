@@ -1,18 +1,31 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { errorTable, isErrorCode, type ErrorCode } from '../../src/errors/error-table.js'
-import { closeError, closeFrame, receiverError } from '../../src/transport/close-code.js'
+import { closeError } from '../../src/transport/close-code.js'
+import { closeFrame } from '../../src/transport/close-frame.js'
+import { receiverError } from '../../src/transport/receiver-error.js'
+import { resolveWebSocketLimits } from '../../src/transport/websocket-limits.js'
+import { SocketLink } from '../../src/transport/socket-link.js'
+import type { CloseReason } from '../../src/transport/socket.js'
+import { FakeBrowserSocket } from './fake-browser-socket.js'
 
 const codes = Object.keys(errorTable).filter(isErrorCode)
 
+const closedByBrowser = (reason: CloseReason | undefined): readonly [number, string] => {
+  const socket = new FakeBrowserSocket()
+  new SocketLink(socket, resolveWebSocketLimits({})).close(reason)
+  const [code = 0, text = ''] = socket.closedWith ?? []
+  return [code, text]
+}
+
 describe('closeFrame and closeError', () => {
   it('close in good order with 1000 and no words', () => {
-    expect(closeFrame(undefined, 'node')).toEqual({ code: 1000, reason: '' })
-    expect(closeFrame(undefined, 'browser')).toEqual({ code: 1000, reason: '' })
+    expect(closeFrame(undefined)).toEqual({ code: 1000, reason: '' })
+    expect(closedByBrowser(undefined)).toEqual([1000, ''])
   })
 
   it.each(codes)('carry %s to the peer, or break the connection where its close code may not be sent', (code) => {
-    const frame = closeFrame({ code, message: 'Do this.' }, 'node')
+    const frame = closeFrame({ code, message: 'Do this.' })
     if (errorTable[code].closeCode === 1006) expect(frame).toBeUndefined()
     else {
       expect(frame?.code).toBe(errorTable[code].closeCode)
@@ -21,16 +34,16 @@ describe('closeFrame and closeError', () => {
   })
 
   it.each(codes)('carry %s from a browser by a code that a browser may send', (code) => {
-    const frame = closeFrame({ code, message: 'Do this.' }, 'browser')
-    expect(frame?.code).toBeGreaterThanOrEqual(3000)
-    expect(frame?.code).toBeLessThan(5000)
-    expect(closeError(frame?.code ?? 0, frame?.reason ?? '')).toMatchObject({ code })
+    const [closeCode, reason] = closedByBrowser({ code, message: 'Do this.' })
+    expect(closeCode).toBeGreaterThanOrEqual(3000)
+    expect(closeCode).toBeLessThan(5000)
+    expect(closeError(closeCode, reason)).toMatchObject({ code, message: 'Do this.' })
   })
 
   it('keep a reason within 123 bytes of well-formed UTF-8, and as much of it as fits', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (message) => {
-        const reason = closeFrame({ code: 'internal', message }, 'node')?.reason ?? ''
+        const reason = closeFrame({ code: 'internal', message })?.reason ?? ''
         const whole = new TextDecoder().decode(new TextEncoder().encode(`internal: ${message}`))
         const byteCount = new TextEncoder().encode(reason).byteLength
         expect(byteCount).toBeLessThanOrEqual(123)
