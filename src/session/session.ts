@@ -164,7 +164,7 @@ class Session<In, Out> {
       case 'dial':
         return this.#dial(this.#token ?? '')
       case 'start':
-        return this.#link?.send(this.#dialogue.start(this.#token ?? ''))
+        return this.#start()
       case 'stream':
         return this.#stream()
       case 'finalize':
@@ -201,19 +201,22 @@ class Session<In, Out> {
   #dial(token: string): void {
     this.#connection.add(
       defer(() => this.#plan.dial(token)).subscribe({
-        next: (link) => this.#listen(link),
+        next: (link) => {
+          this.#link = link
+          this.#dispatch({ type: 'connected' })
+        },
         error: (error: unknown) =>
           this.#lose(toSpeechError(error, 'connection-failed', 'The connection failed; see the cause.')),
       }),
     )
   }
 
-  #listen(link: Link<In, Out>): void {
-    const connection = this.#connection
-    this.#link = link
-    this.#dispatch({ type: 'connected' })
-    if (connection.closed) return
-    connection.add(
+  /** Listens after it has spoken: what came before the start can only be understood with it. */
+  #start(): void {
+    const link = this.#link
+    if (link === undefined) return
+    link.send(this.#dialogue.start(this.#token ?? ''))
+    this.#connection.add(
       link.incoming.subscribe({
         next: (message) => this.#dispatch(this.#dialogue.read(message)),
         complete: () => this.#dispatch({ type: 'link-ended' }),

@@ -5,7 +5,15 @@ import { keepFresh } from '../../src/operators/keep-fresh.js'
 import type { Token } from '../../src/protocol/token.js'
 import type { TokenSource } from '../../src/session/ask-token.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
-import { plainDataflow, plainRecognizer, response, scriptedService, virtually, type Answer } from './virtual-session.js'
+import {
+  close,
+  plainDataflow,
+  plainRecognizer,
+  response,
+  scriptedService,
+  virtually,
+  type Answer,
+} from './virtual-session.js'
 
 const tokenOf = (accessToken: string): Token => ({ accessToken, tokenType: 'Bearer', expiresAtMs: Infinity })
 const refusal = new SpeechError('unauthenticated', 'Not this token.')
@@ -121,6 +129,20 @@ describe('a token that is refused before the session streams', () => {
         expect(source$.subscriptions).toHaveLength(1)
         expect([service.dials.made, service.dials.open, clock.pending()]).toEqual([2, 0, 0])
       }
+    })
+  })
+
+  it('is not remembered with what was asked on its connection', () => {
+    virtually(({ clock, watch, flowing }) => {
+      const unnamed: Answer<DataflowMessage> = [0, response('{"operation-result":"success"}')]
+      const service = scriptedService<DataflowMessage>(clock, [
+        { Start: [0, refusal] },
+        { ...plainDataflow(0), Finalize: [5, ...unnamed.slice(1), close] as Answer<DataflowMessage> },
+      ])
+      let asked = 0
+      const token$ = defer(() => of(`T${++asked}`))
+      const { log } = watch(flowing({ dial: service.dial, token: token$, finalizeBy: 'request' })([]))
+      return () => expect(log.slice(-3)).toEqual(['5 response Finalize success', '5 done', '5 complete'])
     })
   })
 

@@ -1,6 +1,6 @@
-import { Subject } from 'rxjs'
+import { concat, NEVER, of, Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
+import type { DataflowMessage, Link, SocketMessage } from '../../src/transport/link.js'
 import { audio, plainDataflow, plainRecognizer, scriptedService, virtually } from './virtual-session.js'
 
 const numbered = (durationMs: number, first: number): Uint8Array =>
@@ -144,14 +144,57 @@ describe('audio on its way', () => {
       }
       const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
         pauseAfter: 1,
-        highWaterMarkBytes: 4000,
+        highWaterMarkBytes: 3500,
       })
-      const options = { dial: service.dial, maxBufferMs: 30, maxAudioMessageBytes: 1600, stop$: cold('9ms s') }
+      const options = { dial: service.dial, maxBufferMs: 30, maxAudioMessageBytes: 800, stop$: cold('9ms s') }
       const { log } = watch(recognizing(options)(endless))
       return () => {
+        // The second half of the third one waits for room, beyond the bound of what is pushed.
         expect(asked).toBe(3)
-        expect(log.filter((one) => one.includes('gap'))).toEqual([])
+        expect(log.filter((one) => one.includes('gap'))).toEqual(['9 gap 250-300 stopped'])
       }
+    })
+  })
+
+  it.each([800, 1600])(
+    'pulls on when there is room again, with messages of at most %i bytes',
+    (maxAudioMessageBytes) => {
+      virtually(({ clock, watch, recognizing }) => {
+        const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
+          scheduler: clock,
+          latencyMs: 10,
+          highWaterMarkBytes: 1500,
+        })
+        const options = { dial: service.dial, maxAudioMessageBytes }
+        const { log } = watch(recognizing(options)([audio(100), audio(100), audio(100)]))
+        return () => {
+          const sentMs = service.heard.flatMap((one) => (one.includes('audio') ? [Number(one.split(' ')[2])] : []))
+          expect(sentMs.reduce((sum, one) => sum + one, 0)).toBe(300)
+          expect(log.at(-1)).toContain('complete')
+        }
+      })
+    },
+  )
+
+  it('waits for no room any more when it is unsubscribed', () => {
+    virtually(({ watch, recognizing }) => {
+      const room$ = new Subject<undefined>()
+      const link: Link<SocketMessage, SocketMessage> = {
+        incoming: concat(of('{"message-name":"recognize-response","operation-result":"Success"}'), NEVER),
+        send: () => undefined,
+        bufferedBytes: 5,
+        congested: true,
+        room: room$ as Subject<unknown> as Link<SocketMessage, SocketMessage>['room'],
+        pause: () => undefined,
+        resume: () => undefined,
+        finish: () => undefined,
+        close: () => undefined,
+      }
+      const { subscription } = watch(recognizing({ dial: () => concat(of(link), NEVER) })(concat(of(audio(5)), NEVER)))
+      expect(room$.observed).toBe(true)
+      subscription.unsubscribe()
+      expect(room$.observed).toBe(false)
+      return () => undefined
     })
   })
 

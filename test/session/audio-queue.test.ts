@@ -48,6 +48,10 @@ describe('the audio queue', () => {
     queue.push(ofMs(5))
     expect(queue.trim()).toEqual({ fromMs: 20, toMs: 50, cause: 'buffer-full' })
     expect(queue.end()).toEqual([])
+    queue.push(ofMs(30))
+    queue.trim()
+    drain(queue)
+    expect(queue.passes(ofMs(1))).toBe(false)
   })
 
   it('drops what waits with its cause, joined where it stood together, and the open gaps with theirs', () => {

@@ -52,6 +52,15 @@ describe('the deadlines', () => {
     })
   })
 
+  it('counts from the beginning of the wait, whatever happens meanwhile', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const service = scriptedService<SocketMessage>(clock, [{}])
+      const options = { dial: service.dial, startTimeoutMs: 70, finalize$: cold('40ms f') }
+      const { log } = watch(recognizing(options)(NEVER))
+      return () => expect(log.at(-1)).toBe('70 error start-timeout')
+    })
+  })
+
   it('names a final that does not come, on both interfaces and never as success', () => {
     virtually(({ clock, watch, recognizing, flowing, cold }) => {
       const source$ = cold('a 9ms |', { a: audio(10) })

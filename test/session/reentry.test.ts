@@ -55,6 +55,24 @@ describe('a handler that acts from within an event', () => {
     })
   })
 
+  it('leaves no timer when it finalizes and unsubscribes in one go', () => {
+    virtually(({ clock, watch, recognizing }) => {
+      const service = scriptedService(clock, [plainRecognizer(0)])
+      const finalize$ = new Subject<undefined>()
+      const finalizeAt = (event: SessionEvent): void => {
+        if (labelOf(event) === 'streaming') finalize$.next(undefined)
+      }
+      watch(
+        recognizing({ dial: service.dial, finalize$ })(NEVER).pipe(
+          tap(finalizeAt),
+          takeWhile((event) => labelOf(event) !== 'streaming'),
+        ),
+      )
+      expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+      return () => undefined
+    })
+  })
+
   it('ends a source that would emit for ever at once', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService(clock, [
