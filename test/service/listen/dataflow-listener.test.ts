@@ -1,0 +1,166 @@
+import { Client, credentials } from '@grpc/grpc-js'
+import { Subject } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import { converse, openStream, plainClient, type PlainStream } from '../../interop/plain-dataflow-client.js'
+import { plainService, startOf, type PlainService } from '../plain-service.js'
+
+let service: PlainService
+let client: ReturnType<typeof plainClient>
+beforeAll(async () => {
+  service = await plainService({ limits: { sessions: 5, sessionsPerToken: 5 } })
+  client = plainClient(service)
+})
+afterAll(async () => {
+  client.close()
+  await service.close()
+})
+
+const started = async (options?: Parameters<typeof openStream>[2]): Promise<PlainStream> => {
+  const one = openStream(client, undefined, options)
+  one.request(startOf(service.token))
+  await one.answered
+  return one
+}
+
+const expectAllPlaces = async (): Promise<void> => {
+  const streams: PlainStream[] = []
+  // A place comes back when the service sees the end of a stream, which may be a moment later.
+  while (streams.length < 5) {
+    const one = await started()
+    if (one.responses[0]?.['operation-result'] === 'success') streams.push(one)
+    else expect((await one.ended).status).toBe('RESOURCE_EXHAUSTED')
+  }
+  const refused = await (await started()).ended
+  expect(refused).toMatchObject({
+    status: 'RESOURCE_EXHAUSTED',
+    details: expect.stringMatching(/^overloaded: /) as unknown,
+    responses: [
+      { MessageName: 'StartResponse', 'operation-result': expect.stringMatching(/^overloaded: /) as unknown },
+    ],
+  })
+  for (const one of streams) one.stream.end()
+  for (const one of streams) expect((await one.ended).status).toBe('OK')
+}
+
+describe('streams of one channel', () => {
+  it('run side by side up to the limit exactly, and past it are refused with their response', expectAllPlaces)
+
+  it.each<readonly [string, (one: PlainStream) => unknown]>([
+    ['before Start', () => undefined],
+    [
+      'while it runs',
+      async (one) => {
+        one.request(startOf(service.token))
+        await one.answered
+        one.raw({ binary_content: new Uint8Array(16_000), content_type: 0 })
+      },
+    ],
+    [
+      'while it flushes',
+      async (one) => {
+        one.request(startOf(service.token))
+        await one.answered
+        one.raw({ binary_content: new Uint8Array(16_000), content_type: 0 })
+        one.stream.end()
+      },
+    ],
+  ])('that are cancelled %s leave all places free', async (_name, until) => {
+    for (let round = 0; round < 12; round += 1) {
+      const one = openStream(client)
+      await until(one)
+      one.stream.cancel()
+      expect(['CANCELLED', 'OK', 'RESOURCE_EXHAUSTED']).toContain((await one.ended).status)
+    }
+    await expectAllPlaces()
+  })
+
+  it('that reach the deadline of their client leave all places free', async () => {
+    const streams = await Promise.all([1, 2, 3, 4, 5].map(() => started({ deadline: Date.now() + 300 })))
+    for (const one of streams) expect((await one.ended).status).toBe('DEADLINE_EXCEEDED')
+    await expectAllPlaces()
+  })
+
+  it('whose channel breaks off leave all places free', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const other = plainClient(service)
+      const streams = [1, 2, 3, 4].map(() => openStream(other))
+      for (const one of streams) one.request(startOf(service.token))
+      await Promise.all(streams.map((one) => one.answered))
+      for (const one of streams) one.stream.cancel()
+      other.close()
+    }
+    await expectAllPlaces()
+  })
+})
+
+describe('a client that vanishes after its half-close', () => {
+  it('frees its place although the project has still work to do', async () => {
+    const stuck = { ...scriptedEngine({ texts: [] }), recognize: () => () => new Subject<never>() }
+    const busy = await plainService({ limits: { sessions: 1 } }, [], stuck)
+    const channel = plainClient(busy)
+    const one = openStream(channel)
+    one.request(startOf(busy.token))
+    await one.answered
+    one.stream.end()
+    one.stream.cancel()
+    await one.ended
+    for (;;) {
+      const next = openStream(channel)
+      next.request(startOf(busy.token))
+      await next.answered
+      const [answer] = next.responses
+      next.stream.cancel()
+      if (answer?.['operation-result'] === 'success') break
+    }
+    channel.close()
+    await busy.close()
+  })
+})
+
+describe('a message', () => {
+  it('that is too big is refused by name, with its response', async () => {
+    const { responses, status, details } = await converse(
+      service,
+      (stream) => {
+        stream.request(startOf(service.token))
+      },
+      (response, stream) => {
+        if (response['operation-result'] !== 'success') return
+        stream.write({ message: { binary_content: new Uint8Array(2 * 1_048_576), content_type: 0 } })
+      },
+    )
+    const refusal = 'message-too-big: A message of 2097152 bytes is larger than the 1048576 allowed.'
+    expect(responses[1]?.['operation-result']).toBe(refusal)
+    expect({ status, details }).toEqual({ status: 'RESOURCE_EXHAUSTED', details: refusal })
+  })
+
+  it('that is as big as allowed is taken, and empty ones do not matter', async () => {
+    const { status, events } = await converse(
+      service,
+      (stream) => {
+        stream.request(startOf(service.token))
+      },
+      (_response, stream) => {
+        for (let count = 0; count < 100; count += 1) stream.write({ message: {} })
+        stream.write({ message: { binary_content: new Uint8Array(1_048_576), content_type: 0 } })
+        stream.end()
+      },
+    )
+    expect(status).toBe('OK')
+    expect(events.map((event) => event['Name'])).toEqual(['SR Final'])
+    expect(events[0]).toMatchObject({ Channel: 0, EndMsec: 65_536, Data: { Text: '', Confidence: 0 } })
+  })
+
+  it('of a method that there is not is answered UNIMPLEMENTED', async () => {
+    const other = new Client(service.service.access.grpc, credentials.createInsecure())
+    const code = await new Promise((resolve) => {
+      const asIs = (bytes: Buffer): Buffer => bytes
+      other.makeUnaryRequest('/dataflow/Other', asIs, asIs, Buffer.alloc(0), (error) => {
+        resolve(error?.code)
+      })
+    })
+    expect(code).toBe(12)
+    other.close()
+  })
+})
