@@ -1,0 +1,142 @@
+import {
+  concat,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  of,
+  ReplaySubject,
+  take,
+  toArray,
+  VirtualTimeScheduler,
+  type Observable,
+} from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../src/audio/format.js'
+import type { EventEnvelope } from '../../../src/protocol/event-envelope.js'
+import type { Settings } from '../../../src/protocol/settings.js'
+import type { Engine } from '../../../src/service/engine/engine.js'
+import type { ModelName, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
+import { openTranscribe } from '../../../src/service/nodes/transcribe.js'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import { spoken } from '../conversation/spoken.js'
+
+const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+
+/** An engine that counts in frames of 10 ms and a third, as some do, with more digits than anyone needs. */
+const fractional = (): Engine => {
+  const engine = scriptedEngine({ texts: ['hello world'], confidence: 0.123456 })
+  return {
+    ...engine,
+    recognize: () => (part$) =>
+      part$.pipe(
+        engine.recognize(),
+        map((one) =>
+          one.type === 'segment'
+            ? {
+                ...one,
+                startMs: one.startMs + 1 / 3,
+                endMs: one.endMs - 1 / 3,
+                words: one.words.map((word) => ({ ...word, startMs: word.startMs + 0.4, endMs: word.endMs - 0.4 })),
+              }
+            : one,
+        ),
+      ),
+  }
+}
+
+const contextOf = (format: AudioFormat, settings: Settings, engine: Engine) => {
+  const consumed: (readonly [number, number])[] = []
+  const asked: ModelName[] = []
+  const wantsNoMore$ = new ReplaySubject<number>()
+  const context: NodeContext = {
+    format,
+    language: '',
+    settings: () => settings,
+    callProperties: () => ({}),
+    engine: (model) => {
+      asked.push(model)
+      return Promise.resolve(engine)
+    },
+    consumed: (channel, sampleCount) => {
+      consumed.push([channel, sampleCount])
+      if (sampleCount === Infinity) wantsNoMore$.next(channel)
+    },
+    idleMs: 30_000,
+    scheduler: new VirtualTimeScheduler(),
+  }
+  return { context, consumed, asked, wantsNoMore$ }
+}
+
+const run = async (
+  given: ReturnType<typeof contextOf>,
+  input$: Observable<NodeItem>,
+): Promise<readonly EventEnvelope[]> => {
+  const node = await openTranscribe(given.context)
+  const items = await lastValueFrom(node(input$, given.context).pipe(toArray()))
+  return items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
+}
+
+const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
+
+describe('the transcribe node', () => {
+  it('tells whole milliseconds and confidences of two decimals', async () => {
+    const events = await run(contextOf(mono, {}, fractional()), of(audio(await spoken(4_000))))
+    const milestone = events.find((event) => event.name === 'SR Milestone')
+    expect(milestone?.data).toMatchObject({ Text: 'hello world', Confidence: 0.12 })
+    expect(events.at(-1)).toMatchObject({ name: 'SR Final', data: { Confidence: 0.12 } })
+    const words = (milestone?.data as { readonly Words: readonly Record<string, number>[] }).Words
+    const times = [
+      ...events.flatMap((event) => [event.startMs, event.endMs]),
+      ...words.flatMap((word) => [word['StartMsec'], word['EndMsec']]),
+    ]
+    expect(times.filter((time) => !Number.isInteger(time))).toEqual([])
+  })
+
+  it('tells one final a channel, with no confidence to speak of where nobody spoke', async () => {
+    const stereo: AudioFormat = { ...mono, channels: 2 }
+    const events = await run(contextOf(stereo, {}, fractional()), of(audio(new Uint8Array(32_000))))
+    expect(events).toEqual(
+      [0, 1].map((channel) => ({
+        name: 'SR Final',
+        channel,
+        startMs: 0,
+        endMs: 1000,
+        data: { Text: '', Confidence: 0 },
+      })),
+    )
+  })
+
+  it('wants no more of a channel that silence has ended, so that the other goes on', async () => {
+    const stereo: AudioFormat = { ...mono, channels: 2 }
+    const left = await spoken(5_000)
+    const both = new Uint8Array(2 * left.length)
+    for (let at = 0; at < left.length; at += 2) both.set(left.subarray(at, at + 2), 2 * at)
+    const given = contextOf(stereo, { VadGracefulSilenceThresholdMsec: 4_000 }, fractional())
+    const half = audio(both.subarray(0, 2 * 72_000))
+    const rest = audio(both.subarray(2 * 72_000))
+    const events = await run(given, concat(of(half), given.wantsNoMore$.pipe(take(1), ignoreElements()), of(rest)))
+    expect(events.filter((event) => event.name === 'SR Final')).toMatchObject([
+      { channel: 1, endMs: 4000 },
+      { channel: 0, data: { Text: expect.stringContaining('hello') as unknown } },
+    ])
+    const infinite = given.consumed.filter(([, sampleCount]) => sampleCount === Infinity).map(([channel]) => channel)
+    expect(infinite).toEqual([1, 0])
+  })
+
+  it('takes the model that the settings name, in either dialect, and refuses a setting by its name', async () => {
+    const given = contextOf(mono, { 'model-name': 'a', ModelTenant: 'b', ModelVersion: '2' }, fractional())
+    await openTranscribe(given.context)
+    expect(given.asked).toEqual([{ name: 'a', tenant: 'b', version: '2' }])
+    for (const [name, value, said] of [
+      ['VadSensitivity', 11, 'vad-sensitivity'],
+      ['VadSilenceTriggerMsec', 'x', 'VadSilenceTriggerMsec'],
+      ['AudioSplitter', 'other', 'AudioSplitter'],
+      ['ModelName', 5, 'ModelName'],
+    ] as const) {
+      await expect(openTranscribe(contextOf(mono, { [name]: value }, fractional()).context)).rejects.toMatchObject({
+        code: 'invalid-field',
+        message: expect.stringContaining(said) as unknown,
+      })
+    }
+  })
+})
