@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { requestToken } from '../../src/auth/request-token.js'
 import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from '../../src/auth/token-fetch.js'
 import type { RequestTokenOptions } from '../../src/auth/token-options.js'
+import { errorTable, type ErrorCode } from '../../src/errors/error-table.js'
 import { codeThrownBy, marbles } from '../operators/marbles.js'
 
 const clientSecret = 'p+q/r s=%~secret'
@@ -120,7 +121,7 @@ describe('requestToken', () => {
     })
   })
 
-  it.each([
+  it.each<[string, number, ErrorCode]>([
     ['invalid_request', 400, 'invalid-request'],
     ['invalid_client', 401, 'invalid-client'],
     ['invalid_client', 400, 'invalid-client'],
@@ -128,8 +129,9 @@ describe('requestToken', () => {
     ['unauthorized_client', 400, 'unauthorized-client'],
     ['unsupported_grant_type', 400, 'unsupported-grant-type'],
     ['invalid_scope', 400, 'invalid-scope'],
-  ])('types the refusal %s with status %i', async (error, status, code) => {
-    expect(await outcomeOf(status, refusal(error))).toMatchObject({ code, retryable: false })
+  ])('types the refusal %s with status %i and says the help of the error table', async (error, status, code) => {
+    const { help } = errorTable[code]
+    expect(await outcomeOf(status, refusal(error))).toMatchObject({ code, retryable: false, message: help })
   })
 
   it.each([
