@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { finalize, fromEvent, take, takeUntil, type Observable } from 'rxjs'
+import { finalize, take } from 'rxjs'
 import { WebSocketServer } from 'ws'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
@@ -46,10 +46,9 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
 
   const serve = (upgrade: Parameters<Upgrade>, { rights, release }: Admission, modelOfAddress: string | null): void => {
     const own: RecognizerTerms = { ...terms, rights, ...(modelOfAddress === null ? {} : { modelOfAddress }) }
-    const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link, gone$) => {
+    const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
       const converse = (incoming$: typeof link.incoming) => recognizerConversation(incoming$, link, own)
-      // A client that is not read from can vanish, too; then only the socket tells.
-      sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$), finalize(release)))
+      sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(release)))
     })
     if (!opened) release()
   }
@@ -91,18 +90,16 @@ const takeUpgrade = (
   server: WebSocketServer,
   upgrade: Parameters<Upgrade>,
   maxMessageBytes: number,
-  then: (link: RecognizerLink, gone$: Observable<unknown>) => void,
+  then: (link: RecognizerLink) => void,
 ): boolean => {
   let opened = false
   server.handleUpgrade(...upgrade, (socket) => {
     opened = true
-    then(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }), fromEvent(socket, 'close'))
+    then(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }))
   })
   return opened
 }
 
-/** Of the target only path and query are read. */
-const urlOf = ({ url = '' }: IncomingMessage): URL | undefined => {
-  const absolute = `http://service${url}`
-  return url.startsWith('/') && URL.canParse(absolute) ? new URL(absolute) : undefined
-}
+/** Of the target only path and query are read; whatever follows a host can be parsed. */
+const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
+  url.startsWith('/') ? new URL(`http://service${url}`) : undefined

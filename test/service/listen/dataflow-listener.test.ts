@@ -103,6 +103,10 @@ describe('a client that vanishes after its half-close', () => {
     one.request(startOf(busy.token))
     await one.answered
     one.stream.end()
+    // What the service answers on the same channel now, it answers after the half-close.
+    const other = openStream(channel)
+    other.raw({})
+    await other.ended
     one.stream.cancel()
     await one.ended
     for (;;) {

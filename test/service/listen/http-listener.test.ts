@@ -104,6 +104,7 @@ describe('an HTTP listener', () => {
     const listener = await listening()
     const sockets = [await dial(listener), await dial(listener)]
     sockets[0]?.write(upgrade)
+    await new Promise((resolve) => sockets[0]?.once('data', resolve))
     sockets[1]?.write('GET / HTTP/1.1\r\n')
     const closed = Promise.all(sockets.map(untilClosed))
     await Promise.all([listener.close(), listener.close()])

@@ -47,7 +47,7 @@ const fractional = (): Engine => {
 const contextOf = (format: AudioFormat, settings: Settings, engine: Engine) => {
   const consumed: (readonly [number, number])[] = []
   const asked: ModelName[] = []
-  const wantsNoMore$ = new ReplaySubject<number>()
+  const wantsNoMore$ = new ReplaySubject<number>(1)
   const context: NodeContext = {
     format,
     language: '',
