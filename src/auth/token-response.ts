@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
-import * as t from 'io-ts'
 import type { SpeechError } from '../errors/speech-error.js'
+import { codec, failure } from '../protocol/codec.js'
 import { integer, text, type FieldCodec } from '../protocol/field-codecs.js'
 import { parseJsonObject } from '../protocol/json-object.js'
 import { decodeWith, messageCodec, optional, required, type MessageCodec } from '../protocol/message-codec.js'
@@ -17,20 +17,20 @@ export interface TokenResponse {
 const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
 
 /** Visible ASCII only (RFC 6750 section 2.1): it will stand in a header and in a subprotocol. */
-const accessToken: FieldCodec<string> = new t.Type(
+const accessToken: FieldCodec<string> = codec(
   'a string of visible ASCII characters',
   isAccessToken,
-  (input, context) => (isAccessToken(input) ? t.success(input) : t.failure(input, context)),
-  t.identity,
+  (input, context) => (isAccessToken(input) ? either.right(input) : failure(input, context)),
+  (value) => value,
 )
 
 /** In any letter case (RFC 6749 section 5.1). */
-const bearer: FieldCodec<'Bearer'> = new t.Type(
+const bearer: FieldCodec<'Bearer'> = codec(
   '"Bearer"',
   (value): value is 'Bearer' => value === 'Bearer',
   (input, context) =>
-    typeof input === 'string' && input.toLowerCase() === 'bearer' ? t.success('Bearer') : t.failure(input, context),
-  t.identity,
+    typeof input === 'string' && input.toLowerCase() === 'bearer' ? either.right('Bearer') : failure(input, context),
+  (value) => value,
 )
 
 /** A thousand years, so that the end of a token stays a number that clocks can hold. */
@@ -47,8 +47,7 @@ export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResp
 export const parseToken = (body: string, requestedAtMs: number): either.Either<SpeechError, Token> => {
   const json = parseJsonObject(body)
   const decoded = either.isLeft(json) ? json : decodeWith(tokenResponse, json.right)
-  return either.map(({ expiresInSeconds, ...token }: TokenResponse) => ({
-    ...token,
-    expiresAtMs: requestedAtMs + expiresInSeconds * 1000,
-  }))(decoded)
+  if (either.isLeft(decoded)) return decoded
+  const { expiresInSeconds, ...token } = decoded.right
+  return either.right({ ...token, expiresAtMs: requestedAtMs + expiresInSeconds * 1000 })
 }

@@ -1,8 +1,9 @@
-import * as t from 'io-ts'
+import { either } from 'fp-ts'
+import { codec, failure, type Codec } from './codec.js'
 import { isJsonObject } from './json-object.js'
 
 /** A codec of one field. Its `name` is what a refusal says was expected, as in "ChannelCount must be 1 or 2". */
-export type FieldCodec<A> = t.Type<A, unknown>
+export type FieldCodec<A> = Codec<A>
 
 const fieldCodec = <A>(
   expected: string,
@@ -10,12 +11,12 @@ const fieldCodec = <A>(
   read: (value: unknown) => unknown = (value) => value,
   write: (value: A) => unknown = (value) => value,
 ): FieldCodec<A> =>
-  new t.Type(
+  codec(
     expected,
     is,
     (input, context) => {
       const value = read(input)
-      return is(value) ? t.success(value) : t.failure(input, context)
+      return is(value) ? either.right(value) : failure(input, context)
     },
     write,
   )

@@ -1,21 +1,21 @@
 import { either } from 'fp-ts'
-import * as t from 'io-ts'
+import { codec, failure, validatePart } from './codec.js'
 import type { FieldCodec } from './field-codecs.js'
 
 /** A list of one kind of item; a refusal names the index of the item that does not fit. */
 export const listOf = <A>(item: FieldCodec<A>): FieldCodec<readonly A[]> =>
-  new t.Type(
+  codec(
     'a list',
     (value): value is readonly A[] => Array.isArray(value) && value.every(item.is),
     (input, context) => {
-      if (!Array.isArray(input)) return t.failure(input, context)
+      if (!Array.isArray(input)) return failure(input, context)
       const list: A[] = []
       for (const [index, value] of input.entries()) {
-        const decoded = item.validate(value, t.appendContext(context, String(index), item, value))
+        const decoded = validatePart(item, value, String(index), context)
         if (either.isLeft(decoded)) return decoded
         list.push(decoded.right)
       }
-      return t.success(list)
+      return either.right(list)
     },
     (list) => list.map((value) => item.encode(value)),
   )

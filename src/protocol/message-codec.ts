@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
-import * as t from 'io-ts'
+import type { Validate } from 'io-ts'
 import { SpeechError } from '../errors/speech-error.js'
+import { codec, failure, validatePart, type Codec } from './codec.js'
 import type { FieldCodec } from './field-codecs.js'
 import { isJsonObject, ownValue, type JsonObject } from './json-object.js'
 
@@ -27,9 +28,11 @@ export const optional = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]
 type IsRequired<A, K extends keyof A> = Partial<Pick<A, K>> extends Pick<A, K> ? false : true
 
 /** One field for every key of the model: one that is forgotten, or `optional` where the model is not, is a compiler's error. */
-export type Fields<A> = { readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>, IsRequired<A, K>> }
+export type Fields<A> = {
+  readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>, IsRequired<A, K>>
+}
 
-export type MessageCodec<A> = t.Type<A, JsonObject>
+export type MessageCodec<A> = Codec<A, JsonObject>
 
 /** Which name of a field the encoder writes: 0 the description's own, 1 the older kebab form (decisions.md). */
 export type NameIndex = 0 | 1
@@ -51,38 +54,39 @@ export const messageCodec = <A extends object>(
       return one === undefined ? !field.required : field.codec.is(one)
     })
 
-  const validate: t.Validate<unknown, A> = (input, context) => {
-    if (!isJsonObject(input)) return t.failure(input, context)
+  const validate: Validate<unknown, A> = (input, context) => {
+    if (!isJsonObject(input)) return failure(input, context)
     const model: Record<string, unknown> = {}
-    for (const [key, { names, codec, required: isRequired }] of entries) {
+    for (const [key, field] of entries) {
+      const { names } = field
       const found = names.find((one) => ownValue(input, one) !== undefined)
       const value = found === undefined ? undefined : input[found]
-      if (value === undefined && !isRequired) continue
-      const decoded = codec.validate(value, t.appendContext(context, found ?? names[0], codec, value))
+      if (value === undefined && !field.required) continue
+      const decoded = validatePart(field.codec, value, found ?? names[0], context)
       if (either.isLeft(decoded)) return decoded
       model[key] = decoded.right
     }
-    return t.success(model as A)
+    return either.right(model as A)
   }
 
   const encode = (message: A): JsonObject => {
     const json: Record<string, unknown> = {}
-    for (const [key, { names, codec }] of entries) {
+    for (const [key, field] of entries) {
       const value = (message as Readonly<Record<string, unknown>>)[key]
-      if (value !== undefined) json[names[nameIndex] ?? names[0]] = codec.encode(value)
+      if (value !== undefined) json[field.names[nameIndex] ?? field.names[0]] = field.codec.encode(value)
     }
     return json
   }
 
-  return new t.Type(name, isMessage, validate, encode)
+  return codec(name, isMessage, validate, encode)
 }
 
 /**
  * Decodes, and says of the first field that does not fit what was expected there. The value itself never stands in the
  * message: it may be a token.
  */
-export const decodeWith = <A>(codec: t.Type<A, unknown>, input: unknown): either.Either<SpeechError, A> => {
-  const decoded = codec.decode(input)
+export const decodeWith = <A>(decoder: Codec<A>, input: unknown): either.Either<SpeechError, A> => {
+  const decoded = decoder.decode(input)
   if (either.isRight(decoded)) return decoded
   const context = decoded.left[0]?.context ?? []
   const path = context.map(({ key }) => key).filter((key) => key !== '')

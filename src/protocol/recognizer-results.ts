@@ -1,4 +1,4 @@
-import { either, function as f } from 'fp-ts'
+import { either } from 'fp-ts'
 import { SpeechError } from '../errors/speech-error.js'
 import { confidenceText, integerText, text } from './field-codecs.js'
 import { ownValue, parseJsonObject } from './json-object.js'
@@ -65,20 +65,16 @@ const codecs = {
 const isKnown = (name: unknown): name is keyof typeof codecs => typeof name === 'string' && Object.hasOwn(codecs, name)
 
 /** Reads a text frame of the service. Never throws. */
-export const readRecognizerMessage = (json: string): either.Either<SpeechError, RecognizerMessage> =>
-  f.pipe(
-    parseJsonObject(json),
-    either.chain((object) => {
-      const message = ownValue(object, 'message-name')
-      if (!isKnown(message)) {
-        return either.left(new SpeechError('unknown-message', 'message-name is none that this client knows.'))
-      }
-      return f.pipe(
-        decodeWith(codecs[message] as MessageCodec<object>, object),
-        either.map((fields) => ({ message, ...fields }) as RecognizerMessage),
-      )
-    }),
-  )
+export const readRecognizerMessage = (json: string): either.Either<SpeechError, RecognizerMessage> => {
+  const object = parseJsonObject(json)
+  if (either.isLeft(object)) return object
+  const message = ownValue(object.right, 'message-name')
+  if (!isKnown(message)) {
+    return either.left(new SpeechError('unknown-message', 'message-name is none that this client knows.'))
+  }
+  const fields = decodeWith(codecs[message] as MessageCodec<object>, object.right)
+  return either.isLeft(fields) ? fields : either.right({ message, ...fields.right } as RecognizerMessage)
+}
 
 export const writeRecognizerMessage = (message: RecognizerMessage): string => {
   const fields = (codecs[message.message] as MessageCodec<object>).encode(message)

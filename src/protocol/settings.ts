@@ -1,4 +1,5 @@
-import * as t from 'io-ts'
+import { either, function as f } from 'fp-ts'
+import { codec, failure } from './codec.js'
 import type { FieldCodec } from './field-codecs.js'
 import { isJsonObject, type JsonObject } from './json-object.js'
 
@@ -21,12 +22,12 @@ const withoutPrototype = (input: JsonObject): JsonObject =>
     ? Object.fromEntries(Object.entries(input).filter(([name]) => name !== '__proto__'))
     : input
 
-export const settings: FieldCodec<Settings> = new t.Type(
+export const settings: FieldCodec<Settings> = codec(
   'an object of strings, numbers, booleans and lists of them',
   isSettings,
   (input, context) => {
     const value = isJsonObject(input) ? withoutPrototype(input) : input
-    return isSettings(value) ? t.success(value) : t.failure(input, context)
+    return isSettings(value) ? either.right(value) : failure(input, context)
   },
-  t.identity,
+  f.identity,
 )

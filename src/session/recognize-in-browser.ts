@@ -1,5 +1,9 @@
 import { dialBrowserSocket } from '../transport/browser-websocket.js'
-import { recognizeBy, type RecognizeOptions, type Recognition } from './recognize.js'
+import { recognizeBy, type Recognition, type RecognizeOptions } from './recognize-by.js'
 
-/** `recognize` of a browser, which has a WebSocket of its own and needs nothing of Node. */
-export const recognizeInBrowser = (options: RecognizeOptions): Recognition => recognizeBy(dialBrowserSocket, options)
+/**
+ * `recognize` of a browser: over its own WebSocket, and of one channel, for a page has one microphone; stereo is refused
+ * with `invalid-format`.
+ */
+export const recognizeInBrowser = (options: RecognizeOptions): Recognition =>
+  recognizeBy({ dialSocket: dialBrowserSocket }, options)

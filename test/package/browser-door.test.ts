@@ -9,11 +9,9 @@ describe("the browser's door", () => {
       'accumulateMilestones',
       'chunk',
       'deinterleave',
-      'interleave',
       'isSpeechError',
       'keepFresh',
       'recognize',
-      'requestToken',
       'transcode',
     ])
   })
@@ -22,5 +20,12 @@ describe("the browser's door", () => {
     const { recognize, ...same } = browser
     expect(node).toMatchObject(same)
     expect(recognize).not.toBe(node.recognize)
+  })
+
+  it('refuses stereo, of which a page has none, and says what to do', () => {
+    const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
+    expect(() => browser.recognize({ url: 'wss://localhost', token: 't', modelName: 'm', format })).toThrow(
+      expect.objectContaining({ code: 'invalid-format', message: expect.stringContaining('deinterleave') as string }),
+    )
   })
 })

@@ -2,7 +2,8 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import { dataflow, type DataflowOptions } from '../../src/session/dataflow.js'
-import { recognize, type RecognizeOptions } from '../../src/session/recognize.js'
+import { recognize } from '../../src/session/recognize.js'
+import type { RecognizeOptions } from '../../src/session/recognize-by.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 const shared = { format, token: 'T' }

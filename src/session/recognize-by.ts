@@ -1,0 +1,141 @@
+import type { Observable, ObservableInput } from 'rxjs'
+import type { AudioFormat } from '../audio/format.js'
+import { SpeechError } from '../errors/speech-error.js'
+import type { AudioSplitter, RecognizeRequest } from '../protocol/recognizer-requests.js'
+import type { SessionEvent } from '../protocol/session-event.js'
+import type { Dial, SocketMessage } from '../transport/link.js'
+import { resolveWebSocketLimits } from '../transport/websocket-limits.js'
+import type { WebSocketDialOptions } from '../transport/socket-dial.js'
+import {
+  optionalBoolean,
+  optionalChoice,
+  optionalFunction,
+  optionalText,
+  optionalWhole,
+  requiredText,
+} from './option-checks.js'
+import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
+import { recognizerDialogue } from './recognizer-dialogue.js'
+import { recognizerUrl } from './recognizer-url.js'
+import { openSession } from './session.js'
+import { resolveSessionOptions, type SessionOptions, type SessionSettings } from './session-options.js'
+import type { Lane } from './two-lanes.js'
+
+/** How the service finds speech, in the description's own units (service.md 4.2); what is left out is its default. */
+export interface VoiceActivityOptions {
+  readonly sensitivity?: number
+  readonly preSpeechBufferMs?: number
+  readonly postSpeechBufferMs?: number
+  readonly maxSpeechDurationMs?: number
+  readonly silenceTriggerMs?: number
+  readonly gracefulSilenceThresholdMs?: number
+}
+
+export interface RecognizeOptions
+  extends
+    SessionOptions,
+    Omit<WebSocketDialOptions, 'url' | 'headers' | 'protocols' | 'connectTimeoutMs' | 'scheduler'> {
+  /** The service, such as `wss://speech.example.com`; a path of its own replaces `/recognizer`. */
+  readonly url: string
+  readonly modelName: string
+  readonly modelTenant?: string
+  readonly modelVersion?: string
+  readonly audioSplitter?: AudioSplitter
+  readonly voiceActivity?: VoiceActivityOptions
+  /** Default: `header` in Node, `subprotocol` in a browser. */
+  readonly presentToken?: PresentToken
+  /** Whether `?ModelName=` is added to the address. Default true. */
+  readonly appendModelName?: boolean
+  /** Lets `ws:` carry the token to another machine in clear text. Default false. */
+  readonly allowInsecure?: boolean
+  /** How to connect; a test gives a link in memory here. Default: a WebSocket. */
+  readonly dial?: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+}
+
+/** Makes the session of a source. */
+export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+
+/** What Node and browsers do in ways of their own. */
+export interface RecognizePlatform {
+  readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+  /** Two channels as one session each; where it is missing, stereo is refused. */
+  readonly inTwoLanes?: (format: AudioFormat, lane: Lane) => Recognition
+}
+
+/** `recognize` on a platform. */
+export const recognizeBy = ({ dialSocket, inTwoLanes }: RecognizePlatform, options: RecognizeOptions): Recognition => {
+  const settings = resolveSessionOptions(options)
+  checkOptions(options)
+  const { format } = settings.bounds
+  const { dial = dialSocket, appendModelName = true, allowInsecure = false } = options
+  const modelName = requiredText('modelName', options.modelName)
+  const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
+  const request = recognizeRequestOf(options)
+  const lane: Lane = (source, abort$) =>
+    openSession(
+      {
+        settings: laneSettings(settings),
+        dial: (token) =>
+          dial({
+            ...options,
+            connectTimeoutMs: settings.deadlines.connecting,
+            ...presentToken(url, token, options.presentToken),
+          }),
+        dialogue: () => recognizerDialogue({ request, encoding: format.encoding }),
+        ...(abort$ && { abort$ }),
+      },
+      source,
+    )
+  if (format.channels === 1) return (source) => lane(source)
+  if (inTwoLanes !== undefined) return inTwoLanes(format, lane)
+  throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
+}
+
+/** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
+const laneSettings = ({ bounds, ...settings }: SessionSettings): SessionSettings => ({
+  ...settings,
+  bounds: {
+    ...bounds,
+    format: { ...bounds.format, channels: 1 },
+    maxAudioMessageBytes:
+      bounds.format.encoding === 'pcm' ? bounds.maxAudioMessageBytes : Math.floor(bounds.maxAudioMessageBytes / 2),
+  },
+})
+
+const checkOptions = (options: RecognizeOptions): void => {
+  optionalText('modelTenant', options.modelTenant)
+  optionalText('modelVersion', options.modelVersion)
+  optionalChoice('audioSplitter', options.audioSplitter, ['realtime-vad', 'audio-segmenter'])
+  optionalBoolean('appendModelName', options.appendModelName)
+  optionalBoolean('allowInsecure', options.allowInsecure)
+  optionalFunction('dial', options.dial)
+  checkPresentToken(options.presentToken)
+  resolveWebSocketLimits(options)
+  const { sensitivity, ...durations } = options.voiceActivity ?? {}
+  // service.md section 8; what else the durations may be is for the service to say.
+  optionalWhole('voiceActivity.sensitivity', sensitivity, 1, 10)
+  for (const [name, value] of Object.entries(durations)) optionalWhole(`voiceActivity.${name}`, value)
+}
+
+const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {
+  const { voiceActivity: vad = {} } = options
+  return withoutUndefined({
+    audioFormat: 'pcm',
+    modelName: options.modelName,
+    modelTenant: options.modelTenant,
+    modelVersion: options.modelVersion,
+    sampleRateHz: options.format.sampleRateHz,
+    audioSplitter: options.audioSplitter,
+    vadSensitivity: vad.sensitivity,
+    vadPreSpeechBufferMs: vad.preSpeechBufferMs,
+    vadPostSpeechBufferMs: vad.postSpeechBufferMs,
+    vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
+    vadSilenceTriggerMs: vad.silenceTriggerMs,
+    vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
+  })
+}
+
+type WithoutUndefined<A> = { [K in keyof A]: Exclude<A[K], undefined> }
+
+const withoutUndefined = <A extends object>(value: A): WithoutUndefined<A> =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as WithoutUndefined<A>
