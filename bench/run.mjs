@@ -10,7 +10,9 @@ const service = fork(here('sink-service.mjs'), { execArgv: [] })
 const [address] = await once(service, 'message')
 
 const measure = async (who, transport, load) => {
-  const client = fork(here('client.mjs'), [JSON.stringify(address), who, transport, load], { execArgv: ['--expose-gc'] })
+  const client = fork(here('client.mjs'), [JSON.stringify(address), who, transport, load], {
+    execArgv: ['--expose-gc'],
+  })
   const [result] = await Promise.race([
     once(client, 'message'),
     once(client, 'exit').then(() => {
@@ -37,7 +39,9 @@ const column = (text, width) => String(text).padStart(width)
 const line = (name, raw, library, result, goal) =>
   console.log(`${name.padEnd(42)}${column(raw, 12)}${column(library, 12)}${column(result, 12)}${column(goal, 12)}`)
 
-console.log('Client CPU for a chunk of 20 ms, in µs; heap of an idle session, in kB. Ratios count, the machine does not.\n')
+console.log(
+  'Client CPU for a chunk of 20 ms, in µs; heap of an idle session, in kB. Ratios count, the machine does not.\n',
+)
 line('', 'bare', 'rxspeech', 'result', 'goal')
 const names = { websocket: 'ws', grpc: 'grpc-js' }
 for (const transport of ['websocket', 'grpc']) {
@@ -47,11 +51,23 @@ for (const transport of ['websocket', 'grpc']) {
   ]) {
     const { raw, library } = await compare(transport, load)
     const what = load === 'paced' ? '100 sessions in real time' : 'one session, flooded'
-    line(`${names[transport]}: ${what}`, raw.toFixed(2), library.toFixed(2), `${(library / raw).toFixed(2)} x`, `≤ ${goal} x`)
+    line(
+      `${names[transport]}: ${what}`,
+      raw.toFixed(2),
+      library.toFixed(2),
+      `${(library / raw).toFixed(2)} x`,
+      `≤ ${goal} x`,
+    )
   }
   const { raw, library } = await compare(transport, 'idle')
   const more = (library - raw) / 1000
-  line(`${names[transport]}: heap of an idle session`, (raw / 1000).toFixed(1), (library / 1000).toFixed(1), `+${more.toFixed(1)} kB`, '≤ +12 kB')
+  line(
+    `${names[transport]}: heap of an idle session`,
+    (raw / 1000).toFixed(1),
+    (library / 1000).toFixed(1),
+    `+${more.toFixed(1)} kB`,
+    '≤ +12 kB',
+  )
 }
 service.disconnect()
 

@@ -55,7 +55,7 @@ export const browserDoor = {
 }
 
 /** Files that are run, not imported: the only ones whose top level may do something. */
-export const programs = ['cli/main.ts', 'service/engine/soundswallower-worker.ts']
+export const programs = ['cli/main.ts', 'service/engine/soundswallower/soundswallower-worker.ts']
 
 /** Folders of pure functions on bytes and values: no package is loaded with them, RxJS least of all. */
 export const packageless = ['errors', 'audio']

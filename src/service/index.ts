@@ -8,7 +8,7 @@ export type {
   SegmentPart,
 } from './engine/engine.js'
 export { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
-export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower.js'
+export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
 export { memorySubscriptions, type Subscription, type SubscriptionStore } from './identity/subscription.js'
 export type { ListenAddress, ServerCertificate } from './listen/listen-address.js'

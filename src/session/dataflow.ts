@@ -9,8 +9,8 @@ import {
 import { isJsonObject, type JsonObject } from '../protocol/json-object.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { settings as settingsCodec, type Settings } from '../protocol/settings.js'
-import { resolveGrpcLimits } from '../transport/grpc-link.js'
-import { dialGrpc, type GrpcDialOptions } from '../transport/grpc.js'
+import { resolveGrpcLimits } from '../transport/grpc/grpc-link.js'
+import { dialGrpc, type GrpcDialOptions } from '../transport/grpc/grpc.js'
 import type { DataflowMessage, Dial } from '../transport/link.js'
 import { dataflowDialogue } from './dataflow-dialogue.js'
 import {

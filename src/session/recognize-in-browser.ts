@@ -1,4 +1,4 @@
-import { dialBrowserSocket } from '../transport/browser-websocket.js'
+import { dialBrowserSocket } from '../transport/websocket/browser-websocket.js'
 import { recognizeBy, type Recognition, type RecognizeOptions } from './recognize-by.js'
 
 /**

@@ -1,4 +1,4 @@
-import { dialWebSocket } from '../transport/websocket.js'
+import { dialWebSocket } from '../transport/websocket/websocket.js'
 import { recognizeBy, type Recognition, type RecognizeOptions } from './recognize-by.js'
 import { inTwoLanes } from './two-lanes.js'
 

@@ -6,13 +6,13 @@ import { recognizerConversation } from '../service/conversation/recognizer-conve
 import { defaultSessionLimits, type Admission, type SessionLimits } from '../service/conversation/session-terms.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
-import { soundswallower } from '../service/engine/soundswallower.js'
+import { soundswallower } from '../service/engine/soundswallower/soundswallower.js'
 import { serveLink } from '../service/listen/serve-link.js'
 import { openTranscribe } from '../service/nodes/transcribe.js'
 import { projectRegistry } from '../service/project/project.js'
 import type { DataflowMessage, Dial, Link, SocketMessage } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions } from '../transport/memory.js'
-import type { WebSocketDialOptions } from '../transport/websocket.js'
+import { dialMemory, type MemoryLinkOptions } from '../transport/memory/memory.js'
+import type { WebSocketDialOptions } from '../transport/websocket/websocket.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 export interface InMemoryServiceOptions {

@@ -1,7 +1,7 @@
 import { defer, finalize, Subscription, type Observable } from 'rxjs'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Dial, Link } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions } from '../transport/memory.js'
+import { dialMemory, type MemoryLinkOptions } from '../transport/memory/memory.js'
 
 /** What a scripted peer hears from the client, and its end of the link, to close or pause it. */
 export interface ScriptedPeer<Heard, Said> {

@@ -256,7 +256,7 @@ describe('floors', () => {
     [
       'a worker that runs on import',
       {
-        'service/engine/soundswallower-worker.ts': `import { parentPort } from 'node:worker_threads'\nparentPort?.on('message', String)`,
+        'service/engine/soundswallower/soundswallower-worker.ts': `import { parentPort } from 'node:worker_threads'\nparentPort?.on('message', String)`,
       },
     ],
     [

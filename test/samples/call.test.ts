@@ -7,7 +7,7 @@ import { decodeSamples } from '../../src/audio/codec.js'
 import { readWav, type WavStream } from '../../src/audio/read-wav.js'
 import type { Engine, SegmentPart } from '../../src/service/engine/engine.js'
 import { createModelRegistry } from '../../src/service/engine/model-registry.js'
-import { soundswallower } from '../../src/service/engine/soundswallower.js'
+import { soundswallower } from '../../src/service/engine/soundswallower/soundswallower.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { createSegmenter } from '../../src/service/recognition/segmenter.js'
 

@@ -1,9 +1,9 @@
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import { fromEvent, map, takeUntil, type MonoTypeOperatorFunction } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { grpcServerLink } from '../../transport/grpc-server-link.js'
+import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
 import type { DataflowMessage } from '../../transport/link.js'
-import { loadDataflow } from '../../transport/load-dataflow.js'
+import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
 import { dataflowConversation, type DataflowTerms } from '../conversation/dataflow-conversation.js'
 import {
   checkPlainText,

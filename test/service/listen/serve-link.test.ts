@@ -2,7 +2,7 @@ import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { refusalText, SpeechError } from '../../../src/errors/speech-error.js'
 import { serveLink } from '../../../src/service/listen/serve-link.js'
-import { memoryLinks } from '../../../src/transport/memory.js'
+import { memoryLinks } from '../../../src/transport/memory/memory.js'
 
 const joined = (conversation: (incoming$: Observable<string>) => Observable<string>) => {
   const [client, service] = memoryLinks<string, string>()

@@ -1,0 +1,94 @@
+import type { SpeechError } from '../../../errors/speech-error.js'
+import type { Word } from '../../../protocol/session-event.js'
+import { hopSamples, type ToWorker } from './soundswallower-messages.js'
+
+/** What becomes of a segment; nothing follows `decided`, `failed` or an abort. */
+export interface SegmentListener {
+  readonly taken: (sampleCount: number, partial: string | undefined) => void
+  readonly decided: (words: readonly Word[]) => void
+  readonly failed: (error: SpeechError) => void
+}
+
+type State =
+  | { readonly type: 'waiting'; readonly held: ToWorker[] }
+  | { readonly type: 'running'; readonly post: (message: ToWorker) => void }
+  | { readonly type: 'over' }
+
+/**
+ * A segment on its way through the pool. Its audio is cut into hops of one length, whatever the chunks it came in:
+ * that makes the answer the same, and one message of five chunks. While it waits in line its hops are kept.
+ */
+export class PooledSegment {
+  private state: State
+  private readonly hop = new Int16Array(hopSamples)
+  private filled = 0
+
+  constructor(
+    readonly id: number,
+    startMs: number,
+    private readonly listener: SegmentListener,
+    private readonly leave: (segment: PooledSegment) => void,
+  ) {
+    this.state = { type: 'waiting', held: [{ type: 'open', segment: id, startMs }] }
+  }
+
+  /** A decoder is there: what was held goes to its worker. */
+  start(post: (message: ToWorker) => void): void {
+    if (this.state.type !== 'waiting') return
+    for (const message of this.state.held) post(message)
+    this.state = { type: 'running', post }
+  }
+
+  write(samples: Int16Array): void {
+    for (let at = 0; at < samples.length;) {
+      const part = samples.subarray(at, at + hopSamples - this.filled)
+      this.hop.set(part, this.filled)
+      this.filled += part.length
+      at += part.length
+      if (this.filled === hopSamples) this.sendHop()
+    }
+  }
+
+  close(endMs: number): void {
+    if (this.filled > 0) this.sendHop()
+    this.send({ type: 'close', segment: this.id, endMs })
+  }
+
+  abort(): void {
+    if (this.state.type === 'over') return
+    if (this.state.type === 'running') this.state.post({ type: 'abort', segment: this.id })
+    this.state = { type: 'over' }
+    this.leave(this)
+  }
+
+  taken(sampleCount: number, partial: string | undefined): void {
+    if (this.state.type !== 'over') this.listener.taken(sampleCount, partial)
+  }
+
+  decided(words: readonly Word[]): void {
+    if (this.end()) this.listener.decided(words)
+  }
+
+  failed(error: SpeechError): void {
+    if (this.end()) this.listener.failed(error)
+  }
+
+  private end(): boolean {
+    const wasOn = this.state.type !== 'over'
+    this.state = { type: 'over' }
+    return wasOn
+  }
+
+  /** A message to a worker is copied on its way, so the hop is used again; one that is held needs its own samples. */
+  private sendHop(): void {
+    const filled = this.hop.subarray(0, this.filled)
+    const samples = this.state.type === 'running' && this.filled === hopSamples ? filled : filled.slice()
+    this.filled = 0
+    this.send({ type: 'audio', segment: this.id, samples })
+  }
+
+  private send(message: ToWorker): void {
+    if (this.state.type === 'running') this.state.post(message)
+    else if (this.state.type === 'waiting') this.state.held.push(message)
+  }
+}

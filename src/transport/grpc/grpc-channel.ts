@@ -1,0 +1,121 @@
+import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
+import { Client, credentials, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js'
+import { SpeechError } from '../../errors/speech-error.js'
+
+/** Where a channel leads and how; what is equal here may share one connection. */
+export interface ChannelTarget {
+  /** `host:port`, or `host` for port 443, or a gRPC target such as `unix:/run/speech.sock`. */
+  readonly address: string
+  /** CA certificates in PEM, in place of the system's. */
+  readonly rootCertificates?: string | Uint8Array
+  /** No TLS: for a service on this machine or behind a proxy that adds it. */
+  readonly insecure?: boolean
+  /** Options of the gRPC package; they win over the library's own. */
+  readonly channelOptions?: ChannelOptions
+  /**
+   * Every so many milliseconds an HTTP/2 ping is sent; a peer that does not answer within as many ends its sessions with
+   * `connection-lost`. Default 0: none, for many servers refuse clients that ping more often than every 5 minutes.
+   */
+  readonly keepaliveMs?: number
+}
+
+export interface OpenChannel {
+  readonly client: Client
+  readonly release: () => void
+}
+
+interface Shared {
+  readonly client: Client
+  users: number
+}
+
+const shared = new Map<string, Shared>()
+
+/** `host:port` for messages. */
+export const targetName = (address: string): string => (/:\d+$|^unix:/.test(address) ? address : `${address}:443`)
+
+const checkTarget = ({ address, rootCertificates, insecure }: ChannelTarget): void => {
+  if (address === '' || /\s|^(https?|grpcs?|wss?):/.test(address)) {
+    throw new SpeechError('invalid-options', 'address must be host:port, without a scheme.')
+  }
+  if (insecure === true && rootCertificates !== undefined) {
+    throw new SpeechError(
+      'invalid-options',
+      'rootCertificates cannot be used together with insecure; give one of them.',
+    )
+  }
+  if (rootCertificates === undefined) return
+  try {
+    // Node takes a text without a certificate for an empty list, and then trusts nobody without saying why.
+    new X509Certificate(rootCertificates)
+  } catch (error) {
+    throw new SpeechError('invalid-options', 'rootCertificates must be certificates in PEM.', { cause: error })
+  }
+}
+
+const ownOptions = (maxMessageBytes: number, keepaliveMs: number): ChannelOptions => ({
+  'grpc.max_receive_message_length': maxMessageBytes,
+  // A link has no retry. Without a retry buffer a message counts as taken when the connection took it, not before.
+  'grpc.enable_retries': 0,
+  'grpc.per_rpc_retry_buffer_size': 0,
+  // A connection that failed is forgotten with its channel, and a shared one tries again soon: sessions do the waiting.
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+  ...(keepaliveMs > 0 && { 'grpc.keepalive_time_ms': keepaliveMs, 'grpc.keepalive_timeout_ms': keepaliveMs }),
+})
+
+/** The IP address of a target that names one: a certificate is checked against it, but it must not be a TLS server name. */
+const ipOf = (address: string): string | undefined => {
+  const host = address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  return isIP(host) === 0 ? undefined : host
+}
+
+/** What is said as server name (RFC 6066 section 3) where there is only an address; the name is never looked up. */
+const namelessServer = 'ip.invalid'
+
+const tlsCredentials = ({ address, rootCertificates }: ChannelTarget): ChannelCredentials => {
+  const roots = rootCertificates === undefined ? null : Buffer.from(rootCertificates)
+  const ip = ipOf(address)
+  if (ip === undefined) return credentials.createSsl(roots)
+  const checkIp = (_name: string, certificate: PeerCertificate): Error | undefined =>
+    checkServerIdentity(ip, certificate)
+  return credentials.createSsl(roots, null, null, { checkServerIdentity: checkIp })
+}
+
+const openClient = (target: ChannelTarget, options: ChannelOptions): Client => {
+  const { address, insecure } = target
+  try {
+    if (insecure === true) return new Client(address, credentials.createInsecure(), options)
+    const serverName = ipOf(address) === undefined ? {} : { 'grpc.ssl_target_name_override': namelessServer }
+    return new Client(address, tlsCredentials(target), { ...serverName, ...options })
+  } catch (error) {
+    const message = 'address, rootCertificates or channelOptions cannot be used as they are.'
+    throw new SpeechError('invalid-options', message, { cause: error })
+  }
+}
+
+/**
+ * The client of the one channel for this target, opened when the first asks and closed when the last has released it
+ * (once each). Throws `invalid-options`.
+ */
+export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): OpenChannel => {
+  checkTarget(target)
+  const options = { ...ownOptions(maxMessageBytes, target.keepaliveMs ?? 0), ...target.channelOptions }
+  const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
+  const key = JSON.stringify([target.address, target.insecure === true, certificates, options])
+  const entry = shared.get(key) ?? { client: openClient(target, options), users: 0 }
+  shared.set(key, entry)
+  entry.users += 1
+  return {
+    client: entry.client,
+    release: () => {
+      entry.users -= 1
+      if (entry.users > 0) return
+      shared.delete(key)
+      entry.client.close()
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { errorTable, type ErrorCode } from '../../errors/error-table.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import { namedRefusal, reasonText } from '../named-refusal.js'
+
+/** Keeps the status within what every HTTP/2 peer takes as a header, percent-encoded. */
+const maxDetailsBytes = 1024
+
+export interface GrpcStatus {
+  readonly code: number
+  readonly details: string
+}
+
+/** How a call is ended for a reason: the error table's status, and `<code>: <sentence>` as its details. */
+export const refusalStatus = (reason: { readonly code: ErrorCode; readonly message: string }): GrpcStatus => ({
+  code: errorTable[reason.code].grpcStatus,
+  details: reasonText(reason, maxDetailsBytes),
+})
+
+/** The numbers of the gRPC status codes, as far as a code of the error table says the same. */
+const statusMeanings: Readonly<Record<number, ErrorCode>> = {
+  1: 'connection-lost', // CANCELLED
+  2: 'internal', // UNKNOWN
+  4: 'connection-lost', // DEADLINE_EXCEEDED: this side sets no deadline, so somebody between cut the call
+  7: 'tenant-denied', // PERMISSION_DENIED
+  8: 'overloaded', // RESOURCE_EXHAUSTED
+  12: 'protocol-violation', // UNIMPLEMENTED: no such service at this address
+  13: 'internal', // INTERNAL
+  14: 'connection-lost', // UNAVAILABLE
+  15: 'connection-lost', // DATA_LOSS
+  16: 'unauthenticated', // UNAUTHENTICATED
+}
+
+/**
+ * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else
+ * the number, and two texts that the gRPC packages of every language share where the number says too little.
+ */
+export const statusError = ({ code, details }: GrpcStatus): SpeechError | undefined => {
+  if (code === 0) return undefined
+  const named = namedRefusal(details)
+  if (named !== undefined) return named
+  if (code === 8 && /larger than/i.test(details)) {
+    return new SpeechError('message-too-big', errorTable['message-too-big'].help)
+  }
+  if (code === 13 && details.includes('RST_STREAM')) {
+    return new SpeechError('connection-lost', errorTable['connection-lost'].help)
+  }
+  const meaning = statusMeanings[code]
+  return meaning === undefined
+    ? new SpeechError('refused', `The service refused with gRPC status ${code}: ${details || 'it gave no reason'}`)
+    : new SpeechError(meaning, errorTable[meaning].help, { cause: new Error(`gRPC status ${code}: ${details}`) })
+}

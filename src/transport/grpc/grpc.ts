@@ -1,0 +1,113 @@
+import {
+  Client,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ClientDuplexStream,
+  type StatusObject,
+} from '@grpc/grpc-js'
+import { Observable, type Subscriber } from 'rxjs'
+import type { SpeechError } from '../../errors/speech-error.js'
+import { connectTimeout } from '../connect-error.js'
+import { connectFailure } from '../connect-failure.js'
+import { shareChannel, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
+import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
+import { GrpcClientLink } from './grpc-client-link.js'
+import { statusError } from './grpc-status.js'
+import { defaultConnectTimeoutMs, timeoutMs, wholeNumber } from '../limits.js'
+import type { DataflowMessage, Dial, Link } from '../link.js'
+import { loadDataflow, type DataflowMethod, type LoadDataflowOptions } from './load-dataflow.js'
+
+/** A channel of the gRPC package. */
+type Channel = ReturnType<Client['getChannel']>
+
+export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, GrpcLinkOptions {
+  /** How long to wait for the open connection: name, TCP, TLS and HTTP/2 together, in milliseconds. Default 10 000. */
+  readonly connectTimeoutMs?: number
+  /** A channel of the caller's, who also closes it; everything that describes a channel is then taken from there. */
+  readonly channel?: Channel
+}
+
+type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
+
+const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call =>
+  client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
+
+const channelOf = (options: GrpcDialOptions, maxMessageBytes: number): OpenChannel => {
+  const { address, channel } = options
+  if (channel === undefined) return shareChannel(options, maxMessageBytes)
+  const client = new Client(address, credentials.createInsecure(), { channelOverride: channel })
+  return { client, release: () => {} }
+}
+
+/** Calls back once when the channel is connected, unless `stopped` by then. */
+const whenReady = (channel: Channel, stopped: () => boolean, ready: () => void): void => {
+  const state = channel.getConnectivityState(true)
+  if (state === connectivityState.READY) ready()
+  else {
+    channel.watchConnectivityState(state, Infinity, () => {
+      if (!stopped()) whenReady(channel, stopped, ready)
+    })
+  }
+}
+
+const connect = (
+  subscriber: Subscriber<Link<DataflowMessage, DataflowMessage>>,
+  options: GrpcDialOptions,
+): (() => void) => {
+  const limits = resolveGrpcLimits(options)
+  const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
+  wholeNumber('keepaliveMs', options.keepaliveMs ?? 0, 0, 2 ** 31 - 1)
+  const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
+  const { client, release } = channelOf(options, limits.maxMessageBytes)
+  const peer = targetName(options.address)
+  const call = openCall(client, method)
+  let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
+  const timer = limits.scheduler.schedule(() => {
+    subscriber.error(connectTimeout(peer, connectTimeoutMs))
+  }, connectTimeoutMs)
+  // The status says the same, and more; without a listener the process would end.
+  call.on('error', () => {})
+  call.once('status', (status: StatusObject) => {
+    timer.unsubscribe()
+    release()
+    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, status))
+    state = 'over'
+  })
+  const stopped = (): boolean => state !== 'connecting'
+  whenReady(client.getChannel(), stopped, () => {
+    timer.unsubscribe()
+    const link = new GrpcClientLink(call, limits)
+    state = link
+    subscriber.next(link)
+  })
+  return () => {
+    timer.unsubscribe()
+    // Not a half-close: that would ask the service to finish the work that nobody waits for any more.
+    if (state instanceof GrpcClientLink) state.close({ code: 'connection-lost', message: 'The client left.' })
+    else call.cancel()
+  }
+}
+
+/** The call can end before the channel is known to be ready: for want of a connection, or by a quick refusal. */
+const statusBeforeOpen = (peer: string, status: StatusObject): SpeechError => {
+  const error = statusError(status)
+  return error === undefined || error.code === 'connection-lost'
+    ? connectFailure(peer, new Error(status.details))
+    : error
+}
+
+/**
+ * Opens the dataflow call (service.md 4.1): emits one open link when the channel is connected and stays open until it is
+ * unsubscribed, which cancels the call once what was sent is taken. The end of the link does not complete it. Links with
+ * equal address, certificates and options share one channel, which closes after the last of them.
+ *
+ * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
+ * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;
+ * what a reader who falls further behind has not read is lost when the service ends with a status other than OK.
+ *
+ * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
+ * `connect-timeout`; or the code that the service's status names.
+ */
+export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
+  new Observable((subscriber) => connect(subscriber, options))

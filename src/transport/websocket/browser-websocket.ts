@@ -1,0 +1,21 @@
+import IsomorphicWebSocket from 'isomorphic-ws'
+import { SpeechError } from '../../errors/speech-error.js'
+import { dialBy, type OpenSocket, type SocketClass } from './socket-dial.js'
+import { SocketLink } from './socket-link.js'
+
+/** Any WebSocket of the standard, which takes nothing but an address and subprotocols. */
+export const openBrowserSocket: OpenSocket = (url, options, limits) => {
+  const refused = options.headers !== undefined ? 'headers' : options.ca !== undefined ? 'ca' : undefined
+  if (refused !== undefined) {
+    throw new SpeechError(
+      'invalid-options',
+      `${refused} cannot be given in the browser; present the token by subprotocol.`,
+    )
+  }
+  const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
+  const socket = new SocketClass(url.href, [...(options.protocols ?? [])])
+  return { socket, link: () => new SocketLink(socket, limits), abandon: () => socket.close() }
+}
+
+/** `dialWebSocket` of a browser. Errors: `invalid-options`, `connect-timeout`; `connection-failed` for all that a browser does not tell. */
+export const dialBrowserSocket = dialBy(openBrowserSocket)

@@ -1,0 +1,90 @@
+import type { Subscription } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import { closeFrame } from './close-frame.js'
+import { startHeartbeat, type Heartbeat } from './heartbeat.js'
+import type { SocketMessage } from '../link.js'
+import { receiverError } from './receiver-error.js'
+import type { CloseReason, NodeSocket, SocketEvents } from './socket.js'
+import { SocketLink } from './socket-link.js'
+import type { WebSocketLimits } from './websocket-limits.js'
+
+/** The link over a WebSocket of the package `ws`, which can be paused, pinged and cut, and tells when it took a message. */
+export class NodeSocketLink extends SocketLink<NodeSocket> {
+  readonly #taken = (): void => this.outlet.update()
+  #readingStopped = false
+  #heartbeat: Heartbeat | undefined
+  #cutTimer: Subscription | undefined
+
+  constructor(socket: NodeSocket, limits: WebSocketLimits) {
+    super(socket, limits, true)
+    // It would copy every message into an ArrayBuffer; its Buffer is a view already.
+    socket.binaryType = 'nodebuffer'
+    socket.addEventListener('error', (event) => this.#fail(event))
+    if (limits.heartbeatMs > 0) {
+      const silent = (): void =>
+        this.#cut(new SpeechError('connection-lost', 'The peer did not answer a ping in time.'))
+      const resting = (): boolean => this.#readingStopped
+      this.#heartbeat = startHeartbeat(socket, limits.heartbeatMs, limits.scheduler, resting, silent)
+    }
+  }
+
+  protected override hand(message: SocketMessage): void {
+    const { socket } = this
+    // Below the low-water mark nobody can be waiting for this message to be taken, so none asks to be told.
+    const mayWait = socket.bufferedAmount + message.length > this.limits.lowWaterMarkBytes
+    if (mayWait) socket.send(message, this.#taken)
+    else socket.send(message)
+  }
+
+  protected override shut(reason: CloseReason | undefined): void {
+    const frame = closeFrame(reason)
+    // The peer's close frame has to be read, whatever stands before it.
+    this.socket.resume()
+    if (frame === undefined) this.socket.terminate()
+    else this.socket.close(frame.code, frame.reason)
+    this.#cutLater()
+  }
+
+  protected override receive(data: unknown): void {
+    this.#heartbeat?.beat()
+    // A plain `Uint8Array`: a Buffer's `slice` would share its bytes where a reader expects a copy.
+    const isView = ArrayBuffer.isView(data)
+    if (!isView) super.receive(data)
+    else if (this.state === 'open')
+      this.inbox.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), data.byteLength)
+  }
+
+  protected override closed(event: SocketEvents['close']): void {
+    super.closed(event)
+    this.#cutTimer?.unsubscribe()
+  }
+
+  protected override lose(error: SpeechError | undefined): void {
+    this.#heartbeat?.stop()
+    super.lose(error)
+  }
+
+  protected override steerReading(): void {
+    if (this.state !== 'open' || this.#readingStopped === this.inbox.isFull) return
+    this.#readingStopped = this.inbox.isFull
+    if (this.#readingStopped) this.socket.pause()
+    else this.socket.resume()
+  }
+
+  /** Only what the receiver finds about the peer comes here; the socket closes by itself, with the code that RFC 6455 asks for. */
+  #fail(event: SocketEvents['error']): void {
+    this.lose(receiverError(event.error))
+    this.#cutLater()
+  }
+
+  #cut(error: SpeechError): void {
+    this.lose(error)
+    this.socket.terminate()
+  }
+
+  #cutLater(): void {
+    this.#heartbeat?.stop()
+    if (this.#cutTimer !== undefined || this.socket.readyState > 2) return
+    this.#cutTimer = this.limits.scheduler.schedule(() => this.socket.terminate(), this.limits.closeTimeoutMs)
+  }
+}

@@ -1,0 +1,99 @@
+import { Observable, type Subscriber } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import { connectTimeout, noConnection } from '../connect-error.js'
+import { defaultConnectTimeoutMs, timeoutMs } from '../limits.js'
+import type { Dial, Link, SocketMessage } from '../link.js'
+import type { Socket } from './socket.js'
+import { resolveWebSocketLimits, type WebSocketLimits, type WebSocketLinkOptions } from './websocket-limits.js'
+
+/** A WebSocket class: the browser's, or the one of the package `ws`, which takes options of the connection as well. */
+export type SocketClass = new (url: string, protocols?: string[], options?: object) => Socket
+
+export interface WebSocketDialOptions extends WebSocketLinkOptions {
+  /** `ws:` or `wss:`, with path and query; no fragment. */
+  readonly url: string | URL
+  /** Headers of the upgrade request. Not in the browser: `invalid-options`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Subprotocols to offer; the service must choose one when any is given. */
+  readonly protocols?: readonly string[]
+  /** CA certificates in PEM, in place of the system's. Not in the browser: `invalid-options`. */
+  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[]
+  /** How long to wait for the open connection: name, TCP, TLS and upgrade together, in milliseconds. Default 10 000. */
+  readonly connectTimeoutMs?: number
+  /** Another WebSocket class than the platform's. */
+  readonly WebSocket?: SocketClass
+}
+
+/** An attempt to connect. */
+export interface Opening {
+  readonly socket: Socket
+  /** Over the socket, in the turn in which it opens. */
+  readonly link: () => Link<SocketMessage, SocketMessage>
+  /** Ends an attempt that has not opened. */
+  readonly abandon: () => void
+}
+
+/** What differs between the platforms: begins to connect, and throws what cannot be used. */
+export type OpenSocket = (
+  url: URL,
+  options: WebSocketDialOptions,
+  limits: WebSocketLimits,
+  /** Where the platform can say more of a failure than that the socket has closed. */
+  fail: (error: SpeechError) => void,
+) => Opening
+
+const parseUrl = (url: string | URL): URL => {
+  const parsed = URL.canParse(String(url)) ? new URL(url) : undefined
+  if (parsed !== undefined && /^wss?:$/.test(parsed.protocol) && parsed.hash === '') return parsed
+  throw new SpeechError('invalid-options', 'url must be ws://host:port/path or wss://host/path, without a fragment.')
+}
+
+export const peerName = ({ hostname, port, protocol }: URL): string =>
+  `${hostname}:${port || (protocol === 'wss:' ? 443 : 80)}`
+
+/** Emits the link when the socket opens, or the error that says why it did not; the returned teardown ends either. */
+const connect = (
+  open: OpenSocket,
+  options: WebSocketDialOptions,
+  subscriber: Subscriber<Link<SocketMessage, SocketMessage>>,
+): (() => void) => {
+  const url = parseUrl(options.url)
+  const peer = peerName(url)
+  const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
+  const limits = resolveWebSocketLimits(options)
+  let link: Link<SocketMessage, SocketMessage> | undefined
+  const fail = (error: SpeechError): void => {
+    if (link === undefined) subscriber.error(error)
+  }
+  const opening = attempt(() => open(url, options, limits, fail))
+  const timer = limits.scheduler.schedule(() => fail(connectTimeout(peer, connectTimeoutMs)), connectTimeoutMs)
+  opening.socket.addEventListener('open', () => {
+    timer.unsubscribe()
+    if (subscriber.closed) return
+    link = opening.link()
+    subscriber.next(link)
+  })
+  // A browser tells nothing but this, on purpose (WHATWG WebSockets, section 4).
+  opening.socket.addEventListener('close', () => fail(noConnection(peer)))
+  return () => {
+    timer.unsubscribe()
+    if (link === undefined) opening.abandon()
+    else link.close()
+  }
+}
+
+const attempt = (open: () => Opening): Opening => {
+  try {
+    return open()
+  } catch (cause) {
+    throw cause instanceof SpeechError
+      ? cause
+      : new SpeechError('invalid-options', 'url, headers, protocols or ca cannot be used as they are.', { cause })
+  }
+}
+
+/** The dial of a platform; see `dialWebSocket`. */
+export const dialBy =
+  (open: OpenSocket) =>
+  (options: WebSocketDialOptions): Dial<SocketMessage, SocketMessage> =>
+    new Observable((subscriber) => connect(open, options, subscriber))

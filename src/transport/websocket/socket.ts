@@ -1,0 +1,42 @@
+import type { ErrorCode } from '../../errors/error-code.js'
+
+/** What a message, a close and an error event of a WebSocket hold, as far as a link reads it. */
+export interface SocketEvents {
+  readonly message: { readonly data: unknown }
+  readonly close: { readonly code: number; readonly reason: string }
+  readonly error: { readonly error?: unknown }
+  readonly open: unknown
+}
+
+/** What a link needs of a WebSocket, be it the browser's or the one of the package `ws`. */
+export interface Socket {
+  readonly readyState: number
+  readonly bufferedAmount: number
+  binaryType: string
+  addEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
+  send(data: string | Uint8Array): void
+  close(code?: number, reason?: string): void
+}
+
+/** What only the one of the package `ws` can do. */
+export interface NodeSocket extends Socket {
+  send(data: string | Uint8Array, taken?: () => void): void
+  pause(): void
+  resume(): void
+  terminate(): void
+  ping(): void
+  on(event: 'pong', listener: () => void): unknown
+}
+
+export const isNodeSocket = (socket: Socket): socket is NodeSocket => 'terminate' in socket
+
+/** `readyState` of an open socket (WHATWG WebSockets, section 3). */
+export const openState = 1
+
+/** RFC 6455 section 5.5: a control frame holds 125 bytes, two of which are the close code. */
+export const maxReasonBytes = 123
+
+export interface CloseReason {
+  readonly code: ErrorCode
+  readonly message: string
+}

@@ -1,0 +1,37 @@
+import IsomorphicWebSocket from 'isomorphic-ws'
+import { openBrowserSocket } from './browser-websocket.js'
+import { connectFailure } from '../connect-failure.js'
+import { handshakeError } from './handshake-status.js'
+import { NodeSocketLink } from './node-socket-link.js'
+import { refusedHandshake, type UpgradeSocket } from './refused-handshake.js'
+import { dialBy, peerName, type OpenSocket, type SocketClass } from './socket-dial.js'
+
+export type { SocketClass, WebSocketDialOptions } from './socket-dial.js'
+
+/** The package `ws`, or another class that is given, be it one of the standard. */
+const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
+  const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
+  if (!('terminate' in SocketClass.prototype)) return openBrowserSocket(url, options, limits, fail)
+  const peer = peerName(url)
+  const socket = new SocketClass(url.href, [...(options.protocols ?? [])], {
+    // 245 kB a connection and 20 times the processor time, for audio that does not compress.
+    perMessageDeflate: false,
+    followRedirects: false,
+    maxPayload: limits.maxMessageBytes,
+    ...(options.headers && { headers: options.headers }),
+    ...(options.ca && { ca: options.ca }),
+  }) as UpgradeSocket
+  socket.addEventListener('error', ({ error }) => fail(connectFailure(peer, error)))
+  refusedHandshake(socket, (answer) => fail(handshakeError(peer, answer, limits.scheduler.now())))
+  return { socket, link: () => new NodeSocketLink(socket, limits), abandon: () => socket.terminate() }
+}
+
+/**
+ * Connects to a WebSocket (RFC 6455): emits one open link and stays open until it is unsubscribed, which closes the link
+ * in good order. The end of the link does not complete it. Redirects are not followed and nothing is compressed.
+ *
+ * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
+ * `connect-timeout`; and what the service answers instead of opening: `unauthenticated` (401), `tenant-denied` (403),
+ * `overloaded` (429, 503; `retryAfterMs` when it says so), `refused`, or the code that its text names.
+ */
+export const dialWebSocket = dialBy(openNodeSocket)

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { errorTable, isErrorCode, type ErrorCode } from '../../../src/errors/error-table.js'
+import { refusalStatus, statusError } from '../../../src/transport/grpc/grpc-status.js'
+
+const codes = Object.keys(errorTable).filter(isErrorCode)
+
+describe('refusalStatus and statusError', () => {
+  it.each(codes)('carry %s to the client with its sentence', (code) => {
+    const status = refusalStatus({ code, message: 'Do this: wait.' })
+    expect(status).toEqual({ code: errorTable[code].grpcStatus, details: `${code}: Do this: wait.` })
+    expect(statusError(status)).toMatchObject({ code, message: 'Do this: wait.' })
+  })
+
+  it('never send UNKNOWN', () => {
+    expect(codes.filter((code) => errorTable[code].grpcStatus === 2)).toEqual([])
+  })
+
+  it('cut long details and make them well-formed, for the gRPC package fails at half a character', () => {
+    const { details } = refusalStatus({ code: 'internal', message: `\ud83d${'ž'.repeat(2000)}` })
+    expect(Buffer.byteLength(details)).toBeLessThanOrEqual(1024)
+    expect(() => encodeURI(details)).not.toThrow()
+  })
+
+  it('take OK for an end in good order', () => {
+    expect(statusError({ code: 0, details: 'OK' })).toBeUndefined()
+  })
+
+  it.each<[number, string, ErrorCode]>([
+    [1, 'Call cancelled', 'connection-lost'],
+    [2, '', 'internal'],
+    [3, 'bad', 'refused'],
+    [4, 'Deadline exceeded', 'connection-lost'],
+    [5, 'no such thing', 'refused'],
+    [7, 'no', 'tenant-denied'],
+    [8, 'quota', 'overloaded'],
+    [8, 'Received message larger than max (5 vs. 4)', 'message-too-big'],
+    [9, 'not now', 'refused'],
+    [12, 'unknown service dataflow', 'protocol-violation'],
+    [13, 'oops', 'internal'],
+    [13, 'Received RST_STREAM with code 2', 'connection-lost'],
+    [14, 'Connection dropped', 'connection-lost'],
+    [16, '', 'unauthenticated'],
+  ])('read status %d (%s) without a code of ours as %s', (code, details, expected) => {
+    expect(statusError({ code, details })?.code).toBe(expected)
+  })
+
+  it('keep the words of a refusal that the table does not know', () => {
+    expect(statusError({ code: 9, details: 'Not before noon' })?.message).toContain('Not before noon')
+  })
+})

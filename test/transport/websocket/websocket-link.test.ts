@@ -1,0 +1,187 @@
+import { VirtualTimeScheduler } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { webSocketLink, type WebSocketLinkOptions } from '../../../src/transport/websocket/websocket-link.js'
+import type { NodeSocket } from '../../../src/transport/websocket/socket.js'
+import { errorCode } from '../error-code.js'
+import { FakeBrowserSocket } from './fake-browser-socket.js'
+
+const browserLink = (options: WebSocketLinkOptions = {}) => {
+  const socket = new FakeBrowserSocket()
+  const link = webSocketLink(socket, options)
+  socket.open()
+  return { socket, link }
+}
+
+describe('webSocketLink in the browser', () => {
+  it('asks for ArrayBuffers and gives them as bytes', () => {
+    const { socket, link } = browserLink()
+    const seen: unknown[] = []
+    link.incoming.subscribe((message) => seen.push(message))
+    socket.receive('text')
+    socket.receive(Uint8Array.of(1, 2).buffer)
+    expect(socket.binaryType).toBe('arraybuffer')
+    expect(seen).toEqual(['text', Uint8Array.of(1, 2)])
+  })
+
+  it('finds out by asking, in virtual time, when there is room again', () => {
+    const scheduler = new VirtualTimeScheduler()
+    const { socket, link } = browserLink({ scheduler, highWaterMarkBytes: 10 })
+    link.send(new Uint8Array(11))
+    expect(link.congested).toBe(true)
+    const seen: number[] = []
+    link.room.subscribe(() => seen.push(scheduler.now()))
+    scheduler.schedule(() => (socket.bufferedAmount = 0), 30)
+    scheduler.flush()
+    expect(seen).toEqual([40])
+  })
+
+  it('keeps what arrives while paused, up to its bound, then ends with overloaded', () => {
+    const { socket, link } = browserLink({ maxMessageBytes: 1000, highWaterMarkBytes: 500 })
+    const seen: unknown[] = []
+    link.incoming.subscribe({
+      next: () => seen.push('message'),
+      error: (error: unknown) => seen.push(errorCode(error)),
+    })
+    link.pause()
+    socket.receive(new ArrayBuffer(900))
+    link.resume()
+    expect(seen).toEqual(['message'])
+    link.pause()
+    socket.receive(new ArrayBuffer(900))
+    socket.receive(new ArrayBuffer(900))
+    socket.receive(new ArrayBuffer(900))
+    expect(socket.closedWith?.[0]).toBe(4429)
+    link.resume()
+    expect(seen).toEqual(['message', 'message', 'message', 'overloaded'])
+  })
+
+  it('closes with a code that a browser may send, and the reason in words', () => {
+    const { socket, link } = browserLink()
+    link.close({ code: 'protocol-violation', message: 'That was no event.' })
+    expect(socket.closedWith).toEqual([4000, 'protocol-violation: That was no event.'])
+  })
+
+  it('reads the close of the service', () => {
+    const { socket, link } = browserLink()
+    const seen: string[] = []
+    link.incoming.subscribe({ error: (error: unknown) => seen.push(errorCode(error)) })
+    socket.end(4401, 'unauthenticated: Your token is too old.')
+    expect(seen).toEqual(['unauthenticated'])
+  })
+
+  it('has no heartbeat, which a browser cannot send', () => {
+    const scheduler = new VirtualTimeScheduler()
+    browserLink({ scheduler, heartbeatMs: 10 })
+    expect(scheduler.actions).toHaveLength(0)
+  })
+})
+
+class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
+  pings = 0
+  reading = true
+  terminated = 0
+  answers = true
+  private pong = (): void => {}
+
+  on(_event: 'pong', listener: () => void): unknown {
+    this.pong = listener
+    return this
+  }
+
+  ping(): void {
+    this.pings += 1
+    if (this.answers) this.pong()
+  }
+
+  pause(): void {
+    this.reading = false
+  }
+
+  resume(): void {
+    this.reading = true
+  }
+
+  terminate(): void {
+    this.terminated += 1
+    this.end(1006)
+  }
+}
+
+const nodeLink = (options: WebSocketLinkOptions = {}) => {
+  const scheduler = new VirtualTimeScheduler()
+  const socket = new FakeNodeSocket()
+  const link = webSocketLink(socket, { scheduler, ...options })
+  socket.open()
+  const seen: string[] = []
+  link.incoming.subscribe({
+    error: (error: unknown) => seen.push(`${errorCode(error)} at ${scheduler.now()}`),
+    complete: () => seen.push(`complete at ${scheduler.now()}`),
+  })
+  return { scheduler, socket, link, seen }
+}
+
+describe('webSocketLink in Node', () => {
+  it('ends with connection-lost when a whole heartbeat passes without an answer', () => {
+    const { scheduler, socket, seen } = nodeLink({ heartbeatMs: 100 })
+    scheduler.schedule(() => (socket.answers = false), 250)
+    scheduler.flush()
+    expect(seen).toEqual(['connection-lost at 400'])
+    expect(socket.pings).toBe(3)
+    expect(socket.terminated).toBe(1)
+  })
+
+  it('takes any message for a sign of life', () => {
+    const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
+    socket.answers = false
+    for (let atMs = 50; atMs < 1000; atMs += 100) scheduler.schedule(() => socket.receive('partial'), atMs)
+    scheduler.schedule(() => link.close(), 1010)
+    scheduler.flush()
+    expect(seen).toEqual(['complete at 1010'])
+  })
+
+  it('does not take the peer for dead while this side does not read', () => {
+    const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
+    socket.answers = false
+    link.pause()
+    expect(socket.reading).toBe(false)
+    scheduler.schedule(() => {
+      link.resume()
+      socket.answers = true
+    }, 1050)
+    scheduler.schedule(() => link.close(), 1500)
+    scheduler.flush()
+    expect(seen).toEqual(['complete at 1500'])
+  })
+
+  it('cuts the connection when the close is not answered within its bound', () => {
+    const { scheduler, socket, link } = nodeLink({ closeTimeoutMs: 300 })
+    link.close()
+    expect(socket.closedWith).toEqual([1000, ''])
+    expect(socket.terminated).toBe(0)
+    scheduler.flush()
+    expect(socket.terminated).toBe(1)
+    expect(scheduler.now()).toBe(300)
+  })
+
+  it('leaves no timer behind when the close is answered', () => {
+    const { scheduler, socket, link } = nodeLink({ heartbeatMs: 100 })
+    link.close()
+    socket.end(1000)
+    scheduler.flush()
+    expect(socket.terminated).toBe(0)
+  })
+
+  it('reads on while it closes, for the answer stands behind what was not read', () => {
+    const { socket, link } = nodeLink()
+    link.pause()
+    link.close()
+    expect(socket.reading).toBe(true)
+  })
+
+  it('breaks the connection for a reason that is a broken connection', () => {
+    const { socket, link } = nodeLink()
+    link.close({ code: 'connection-lost', message: '' })
+    expect(socket.terminated).toBe(1)
+    expect(socket.closedWith).toBeUndefined()
+  })
+})
