@@ -1,3 +1,4 @@
+import { peerWords } from './peer-words.js'
 import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
 import { errorTable } from './error-table.js'
 
@@ -48,8 +49,9 @@ export const refusalText = (error: unknown): string =>
 
 /** Reads a refusal from the wire: a code of the table when it names one, else `refused` with the peer's words. */
 export const parseRefusal = (operationResult: string): SpeechError => {
-  const [, code = '', sentence = ''] = /^([a-z][a-z-]*): (.*)$/s.exec(operationResult) ?? []
+  const said = peerWords(operationResult)
+  const [, code = '', sentence = ''] = /^([a-z][a-z-]*):(.*)$/.exec(said) ?? []
   return isErrorCode(code)
-    ? new SpeechError(code, sentence || 'The service refused and gave no reason.')
-    : new SpeechError('refused', `The service refused: ${operationResult || 'it gave no reason'}`)
+    ? new SpeechError(code, sentence.trim() || 'The service refused and gave no reason.')
+    : new SpeechError('refused', `The service refused: ${said || 'it gave no reason'}`)
 }

@@ -44,6 +44,8 @@ export const longestTimerMs = 2 ** 31 - 1
 
 /** The least that each limit may be. */
 const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits), number>> = {
+  openWithinMs: 1,
+  flushWithinMs: 1,
   startWithinMs: 1,
   maxSessionMs: 1,
   idleMs: 0,

@@ -116,7 +116,8 @@ describe('rxspeech transcribe', () => {
     const child = start(['transcribe', '-', ...raw])
     const end = ended(child)
     child.stdin.write(callSamples(100).subarray(0, 1))
-    const timer = setInterval(() => child.kill('SIGTERM'), 300)
+    // Late enough that the command listens for the signal, on a busy machine too.
+    const timer = setInterval(() => child.kill('SIGTERM'), 3_000)
     const { code } = await end
     clearInterval(timer)
     expect(code).toBe(143)

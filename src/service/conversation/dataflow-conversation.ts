@@ -16,6 +16,7 @@ import type { DataflowMessage } from '../../transport/link.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
 import { clientError } from './client-error.js'
+import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { ProjectRun } from './project-run.js'
@@ -57,7 +58,7 @@ export const dataflowConversation = (
 
 /** decisions.md, named states of the service; `refused` and `stopped` end the stream at once. */
 type State =
-  | { readonly name: 'opened' | 'starting' | 'ended' }
+  | { readonly name: 'opened' | 'started' | 'ended' }
   | { readonly name: 'running' | 'flushing'; readonly run: ProjectRun; readonly frameBytes: number }
 
 const noBytes = new Uint8Array(0)
@@ -168,20 +169,25 @@ class DataflowConversation {
   }
 
   async #start(request: StartRequest): Promise<void> {
-    this.#state = { name: 'starting' }
+    this.#state = { name: 'started' }
     this.#deadline.unsubscribe()
     try {
-      const { rights, release } = await this.#terms.admit(request.token)
+      const { rights, release } = await this.#soon(this.#terms.admit(request.token))
       if (this.#subscriber.closed) {
         release()
         return
       }
       this.#owned.add(release)
-      const run = await ProjectRun.open(request, rights, this.#terms, this.#pauses.reason())
+      const run = await this.#soon(ProjectRun.open(request, rights, this.#terms, this.#pauses.reason()))
       if (!this.#subscriber.closed) this.#run(run, request)
     } catch (error) {
       this.#refuse(clientError(error, this.#terms.onFault), 'Start')
     }
+  }
+
+  #soon<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
+    const late = new SpeechError('engine-failed', 'The session could not be made ready in time; try again.')
+    return inTime(work, this.#terms.limits.openWithinMs, this.#terms.scheduler, late)
   }
 
   #run(run: ProjectRun, { audio }: StartRequest): void {
@@ -230,12 +236,16 @@ class DataflowConversation {
     if (this.#state.name !== 'running') return
     const { run } = this.#state
     this.#state = { ...this.#state, name: 'flushing' }
+    this.#deadline.unsubscribe()
+    this.#deadline = this.#terms.scheduler.schedule(() => {
+      this.#fail(new SpeechError('engine-failed', 'The last results did not come in time; try again.'))
+    }, this.#terms.limits.flushWithinMs)
     run.finish()
   }
 
   readonly #drain = (): void => {
     if (this.#state.name === 'running') this.#flush()
-    else if (this.#state.name === 'opened' || this.#state.name === 'starting') {
+    else if (this.#state.name === 'opened' || this.#state.name === 'started') {
       const text = 'The service is closing; start the session elsewhere or later.'
       this.#refuse(new SpeechError('going-away', text), 'Start')
     }

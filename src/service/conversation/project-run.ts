@@ -39,6 +39,7 @@ export class ProjectRun {
     const context: NodeContext = {
       format,
       language: request.language ?? '',
+      audioOutput: audio.output,
       settings: () => facts.settings,
       callProperties: () => facts.callProperties,
       engine: ({ name = project.defaultModel, ...model }) => openModel(terms.models, rights, { name, ...model }),

@@ -13,6 +13,7 @@ import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/r
 import type { SocketMessage } from '../../transport/link.js'
 import type { Rights } from '../access/rights.js'
 import { clientError } from './client-error.js'
+import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { RecognitionRun } from './recognition-run.js'
@@ -56,7 +57,7 @@ export const recognizerConversation = (
 
 /** `idle` after a recognition: audio that was on its way is ignored; before the first it is refused. */
 type State =
-  | { readonly name: 'opened' | 'starting' | 'idle' | 'closed' }
+  | { readonly name: 'opened' | 'started' | 'idle' | 'closed' }
   | { readonly name: 'running' | 'flushing'; readonly run: RecognitionRun; readonly life: Subscription }
 
 class RecognizerConversation {
@@ -142,10 +143,13 @@ class RecognizerConversation {
 
   async #recognize(request: RecognizeRequest): Promise<void> {
     const before = this.#state.name === 'idle' ? 'idle' : 'opened'
-    this.#state = { name: 'starting' }
+    this.#state = { name: 'started' }
     this.#idle.unsubscribe()
     try {
-      const run = await RecognitionRun.open(request, this.#terms, this.#pauses.reason())
+      const { limits, scheduler } = this.#terms
+      const late = new SpeechError('engine-failed', 'The recognition could not be made ready in time; try again.')
+      const opening = RecognitionRun.open(request, this.#terms, this.#pauses.reason())
+      const run = await inTime(opening, limits.openWithinMs, scheduler, late)
       if (!this.#subscriber.closed) this.#run(run)
     } catch (error) {
       if (this.#subscriber.closed) return
@@ -212,8 +216,13 @@ class RecognizerConversation {
 
   #flush(): void {
     if (this.#state.name !== 'running') return
-    const { run } = this.#state
+    const { run, life } = this.#state
     this.#state = { ...this.#state, name: 'flushing' }
+    life.add(
+      this.#terms.scheduler.schedule(() => {
+        this.#fail(new SpeechError('engine-failed', 'The last results did not come in time; try again.'))
+      }, this.#terms.limits.flushWithinMs),
+    )
     run.finish()
   }
 
@@ -249,7 +258,7 @@ class RecognizerConversation {
 
   #goAway(): void {
     const error = new SpeechError('going-away', 'The service is closing; connect again later.')
-    if (this.#state.name === 'starting') this.#respond('recognize', error)
+    if (this.#state.name === 'started') this.#respond('recognize', error)
     this.#subscriber.error(error)
   }
 

@@ -7,6 +7,10 @@ import type { OnFault } from './client-error.js'
 export interface SessionLimits {
   /** From the opening of the stream until its Start, in milliseconds. */
   readonly startWithinMs: number
+  /** How long a token, a project and a model may take to be ready, in milliseconds. */
+  readonly openWithinMs: number
+  /** How long the last results may take when there is no more audio, in milliseconds. */
+  readonly flushWithinMs: number
   /** The longest session, in milliseconds; what was recognised until then is finalized. */
   readonly maxSessionMs: number
   /** Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never. */
@@ -17,6 +21,8 @@ export interface SessionLimits {
 
 export const defaultSessionLimits: SessionLimits = {
   startWithinMs: 10_000,
+  openWithinMs: 30_000,
+  flushWithinMs: 60_000,
   maxSessionMs: 4 * 3_600_000,
   idleMs: 30_000,
   maxPendingAudioMs: 10_000,

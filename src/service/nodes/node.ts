@@ -1,6 +1,7 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import type { JsonObject } from '../../protocol/json-object.js'
 import type { Settings } from '../../protocol/settings.js'
 import type { Engine } from '../engine/engine.js'
 
@@ -19,6 +20,8 @@ export interface ModelName {
 export interface NodeContext {
   readonly format: AudioFormat
   readonly language: string
+  /** `Audio.Output` of the Start message as it came: what the client wants to hear back. */
+  readonly audioOutput: JsonObject | undefined
   /** Free primitives of the Start message, merged with later `Update`s: read them when you need them. */
   readonly settings: () => Settings
   readonly callProperties: () => Settings

@@ -56,7 +56,10 @@ export const readTranscribeSettings = (settings: Settings): either.Either<Speech
     return either.tryCatch(
       (): TranscribePlan => ({
         model,
-        parameters: validateSegmenterParameters({ ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...given }),
+        parameters: validateSegmenterParameters(
+          { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...given },
+          'setting',
+        ),
       }),
       (error) => error as SpeechError,
     )

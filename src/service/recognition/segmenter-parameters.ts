@@ -34,9 +34,12 @@ export const defaultSegmenterParameters: SegmenterParameters = {
 
 type NumberKey = Exclude<keyof SegmenterParameters, 'splitter'>
 
+/** What the one who reads a refusal wrote: a field of `recognize`, or a setting of a project. */
+export type ParameterNaming = 'field' | 'setting'
+
 interface NumberRule {
-  /** The field's name on the wire, since the one who reads the refusal wrote that. */
   readonly field: string
+  readonly setting: string
   readonly expected: string
   readonly allows: (value: number) => boolean
 }
@@ -44,21 +47,43 @@ interface NumberRule {
 const between = (low: number, high: number) => (value: number) => value >= low && value <= high
 
 const numberRules: Readonly<Record<NumberKey, NumberRule>> = {
-  sensitivity: { field: 'vad-sensitivity', expected: 'from 1 to 10', allows: between(1, 10) },
-  preSpeechMs: { field: 'vad-pre-speech-buffer-msec', expected: 'from 0 to 5000', allows: between(0, 5000) },
-  postSpeechMs: { field: 'vad-post-speech-buffer-msec', expected: 'from 0 to 5000', allows: between(0, 5000) },
+  sensitivity: {
+    field: 'vad-sensitivity',
+    setting: 'VadSensitivity',
+    expected: 'from 1 to 10',
+    allows: between(1, 10),
+  },
+  preSpeechMs: {
+    field: 'vad-pre-speech-buffer-msec',
+    setting: 'VadPreSpeechBufferMsec',
+    expected: 'from 0 to 5000',
+    allows: between(0, 5000),
+  },
+  postSpeechMs: {
+    field: 'vad-post-speech-buffer-msec',
+    setting: 'VadPostSpeechBufferMsec',
+    expected: 'from 0 to 5000',
+    allows: between(0, 5000),
+  },
   maxSpeechMs: {
     field: 'vad-max-speech-duration-msec',
+    setting: 'VadMaxSpeechDurationMsec',
     expected: '-1 for no limit, or 1000 or more',
     allows: (value) => value === -1 || value >= 1000,
   },
-  silenceTriggerMs: { field: 'vad-silence-trigger-msec', expected: 'from 50 to 60000', allows: between(50, 60_000) },
+  silenceTriggerMs: {
+    field: 'vad-silence-trigger-msec',
+    setting: 'VadSilenceTriggerMsec',
+    expected: 'from 50 to 60000',
+    allows: between(50, 60_000),
+  },
   gracefulSilenceMs: {
     field: 'vad-graceful-silence-threshold-msec',
+    setting: 'VadGracefulSilenceThresholdMsec',
     expected: '0 or more',
     allows: (value) => value >= 0,
   },
-  onsetMs: { field: 'vad-onset-msec', expected: 'from 0 to 1000', allows: between(0, 1000) },
+  onsetMs: { field: 'vad-onset-msec', setting: 'VadOnsetMsec', expected: 'from 0 to 1000', allows: between(0, 1000) },
 }
 
 const refuse = (field: string, expected: string): never => {
@@ -66,19 +91,20 @@ const refuse = (field: string, expected: string): never => {
 }
 
 /**
- * The parameters themselves when they can be kept to; else throws `invalid-field` with the wire's name of the first
- * field that can't. Takes `unknown` values on purpose: they come from messages and from project files.
+ * The parameters themselves when they can be kept to; else throws `invalid-field` with the name of the first that
+ * can't, as the one who wrote it named it. Takes `unknown` values on purpose: they come from messages and from project files.
  */
 export const validateSegmenterParameters = (
   parameters: Readonly<Record<keyof SegmenterParameters, unknown>>,
+  naming: ParameterNaming = 'field',
 ): SegmenterParameters => {
   if (parameters.splitter !== 'realtime-vad' && parameters.splitter !== 'audio-segmenter') {
-    refuse('audio-splitter', '"realtime-vad" or "audio-segmenter"')
+    refuse(naming === 'field' ? 'audio-splitter' : 'AudioSplitter', '"realtime-vad" or "audio-segmenter"')
   }
   for (const [key, rule] of Object.entries(numberRules)) {
     const value = parameters[key as NumberKey]
     const allowed = typeof value === 'number' && Number.isSafeInteger(value) && rule.allows(value)
-    if (!allowed) refuse(rule.field, `a whole number, ${rule.expected}`)
+    if (!allowed) refuse(naming === 'field' ? rule.field : rule.setting, `a whole number, ${rule.expected}`)
   }
   return parameters as SegmenterParameters
 }

@@ -1,3 +1,4 @@
+import { peerWords } from '../../errors/peer-words.js'
 import { errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { namedRefusal, reasonText } from '../named-refusal.js'
@@ -46,6 +47,11 @@ export const statusError = ({ code, details }: GrpcStatus): SpeechError | undefi
   }
   const meaning = statusMeanings[code]
   return meaning === undefined
-    ? new SpeechError('refused', `The service refused with gRPC status ${code}: ${details || 'it gave no reason'}`)
-    : new SpeechError(meaning, errorTable[meaning].help, { cause: new Error(`gRPC status ${code}: ${details}`) })
+    ? new SpeechError(
+        'refused',
+        `The service refused with gRPC status ${code}: ${peerWords(details) || 'it gave no reason'}`,
+      )
+    : new SpeechError(meaning, errorTable[meaning].help, {
+        cause: new Error(`gRPC status ${code}: ${peerWords(details)}`),
+      })
 }

@@ -281,6 +281,34 @@ describe('the clock', () => {
     nothingLeft(one)
   })
 
+  it('refuses a start that is not ready after openWithinMs', async () => {
+    const one = dataflowTalk(() => deferred<never>().promise)
+    one.say(start())
+    await turn()
+    one.clock.advanceTo(29_999)
+    await turn()
+    expect(one.end()).toBeUndefined()
+    one.clock.advanceTo(30_000)
+    await turn()
+    expect(one.since()).toEqual(['Start: engine-failed'])
+    expect(one.end()).toBe('engine-failed')
+    nothingLeft(one)
+  })
+
+  it('gives up the last results after flushWithinMs', async () => {
+    const node = scriptedNode(true)
+    const one = dataflowTalk(node.open)
+    one.say(start())
+    await turn()
+    one.client.finish()
+    await turn()
+    one.clock.advanceTo(59_999)
+    expect(one.end()).toBeUndefined()
+    one.clock.advanceTo(60_000)
+    expect(one.end()).toBe('engine-failed')
+    nothingLeft(one, node)
+  })
+
   it('finalizes the longest session', async () => {
     const node = scriptedNode()
     const one = dataflowTalk(node.open, { maxSessionMs: 60_000 })

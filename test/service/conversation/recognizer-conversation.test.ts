@@ -350,6 +350,25 @@ describe('the clock', () => {
   })
 })
 
+describe('a wait for the engine', () => {
+  it('ends after openWithinMs with a refusal, and another recognition may begin', async () => {
+    const one = recognizerTalk(() => deferred<Engine>().promise)
+    one.say(recognize())
+    await turn()
+    one.clock.advanceTo(30_000)
+    expect(brief(await one.hear())).toBe('recognize: engine-failed')
+    expect(one.end()).toBeUndefined()
+  })
+
+  it('ends after flushWithinMs with the one final', async () => {
+    const one = await inState('flushing')
+    one.clock.advanceTo(60_000)
+    expect(one.since().at(-1)).toMatch(/^final-result: engine-failed/)
+    expect(one.end()).toBe('engine-failed')
+    nothingLeft(one, one.engine)
+  })
+})
+
 describe('a drain', () => {
   it.each(['opened', 'idle'] as const)('sends the client away when %s', async (state) => {
     const one = await inState(state)

@@ -51,6 +51,7 @@ const contextOf = (format: AudioFormat, settings: Settings, engine: Engine) => {
   const context: NodeContext = {
     format,
     language: '',
+    audioOutput: undefined,
     settings: () => settings,
     callProperties: () => ({}),
     engine: (model) => {
@@ -128,7 +129,7 @@ describe('the transcribe node', () => {
     await openTranscribe(given.context)
     expect(given.asked).toEqual([{ name: 'a', tenant: 'b', version: '2' }])
     for (const [name, value, said] of [
-      ['VadSensitivity', 11, 'vad-sensitivity'],
+      ['VadSensitivity', 11, 'VadSensitivity must be'],
       ['VadSilenceTriggerMsec', 'x', 'VadSilenceTriggerMsec'],
       ['AudioSplitter', 'other', 'AudioSplitter'],
       ['ModelName', 5, 'ModelName'],
