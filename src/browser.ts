@@ -3,7 +3,7 @@
 // calls, pacing a file, G.711 by hand, the whole error table). All of it is in `index.ts`.
 export type { AudioFormat, Encoding } from './audio/format.js'
 export type { ErrorCode } from './errors/error-code.js'
-export { isSpeechError, SpeechError } from './errors/speech-error.js'
+export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
 export { accumulateMilestones, type Transcript, type TranscriptLane } from './operators/accumulate-milestones.js'
 export { chunk, type ChunkOptions } from './operators/chunk.js'
 export { deinterleave, type DeinterleaveOptions } from './operators/deinterleave.js'
@@ -22,10 +22,14 @@ export type {
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
+export type { AudioSplitter } from './protocol/recognizer-requests.js'
 export type { SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
 export type { Recognition, RecognizeOptions, VoiceActivityOptions } from './session/recognize-by.js'
 export { recognizeInBrowser as recognize } from './session/recognize-in-browser.js'
 export type { PresentToken, SocketAddress } from './session/present-token.js'
-export type { SessionOptions, TokenSource } from './session/session-options.js'
+export type { RejectedTokens, TokenSource } from './session/ask-token.js'
+export type { SessionOptions } from './session/session-options.js'
+export type { LinkLimits } from './transport/limits.js'
 export type { Dial, Link, SocketMessage } from './transport/link.js'
+export type { WebSocketDialOptions } from './transport/websocket/socket-dial.js'

@@ -5,7 +5,6 @@ const retryable = {
   'invalid-format': false,
   'invalid-wav': false,
   'invalid-model': false,
-  'invalid-project': false,
   'source-failed': false,
   'missing-dependency': false,
   'listen-failed': false,
@@ -53,7 +52,6 @@ const retryable = {
   // Load and life
   overloaded: true,
   'too-fast': true,
-  'session-too-long': true,
   'going-away': true,
   'engine-failed': true,
   internal: true,

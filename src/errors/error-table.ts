@@ -27,7 +27,6 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'invalid-format': row(1008, 3, 'Give an encoding, a sample rate and a channel count that the message allows.'),
   'invalid-wav': row(1003, 3, 'Give a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert others first.'),
   'invalid-model': row(1011, 9, 'Correct the model folder as the message says.'),
-  'invalid-project': row(1011, 9, 'Correct the project file at the key that the message names.'),
   'source-failed': row(1011, 10, 'The audio source ended with an error; see its cause.'),
   'missing-dependency': row(1011, 9, 'Install the package that the message names.'),
   'listen-failed': row(1011, 14, 'Choose a free port and an address of this machine.'),
@@ -83,7 +82,6 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   // Load and life
   overloaded: row(4429, 8, 'Try again later; the service carries as many sessions as it may.'),
   'too-fast': row(4429, 8, 'Send audio at the pace of real time.'),
-  'session-too-long': row(1008, 11, 'Start a new session; this one reached the longest duration.'),
   'going-away': row(1001, 14, 'The service is closing; start a new session.'),
   'engine-failed': row(1011, 14, 'The recognition engine failed; try again.'),
   internal: row(1011, 13, 'The service failed; try again, and tell its operator.'),

@@ -7,7 +7,12 @@ export type {
   ModelDescription,
   SegmentPart,
 } from './engine/engine.js'
-export { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
+export {
+  createModelRegistry,
+  type ModelName,
+  type ModelRegistry,
+  type ModelRegistryOptions,
+} from './engine/model-registry.js'
 export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
 export { memorySubscriptions, type Subscription, type SubscriptionStore } from './identity/subscription.js'
@@ -18,5 +23,7 @@ export {
   type DevelopmentServiceOptions,
   type ServiceAccess,
 } from './development-service.js'
+export type { AdmissionLimits } from './access/admissions.js'
+export type { SessionLimits } from './conversation/session-terms.js'
 export { startService, type Service } from './service.js'
 export type { ServiceOptions } from './service-options.js'

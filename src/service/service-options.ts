@@ -3,6 +3,7 @@ import { wholeNumber } from '../transport/limits.js'
 import type { AdmissionLimits } from './access/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'
 import type { EngineKind } from './engine/engine.js'
+import type { IdentityOptions } from './identity/identity.js'
 import type { SubscriptionStore } from './identity/subscription.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 
@@ -27,6 +28,8 @@ export interface ServiceOptions {
   readonly stateFolder?: string
   /** The address that stands in tokens, where it is not that of the HTTP listener. */
   readonly issuer?: string
+  /** Whom tokens are for, how often keys follow each other, how many wrong secrets are let through, whose address counts. */
+  readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
   /** More generous limits, for a service that only its developer uses. */
   readonly development?: boolean
   readonly limits?: Partial<SessionLimits & AdmissionLimits>

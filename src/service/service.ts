@@ -25,6 +25,8 @@ export interface Service {
   readonly grpcAddress: string
   readonly models: ModelRegistry
   readonly defaultModel: string | undefined
+  /** Ends one token by its `jti`: no session begins with it any more. Settles when that would survive a restart. */
+  revoke(tokenId: string): Promise<void>
   /**
    * Takes no more sessions, finalizes those that run, gives them `drainMs` (default 10,000), then ends them and all that
    * is open; a client that does not take its last messages is cut 3 s later. Idempotent.
@@ -71,7 +73,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   })
   opened.push(() => models.close())
   checkDefaultModel(models, options.defaultModel)
-  const http = await openHttp(options.http ?? loopbackAnyPort, certificate)
+  const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, options.onFault)
   opened.push(http.close)
   const identity = await openIdentity(options, http.url)
   opened.push(() => identity.close())
@@ -98,7 +100,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   opened.push(grpc.close)
   const allowQueryToken = options.allowQueryToken ?? false
   http.handle({
-    request: answer(identity),
+    request: answer(identity, options.onFault),
     upgrade: recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken }),
   })
 
@@ -118,6 +120,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     grpcAddress: grpc.address,
     models,
     defaultModel,
+    revoke: (tokenId) => identity.revoke(tokenId),
     close: ({ drainMs = 10_000 } = {}) => (closing ??= close(drainMs)),
   }
 }
@@ -125,6 +128,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 const openIdentity = (options: ServiceOptions, url: string): Promise<Identity> => {
   const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, onFault, issuer = url } = options
   return createIdentity({
+    ...options.identity,
     issuer,
     subscriptions,
     development,
@@ -152,11 +156,11 @@ const transcribeProjects = (
 }
 
 const answer =
-  (identity: Identity): RequestListener =>
+  (identity: Identity, onFault: (error: unknown) => void = () => undefined): RequestListener =>
   (request, response) => {
-    void identity.handle(request, response).then((handled) => {
+    identity.handle(request, response).then((handled) => {
       if (!handled) response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
-    })
+    }, onFault)
   }
 
 /** Somewhat more than a link takes to cut a client that does not answer its close. */

@@ -26,7 +26,9 @@ describe('rxspeech transcribe', () => {
     const { code, stdout, stderr } = await run(['transcribe', file, '--speakers', 'agent,guest'])
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: good evening harbor grill how can i help you$/m)
     expect(stdout).toMatch(/^\[00:03\.\d\] guest: hello i would like to book a table for four$/m)
-    expect(stderr).toMatch(/^6\.5 s of audio, 19 words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d\n$/)
+    expect(stderr).toMatch(
+      /^6\.5 s of audio, 19 words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d\nRead with the sample model/,
+    )
     expect(code).toBe(0)
   })
 

@@ -84,6 +84,8 @@ describe('starting', () => {
     const options = { subscriptions: memorySubscriptions([]), modelFolders: [] }
     expect(resolveServiceLimits(options)).toEqual({
       startWithinMs: 10_000,
+      openWithinMs: 30_000,
+      flushWithinMs: 60_000,
       maxSessionMs: 14_400_000,
       idleMs: 30_000,
       maxPendingAudioMs: 10_000,

@@ -14,8 +14,15 @@ export const transcribe = async (file: string, flags: TranscribeFlags, host: Hos
   const openView: OpenView =
     plan.format === 'ndjson' ? (_audio, reader) => ndjsonView(output.write, reader) : textView(plan, host, output)
   const summary = await transcribeRecording(plan, openView, host, output)
-  host.stderr.write(`${summary}\n`)
+  host.stderr.write(`${summary}\n${readsWithSample(plan) ? sampleNote : ''}`)
 }
+
+/** Whoever names no model gets a grammar of one call, whatever was said. */
+const sampleNote =
+  'Read with the sample model "call", which knows one phone call only; give --models for recordings of your own.\n'
+
+const readsWithSample = ({ service }: TranscribePlan): boolean =>
+  service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'
 
 const textView =
   ({ speakers, speed }: TranscribePlan, host: Host, output: Output): OpenView =>

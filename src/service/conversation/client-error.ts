@@ -21,7 +21,6 @@ const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'model-mismatch',
   'overloaded',
   'too-fast',
-  'session-too-long',
   'going-away',
   'engine-failed',
 ])

@@ -62,6 +62,7 @@ export const openHttp = async (
   address: ListenAddress,
   certificate?: ServerCertificate,
   patience: HttpPatience = defaultHttpPatience,
+  onFault: (error: unknown) => void = () => undefined,
 ): Promise<HttpListener> => {
   checkPlainText(address, certificate)
   let handlers: HttpHandlers | undefined
@@ -78,7 +79,7 @@ export const openHttp = async (
   const connections = openConnections(server)
   const port = await listen(server, address)
   // A failure to accept one connection, such as too many open files, is no reason to end.
-  server.on('error', () => undefined)
+  server.on('error', onFault)
   const scheme = certificate === undefined ? 'http' : 'https'
   const closed = new Promise<void>((resolve) => server.once('close', resolve))
   return {
