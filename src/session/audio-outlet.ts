@@ -45,7 +45,8 @@ export class AudioOutlet<Out> {
   take(bytes: Uint8Array): void {
     const link = this.#link
     const say = this.#say
-    if (link?.congested === false && say !== undefined && this.#queue.passes(bytes)) {
+    // Who is not waiting for room has some: every message is followed by that question.
+    if (link !== undefined && say !== undefined && this.#waiting === undefined && this.#queue.passes(bytes)) {
       this.#queue.passed(bytes.length)
       link.send(say(bytes))
       if (link.congested) this.#awaitRoom(link)
