@@ -12,6 +12,7 @@ import {
 import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
 import { writeEventEnvelope } from '../../protocol/event-envelope.js'
 import { dataflowSuccess } from '../../protocol/operation-result.js'
+import type { ServiceState } from '../../protocol/states.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
@@ -58,8 +59,12 @@ export const dataflowConversation = (
 
 /** decisions.md, named states of the service; `refused` and `stopped` end the stream at once. */
 type State =
-  | { readonly name: 'opened' | 'started' | 'ended' }
-  | { readonly name: 'running' | 'flushing'; readonly run: ProjectRun; readonly frameBytes: number }
+  | { readonly name: Extract<ServiceState, 'opened' | 'started' | 'ended'> }
+  | {
+      readonly name: Extract<ServiceState, 'running' | 'flushing'>
+      readonly run: ProjectRun
+      readonly frameBytes: number
+    }
 
 const noBytes = new Uint8Array(0)
 

@@ -14,7 +14,7 @@ import {
 } from '../recognition/segmenter-parameters.js'
 import { AudioFlow } from './audio-flow.js'
 import type { Pausable } from './pause-reasons.js'
-import type { RecognizerTerms } from './recognizer-conversation.js'
+import type { RecognizerTerms } from './session-terms.js'
 
 /** One recognition of one channel: samples in, and the messages that tell its results. */
 export class RecognitionRun {

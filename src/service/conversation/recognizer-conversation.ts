@@ -9,22 +9,15 @@ import {
   type RecognizerRequest,
   type RecognizerRequestName,
 } from '../../protocol/recognizer-requests.js'
+import type { ServiceState } from '../../protocol/states.js'
 import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
 import type { SocketMessage } from '../../transport/link.js'
-import type { Rights } from '../access/rights.js'
 import { clientError } from './client-error.js'
 import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { RecognitionRun } from './recognition-run.js'
-import type { SessionTerms } from './session-terms.js'
-
-export interface RecognizerTerms extends SessionTerms {
-  /** What the token of the connection grants. */
-  readonly rights: Rights
-  /** `ModelName` of the address, where there was one. */
-  readonly modelOfAddress?: string
-}
+import type { RecognizerTerms } from './session-terms.js'
 
 /**
  * The service's side of the recognition socket (service.md 4.2, decisions.md): from what a client says to what it is
@@ -57,8 +50,12 @@ export const recognizerConversation = (
 
 /** `idle` after a recognition: audio that was on its way is ignored; before the first it is refused. */
 type State =
-  | { readonly name: 'opened' | 'started' | 'idle' | 'closed' }
-  | { readonly name: 'running' | 'flushing'; readonly run: RecognitionRun; readonly life: Subscription }
+  | { readonly name: Extract<ServiceState, 'opened' | 'started'> | 'idle' | 'closed' }
+  | {
+      readonly name: Extract<ServiceState, 'running' | 'flushing'>
+      readonly run: RecognitionRun
+      readonly life: Subscription
+    }
 
 class RecognizerConversation {
   readonly #pauses: PauseReasons

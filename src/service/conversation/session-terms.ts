@@ -46,3 +46,11 @@ export interface SessionTerms {
   /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
   readonly onFault?: OnFault
 }
+
+/** The terms of one recognition socket. */
+export interface RecognizerTerms extends SessionTerms {
+  /** What the token of the connection grants. */
+  readonly rights: Rights
+  /** `ModelName` of the address, where there was one. */
+  readonly modelOfAddress?: string
+}
