@@ -1,8 +1,8 @@
 import { createPrivateKey } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { startDevelopmentService } from '../../service/development-service.js'
 import { hashSecret } from '../../service/identity/client-secret.js'
+import { makePrivateFolder } from '../../service/identity/private-folder.js'
 import { everything, memorySubscriptions } from '../../service/identity/subscription.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { startService, type Service } from '../../service/service.js'
@@ -31,7 +31,7 @@ export interface PlannedService {
 /** Starts the service as planned. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
 export const startPlanned = async (plan: ServePlan, onFault: (error: unknown) => void): Promise<PlannedService> => {
   const stateFolder = resolve(plan.stateFolder)
-  await mkdir(stateFolder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+  await makePrivateFolder(stateFolder).catch((error: unknown) => {
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
   })
   const basics = {

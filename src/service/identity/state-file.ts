@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { either } from 'fp-ts'
+import { makePrivateFolder } from './private-folder.js'
 
 const ownerOnly = 0o600
 
@@ -10,7 +11,7 @@ const ownerOnly = 0o600
  * after a power cut. Missing folders are made with mode 0700.
  */
 export const writePrivateFile = async (path: string, text: string): Promise<void> => {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makePrivateFolder(dirname(path))
   const beside = `${path}.${randomUUID()}.new`
   try {
     const file = await open(beside, 'wx', ownerOnly)
