@@ -47,7 +47,9 @@ const openLog = ({ stderr, env }: Host): Logger => {
 /** Where it came from is for who looks for the fault; what it said may hold anything, so only our own words are kept. */
 const logFault = (log: Logger, { env }: Host, error: unknown): void => {
   const known = isSpeechError(error) ? { code: error.code } : {}
+  // What is amiss with a model's files is the operator's business, whom the client was told to ask.
+  const why = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
   const message = isSpeechError(error) ? error.message : 'A fault inside; run with RXSPEECH_DEBUG=1 to see where.'
   const stack = env['RXSPEECH_DEBUG'] !== undefined && error instanceof Error ? { stack: error.stack } : {}
-  log.error({ ...known, ...stack }, message)
+  log.error({ ...known, ...why, ...stack }, message)
 }

@@ -2,10 +2,12 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isSpeechError } from '../../errors/speech-error.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
-import type { Access } from './access.js'
+import type { ModelRegistry } from '../../service/engine/model-registry.js'
+import type { Access, ModelChoice } from './access.js'
 import { chooseModel, type ModelWish } from './choose-model.js'
 
 export interface EmbeddedOptions extends ModelWish {
@@ -49,6 +51,8 @@ export const startEmbedded = async (
     })
     opened.push(() => service.close({ drainMs: 0 }))
     const { authUrl, wsUrl, grpc, ca, clientId, clientSecret } = service.access
+    const model = chooseModel(service.models, modelFolders, wish)
+    await loadFirst(service.models, model)
     return {
       access: {
         url: wsUrl,
@@ -58,7 +62,7 @@ export const startEmbedded = async (
         credentials: { type: 'client', authUrl, clientId, clientSecret },
         tenant,
         project,
-        model: chooseModel(service.models, modelFolders, wish),
+        model,
       },
       close,
     }
@@ -66,4 +70,13 @@ export const startEmbedded = async (
     await close()
     throw error
   }
+}
+
+/** Before any audio goes out, so that a fault in the model's files is told as it is, by `invalid-model`. */
+const loadFirst = async (models: ModelRegistry, { name, tenant = 'Default' }: ModelChoice): Promise<void> => {
+  const model = models.find({ tenant, name })
+  if (model === undefined) return
+  await models.engine(model).catch((error: unknown) => {
+    throw isSpeechError(error) && error.code === 'invalid-model' ? usageError(error.message, error) : error
+  })
 }

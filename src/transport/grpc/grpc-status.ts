@@ -31,18 +31,23 @@ const statusMeanings: Readonly<Record<number, ErrorCode>> = {
   16: 'unauthenticated', // UNAUTHENTICATED
 }
 
+/** INTERNAL, in the numbers of gRPC. */
+const internalStatus = 13
+
 /**
  * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else
  * the number, and two texts that the gRPC packages of every language share where the number says too little.
  */
-export const statusError = ({ code, details }: GrpcStatus): SpeechError | undefined => {
+export const statusError = (status: Partial<GrpcStatus>): SpeechError | undefined => {
+  // The gRPC package ends a call of a frame that it cannot read without either.
+  const { code = internalStatus, details = '' } = status
   if (code === 0) return undefined
   const named = namedRefusal(details)
   if (named !== undefined) return named
   if (code === 8 && /larger than/i.test(details)) {
     return new SpeechError('message-too-big', errorTable['message-too-big'].help)
   }
-  if (code === 13 && details.includes('RST_STREAM')) {
+  if (code === internalStatus && details.includes('RST_STREAM')) {
     return new SpeechError('connection-lost', errorTable['connection-lost'].help)
   }
   const meaning = statusMeanings[code]

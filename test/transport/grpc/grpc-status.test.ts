@@ -25,6 +25,10 @@ describe('refusalStatus and statusError', () => {
     expect(statusError({ code: 0, details: 'OK' })).toBeUndefined()
   })
 
+  it('take a status without code and details, as of a frame that cannot be read, for a fault', () => {
+    expect(statusError({})).toMatchObject({ code: 'internal' })
+  })
+
   it.each<[number, string, ErrorCode]>([
     [1, 'Call cancelled', 'connection-lost'],
     [2, '', 'internal'],

@@ -55,11 +55,12 @@ class Segments {
       this.running.set(segment, new WorkerSegment(message.startMs, this.decoders, this.answerOf(segment)))
     } else if (type === 'audio') {
       this.running.get(segment)?.hear(message.samples)
+    } else if (type === 'close') {
+      // It stays until it is answered: who leaves meanwhile needs no second reading.
+      this.running.get(segment)?.close(message.endMs)
     } else {
-      const ending = this.running.get(segment)
+      this.running.get(segment)?.abort()
       this.running.delete(segment)
-      if (type === 'close') ending?.close(message.endMs)
-      else ending?.abort()
     }
   }
 
@@ -67,8 +68,14 @@ class Segments {
     return {
       taken: (sampleCount, partial) =>
         this.say({ type: 'taken', segment, sampleCount, ...(partial !== undefined && { partial }) }),
-      decided: (words) => this.say({ type: 'decided', segment, words }),
-      failed: () => this.say({ type: 'failed', segment }),
+      decided: (words) => {
+        this.running.delete(segment)
+        this.say({ type: 'decided', segment, words })
+      },
+      failed: () => {
+        this.running.delete(segment)
+        this.say({ type: 'failed', segment })
+      },
     }
   }
 }
