@@ -10,6 +10,8 @@ export interface Field<A, Required extends boolean = boolean> {
   readonly names: readonly [string, ...string[]]
   readonly codec: FieldCodec<A>
   readonly required: Required
+  /** A value that cannot be read counts as absent. */
+  readonly isHint?: boolean
 }
 
 export const required = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, true> => ({
@@ -22,6 +24,12 @@ export const optional = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]
   names,
   codec,
   required: false,
+})
+
+/** As `optional`, of a message that is received: what cannot be read counts as absent, and the message stands. */
+export const hint = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
+  ...optional(codec, ...names),
+  isHint: true,
 })
 
 /** Whether the model must have the key: what the field has to be then. */
@@ -63,7 +71,10 @@ export const messageCodec = <A extends object>(
       const value = found === undefined ? undefined : input[found]
       if (value === undefined && !field.required) continue
       const decoded = validatePart(field.codec, value, found ?? names[0], context)
-      if (either.isLeft(decoded)) return decoded
+      if (either.isLeft(decoded)) {
+        if (field.isHint === true) continue
+        return decoded
+      }
       model[key] = decoded.right
     }
     return either.right(model as A)

@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { SpeechError } from '../errors/speech-error.js'
 import { confidenceText, integerText, text } from './field-codecs.js'
 import { ownValue, parseJsonObject } from './json-object.js'
-import { decodeWith, messageCodec, optional, required, type Fields, type MessageCodec } from './message-codec.js'
+import { decodeWith, hint, messageCodec, optional, required, type Fields, type MessageCodec } from './message-codec.js'
 
 /** service.md 4.2: the answer to a request of the client. */
 export interface RecognizerResponse {
@@ -40,9 +40,9 @@ const response: MessageCodec<RecognizerResponse> = messageCodec<RecognizerRespon
 const resultFields: Fields<RecognizerResult> = {
   recognitionId: optional(text, 'recognition-id'),
   text: required(text, 'text'),
-  channel: optional(integerText, 'channel'),
-  startMs: optional(integerText, 'start-msec'),
-  endMs: optional(integerText, 'end-msec'),
+  channel: hint(integerText, 'channel'),
+  startMs: hint(integerText, 'start-msec'),
+  endMs: hint(integerText, 'end-msec'),
 }
 
 const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>('an object', resultFields)
@@ -50,7 +50,7 @@ const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>('a
 const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>('an object', {
   ...resultFields,
   operationResult: required(text, 'operation-result'),
-  confidence: optional(confidenceText, 'confidence'),
+  confidence: hint(confidenceText, 'confidence'),
 })
 
 const codecs = {
