@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { finalize, Subject, type Observable } from 'rxjs'
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
@@ -22,6 +23,7 @@ export class ProjectRun {
   readonly #flow: AudioFlow
   readonly #frameBytes: number
   readonly #facts: Facts
+  readonly #updated$: Subject<undefined>
 
   /** Refuses a tenant, project or model that is not granted, and settings that do not fit. */
   static async open(request: StartRequest, rights: Rights, terms: ProjectTerms, link: Pausable): Promise<ProjectRun> {
@@ -34,17 +36,25 @@ export class ProjectRun {
       throw new SpeechError('project-denied', 'The project is not known here, or not granted to this subscription.')
     }
     const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
-    const flow = new AudioFlow(link, audio.channels, (terms.limits.maxPendingAudioMs * audio.sampleRateHz) / 1000)
+    const flow = new AudioFlow(link, 1, (terms.limits.maxPendingAudioMs * audio.sampleRateHz) / 1000)
     const facts: Facts = { settings: request.settings ?? {}, callProperties: request.callProperties ?? {} }
+    const updated$ = new Subject<undefined>()
     const context: NodeContext = {
-      format,
+      node: project.name,
+      session: { id: randomUUID(), tenant, project: project.name, clientId: '' },
+      inputs: { audio: format },
+      outputs: {},
       language: request.language ?? '',
       audioOutput: audio.output,
       settings: () => facts.settings,
       callProperties: () => facts.callProperties,
       engine: ({ name = project.defaultModel, ...model }) => openModel(terms.models, rights, { name, ...model }),
-      consumed: (channel, sampleCount) => {
-        flow.taken(channel, sampleCount)
+      updated$: updated$.asObservable(),
+      resource: () => undefined,
+      recordingsFolder: undefined,
+      log: () => undefined,
+      consumed: (frameCount) => {
+        flow.taken(0, frameCount)
       },
       idleMs: terms.limits.idleMs,
       scheduler: terms.scheduler,
@@ -56,7 +66,7 @@ export class ProjectRun {
         flow.release()
       }),
     )
-    return new ProjectRun(output$, input$, flow, bytesPerFrame(format), facts)
+    return new ProjectRun(output$, input$, flow, bytesPerFrame(format), facts, updated$)
   }
 
   private constructor(
@@ -65,7 +75,9 @@ export class ProjectRun {
     flow: AudioFlow,
     frameBytes: number,
     facts: Facts,
+    updated$: Subject<undefined>,
   ) {
+    this.#updated$ = updated$
     this.output$ = output$
     this.#input$ = input$
     this.#flow = flow
@@ -82,6 +94,7 @@ export class ProjectRun {
   update({ settings, callProperties }: UpdateRequest): void {
     this.#facts.settings = { ...this.#facts.settings, ...settings }
     this.#facts.callProperties = { ...this.#facts.callProperties, ...callProperties }
+    this.#updated$.next(undefined)
   }
 
   /** No more audio: every node flushes, and the output completes after the last event. */

@@ -1,3 +1,5 @@
+import type { either } from 'fp-ts'
+import type * as t from 'io-ts'
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
@@ -5,9 +7,19 @@ import type { JsonObject } from '../../protocol/json-object.js'
 import type { Settings } from '../../protocol/settings.js'
 import type { Engine } from '../engine/engine.js'
 
-/** What travels on a wire between nodes: audio in the session's format, whole frames; or an event. */
+/** What a port takes or gives. */
+export type PortKind = 'audio' | 'event'
+
+/**
+ * What travels on a wire between nodes: audio in the format of its port, whole frames; or an event. `port` says where it
+ * came in or goes out; left out, it is the node's first port of that kind.
+ */
 export type NodeItem =
-  { readonly type: 'audio'; readonly bytes: Uint8Array } | { readonly type: 'event'; readonly event: EventEnvelope }
+  | { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: string }
+  | { readonly type: 'event'; readonly event: EventEnvelope; readonly port?: string }
+
+/** The format of each audio port, by its name. */
+export type PortFormats = Readonly<Record<string, AudioFormat>>
 
 /** A model by the names that a client may give; what is left out is the project's default. */
 export interface ModelName {
@@ -16,24 +28,59 @@ export interface ModelName {
   readonly version?: string
 }
 
+/** What a project names under `resources`: read when the project is loaded, never by a client's word. */
+export type Resource =
+  | { readonly kind: 'model'; readonly model: ModelName }
+  | { readonly kind: 'file'; readonly fileName: string; readonly bytes: Uint8Array }
+  /** Behind a function, so that it is not printed with what holds it. */
+  | { readonly kind: 'secret'; readonly reveal: () => string }
+
+/** That an option of a node names a resource, which must be there and of this kind. */
+export interface ResourceUse {
+  readonly option: string
+  readonly resource: string
+  readonly kind: Resource['kind']
+}
+
+/** Whose session it is. */
+export interface SessionFacts {
+  readonly id: string
+  readonly tenant: string
+  readonly project: string
+  readonly clientId: string
+}
+
 /** What a node may know of its session. Everything from outside the data comes by here. */
 export interface NodeContext {
-  readonly format: AudioFormat
+  /** The node's own id in the project. */
+  readonly node: string
+  readonly session: SessionFacts
+  /** The formats of the node's audio ports in this session. */
+  readonly inputs: PortFormats
+  readonly outputs: PortFormats
   readonly language: string
   /** `Audio.Output` of the Start message as it came: what the client wants to hear back. */
   readonly audioOutput: JsonObject | undefined
   /** Free primitives of the Start message, merged with later `Update`s: read them when you need them. */
   readonly settings: () => Settings
   readonly callProperties: () => Settings
+  /** Emits after each `Update` that changed one of them. */
+  readonly updated$: Observable<unknown>
+  /** A resource of the project by its name. */
+  readonly resource: (name: string) => Resource | undefined
   /** A model that the session may use, loaded; rejects with `model-denied`. */
   readonly engine: (model: ModelName) => Promise<Engine>
   /**
-   * To be told how many samples of a channel are consumed, so that what is under way stays bounded: the client is not
-   * read from while too much is. `Infinity` for a channel of which no more is wanted.
+   * For a node that says `tellsConsumption`: so many frames of audio (or events) of a port are dealt with, so that what
+   * is under way stays bounded. `Infinity` where no more is wanted. The port is the node's first when left out.
    */
-  readonly consumed: (channel: number, sampleCount: number) => void
+  readonly consumed: (count: number, port?: string) => void
+  /** Where nodes may keep recordings; absent where the operator configured none. */
+  readonly recordingsFolder: string | undefined
   /** Milliseconds without audio after which a node flushes and ends; 0 is never. */
   readonly idleMs: number
+  /** For the operator's log. Never audio, text of speech, tokens or secrets. */
+  readonly log: (message: string, fields?: Readonly<Record<string, string | number | boolean>>) => void
   readonly scheduler: SchedulerLike
 }
 
@@ -45,3 +92,54 @@ export type Node = (input$: Observable<NodeItem>, context: NodeContext) => Obser
 
 /** Checks what the session asks of a node and fetches what it needs, before the start is answered; rejects to refuse. */
 export type OpenNode = (context: NodeContext) => Promise<Node>
+
+/**
+ * What becomes of a node that throws, hangs, floods or blocks: the session ends with `node-failed`; or it goes on
+ * without the node, whose input passes through where the kinds fit; or the node is opened anew, at most so many times.
+ */
+export type FaultPolicy = 'fail' | 'bypass' | { readonly restarts: number }
+
+/** A kind of node, as projects name it. */
+export interface NodeDefinition<Options> {
+  /** Lower case, words joined by hyphens. */
+  readonly name: string
+  /** One sentence for who writes projects. */
+  readonly summary: string
+  readonly inputs: Readonly<Record<string, PortKind>>
+  readonly outputs: Readonly<Record<string, PortKind>>
+  /** Decodes `options` of the project; made by `nodeOptions`, so that unknown keys can be refused by name. */
+  readonly options: t.Type<Options, unknown>
+  /**
+   * The formats of the audio outputs for those of the inputs, or, left, a sentence that says what would fit.
+   * Left out: every audio output has the format of the first audio input.
+   */
+  readonly formats?: (inputs: PortFormats, options: Options) => either.Either<string, PortFormats>
+  readonly uses?: (options: Options) => readonly ResourceUse[]
+  /** Whether the node calls `context.consumed`; else what it was given counts as consumed when it returns. */
+  readonly tellsConsumption?: boolean
+  /** What a project that says nothing gets. Default `fail`. */
+  readonly onFault?: FaultPolicy
+  /** Called once a session, before the start is answered; rejects to refuse the session. */
+  readonly open: (options: Options, context: NodeContext) => Node | Promise<Node>
+}
+
+/** A definition whose options are its own business. */
+export interface AnyNodeDefinition extends Omit<NodeDefinition<unknown>, 'options' | 'formats' | 'uses' | 'open'> {
+  /** The options, decoded and bound: what can be asked of them; left, each fault as path and expectation. */
+  readonly configure: (options: unknown) => either.Either<readonly OptionFault[], ConfiguredNode>
+}
+
+/** What is wrong with one option. */
+export interface OptionFault {
+  /** Keys from `options` on; empty for `options` itself. */
+  readonly path: readonly string[]
+  /** As in "must be …" or "is not an option; …". */
+  readonly message: string
+}
+
+/** A node with its options: what a project holds. */
+export interface ConfiguredNode {
+  readonly formats: (inputs: PortFormats) => either.Either<string, PortFormats>
+  readonly uses: readonly ResourceUse[]
+  readonly open: OpenNode
+}

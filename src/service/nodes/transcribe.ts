@@ -1,12 +1,14 @@
 import { either } from 'fp-ts'
-import { connect, filter, map, merge, tap, type Observable } from 'rxjs'
+import { connect, defer, filter, map, merge, tap, type Observable } from 'rxjs'
 import { deinterleaveChannels } from '../../audio/channels.js'
 import { decodeSamples } from '../../audio/codec.js'
 import { bytesPerSample, type AudioFormat } from '../../audio/format.js'
+import { SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import { eventName, recognitionData, type RecognitionData } from '../../protocol/recognition-events.js'
 import { recognizeLane, type LaneEvent } from '../recognition/recognize-lane.js'
 import type { NodeContext, NodeItem, OpenNode } from './node.js'
+import { slowestChannel } from './slowest-channel.js'
 import { readTranscribeSettings } from './transcribe-settings.js'
 
 /**
@@ -18,38 +20,48 @@ export const openTranscribe: OpenNode = async (context) => {
   if (either.isLeft(plan)) throw plan.left
   const { model, parameters } = plan.right
   const engine = await context.engine(model)
-  return (input$, { format, scheduler, consumed, idleMs }: NodeContext): Observable<NodeItem> =>
-    input$.pipe(
-      filter((item) => item.type === 'audio'),
-      map(({ bytes }) => channelsOf(bytes, format)),
-      connect((channels$) =>
-        merge(
-          ...Array.from({ length: format.channels }, (_none, channel) =>
-            channels$.pipe(
-              map((channels) => channels[channel] ?? new Int16Array(0)),
-              recognizeLane({
-                engine,
-                parameters,
-                sampleRateHz: format.sampleRateHz,
-                finalizeAfterMs: idleMs,
-                scheduler,
-              }),
-              tap({
-                next: (event) => {
-                  if (event.type === 'progress') consumed(channel, event.sampleCount)
-                },
-                // Silence may end one channel before the other, which must not wait for it then.
-                complete: () => {
-                  consumed(channel, Infinity)
-                },
-              }),
-              filter((event) => event.type !== 'progress'),
-              map((event): NodeItem => ({ type: 'event', event: envelopeOf(event, channel) })),
+  const format = formatOf(context)
+  return (input$, { scheduler, consumed, idleMs }: NodeContext): Observable<NodeItem> =>
+    defer(() => {
+      const taken = slowestChannel(format.channels, consumed)
+      return input$.pipe(
+        filter((item) => item.type === 'audio'),
+        map(({ bytes }) => channelsOf(bytes, format)),
+        connect((channels$) =>
+          merge(
+            ...Array.from({ length: format.channels }, (_none, channel) =>
+              channels$.pipe(
+                map((channels) => channels[channel] ?? new Int16Array(0)),
+                recognizeLane({
+                  engine,
+                  parameters,
+                  sampleRateHz: format.sampleRateHz,
+                  finalizeAfterMs: idleMs,
+                  scheduler,
+                }),
+                tap({
+                  next: (event) => {
+                    if (event.type === 'progress') taken(channel, event.sampleCount)
+                  },
+                  // Silence may end one channel before the other, which must not wait for it then.
+                  complete: () => {
+                    taken(channel, Infinity)
+                  },
+                }),
+                filter((event) => event.type !== 'progress'),
+                map((event): NodeItem => ({ type: 'event', event: envelopeOf(event, channel) })),
+              ),
             ),
           ),
         ),
-      ),
-    )
+      )
+    })
+}
+
+const formatOf = ({ inputs }: NodeContext): AudioFormat => {
+  const { audio } = inputs
+  if (audio === undefined) throw new SpeechError('internal', 'The node has no audio port.')
+  return audio
 }
 
 const channelsOf = (bytes: Uint8Array, format: AudioFormat): readonly Int16Array[] =>

@@ -53,7 +53,7 @@ describe('a session', () => {
     await turn()
     expect(one.since()).toEqual(['Start: success'])
     expect(node.account.context).toMatchObject({
-      format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
+      inputs: { audio: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } },
       language: 'en',
       idleMs: 30_000,
     })
