@@ -31,14 +31,15 @@ export const sideways = {}
  */
 export const rooms = {
   service: {
+    monitor: [],
     identity: [],
     engine: [],
     access: ['engine', 'identity'],
     recognition: ['engine'],
     nodes: ['recognition', 'engine'],
     project: ['nodes', 'engine', 'recognition'],
-    conversation: ['access', 'engine', 'nodes', 'project', 'recognition'],
-    listen: ['conversation', 'identity'],
+    conversation: ['access', 'engine', 'monitor', 'nodes', 'project', 'recognition'],
+    listen: ['conversation', 'identity', 'monitor'],
   },
 }
 

@@ -5,6 +5,7 @@ import { defaultSessionLimits, type SessionLimits } from './conversation/session
 import type { EngineKind } from './engine/engine.js'
 import type { IdentityOptions } from './identity/identity.js'
 import type { SubscriptionStore } from './identity/subscription.js'
+import type { ServiceMonitor } from './monitor/service-monitor.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 
 export interface ServiceOptions {
@@ -38,6 +39,8 @@ export interface ServiceOptions {
   /** Whether a token may stand in the address of the recognition socket. Default false. */
   readonly allowQueryToken?: boolean
   readonly scheduler?: SchedulerLike
+  /** Told what happens to sessions; metrics and logs of one's own. */
+  readonly monitor?: ServiceMonitor
   /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
   readonly onFault?: (error: unknown) => void
 }

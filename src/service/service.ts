@@ -13,6 +13,7 @@ import { openHttp } from './listen/http-listener.js'
 import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
+import { silentMonitor } from './monitor/join-monitors.js'
 import { openTranscribe } from './nodes/transcribe.js'
 import { projectRegistry, type ProjectRegistry } from './project/project.js'
 import { longestTimerMs, resolveServiceLimits, type ServiceOptions } from './service-options.js'
@@ -65,7 +66,7 @@ const closeAll = async (opened: readonly (() => Promise<void> | void)[]): Promis
 const loopbackAnyPort: ListenAddress = { host: '127.0.0.1', port: 0 }
 
 const openService = async (options: ServiceOptions, opened: (() => Promise<void> | void)[]): Promise<Service> => {
-  const { certificate, scheduler = asyncScheduler } = options
+  const { certificate, scheduler = asyncScheduler, monitor = silentMonitor } = options
   const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
   const models = createModelRegistry({
     folders: options.modelFolders,
@@ -96,12 +97,13 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     terms,
     sessions,
     maxMessageBytes,
+    monitor,
   })
   opened.push(grpc.close)
   const allowQueryToken = options.allowQueryToken ?? false
   http.handle({
     request: answer(identity, options.onFault),
-    upgrade: recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken }),
+    upgrade: recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken, monitor }),
   })
 
   const close = async (drainMs: number): Promise<void> => {
@@ -142,7 +144,7 @@ const admission =
   (identity: Identity, admissions: Admissions): SessionTerms['admit'] =>
   async (token) => {
     const rights = await identity.verify(token)
-    return { rights, release: admissions.admit(rights.tokenId) }
+    return { rights, clientId: rights.clientId, release: admissions.admit(rights.tokenId) }
   }
 
 /** Every tenant's projects: `transcribe`, which comes with the service. */

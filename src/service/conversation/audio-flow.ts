@@ -21,13 +21,13 @@ export class AudioFlow {
   /** So many samples of each channel came in. */
   given(sampleCount: number): void {
     this.#given += sampleCount
-    if (!this.#released && this.#pending() > this.#maxPending) this.#link.pause()
+    if (!this.#released && this.pendingSamples > this.#maxPending) this.#link.pause()
   }
 
   /** A channel has consumed so many samples; `Infinity` when it wants no more, and nobody need wait for it. */
   taken(channel: number, sampleCount: number): void {
     this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
-    if (this.#pending() <= this.#maxPending / 2) this.#link.resume()
+    if (this.pendingSamples <= this.#maxPending / 2) this.#link.resume()
   }
 
   /** The audio's end, whatever became of it: the link is free again. */
@@ -36,7 +36,8 @@ export class AudioFlow {
     this.#link.resume()
   }
 
-  #pending(): number {
+  /** Of one channel, taken from the link and not consumed yet. */
+  get pendingSamples(): number {
     return this.#given - Math.min(...this.#takenBy)
   }
 }

@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { map, Observable, Subscription, take, type Subscriber } from 'rxjs'
+import { map, Observable, Subscription, take, tap, type Subscriber } from 'rxjs'
 import { bytesPerFrame } from '../../audio/format.js'
 import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
 import { contentType } from '../../protocol/content-type.js'
@@ -12,8 +12,11 @@ import {
 import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
 import { writeEventEnvelope } from '../../protocol/event-envelope.js'
 import { dataflowSuccess } from '../../protocol/operation-result.js'
+import { eventName } from '../../protocol/recognition-events.js'
 import type { ServiceState } from '../../protocol/states.js'
 import type { DataflowMessage } from '../../transport/link.js'
+import type { StartedSession } from '../monitor/session-watch.js'
+import type { SpeechMark } from '../monitor/speech-times.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
 import { clientError } from './client-error.js'
@@ -99,7 +102,10 @@ class DataflowConversation {
 
   clientFailed(error: unknown): void {
     if (isSpeechError(error) && error.code === 'message-too-big') this.#refuse(error)
-    else this.#subscriber.complete()
+    else {
+      this.#terms.watch?.ended('gone')
+      this.#subscriber.complete()
+    }
   }
 
   release(): void {
@@ -145,7 +151,10 @@ class DataflowConversation {
       const { frameBytes, run } = this.#state
       if (length % frameBytes === 0) {
         // No audio is no sign of life either.
-        if (length > 0) run.audio(bytes)
+        if (length > 0) {
+          this.#terms.watch?.audio(length / frameBytes)
+          run.audio(bytes)
+        }
       } else {
         const text = `An audio message of ${length} bytes cuts a sample; send a multiple of ${frameBytes} bytes.`
         this.#refuse(new SpeechError('cut-sample', text))
@@ -158,7 +167,7 @@ class DataflowConversation {
     if (either.isLeft(request)) {
       const { error, request: name } = request.left
       if (this.#state.name === 'opened') this.#refuse(error, 'Start')
-      else this.#respond(refusalText(error), name)
+      else this.#refuseRequest(error, name)
       return undefined
     }
     if (this.#state.name !== 'opened') {
@@ -177,12 +186,13 @@ class DataflowConversation {
     this.#state = { name: 'started' }
     this.#deadline.unsubscribe()
     try {
-      const { rights, release } = await this.#soon(this.#terms.admit(request.token))
+      const { rights, release, clientId } = await this.#soon(this.#terms.admit(request.token))
       if (this.#subscriber.closed) {
         release()
         return
       }
       this.#owned.add(release)
+      if (clientId !== undefined) this.#terms.watch?.granted(clientId)
       const run = await this.#soon(ProjectRun.open(request, rights, this.#terms, this.#pauses.reason()))
       if (!this.#subscriber.closed) this.#run(run, request)
     } catch (error) {
@@ -195,14 +205,15 @@ class DataflowConversation {
     return inTime(work, this.#terms.limits.openWithinMs, this.#terms.scheduler, late)
   }
 
-  #run(run: ProjectRun, { audio }: StartRequest): void {
-    this.#state = { name: 'running', run, frameBytes: bytesPerFrame(audio) }
+  #run(run: ProjectRun, request: StartRequest): void {
+    this.#state = { name: 'running', run, frameBytes: bytesPerFrame(request.audio) }
+    this.#terms.watch?.started(startedSession(run, request))
     this.#respond(dataflowSuccess, 'Start')
     this.#deadline = this.#terms.scheduler.schedule(() => {
       this.#flush()
     }, this.#terms.limits.maxSessionMs)
     this.#owned.add(
-      run.output$.pipe(map(messageOf)).subscribe({
+      run.output$.pipe(tap(this.#watchItem), map(messageOf)).subscribe({
         next: (message) => {
           this.#subscriber.next(message)
         },
@@ -218,10 +229,7 @@ class DataflowConversation {
     const { request: name } = request
     switch (name) {
       case 'Start':
-        this.#respond(
-          refusalText(new SpeechError('already-started', 'The session runs already; open another stream.')),
-          name,
-        )
+        this.#refuseRequest(new SpeechError('already-started', 'The session runs already; open another stream.'), name)
         return
       case 'Update':
         if ('run' in this.#state) this.#state.run.update(request)
@@ -233,6 +241,7 @@ class DataflowConversation {
         return
       case 'Stop':
         this.#respond(dataflowSuccess, name)
+        this.#terms.watch?.ended('stopped')
         this.#subscriber.complete()
     }
   }
@@ -245,6 +254,7 @@ class DataflowConversation {
     this.#deadline = this.#terms.scheduler.schedule(() => {
       this.#fail(new SpeechError('engine-failed', 'The last results did not come in time; try again.'))
     }, this.#terms.limits.flushWithinMs)
+    this.#terms.watch?.flushing()
     run.finish()
   }
 
@@ -267,6 +277,19 @@ class DataflowConversation {
     this.#subscriber.error(error)
   }
 
+  /** The session goes on. */
+  #refuseRequest(error: SpeechError, request?: DataflowRequestName): void {
+    this.#terms.watch?.refused(error.code)
+    this.#respond(refusalText(error), request)
+  }
+
+  readonly #watchItem = (item: NodeItem): void => {
+    if (this.#terms.watch === undefined || item.type !== 'event') return
+    const { name, channel = -1, startMs = -1, endMs = -1 } = item.event
+    const type = speechMarks.get(name)
+    if (type !== undefined) this.#terms.watch.heard({ type, startMs, endMs }, channel)
+  }
+
   #respond(operationResult: string, request?: DataflowRequestName): void {
     this.#subscriber.next({
       contentType: contentType.response,
@@ -275,6 +298,22 @@ class DataflowConversation {
     })
   }
 }
+
+const startedSession = (run: ProjectRun, { tenant, projectName, audio }: StartRequest): StartedSession => ({
+  tenant,
+  project: projectName,
+  sampleRateHz: audio.sampleRateHz,
+  pendingSamples: () => run.pendingSamples,
+  ...(run.model === undefined ? {} : { model: run.model }),
+})
+
+/** What the events of recognition say of speech, whichever node raised them. */
+const speechMarks: ReadonlyMap<string, SpeechMark['type']> = new Map([
+  [eventName.speechStarted, 'speech-started'],
+  [eventName.speechEnded, 'speech-ended'],
+  [eventName.partial, 'partial'],
+  [eventName.milestone, 'milestone'],
+])
 
 /** Within the pipeline, so that what a node tells and JSON cannot say ends the session and not the service. */
 const messageOf = (item: NodeItem): DataflowMessage =>

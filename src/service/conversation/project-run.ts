@@ -25,6 +25,15 @@ export class ProjectRun {
   readonly #facts: Facts
   readonly #updated$: Subject<undefined>
 
+  get pendingSamples(): number {
+    return this.#flow.pendingSamples
+  }
+
+  /** The model that a node asked for first. */
+  get model(): string | undefined {
+    return this.#facts.model
+  }
+
   /** Refuses a tenant, project or model that is not granted, and settings that do not fit. */
   static async open(request: StartRequest, rights: Rights, terms: ProjectTerms, link: Pausable): Promise<ProjectRun> {
     const { tenant, projectName, audio } = request
@@ -48,7 +57,11 @@ export class ProjectRun {
       audioOutput: audio.output,
       settings: () => facts.settings,
       callProperties: () => facts.callProperties,
-      engine: ({ name = project.defaultModel, ...model }) => openModel(terms.models, rights, { name, ...model }),
+      engine: async ({ name = project.defaultModel, ...model }) => {
+        const engine = await openModel(terms.models, rights, { name, ...model })
+        facts.model ??= name
+        return engine
+      },
       updated$: updated$.asObservable(),
       resource: () => undefined,
       recordingsFolder: undefined,
@@ -103,8 +116,9 @@ export class ProjectRun {
   }
 }
 
-/** What an `Update` changes. */
+/** What an `Update` changes, and what nodes asked for. */
 interface Facts {
+  model?: string
   settings: Settings
   callProperties: Settings
 }

@@ -12,6 +12,7 @@ import {
   validateSegmenterParameters,
   type SegmenterParameters,
 } from '../recognition/segmenter-parameters.js'
+import type { SessionWatch } from '../monitor/session-watch.js'
 import { AudioFlow } from './audio-flow.js'
 import type { Pausable } from './pause-reasons.js'
 import type { RecognizerTerms } from './session-terms.js'
@@ -22,6 +23,7 @@ export class RecognitionRun {
   readonly output$: Observable<RecognizerMessage>
   readonly #input$ = new Subject<Int16Array>()
   readonly #flow: AudioFlow
+  readonly #watch: SessionWatch | undefined
   /** All milestones so far, so that a recognition that breaks can say what it had. */
   #text = ''
 
@@ -45,15 +47,17 @@ export class RecognitionRun {
     engine: Engine,
     parameters: SegmenterParameters,
     sampleRateHz: number,
-    { limits, scheduler }: RecognizerTerms,
+    { limits, scheduler, watch }: RecognizerTerms,
     flow: AudioFlow,
   ) {
     this.#flow = flow
+    this.#watch = watch
     this.output$ = this.#input$.pipe(
       recognizeLane({ engine, parameters, sampleRateHz, finalizeAfterMs: limits.idleMs, scheduler }),
       tap((event) => {
         if (event.type === 'progress') flow.taken(0, event.sampleCount)
         if (event.type === 'milestone') this.#text += event.text
+        watchLane(event, watch)
       }),
       mergeMap((event) => this.#messageOf(event)),
       finalize(() => {
@@ -62,7 +66,12 @@ export class RecognitionRun {
     )
   }
 
+  get pendingSamples(): number {
+    return this.#flow.pendingSamples
+  }
+
   audio(samples: Int16Array): void {
+    this.#watch?.audio(samples.length)
     this.#flow.given(samples.length)
     this.#input$.next(samples)
   }
@@ -108,6 +117,11 @@ export class RecognitionRun {
         return EMPTY
     }
   }
+}
+
+const watchLane = (event: LaneEvent, watch: SessionWatch | undefined): void => {
+  if (watch === undefined || event.type === 'progress' || event.type === 'final') return
+  watch.heard({ endMs: -1, ...event }, 0)
 }
 
 const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {

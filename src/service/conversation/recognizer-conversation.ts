@@ -12,6 +12,7 @@ import {
 import type { ServiceState } from '../../protocol/states.js'
 import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
 import type { SocketMessage } from '../../transport/link.js'
+import { sharedTenant } from '../access/open-model.js'
 import { clientError } from './client-error.js'
 import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
@@ -35,6 +36,7 @@ export const recognizerConversation = (
       conversation.release()
     })
     const over = (): void => {
+      conversation.clientLeft()
       subscriber.complete()
     }
     subscriber.add(
@@ -80,6 +82,11 @@ class RecognizerConversation {
 
   receive(message: SocketMessage): void {
     this.#line.push(message)
+  }
+
+  /** In the middle of a recognition that is without a word. */
+  clientLeft(): void {
+    if ('run' in this.#state) this.#terms.watch?.ended('gone')
   }
 
   release(): void {
@@ -147,7 +154,7 @@ class RecognizerConversation {
       const late = new SpeechError('engine-failed', 'The recognition could not be made ready in time; try again.')
       const opening = RecognitionRun.open(request, this.#terms, this.#pauses.reason())
       const run = await inTime(opening, limits.openWithinMs, scheduler, late)
-      if (!this.#subscriber.closed) this.#run(run)
+      if (!this.#subscriber.closed) this.#run(run, request)
     } catch (error) {
       if (this.#subscriber.closed) return
       this.#respond('recognize', clientError(error, this.#terms.onFault))
@@ -160,6 +167,7 @@ class RecognizerConversation {
     // A client may close within the answer that it was just given.
     if (this.#subscriber.closed) return
     this.#state = state
+    if (state.name === 'idle') this.#terms.watch?.rests()
     const { scheduler, limits } = this.#terms
     if (limits.idleMs === 0) return
     this.#idle = scheduler.schedule(() => {
@@ -167,9 +175,16 @@ class RecognizerConversation {
     }, limits.idleMs)
   }
 
-  #run(run: RecognitionRun): void {
+  #run(run: RecognitionRun, { modelName, modelTenant, sampleRateHz }: RecognizeRequest): void {
     const life = new Subscription()
     this.#state = { name: 'running', run, life }
+    this.#terms.watch?.started({
+      tenant: modelTenant ?? sharedTenant,
+      model: modelName,
+      recognitionId: run.recognitionId,
+      sampleRateHz,
+      pendingSamples: () => run.pendingSamples,
+    })
     this.#respond('recognize', undefined, run.recognitionId)
     life.add(
       this.#terms.scheduler.schedule(() => {
@@ -220,6 +235,7 @@ class RecognizerConversation {
         this.#fail(new SpeechError('engine-failed', 'The last results did not come in time; try again.'))
       }, this.#terms.limits.flushWithinMs),
     )
+    this.#terms.watch?.flushing()
     run.finish()
   }
 
@@ -260,6 +276,7 @@ class RecognizerConversation {
   }
 
   #respond(request: RecognizerRequestName, error?: SpeechError, recognitionId = ''): void {
+    if (error !== undefined) this.#terms.watch?.refused(error.code)
     const operationResult = error === undefined ? recognizerSuccess : refusalText(error)
     this.#say({ message: `${request}-response`, operationResult, recognitionId })
   }

@@ -1,6 +1,7 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { Rights } from '../access/rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
+import type { SessionWatch } from '../monitor/session-watch.js'
 import type { OnFault } from './client-error.js'
 
 /** What bounds a session; decisions.md, limits. */
@@ -32,6 +33,8 @@ export const defaultSessionLimits: SessionLimits = {
 export interface Admission {
   readonly rights: Rights
   readonly release: () => void
+  /** Whose token it is. */
+  readonly clientId?: string
 }
 
 /** What every conversation of a service shares. */
@@ -45,6 +48,8 @@ export interface SessionTerms {
   readonly scheduler: SchedulerLike
   /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
   readonly onFault?: OnFault
+  /** Keeps the account of this one session; each has its own. */
+  readonly watch?: SessionWatch
 }
 
 /** The terms of one recognition socket. */

@@ -1,9 +1,13 @@
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import { fromEvent, map, takeUntil, type MonoTypeOperatorFunction } from 'rxjs'
+import { fromEvent, map, takeUntil, tap, type MonoTypeOperatorFunction } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
+import { silentMonitor } from '../monitor/join-monitors.js'
+import type { ServiceMonitor } from '../monitor/service-monitor.js'
+import { SessionWatch } from '../monitor/session-watch.js'
+import { watchConversation } from '../monitor/watch-conversation.js'
 import { dataflowConversation, type DataflowTerms } from '../conversation/dataflow-conversation.js'
 import {
   checkPlainText,
@@ -22,6 +26,8 @@ export interface DataflowListenerOptions {
   readonly terms: DataflowTerms
   readonly sessions: SessionSet
   readonly maxMessageBytes: number
+  /** Told of every session. */
+  readonly monitor?: ServiceMonitor
 }
 
 export interface DataflowListener {
@@ -35,7 +41,7 @@ export interface DataflowListener {
 
 /** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` as `openHttp` does. */
 export const openDataflow = async (options: DataflowListenerOptions): Promise<DataflowListener> => {
-  const { address, certificate, terms, sessions, maxMessageBytes } = options
+  const { address, certificate, terms, sessions, maxMessageBytes, monitor = silentMonitor } = options
   checkPlainText(address, certificate)
   const server = new Server({
     // Somewhat more than what is allowed arrives, so that its refusal can be told by name.
@@ -50,10 +56,14 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     {
       Stream: (call: ServerDuplexStream<DataflowMessage, DataflowMessage>) => {
         const link = grpcServerLink(call, { maxMessageBytes })
+        const peer = hostOfPeer(call.getPeer())
+        const watch = new SessionWatch({ monitor, interface: 'grpc', peer, now: () => terms.scheduler.now() })
         const converse = (incoming$: typeof link.incoming) =>
-          dataflowConversation(incoming$.pipe(refuseAbove(maxMessageBytes)), link, terms)
+          dataflowConversation(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...terms, watch }).pipe(
+            watchConversation(watch),
+          )
         // A client that has half-closed can still vanish, and one that is not read from, too; only the call tells.
-        const gone$ = fromEvent(call, 'cancelled')
+        const gone$ = fromEvent(call, 'cancelled').pipe(tap(() => watch.ended('gone')))
         sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$)))
       },
     },
@@ -75,6 +85,9 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     },
   }
 }
+
+/** A peer of the gRPC package, `127.0.0.1:50000` or `[::1]:50000`, without its port. */
+const hostOfPeer = (peer: string): string => peer.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
 
 const refuseAbove = (maxMessageBytes: number): MonoTypeOperatorFunction<DataflowMessage> =>
   map((message) => {

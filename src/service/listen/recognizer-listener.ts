@@ -7,6 +7,10 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
 import { webSocketLink } from '../../transport/websocket/websocket-link.js'
 import { clientError } from '../conversation/client-error.js'
+import { silentMonitor } from '../monitor/join-monitors.js'
+import type { ServiceMonitor } from '../monitor/service-monitor.js'
+import { SessionWatch } from '../monitor/session-watch.js'
+import { watchConversation } from '../monitor/watch-conversation.js'
 import { recognizerConversation } from '../conversation/recognizer-conversation.js'
 import type { RecognizerTerms } from '../conversation/session-terms.js'
 import type { Admission, SessionTerms } from '../conversation/session-terms.js'
@@ -21,6 +25,8 @@ export interface RecognizerListenerOptions {
   readonly maxMessageBytes: number
   /** Whether `?access_token=` is taken; it leaks into the logs of proxies. */
   readonly allowQueryToken: boolean
+  /** Told of every session, and of those who are not let in. */
+  readonly monitor?: ServiceMonitor
 }
 
 type RecognizerLink = Link<SocketMessage, SocketMessage>
@@ -32,7 +38,7 @@ type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
  * is refused with a close code (4401, 4403, 4429) instead.
  */
 export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade => {
-  const { terms, sessions, maxMessageBytes, allowQueryToken } = options
+  const { terms, sessions, maxMessageBytes, allowQueryToken, monitor = silentMonitor } = options
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -40,15 +46,20 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
 
+  const refuse = refusal(monitor)
   let draining = false
   terms.drain$.pipe(take(1)).subscribe(() => {
     draining = true
   })
 
-  const serve = (upgrade: Parameters<Upgrade>, { rights, release }: Admission, modelOfAddress: string | null): void => {
-    const own: RecognizerTerms = { ...terms, rights, ...(modelOfAddress === null ? {} : { modelOfAddress }) }
+  const serve = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfAddress: string | null): void => {
+    const { rights, release, clientId } = admission
     const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
-      const converse = (incoming$: typeof link.incoming) => recognizerConversation(incoming$, link, own)
+      const watch = watchSocket(upgrade[0], monitor, terms)
+      if (clientId !== undefined) watch.granted(clientId)
+      const own: RecognizerTerms = { ...terms, rights, watch, ...(modelOfAddress === null ? {} : { modelOfAddress }) }
+      const converse = (incoming$: typeof link.incoming) =>
+        recognizerConversation(incoming$, link, own).pipe(watchConversation(watch))
       sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(release)))
     })
     if (!opened) release()
@@ -58,16 +69,17 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     const [request, socket] = upgrade
     const url = urlOf(request)
     if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
-      refuseUpgrade(socket, new SpeechError('refused', 'There is no socket at this path; use /recognizer.'), 404)
+      refuse(socket, new SpeechError('refused', 'There is no socket at this path; use /recognizer.'), 404)
       return
     }
     if (draining) {
-      refuseUpgrade(socket, new SpeechError('going-away', 'The service is closing; connect again later.'))
+      refuse(socket, new SpeechError('going-away', 'The service is closing; connect again later.'))
       return
     }
     const presented = bearerToken(request, url, allowQueryToken)
     if (presented === undefined) {
-      refuseUpgrade(socket, new SpeechError('unauthenticated', errorTable.unauthenticated.help))
+      monitor.authFailed('missing-token', 'websocket', peerOf(request))
+      refuse(socket, new SpeechError('unauthenticated', errorTable.unauthenticated.help))
       return
     }
     terms.admit(presented.token).then(
@@ -76,11 +88,13 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
       },
       (cause: unknown) => {
         const error = clientError(cause, terms.onFault)
-        if (presented.by !== 'subprotocol') refuseUpgrade(socket, error)
-        else
+        if (presented.by !== 'subprotocol') refuse(socket, error)
+        else {
+          monitor.refused('websocket', error.code)
           takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
             link.close(error)
           })
+        }
       },
     )
   }
@@ -100,6 +114,18 @@ const takeUpgrade = (
   })
   return opened
 }
+
+const watchSocket = (request: IncomingMessage, monitor: ServiceMonitor, { scheduler }: SessionTerms): SessionWatch =>
+  new SessionWatch({ monitor, interface: 'websocket', peer: peerOf(request), now: () => scheduler.now() })
+
+const refusal =
+  (monitor: ServiceMonitor) =>
+  (socket: Duplex, error: SpeechError, status?: number): void => {
+    monitor.refused('websocket', error.code)
+    refuseUpgrade(socket, error, status)
+  }
+
+const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown'
 
 /** Of the target only path and query are read; whatever follows a host can be parsed. */
 const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
