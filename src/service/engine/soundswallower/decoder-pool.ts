@@ -1,6 +1,7 @@
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { DecoderWorker, StartDecoderWorker } from './decoder-worker.js'
-import { PooledSegment, type SegmentListener } from './pooled-segment.js'
+import type { SegmentListener } from '../segment-lane.js'
+import { PooledSegment } from './pooled-segment.js'
 import type { FromWorker } from './soundswallower-messages.js'
 
 export interface DecoderPoolOptions {

@@ -1,13 +1,8 @@
 import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Word } from '../../../protocol/session-event.js'
+import { HopCutter } from '../hop-cutter.js'
+import type { LaneSegment, SegmentListener } from '../segment-lane.js'
 import { hopSamples, type ToWorker } from './soundswallower-messages.js'
-
-/** What becomes of a segment; nothing follows `decided`, `failed` or an abort. */
-export interface SegmentListener {
-  readonly taken: (sampleCount: number, partial: string | undefined) => void
-  readonly decided: (words: readonly Word[]) => void
-  readonly failed: (error: SpeechError) => void
-}
 
 type State =
   | { readonly type: 'waiting'; readonly held: ToWorker[] }
@@ -18,10 +13,9 @@ type State =
  * A segment on its way through the pool. Its audio is cut into hops of one length, whatever the chunks it came in:
  * that makes the answer the same, and one message of five chunks. While it waits in line its hops are kept.
  */
-export class PooledSegment {
+export class PooledSegment implements LaneSegment {
   private state: State
-  private readonly hop = new Int16Array(hopSamples)
-  private filled = 0
+  private readonly hops = new HopCutter(hopSamples, (hop) => this.sendHop(hop))
 
   constructor(
     readonly id: number,
@@ -40,17 +34,11 @@ export class PooledSegment {
   }
 
   write(samples: Int16Array): void {
-    for (let at = 0; at < samples.length;) {
-      const part = samples.subarray(at, at + hopSamples - this.filled)
-      this.hop.set(part, this.filled)
-      this.filled += part.length
-      at += part.length
-      if (this.filled === hopSamples) this.sendHop()
-    }
+    this.hops.write(samples)
   }
 
   close(endMs: number): void {
-    if (this.filled > 0) this.sendHop()
+    this.hops.flush()
     this.send({ type: 'close', segment: this.id, endMs })
   }
 
@@ -80,10 +68,8 @@ export class PooledSegment {
   }
 
   /** A message to a worker is copied on its way, so the hop is used again; one that is held needs its own samples. */
-  private sendHop(): void {
-    const filled = this.hop.subarray(0, this.filled)
-    const samples = this.state.type === 'running' && this.filled === hopSamples ? filled : filled.slice()
-    this.filled = 0
+  private sendHop(hop: Int16Array): void {
+    const samples = this.state.type === 'running' && hop.length === hopSamples ? hop : hop.slice()
     this.send({ type: 'audio', segment: this.id, samples })
   }
 

@@ -1,5 +1,5 @@
 import type { Word } from '../../../protocol/session-event.js'
-import type { Pronunciation } from './grammar.js'
+import type { Pronunciation } from '../grammar.js'
 
 /** How much audio one message carries and a decoder reads at a time: partials and times don't hang on chunk sizes. */
 export const hopSamples = 800

@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { Shelf } from './decoder-shelf.js'
+import { Shelf } from '../decoder-shelf.js'
+import { LentSegment, type SegmentAnswer } from '../lent-segment.js'
 import { SegmentDecoder } from './segment-decoder.js'
-import { WorkerSegment, type SegmentAnswer } from './worker-segment.js'
 import { decoderRateHz, type FromWorker, type ToWorker, type WorkerSettings } from './soundswallower-messages.js'
 import { loadSoundswallower, type Decoder } from './soundswallower-module.js'
 
@@ -40,9 +40,17 @@ const takeModel = (decoder: Decoder, settings: WorkerSettings): string | undefin
   }
 }
 
+/** A trap leaves the memory of all decoders in doubt: the worker ends. */
+const endThreadOnTrap = (error: unknown): void => {
+  if (!(error instanceof WebAssembly.RuntimeError)) return
+  setImmediate(() => {
+    throw error
+  })
+}
+
 /** The segments of one worker, and the decoders that they share. */
 class Segments {
-  private readonly running = new Map<number, WorkerSegment>()
+  private readonly running = new Map<number, LentSegment>()
 
   constructor(
     private readonly decoders: Shelf<SegmentDecoder>,
@@ -52,7 +60,7 @@ class Segments {
   receive(message: ToWorker): void {
     const { type, segment } = message
     if (type === 'open') {
-      this.running.set(segment, new WorkerSegment(message.startMs, this.decoders, this.answerOf(segment)))
+      this.running.set(segment, new LentSegment(message.startMs, this.decoders, this.answerOf(segment)))
     } else if (type === 'audio') {
       this.running.get(segment)?.hear(message.samples)
     } else if (type === 'close') {
@@ -76,6 +84,7 @@ class Segments {
         this.running.delete(segment)
         this.say({ type: 'failed', segment })
       },
+      broke: endThreadOnTrap,
     }
   }
 }

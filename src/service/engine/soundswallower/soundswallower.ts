@@ -5,9 +5,9 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { DecoderPool } from './decoder-pool.js'
 import { decoderWorkerStarter } from './decoder-worker.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
-import { phraseGrammar, readDictionary, readGrammar, readPhrases, type Pronunciation } from './grammar.js'
+import { phraseGrammar, readDictionary, readGrammar, readPhrases, type Pronunciation } from '../grammar.js'
+import { laneEngine } from '../lane-engine.js'
 import { invalidModel, readModelFile } from '../model-files.js'
-import { segmentLane } from './segment-lane.js'
 import { decoderRateHz, type WorkerSettings } from './soundswallower-messages.js'
 import { decodeSoundswallowerOptions, type SoundswallowerOptions } from './soundswallower-options.js'
 
@@ -71,16 +71,8 @@ const loadSettings = async (model: ModelDescription, maxDecoders: number): Promi
   }
 }
 
-const makeEngine = (pool: DecoderPool): Engine => {
-  const lanes = new Set<(error: SpeechError) => void>()
-  let closing: Promise<void> | undefined
-  const closedError = (): SpeechError => new SpeechError('engine-failed', 'The recognition engine was closed.')
-  const onClose = (fail: (error: SpeechError) => void): (() => void) => {
-    if (closing !== undefined) fail(closedError())
-    lanes.add(fail)
-    return () => lanes.delete(fail)
-  }
-  return {
+const makeEngine = (pool: DecoderPool): Engine =>
+  laneEngine({
     capabilities: {
       sampleRateHz: decoderRateHz,
       partials: true,
@@ -88,15 +80,10 @@ const makeEngine = (pool: DecoderPool): Engine => {
       kind: 'grammar',
       segmentsAtOnce: pool.segmentsAtOnce,
     },
-    recognize: () => segmentLane((startMs, listener) => pool.open(startMs, listener), onClose),
-    ready: () => (closing === undefined ? pool.warm() : Promise.reject(closedError())),
-    close: () => {
-      closing ??= pool.close()
-      for (const fail of [...lanes]) fail(closedError())
-      return closing
-    },
-  }
-}
+    openLane: () => (startMs, listener) => pool.open(startMs, listener),
+    ready: () => pool.warm(),
+    close: () => pool.close(),
+  })
 
 /**
  * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the

@@ -3,7 +3,7 @@ import type {
   DecoderWorkerEvents,
   StartDecoderWorker,
 } from '../../../../src/service/engine/soundswallower/decoder-worker.js'
-import type { SegmentListener } from '../../../../src/service/engine/soundswallower/pooled-segment.js'
+import type { SegmentListener } from '../../../../src/service/engine/segment-lane.js'
 import type { ToWorker } from '../../../../src/service/engine/soundswallower/soundswallower-messages.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 

@@ -1,9 +1,9 @@
 import { from, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Hypothesis, SegmentPart } from '../../../../src/service/engine/engine.js'
-import { segmentLane } from '../../../../src/service/engine/soundswallower/segment-lane.js'
-import { fakePool, type FakePool } from './fake-workers.js'
+import type { Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
+import { segmentLane } from '../../../src/service/engine/segment-lane.js'
+import { fakePool, type FakePool } from './soundswallower/fake-workers.js'
 
 const open = (startMs: number): SegmentPart => ({ type: 'open', startMs })
 const audio = (length: number): SegmentPart => ({ type: 'audio', samples: new Int16Array(length) })
@@ -12,10 +12,11 @@ const word = (text: string) => ({ text, startMs: 0, endMs: 100, confidence: 1 })
 
 let fake: FakePool
 const lane = () =>
-  segmentLane(
-    (startMs, listener) => fake.pool.open(startMs, listener),
-    () => () => undefined,
-  )
+  segmentLane({
+    openSegment: (startMs, listener) => fake.pool.open(startMs, listener),
+    sampleRateHz: 8000,
+    onClose: () => () => undefined,
+  })
 
 interface Heard {
   readonly said: Hypothesis[]

@@ -1,22 +1,42 @@
 import { Observable, takeWhile, type OperatorFunction } from 'rxjs'
-import { SpeechError } from '../../../errors/speech-error.js'
-import type { Word } from '../../../protocol/session-event.js'
-import type { Hypothesis, SegmentPart } from '../engine.js'
-import type { PooledSegment, SegmentListener } from './pooled-segment.js'
-import { decoderRateHz } from './soundswallower-messages.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { Word } from '../../protocol/session-event.js'
+import type { Hypothesis, SegmentPart } from './engine.js'
 
-/** Where segments are opened: the pool of an engine. */
-export type OpenSegment = (startMs: number, listener: SegmentListener) => PooledSegment
+/** What becomes of a segment; nothing follows `decided`, `failed` or an abort. */
+export interface SegmentListener {
+  readonly taken: (sampleCount: number, partial: string | undefined) => void
+  readonly decided: (words: readonly Word[]) => void
+  readonly failed: (error: SpeechError) => void
+}
+
+/** One segment on its way through an engine, from its opening on. */
+export interface LaneSegment {
+  write(samples: Int16Array): void
+  close(endMs: number): void
+  /** Gives back all that it held, at any time; does nothing once it is decided. */
+  abort(): void
+}
+
+/** Where segments are opened: the decoders of an engine. The listener is not called before it returns. */
+export type OpenSegment = (startMs: number, listener: SegmentListener) => LaneSegment
+
+export interface SegmentLaneOptions {
+  readonly openSegment: OpenSegment
+  readonly sampleRateHz: number
+  /** Takes an error that ends the lane; gives what takes it back. */
+  readonly onClose: (fail: (error: SpeechError) => void) => () => void
+}
 
 type State =
   | { readonly type: 'idle' }
-  | { readonly type: 'open'; readonly startMs: number; readonly segment: PooledSegment; sampleCount: number }
+  | { readonly type: 'open'; readonly startMs: number; readonly segment: LaneSegment; sampleCount: number }
   /** Closed, its answer awaited; what comes meanwhile belongs to the next and waits. */
   | {
       readonly type: 'deciding'
       readonly startMs: number
       readonly endMs: number
-      readonly segment: PooledSegment
+      readonly segment: LaneSegment
       readonly later: SegmentPart[]
     }
   | { readonly type: 'over' }
@@ -33,6 +53,7 @@ class Lane {
 
   constructor(
     private readonly openSegment: OpenSegment,
+    private readonly sampleRateHz: number,
     private readonly out: { next(value: Hypothesis): void; error(error: unknown): void; complete(): void },
   ) {}
 
@@ -100,7 +121,7 @@ class Lane {
     const { state } = this
     if (state.type === 'idle') this.out.complete()
     else if (state.type === 'open') {
-      this.close(state, state.startMs + Math.round((state.sampleCount * 1000) / decoderRateHz))
+      this.close(state, state.startMs + Math.round((state.sampleCount * 1000) / this.sampleRateHz))
     }
   }
 }
@@ -109,16 +130,13 @@ class Lane {
  * Decodes the segments of one channel. Nothing is held until a segment opens. On completion the open segment is
  * flushed, and the output completes after its `segment`; an error of the source aborts and passes on; unsubscription
  * aborts at once. Audio that a decoder has not taken yet is kept: the source bounds it by `progress`, with a window of
- * more than 100 ms, for audio is decoded in steps of 100 ms. `closing` adds an error that ends every lane.
+ * more than 100 ms, for audio is decoded in steps of 100 ms.
  */
 export const segmentLane =
-  (
-    openSegment: OpenSegment,
-    onClose: (fail: (error: SpeechError) => void) => () => void,
-  ): OperatorFunction<SegmentPart, Hypothesis> =>
+  ({ openSegment, sampleRateHz, onClose }: SegmentLaneOptions): OperatorFunction<SegmentPart, Hypothesis> =>
   (source$) =>
     new Observable((subscriber) => {
-      const lane = new Lane(openSegment, subscriber)
+      const lane = new Lane(openSegment, sampleRateHz, subscriber)
       subscriber.add(onClose((error) => lane.fail(error)))
       subscriber.add(() => lane.abort())
       subscriber.add(

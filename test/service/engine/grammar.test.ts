@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  phraseGrammar,
-  readDictionary,
-  readGrammar,
-  readPhrases,
-} from '../../../../src/service/engine/soundswallower/grammar.js'
+import { phraseGrammar, readDictionary, readGrammar, readPhrases } from '../../../src/service/engine/grammar.js'
 
 describe('readGrammar', () => {
   it('finds the words and leaves out comments, tags, weights, rules and signs', () => {

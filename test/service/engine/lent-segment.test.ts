@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Shelf } from '../../../../src/service/engine/soundswallower/decoder-shelf.js'
-import { WorkerSegment, type Decoding } from '../../../../src/service/engine/soundswallower/worker-segment.js'
+import { Shelf } from '../../../src/service/engine/decoder-shelf.js'
+import { LentSegment, type Decoding } from '../../../src/service/engine/lent-segment.js'
 
 interface Fake {
   readonly did: string[]
@@ -28,14 +28,14 @@ const fakeDecoder = (fails?: 'begin' | 'hear' | 'end'): Fake => {
       if (isCancelled()) did.push('cancelled')
       return []
     },
-    cancel: () => did.push('cancel'),
+    cancel: () => void did.push('cancel'),
   }
   return { did, decoder }
 }
 
 const segmentOn = (shelf: Shelf<Decoding>) => {
   const said: string[] = []
-  const segment = new WorkerSegment(0, shelf, {
+  const segment = new LentSegment(0, shelf, {
     taken: (count, partial) => said.push(`taken ${count} ${partial ?? ''}`),
     decided: () => said.push('decided'),
     failed: () => said.push('failed'),
@@ -55,7 +55,7 @@ const shelfOf = (...fakes: readonly Fake[]): Shelf<Decoding> => {
   })
 }
 
-describe('WorkerSegment', () => {
+describe('LentSegment', () => {
   it('does what it is told in order and gives its decoder to the next', async () => {
     const fake = fakeDecoder()
     const shelf = shelfOf(fake)
@@ -125,7 +125,7 @@ describe('Shelf', () => {
     await settle()
     expect([first, second, made, taken]).toEqual([1, 2, 2, []])
     shelf.give(second)
-    await shelf.discard()
+    shelf.discard()
     await settle()
     expect(taken).toEqual(['third 2', 'fourth 3'])
   })
