@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import { isLoopback } from '../protocol/loopback.js'
 import type { TokenFetch } from './token-fetch.js'
 
 export interface RequestTokenOptions {
@@ -53,9 +54,5 @@ export const tokenUrlOf = (options: RequestTokenOptions): URL => {
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/connect/token`
   return url
 }
-
-/** RFC 6761 section 6.3 for the name; RFC 1122 and RFC 4291 for the addresses. */
-const isLoopback = (hostname: string): boolean =>
-  /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
 
 const invalid = (message: string): SpeechError => new SpeechError('invalid-options', message)

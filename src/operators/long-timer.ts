@@ -1,7 +1,5 @@
 import { asyncScheduler, defer, map, NEVER, switchMap, timer, type Observable, type SchedulerLike } from 'rxjs'
-
-/** The longest delay that timers of JavaScript keep; a longer one fires at once. */
-export const longestTimerMs = 2 ** 31 - 1
+import { longestTimerMs } from '../protocol/longest-timer.js'
 
 /**
  * Emits once, after `delayMs`, and completes; a delay of any length, split where timers can't hold it, and Infinity for

@@ -2,9 +2,10 @@ import { either, function as f } from 'fp-ts'
 import { encodings, maxSampleRateHz, minSampleRateHz, type Encoding } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { integer, jsonObject, nonEmptyText, oneOf, text } from './field-codecs.js'
-import { ownValue, parseJsonObject, type JsonObject } from './json-object.js'
-import { decodeWith, messageCodec, optional, required, type MessageCodec, type NameIndex } from './message-codec.js'
+import { isJsonObject, ownValue, parseJsonObject, type JsonObject } from './json-object.js'
+import { decodeWith, messageCodec, optional, required, type Fields, type NameIndex } from './message-codec.js'
 import { settings, type Settings } from './settings.js'
+import { shownName, twinField } from './twin-fields.js'
 
 /** The names that a field takes: the description's, or the older kebab form (decisions.md: field dialects). */
 export type Dialect = 'pascal' | 'kebab'
@@ -41,50 +42,50 @@ export type DataflowRequest =
   | { readonly request: 'Finalize' }
   | { readonly request: 'Stop' }
 
-const startAudio = (nameIndex: NameIndex): MessageCodec<StartAudio> =>
-  messageCodec<StartAudio>(
-    'an object',
-    {
-      sampleRateHz: required(
-        integer(`a whole number of Hz from ${minSampleRateHz} to ${maxSampleRateHz}`, minSampleRateHz, maxSampleRateHz),
-        'SampleRate',
-        'sample-rate',
-      ),
-      channels: required(oneOf(1, 2), 'ChannelCount', 'channel-count'),
-      encoding: required(oneOf(...encodings), 'Encoding', 'encoding'),
-      output: optional(jsonObject, 'Output', 'output'),
-    },
-    nameIndex,
-  )
+const audioFields: Fields<StartAudio> = {
+  sampleRateHz: required(
+    integer(`a whole number of Hz from ${minSampleRateHz} to ${maxSampleRateHz}`, minSampleRateHz, maxSampleRateHz),
+    'SampleRate',
+    'sample-rate',
+  ),
+  channels: required(oneOf(1, 2), 'ChannelCount', 'channel-count'),
+  encoding: required(oneOf(...encodings), 'Encoding', 'encoding'),
+  output: optional(jsonObject, 'Output', 'output'),
+}
 
-const startRequest = (nameIndex: NameIndex): MessageCodec<StartRequest> =>
-  messageCodec<StartRequest>(
-    'an object',
-    {
-      audio: required(startAudio(nameIndex), 'Audio', 'audio'),
-      tenant: required(nonEmptyText(), 'Tenant', 'tenant', 'tenant_id'),
-      token: required(nonEmptyText(), 'Token', 'token'),
-      projectName: required(nonEmptyText(), 'ProjectName', 'project-name'),
-      language: optional(text, 'Language', 'language'),
-      settings: optional(settings, 'Settings', 'settings'),
-      callProperties: optional(settings, 'CallProperties', 'call-properties'),
-    },
-    nameIndex,
-  )
+const startFields = (nameIndex: NameIndex): Fields<StartRequest> => ({
+  audio: required(messageCodec<StartAudio>('an object', audioFields, nameIndex), 'Audio', 'audio'),
+  tenant: required(nonEmptyText(), 'Tenant', 'tenant', 'tenant_id'),
+  token: required(nonEmptyText(), 'Token', 'token'),
+  projectName: required(nonEmptyText(), 'ProjectName', 'project-name'),
+  language: optional(text, 'Language', 'language'),
+  settings: optional(settings, 'Settings', 'settings'),
+  callProperties: optional(settings, 'CallProperties', 'call-properties'),
+})
 
-const updateRequest = (nameIndex: NameIndex): MessageCodec<UpdateRequest> =>
-  messageCodec<UpdateRequest>(
-    'an object',
-    {
-      settings: optional(settings, 'Settings', 'settings'),
-      callProperties: optional(settings, 'CallProperties', 'call-properties'),
-    },
-    nameIndex,
-  )
+const updateFields: Fields<UpdateRequest> = {
+  settings: optional(settings, 'Settings', 'settings'),
+  callProperties: optional(settings, 'CallProperties', 'call-properties'),
+}
 
-const codecs = {
-  pascal: { start: startRequest(0), update: updateRequest(0) },
-  kebab: { start: startRequest(1), update: updateRequest(1) },
+const codecsOf = (nameIndex: NameIndex) => ({
+  start: messageCodec<StartRequest>('an object', startFields(nameIndex), nameIndex),
+  update: messageCodec<UpdateRequest>('an object', updateFields, nameIndex),
+})
+
+const codecs = { pascal: codecsOf(0), kebab: codecsOf(1) }
+
+/** Those of an Update are among those of a Start. */
+const topFields = startFields(0)
+
+/** What is wrong where a field is given twice. The name is known in any letter case. */
+const twinOf = (json: JsonObject): SpeechError | undefined => {
+  const [one, other] = [ownValue(json, 'MessageName'), ownValue(json, 'message-name')]
+  if (one !== undefined && other !== undefined && String(one).toLowerCase() !== String(other).toLowerCase()) {
+    return new SpeechError('invalid-field', 'MessageName and message-name are one field and differ; give one of them.')
+  }
+  const audio = ownValue(json, 'Audio') ?? ownValue(json, 'audio')
+  return twinField(json, topFields) ?? (isJsonObject(audio) ? twinField(audio, audioFields) : undefined)
 }
 
 export const requestNames = ['Start', 'Update', 'Finalize', 'Stop'] as const
@@ -112,6 +113,8 @@ export const readDataflowRequest = (json: string): either.Either<UnreadableReque
       const name = statedName(object)
       const request = requestNames.find((one) => one.toLowerCase() === name.toLowerCase())
       if (request === undefined) return either.left<UnreadableRequest, DataflowRequest>({ error: unknownRequest(name) })
+      const twin = twinOf(object)
+      if (twin !== undefined) return either.left<UnreadableRequest, DataflowRequest>({ request, error: twin })
       return f.pipe(
         decodeRequest(request, object),
         either.mapLeft((error): UnreadableRequest => ({ request, error })),
@@ -142,7 +145,7 @@ const unknownRequest = (name: string): SpeechError =>
     'unknown-message',
     name === ''
       ? 'MessageName must be a string; send Start, Update, Finalize or Stop.'
-      : `MessageName ${JSON.stringify(name.slice(0, 60))} is unknown; send Start, Update, Finalize or Stop.`,
+      : `MessageName${shownName(name)} is unknown; send Start, Update, Finalize or Stop.`,
   )
 
 /** Writes a request in the description's form, or in the older kebab form. */

@@ -4,6 +4,7 @@ import { SpeechError } from '../errors/speech-error.js'
 import { integer, nonEmptyText, oneOf, text } from './field-codecs.js'
 import { ownValue, parseJsonObject, type JsonObject } from './json-object.js'
 import { decodeWith, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
+import { shownName } from './twin-fields.js'
 
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
 
@@ -77,7 +78,7 @@ const readObject = (json: JsonObject): Read => {
     default: {
       const shown =
         typeof name === 'string'
-          ? `message-name ${JSON.stringify(name.slice(0, 60))} is unknown`
+          ? `message-name${shownName(name)} is unknown`
           : 'message-name must be a string'
       const message = `${shown}; send recognize, stop-recognition or finalize-recognition.`
       return either.left({ error: new SpeechError('unknown-message', message) })

@@ -1,4 +1,5 @@
 import type { SchedulerLike } from 'rxjs'
+import { longestTimerMs } from '../protocol/longest-timer.js'
 import { wholeNumber } from '../transport/limits.js'
 import type { AdmissionLimits } from './access/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'
@@ -44,9 +45,6 @@ export interface ServiceOptions {
   /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
   readonly onFault?: (error: unknown) => void
 }
-
-/** No timer of the platform waits for longer. */
-export const longestTimerMs = 2 ** 31 - 1
 
 /** The least that each limit may be. */
 const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits), number>> = {

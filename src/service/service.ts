@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { asyncScheduler, ReplaySubject, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import { longestTimerMs } from '../protocol/longest-timer.js'
 import { Admissions } from './access/admissions.js'
 import { sharedTenant } from './access/open-model.js'
 import type { DataflowTerms } from './conversation/dataflow-conversation.js'
@@ -16,7 +17,7 @@ import { SessionSet } from './listen/session-set.js'
 import { silentMonitor } from './monitor/join-monitors.js'
 import { openTranscribe } from './nodes/transcribe.js'
 import { projectRegistry, type ProjectRegistry } from './project/project.js'
-import { longestTimerMs, resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
 
 export interface Service {
   /** Base address of the token endpoint. */

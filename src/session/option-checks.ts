@@ -1,5 +1,6 @@
 import { from, isObservable, type ObservableInput } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import { longestTimerMs } from '../protocol/longest-timer.js'
 
 // Each takes `unknown` on purpose: callers in JavaScript and at the command line give what they have. What was given is
 // printed where it is a number and nowhere else, for it may be a secret in the wrong place.
@@ -54,8 +55,6 @@ export const optionalWhole = (
   const upper = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
   throw refuse(option, `a whole number${lower}${upper}${shown(value)}`)
 }
-
-const longestTimerMs = 2 ** 31 - 1
 
 /** A duration that a timer can keep, in milliseconds. */
 export const positiveMs = (option: string, value: number | undefined, fallback: number): number => {

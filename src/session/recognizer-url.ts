@@ -1,12 +1,11 @@
 import { SpeechError } from '../errors/speech-error.js'
+import { isLoopback } from '../protocol/loopback.js'
 
 export interface RecognizerUrlOptions {
   readonly modelName: string
   readonly appendModelName: boolean
   readonly allowInsecure: boolean
 }
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 /**
  * The address of the recognition socket (decisions.md: WebSocket path): `/recognizer?ModelName=<model>` below a host
@@ -21,7 +20,7 @@ export const recognizerUrl = (
   if (url === undefined || (url.protocol !== 'wss:' && url.protocol !== 'ws:')) {
     throw new SpeechError('invalid-options', 'url must be an address such as wss://speech.example.com.')
   }
-  if (url.protocol === 'ws:' && !allowInsecure && !loopback.test(url.hostname)) {
+  if (url.protocol === 'ws:' && !allowInsecure && !isLoopback(url.hostname)) {
     throw new SpeechError(
       'invalid-options',
       'url must begin with wss: the token would travel in clear text; or set allowInsecure.',

@@ -1,4 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
+import { longestTimerMs } from '../protocol/longest-timer.js'
 
 /** The bounds of a link; every transport takes them. */
 export interface LinkLimits {
@@ -15,10 +16,9 @@ export interface LinkLimits {
 export const defaultMaxMessageBytes = 1_048_576
 export const defaultHighWaterMarkBytes = 262_144
 export const defaultCloseTimeoutMs = 2_000
+/** The most that both the WebSocket and the gRPC package take. */
+const mostMessageBytes = 0x7fff_ffff
 export const defaultConnectTimeoutMs = 10_000
-
-/** Above this a timer of the platform fires at once instead of late. */
-const longestTimerMs = 2 ** 31 - 1
 
 /** The value when it is a whole number within the range; else throws `invalid-options` with the option's name. */
 export const wholeNumber = (option: string, value: number, least: number, most: number): number => {
@@ -29,6 +29,9 @@ export const wholeNumber = (option: string, value: number, least: number, most: 
   )
 }
 
+/** A duration of which 0 means none; throws `invalid-options` where no timer can keep it. */
+export const durationMs = (option: string, value: number): number => wholeNumber(option, value, 0, longestTimerMs)
+
 /** A time-out option in milliseconds; throws `invalid-options` where no timer can keep it. */
 export const timeoutMs = (option: string, value: number): number => wholeNumber(option, value, 1, longestTimerMs)
 
@@ -38,8 +41,7 @@ export const resolveLimits = (limits: LinkLimits): Required<LinkLimits> => {
   const highWaterMarkBytes = limits.highWaterMarkBytes ?? defaultHighWaterMarkBytes
   wholeNumber('highWaterMarkBytes', highWaterMarkBytes, 1, most)
   return {
-    // 2^31 - 1 is the most that both the WebSocket and the gRPC package take.
-    maxMessageBytes: wholeNumber('maxMessageBytes', limits.maxMessageBytes ?? defaultMaxMessageBytes, 1, 2 ** 31 - 1),
+    maxMessageBytes: wholeNumber('maxMessageBytes', limits.maxMessageBytes ?? defaultMaxMessageBytes, 1, mostMessageBytes),
     highWaterMarkBytes,
     lowWaterMarkBytes: wholeNumber(
       'lowWaterMarkBytes',

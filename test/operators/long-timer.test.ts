@@ -1,6 +1,7 @@
 import { asyncScheduler } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { longestTimerMs, longTimer } from '../../src/operators/long-timer.js'
+import { longTimer } from '../../src/operators/long-timer.js'
+import { longestTimerMs } from '../../src/protocol/longest-timer.js'
 import { marbles } from './marbles.js'
 
 const dayMs = 24 * 60 * 60 * 1000

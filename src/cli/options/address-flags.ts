@@ -1,9 +1,5 @@
+import { isLoopback } from '../../protocol/loopback.js'
 import { usageError } from '../process/failure.js'
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/
-
-/** Whether the name or address leads to this machine only. */
-export const isLoopback = (host: string): boolean => loopback.test(host)
 
 /** A gRPC address as its option says it: `HOST:PORT`, an IPv6 address in brackets; the port may be left out for 443. */
 export const grpcAddressFlag = (flag: string, value: string | undefined): string | undefined => {
@@ -26,7 +22,7 @@ export const socketUrlFlag = (flag: string, value: string | undefined): string |
     throw usageError(`${flag} must be an address such as wss://speech.example.com.`)
   }
   if (url.username !== '' || url.password !== '') throw usageError(`${flag} must not hold a user or a password.`)
-  if (url.protocol === 'ws:' && !isLoopback(url.hostname.replace(/[[\]]/g, ''))) {
+  if (url.protocol === 'ws:' && !isLoopback(url.hostname)) {
     throw usageError(`${flag} must begin with wss://, else the token could be read on the way.`)
   }
   return value
@@ -42,7 +38,7 @@ export const authUrlFlag = (flag: string, value: string | undefined): string | u
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw usageError(`${flag} must be a plain base address, without user, password, query or fragment.`)
   }
-  if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/[[\]]/g, ''))) {
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw usageError(`${flag} must begin with https://, else the client secret could be read on the way.`)
   }
   return value

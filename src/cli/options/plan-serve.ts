@@ -1,7 +1,7 @@
 import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
 import { usageError } from '../process/failure.js'
 import type { ServeBasics, ServePlan } from '../service/serve-plan.js'
-import { isLoopback } from './address-flags.js'
+import { isLoopback } from '../../protocol/loopback.js'
 import { textFlag } from './flag-values.js'
 
 export interface ServeFlags {

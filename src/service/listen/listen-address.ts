@@ -1,4 +1,5 @@
 import { SpeechError } from '../../errors/speech-error.js'
+import { isLoopback } from '../../protocol/loopback.js'
 
 /** Where to listen. Port 0 takes a free one. */
 export interface ListenAddress {
@@ -12,14 +13,12 @@ export interface ServerCertificate {
   readonly key: string
 }
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/i
-
 /** Where a client of this machine reaches who listens everywhere; by number, for a name may lead to the other family. */
 const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** Nothing is said in plain text beyond this machine: without a certificate only loopback is listened on. */
 export const checkPlainText = ({ host }: ListenAddress, certificate: ServerCertificate | undefined): void => {
-  if (certificate !== undefined || loopback.test(host)) return
+  if (certificate !== undefined || isLoopback(host)) return
   throw new SpeechError(
     'invalid-options',
     `Listening on ${host} needs a certificate and a key; plain text is for loopback only.`,

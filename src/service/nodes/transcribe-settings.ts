@@ -1,8 +1,9 @@
 import type { SpeechError } from '../../errors/speech-error.js'
 import { either } from 'fp-ts'
 import { integer, oneOf, text } from '../../protocol/field-codecs.js'
-import { decodeWith, messageCodec, optional } from '../../protocol/message-codec.js'
+import { decodeWith, messageCodec, optional, type Fields } from '../../protocol/message-codec.js'
 import type { Settings } from '../../protocol/settings.js'
+import { twinField } from '../../protocol/twin-fields.js'
 import type { ModelName } from './node.js'
 import {
   defaultSegmenterParameters,
@@ -24,7 +25,7 @@ interface TranscribeSettings {
   readonly gracefulSilenceMs?: number
 }
 
-const settingsCodec = messageCodec<TranscribeSettings>('Settings', {
+const fields: Fields<TranscribeSettings> = {
   modelName: optional(text, 'ModelName', 'model-name'),
   modelTenant: optional(text, 'ModelTenant', 'model-tenant'),
   modelVersion: optional(text, 'ModelVersion', 'model-version'),
@@ -35,7 +36,14 @@ const settingsCodec = messageCodec<TranscribeSettings>('Settings', {
   maxSpeechMs: optional(integer(), 'VadMaxSpeechDurationMsec', 'vad-max-speech-duration-msec'),
   silenceTriggerMs: optional(integer(), 'VadSilenceTriggerMsec', 'vad-silence-trigger-msec'),
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
-})
+}
+
+const settingsCodec = messageCodec('Settings', fields)
+
+const readFields = (settings: Settings): either.Either<SpeechError, TranscribeSettings> => {
+  const twin = twinField(settings, fields)
+  return twin === undefined ? decodeWith(settingsCodec, settings) : either.left(twin)
+}
 
 export interface TranscribePlan {
   readonly model: ModelName
@@ -63,4 +71,4 @@ export const readTranscribeSettings = (settings: Settings): either.Either<Speech
       }),
       (error) => error as SpeechError,
     )
-  })(decodeWith(settingsCodec, settings))
+  })(readFields(settings))

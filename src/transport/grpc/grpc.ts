@@ -14,7 +14,7 @@ import { shareChannel, targetName, type ChannelTarget, type OpenChannel } from '
 import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
 import { GrpcClientLink } from './grpc-client-link.js'
 import { statusError } from './grpc-status.js'
-import { defaultConnectTimeoutMs, timeoutMs, wholeNumber } from '../limits.js'
+import { defaultConnectTimeoutMs, durationMs, timeoutMs } from '../limits.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import { loadDataflow, type DataflowMethod, type LoadDataflowOptions } from './load-dataflow.js'
 
@@ -57,7 +57,7 @@ const connect = (
 ): (() => void) => {
   const limits = resolveGrpcLimits(options)
   const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
-  wholeNumber('keepaliveMs', options.keepaliveMs ?? 0, 0, 2 ** 31 - 1)
+  durationMs('keepaliveMs', options.keepaliveMs ?? 0)
   const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
   const { client, release } = channelOf(options, limits.maxMessageBytes)
   const peer = targetName(options.address)

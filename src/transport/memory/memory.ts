@@ -1,7 +1,7 @@
 import { asyncScheduler, Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../inbox.js'
-import { resolveLimits, wholeNumber, type LinkLimits } from '../limits.js'
+import { durationMs, resolveLimits, type LinkLimits } from '../limits.js'
 import type { Dial, Link } from '../link.js'
 import { MemoryWire } from './memory-wire.js'
 import { Room } from '../room.js'
@@ -125,7 +125,7 @@ class MemoryLink<In, Out> implements Link<In, Out> {
 export const memoryLinks = <A, B>(options: MemoryLinkOptions = {}): [Link<A, B>, Link<B, A>] => {
   const resolved = {
     ...resolveLimits(options),
-    latencyMs: wholeNumber('latencyMs', options.latencyMs ?? 0, 0, 2 ** 31 - 1),
+    latencyMs: durationMs('latencyMs', options.latencyMs ?? 0),
     scheduler: options.scheduler ?? asyncScheduler,
     sizeOf: options.sizeOf ?? sizeInBytes,
   }

@@ -1,5 +1,5 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
-import { resolveLimits, wholeNumber, type LinkLimits } from '../limits.js'
+import { durationMs, resolveLimits, type LinkLimits } from '../limits.js'
 
 export interface WebSocketLinkOptions extends LinkLimits {
   /**
@@ -18,6 +18,6 @@ export type WebSocketLimits = Required<WebSocketLinkOptions>
 /** The bounds with their defaults; throws `invalid-options` with the name of the one that is out of range. */
 export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => ({
   ...resolveLimits(options),
-  heartbeatMs: wholeNumber('heartbeatMs', options.heartbeatMs ?? 0, 0, 2 ** 31 - 1),
+  heartbeatMs: durationMs('heartbeatMs', options.heartbeatMs ?? 0),
   scheduler: options.scheduler ?? asyncScheduler,
 })
