@@ -77,9 +77,7 @@ const readObject = (json: JsonObject): Read => {
       return either.right({ request: name })
     default: {
       const shown =
-        typeof name === 'string'
-          ? `message-name${shownName(name)} is unknown`
-          : 'message-name must be a string'
+        typeof name === 'string' ? `message-name${shownName(name)} is unknown` : 'message-name must be a string'
       const message = `${shown}; send recognize, stop-recognition or finalize-recognition.`
       return either.left({ error: new SpeechError('unknown-message', message) })
     }

@@ -41,7 +41,12 @@ export const resolveLimits = (limits: LinkLimits): Required<LinkLimits> => {
   const highWaterMarkBytes = limits.highWaterMarkBytes ?? defaultHighWaterMarkBytes
   wholeNumber('highWaterMarkBytes', highWaterMarkBytes, 1, most)
   return {
-    maxMessageBytes: wholeNumber('maxMessageBytes', limits.maxMessageBytes ?? defaultMaxMessageBytes, 1, mostMessageBytes),
+    maxMessageBytes: wholeNumber(
+      'maxMessageBytes',
+      limits.maxMessageBytes ?? defaultMaxMessageBytes,
+      1,
+      mostMessageBytes,
+    ),
     highWaterMarkBytes,
     lowWaterMarkBytes: wholeNumber(
       'lowWaterMarkBytes',
