@@ -32,7 +32,7 @@ export const sideways = {}
 export const rooms = {
   service: {
     monitor: [],
-    identity: [],
+    identity: ['monitor'],
     engine: [],
     access: ['engine', 'identity'],
     recognition: ['engine'],

@@ -14,7 +14,9 @@ import { openHttp } from './listen/http-listener.js'
 import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
+import { authFailureOf } from './monitor/auth-failure-of.js'
 import { silentMonitor } from './monitor/join-monitors.js'
+import type { ServiceMonitor } from './monitor/service-monitor.js'
 import { openTranscribe } from './nodes/transcribe.js'
 import { projectRegistry, type ProjectRegistry } from './project/project.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
@@ -77,7 +79,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   checkDefaultModel(models, options.defaultModel)
   const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, options.onFault)
   opened.push(http.close)
-  const identity = await openIdentity(options, http.url)
+  const identity = await openIdentity(options, http.url, monitor)
   opened.push(() => identity.close())
 
   const drain$ = new ReplaySubject<undefined>(1)
@@ -128,7 +130,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   }
 }
 
-const openIdentity = (options: ServiceOptions, url: string): Promise<Identity> => {
+const openIdentity = (options: ServiceOptions, url: string, monitor: ServiceMonitor): Promise<Identity> => {
   const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, onFault, issuer = url } = options
   return createIdentity({
     ...options.identity,
@@ -136,6 +138,9 @@ const openIdentity = (options: ServiceOptions, url: string): Promise<Identity> =
     subscriptions,
     development,
     scheduler,
+    onRefusal: (error, address) => {
+      monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
+    },
     ...(stateFolder === undefined ? {} : { stateFolder }),
     ...(onFault === undefined ? {} : { onFault }),
   })

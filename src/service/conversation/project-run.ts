@@ -50,7 +50,12 @@ export class ProjectRun {
     const updated$ = new Subject<undefined>()
     const context: NodeContext = {
       node: project.name,
-      session: { id: randomUUID(), tenant, project: project.name, clientId: '' },
+      session: {
+        id: terms.watch?.facts.sessionId ?? randomUUID(),
+        tenant,
+        project: project.name,
+        clientId: terms.watch?.facts.clientId ?? '',
+      },
       inputs: { audio: format },
       outputs: {},
       language: request.language ?? '',
@@ -65,7 +70,7 @@ export class ProjectRun {
       updated$: updated$.asObservable(),
       resource: () => undefined,
       recordingsFolder: undefined,
-      log: () => undefined,
+      log: (message, fields) => terms.watch?.noted(project.name, message, fields),
       consumed: (frameCount) => {
         flow.taken(0, frameCount)
       },

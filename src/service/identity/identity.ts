@@ -39,6 +39,8 @@ export interface IdentityOptions {
   readonly addressOf?: (request: IncomingMessage) => string | undefined
   /** Told of faults inside; the peer learns nothing but `server_error`. Default: nobody is told. */
   readonly onFault?: (error: unknown) => void
+  /** Told of each request that gets no token: the `error` of RFC 6749 section 5.2 and the address that asked. */
+  readonly onRefusal?: (error: string, address: string) => void
 }
 
 /** The identity service: issues bearer tokens and verifies them (service.md 4.3 and section 5). */
@@ -117,7 +119,8 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const revocations = await openRevocations(state)
   const authentication = createClientAuthentication({ ...bruteForce, subscriptions, now })
   const shared = { issuer, audience, subscriptions, now }
-  const token = await createTokenEndpoint({ ...shared, keys, authentication, scheduler, addressOf, onFault })
+  const told = { onFault, ...(options.onRefusal === undefined ? {} : { onRefusal: options.onRefusal }) }
+  const token = await createTokenEndpoint({ ...shared, ...told, keys, authentication, scheduler, addressOf })
   const verify = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
   let closed = false
 

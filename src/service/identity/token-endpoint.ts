@@ -36,7 +36,7 @@ const refuseBody = (response: ServerResponse, body: Exclude<FormBody, { type: 'w
  * guess, then hands over to the provider. Never rejects.
  */
 export const createTokenEndpoint = async (options: TokenEndpointOptions): Promise<TokenEndpoint> => {
-  const { keys, authentication, scheduler, addressOf, onFault } = options
+  const { keys, authentication, scheduler, addressOf, onFault, onRefusal } = options
   const openProvider = (): Promise<TokenProvider> => openTokenProvider({ ...options, keys: keys.current() })
   let provider = await openProvider()
 
@@ -61,6 +61,7 @@ export const createTokenEndpoint = async (options: TokenEndpointOptions): Promis
     const waitMs = authentication.retryAfterMs(address)
     if (waitMs > 0) {
       const description = 'wait for the time that Retry-After names'
+      onRefusal?.('too_many_attempts', address)
       answerError(response, 429, 'too_many_attempts', description, { 'Retry-After': retryAfterSeconds(waitMs) })
       return
     }

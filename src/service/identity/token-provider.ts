@@ -19,6 +19,8 @@ export interface TokenProviderOptions {
   readonly authentication: ClientAuthentication
   readonly now: () => number
   readonly onFault: (error: unknown) => void
+  /** Told of each request that gets no token: the `error` of RFC 6749 section 5.2 and who asked. */
+  readonly onRefusal?: (error: string, address: string) => void
 }
 
 /** Answers a token request (RFC 6749 section 4.4) whose body is not yet read. */
@@ -125,9 +127,12 @@ const configuration = (options: TokenProviderOptions, module: OidcProvider): Con
   }
 }
 
+const errorOf = (body: unknown): string =>
+  typeof body === 'object' && body !== null && 'error' in body ? String(body.error) : 'unknown'
+
 /** The token endpoint on oidc-provider, which decides all that RFC 6749 decides; see `configuration` for what it asks us. */
 export const openTokenProvider = async (options: TokenProviderOptions): Promise<TokenProvider> => {
-  const { issuer, authentication, onFault } = options
+  const { issuer, authentication, onFault, onRefusal } = options
   const module = await loadOidcProvider()
   const { Provider } = module
   const provider = new Provider(issuer, configuration(options, module))
@@ -155,6 +160,7 @@ export const openTokenProvider = async (options: TokenProviderOptions): Promise<
       ctx.status = 500
       ctx.body = { error: 'server_error', error_description: 'the service failed; try again' }
     }
+    if (ctx.status >= 400) onRefusal?.(errorOf(ctx.body), addresses.get(ctx.req) ?? 'unknown')
     ctx.set({ ...notStored })
     ctx.remove('Access-Control-Allow-Origin')
     ctx.remove('Access-Control-Expose-Headers')

@@ -1,5 +1,6 @@
 import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
+import type { AuthFailure } from '../monitor/service-monitor.js'
 import type { Revocations } from './revocations.js'
 import type { SigningJwk } from './signing-keys.js'
 import { grantedByBoth, isInForce, type SubscriptionStore } from './subscription.js'
@@ -34,13 +35,15 @@ export type VerifyToken = (token: string) => Promise<Grant>
 export const publicJwk = ({ kty, crv, x, y, kid }: SigningJwk) =>
   ({ kty, crv, x, y, kid, alg: 'ES256', use: 'sig' }) as const
 
-const unauthenticated = (message: string): SpeechError => new SpeechError('unauthenticated', message)
+/** The reason goes along for the operator's counts; the client is told the sentence. */
+const unauthenticated = (reason: AuthFailure, message: string): SpeechError =>
+  new SpeechError('unauthenticated', message, { cause: reason })
 
-/** No cause goes along: errors of `jose` hold the claims. */
+/** No cause but our own word goes along: errors of `jose` hold the claims. */
 const refusal = (error: unknown): SpeechError =>
   error instanceof Error && 'code' in error && error.code === 'ERR_JWT_EXPIRED'
-    ? unauthenticated('The token has expired; request a new one from the token endpoint.')
-    : unauthenticated('The token is not valid; present a bearer token from the token endpoint.')
+    ? unauthenticated('expired-token', 'The token has expired; request a new one from the token endpoint.')
+    : unauthenticated('invalid-token', 'The token is not valid; present a bearer token from the token endpoint.')
 
 /**
  * Verifies access tokens of RFC 9068 with local keys: type, ES256 signature, issuer, audience, scope, times; then that the token is
@@ -63,7 +66,7 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
       requiredClaims: ['exp', 'iat', 'jti', 'sub', 'client_id'],
     })
     const claims = tokenClaimsCodec.decode(payload)
-    if (either.isLeft(claims)) throw unauthenticated('')
+    if (either.isLeft(claims)) throw refusal(undefined)
     return claims.right
   }
 
@@ -72,10 +75,13 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
     const claims = await signedClaims(token).catch((error: unknown) => Promise.reject(refusal(error)))
     if (claims.scope !== tokenScope) throw refusal(undefined)
     if (revocations.has(claims.jti))
-      throw unauthenticated('The token was revoked; request a new one from the token endpoint.')
+      throw unauthenticated('revoked-token', 'The token was revoked; request a new one from the token endpoint.')
     const subscription = subscriptions.find(claims.client_id)
     if (subscription === undefined || !isInForce(subscription, now())) {
-      throw unauthenticated('The subscription of the token has expired or was cancelled; renew it.')
+      throw unauthenticated(
+        'subscription-over',
+        'The subscription of the token has expired or was cancelled; renew it.',
+      )
     }
     return {
       clientId: claims.client_id,

@@ -7,6 +7,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
 import { webSocketLink } from '../../transport/websocket/websocket-link.js'
 import { clientError } from '../conversation/client-error.js'
+import { authFailureOf } from '../monitor/auth-failure-of.js'
 import { silentMonitor } from '../monitor/join-monitors.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch } from '../monitor/session-watch.js'
@@ -88,6 +89,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
       },
       (cause: unknown) => {
         const error = clientError(cause, terms.onFault)
+        if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), 'websocket', peerOf(request))
         if (presented.by !== 'subprotocol') refuse(socket, error)
         else {
           monitor.refused('websocket', error.code)

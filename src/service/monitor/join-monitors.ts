@@ -29,6 +29,9 @@ export const joinMonitors = (monitors: readonly ServiceMonitor[]): ServiceMonito
     milestone: (...told) => {
       for (const monitor of monitors) monitor.milestone(...told)
     },
+    noted: (...told) => {
+      for (const monitor of monitors) monitor.noted(...told)
+    },
     dropped: (...told) => {
       for (const monitor of monitors) monitor.dropped(...told)
     },

@@ -62,6 +62,9 @@ export const authFailures = [
 ] as const
 export type AuthFailure = (typeof authFailures)[number]
 
+/** Beside a note of a node; nothing of what was said. */
+export type NotedFields = Readonly<Record<string, string | number | boolean>>
+
 /**
  * Told what happens in a service, for metrics and logs. Every hook returns at once and never throws. None is called for
  * single messages of audio, and none learns what was said, a token or a secret.
@@ -80,6 +83,8 @@ export interface ServiceMonitor {
   firstPartial(session: SessionFacts, afterMs: number): void
   /** From the moment that the end of speech was found to its milestone. */
   milestone(session: SessionFacts, afterMs: number): void
+  /** A node told the operator something. */
+  noted(session: SessionFacts, node: string, message: string, fields: NotedFields): void
   /** A full wire or buffer of a session lost so much; `where` is a name out of configuration. */
   dropped(session: SessionFacts, what: 'audio-ms' | 'events', amount: number, where: string): void
 }

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { ErrorCode } from '../../errors/error-code.js'
-import type { ServiceMonitor, SessionFacts, SessionInterface, SessionOutcome, SessionPhase } from './service-monitor.js'
+import { authFailureOf } from './auth-failure-of.js'
+import type {
+  NotedFields,
+  ServiceMonitor,
+  SessionFacts,
+  SessionInterface,
+  SessionOutcome,
+  SessionPhase,
+} from './service-monitor.js'
 import { SpeechTimes, type SpeechMark } from './speech-times.js'
 
 export interface SessionWatchOptions {
@@ -16,6 +24,12 @@ export interface StartedSession extends Pick<SessionFacts, 'tenant' | 'project' 
   readonly sampleRateHz: number
   /** Samples of one channel that were taken in and not consumed yet. */
   readonly pendingSamples: () => number
+}
+
+/** Of a `SpeechError`, as the client is told it. */
+export interface SessionError {
+  readonly code: ErrorCode
+  readonly cause?: unknown
 }
 
 interface Stream extends StartedSession {
@@ -49,8 +63,8 @@ export class SessionWatch {
     monitor.sessionMoved(this.#facts, undefined, 'opened')
   }
 
-  get sessionId(): string {
-    return this.#facts.sessionId
+  get facts(): SessionFacts {
+    return this.#facts
   }
 
   /** Its token is good. */
@@ -107,16 +121,24 @@ export class SessionWatch {
     this.#monitor.refused(this.#facts.interface, code)
   }
 
+  /** What a node has to say to the operator. */
+  noted(node: string, message: string, fields: NotedFields = {}): void {
+    this.#monitor.noted(this.#facts, node, message, fields)
+  }
+
   dropped(what: 'audio-ms' | 'events', amount: number, where: string): void {
     this.#monitor.dropped(this.#facts, what, amount, where)
   }
 
   /** The first call counts; an error's outcome depends on whether the session ever ran. */
-  ended(end: Exclude<SessionOutcome, 'refused' | 'failed'> | { readonly code: ErrorCode }): void {
+  ended(end: Exclude<SessionOutcome, 'refused' | 'failed'> | SessionError): void {
     if (this.#phase === undefined) return
     this.#tellAudio()
     const code = typeof end === 'string' ? undefined : end.code
     if (code !== undefined) this.#monitor.refused(this.#facts.interface, code)
+    if (code === 'unauthenticated' && !this.#started) {
+      this.#monitor.authFailed(authFailureOf(end), this.#facts.interface, this.#facts.peer)
+    }
     this.#move(undefined)
     this.#monitor.sessionEnded(this.#facts, {
       outcome: typeof end === 'string' ? end : this.#started ? 'failed' : 'refused',

@@ -23,7 +23,7 @@ export const watchConversation =
             subscriber.complete()
           },
           error: (error: unknown) => {
-            watch.ended({ code: isSpeechError(error) ? error.code : 'internal' })
+            watch.ended(isSpeechError(error) ? error : { code: 'internal' })
             subscriber.error(error)
           },
         }),
