@@ -79,6 +79,11 @@ export interface NodeContext {
   readonly recordingsFolder: string | undefined
   /** Milliseconds without audio after which a node flushes and ends; 0 is never. */
   readonly idleMs: number
+  /**
+   * Milliseconds of the session that had gone by when the node was opened: absent or 0, or more for one that was opened
+   * anew after a fault. Its input begins there; the times that it tells count from the session's first sample.
+   */
+  readonly offsetMs?: number
   /** For the operator's log. Never audio, text of speech, tokens or secrets. */
   readonly log: (message: string, fields?: Readonly<Record<string, string | number | boolean>>) => void
   readonly scheduler: SchedulerLike
@@ -107,6 +112,10 @@ export interface NodeDefinition<Options> {
   readonly summary: string
   readonly inputs: Readonly<Record<string, PortKind>>
   readonly outputs: Readonly<Record<string, PortKind>>
+  /** Audio inputs that need no wire; every other one does. Events may always stay away. */
+  readonly mayStayOpen?: readonly string[]
+  /** What the operator must have set up for it, such as a folder for recordings. */
+  readonly needs?: readonly 'recordings'[]
   /** Decodes `options` of the project; made by `nodeOptions`, so that unknown keys can be refused by name. */
   readonly options: t.Type<Options, unknown>
   /**
