@@ -1,0 +1,9 @@
+import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import { engineConformance } from './engine-conformance.js'
+
+engineConformance(
+  'the scripted engine',
+  () => Promise.resolve({ engine: scriptedEngine({ texts: ['one two'] }) }),
+  // It says its script whatever it hears
+  { speech: () => Promise.resolve(new Int16Array(16_000)), text: /^one two$/, quietText: /^one two$/ },
+)
