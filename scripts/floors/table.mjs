@@ -37,6 +37,7 @@ export const rooms = {
     access: ['engine', 'identity'],
     recognition: ['engine'],
     nodes: ['recognition', 'engine'],
+    'custom-nodes': ['nodes', 'engine'],
     project: ['nodes', 'engine', 'recognition'],
     conversation: ['access', 'engine', 'monitor', 'nodes', 'project', 'recognition'],
     listen: ['conversation', 'identity', 'monitor'],
@@ -44,7 +45,14 @@ export const rooms = {
 }
 
 /** The files that users of the package import. They may import anything that they re-export. */
-export const doors = ['index.ts', 'browser.ts', 'grpc.ts', 'service/index.ts', 'testing/index.ts']
+export const doors = [
+  'index.ts',
+  'browser.ts',
+  'grpc.ts',
+  'service/index.ts',
+  'service/nodes/index.ts',
+  'testing/index.ts',
+]
 
 /** The door that runs in browsers, and all that may be reached from it. */
 export const browserDoor = {
@@ -56,7 +64,11 @@ export const browserDoor = {
 }
 
 /** Files that are run, not imported: the only ones whose top level may do something. */
-export const programs = ['cli/main.ts', 'service/engine/soundswallower/soundswallower-worker.ts']
+export const programs = [
+  'cli/main.ts',
+  'service/engine/soundswallower/soundswallower-worker.ts',
+  'service/custom-nodes/custom-node-worker.ts',
+]
 
 /** Folders of pure functions on bytes and values: no package is loaded with them, RxJS least of all. */
 export const packageless = ['errors', 'audio']

@@ -1,0 +1,34 @@
+// The door for who writes nodes: light enough for a worker thread, and for a file of a few lines.
+export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from '../../audio/format.js'
+export { decodeSamples, encodeSamples } from '../../audio/codec.js'
+export type { EventEnvelope } from '../../protocol/event-envelope.js'
+export { eventName } from '../../protocol/recognition-events.js'
+export { defineNode } from './define-node.js'
+export {
+  flag,
+  listOf,
+  nodeOptions,
+  noOptions,
+  numberFrom,
+  oneOfWords,
+  tableOf,
+  text,
+  wholeNumberFrom,
+} from './node-options.js'
+export { isNodeFault, NodeFault, type FaultKind } from './node-fault.js'
+export type {
+  AnyNodeDefinition,
+  ConfiguredNode,
+  FaultPolicy,
+  ModelName,
+  Node,
+  NodeContext,
+  NodeDefinition,
+  NodeItem,
+  OptionFault,
+  PortFormats,
+  PortKind,
+  Resource,
+  ResourceUse,
+  SessionFacts,
+} from './node.js'

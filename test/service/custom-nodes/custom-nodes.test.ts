@@ -1,0 +1,190 @@
+import { join } from 'node:path'
+import { either } from 'fp-ts'
+import { asyncScheduler, firstValueFrom, lastValueFrom, NEVER, of, Subject, toArray, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { HostOptions } from '../../../src/service/custom-nodes/custom-node-source.js'
+import { loadCustomNodes } from '../../../src/service/custom-nodes/load-custom-nodes.js'
+import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
+import { nodeContext } from '../nodes/node-context.js'
+
+const baseFolder = join(__dirname, 'fixtures')
+const samples = join(__dirname, '../../../samples/nodes')
+
+const event = (name: string, data?: unknown): NodeItem => ({
+  type: 'event',
+  event: data === undefined ? { name } : { name, data },
+})
+
+const load = async (name: string, host: HostOptions = {}, file = 'bad-nodes.mjs') => {
+  const definitions = await loadCustomNodes([{ file, ...host }], { baseFolder, taken: [] })
+  const definition = definitions.find((one) => one.name === name)
+  if (definition === undefined) throw new Error(`no ${name}`)
+  return definition
+}
+
+const open = async (
+  name: string,
+  {
+    options = {},
+    host = {},
+    file = 'bad-nodes.mjs',
+    ...change
+  }: Partial<NodeContext> & {
+    options?: unknown
+    host?: HostOptions
+    file?: string
+  } = {},
+): Promise<{ readonly node: Node; readonly context: NodeContext }> => {
+  const configured = (await load(name, host, file)).configure(options)
+  if (either.isLeft(configured)) throw new Error(JSON.stringify(configured.left))
+  const context = nodeContext({ scheduler: asyncScheduler, inputs: {}, outputs: {}, ...change })
+  return { node: await configured.right.open(context), context }
+}
+
+const fault = async (name: string, host: HostOptions = {}): Promise<unknown> => {
+  const { node, context } = await open(name, { host })
+  return lastValueFrom(node(of(event('good'), event('bad')), context)).then(
+    () => 'no fault',
+    (error: unknown) => error,
+  )
+}
+
+const run = async (input$: Observable<NodeItem>, ...given: Parameters<typeof open>) => {
+  const { node, context } = await open(...given)
+  return lastValueFrom(node(input$, context).pipe(toArray()))
+}
+
+describe('a node in a worker', () => {
+  it('gets its input in order, flushes when it completes, and is told what its session is', async () => {
+    const logged: unknown[] = []
+    const items = await run(of(event('a'), event('b')), 'told', {
+      options: { loud: true },
+      settings: () => ({ Mood: 'good' }),
+      callProperties: () => ({ Agent: 7 }),
+      log: (message, fields) => logged.push([message, fields]),
+    })
+    const data = { settings: { Mood: 'good' }, properties: { Agent: 7 }, node: 'node' }
+    expect(items).toEqual([event('a'), event('told', data), event('b'), event('told', data)])
+    expect(logged).toEqual([
+      ['seen', { name: 'a', loud: true }],
+      ['seen', { name: 'b', loud: true }],
+    ])
+  })
+
+  it('sees an Update', async () => {
+    const updated$ = new Subject<undefined>()
+    const input$ = new Subject<NodeItem>()
+    let settings = { Mood: 'good' }
+    const { node, context } = await open('told', { updated$, settings: () => settings })
+    const seen: NodeItem[] = []
+    const done = lastValueFrom(node(input$, context).pipe(toArray())).then((items) => seen.push(...items))
+    settings = { Mood: 'bad' }
+    updated$.next(undefined)
+    input$.next(event('a'))
+    input$.complete()
+    await done
+    expect(seen[1]).toMatchObject({ event: { data: { settings: { Mood: 'bad' } } } })
+  })
+
+  it('has consumed what it is done with', async () => {
+    let consumed = 0
+    await run(of(event('a'), event('b'), event('c')), 'told', { consumed: (count) => (consumed += count) })
+    expect(consumed).toBe(3)
+  })
+
+  it.each([
+    ['throws', 'threw', {}],
+    ['blocks', 'blocked', { budgetMs: 200 }],
+    ['floods', 'flooded', { budgetMs: 5_000 }],
+    ['exits', 'threw', {}],
+    ['hoards', 'threw', { memoryMb: 32, budgetMs: 20_000 }],
+  ] as const)('that %s is a fault, %s, and the thread is gone', async (name, kind, host) => {
+    expect(await fault(name, host)).toMatchObject({ name: 'NodeFault', kind })
+  })
+
+  it('that says more than is heard keeps no one from anything', async () => {
+    const { node, context } = await open('drips')
+    const heard = await firstValueFrom(node(NEVER, context))
+    expect(heard).toEqual(event('drip'))
+  })
+
+  it('that refuses the session, or is not ready in time, says nothing of its inside to clients', async () => {
+    const refused = await open('refuses').catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'engine-failed' })
+    expect(String(refused)).not.toContain('secret')
+    await expect(open('deaf', { host: { openWithinMs: 300 } })).rejects.toMatchObject({ kind: 'hung' })
+  })
+
+  it('completes early when it likes', async () => {
+    expect(await run(NEVER, 'early')).toEqual([])
+  })
+
+  it('is one more than there may be', async () => {
+    const definition = await load('silent', { maxWorkers: 1 })
+    const configured = definition.configure({})
+    if (either.isLeft(configured)) throw new Error('refused')
+    const context = nodeContext({ scheduler: asyncScheduler })
+    const first = (await configured.right.open(context))(NEVER, context).subscribe()
+    await expect(configured.right.open(context)).rejects.toMatchObject({ code: 'overloaded' })
+    first.unsubscribe()
+  })
+})
+
+describe('loadCustomNodes', () => {
+  it.each([
+    [{ file: 'nowhere.mjs' }, '"nowhere.mjs" cannot be loaded'],
+    [{ file: 'broken.mjs' }, '"broken.mjs" cannot be loaded'],
+    [{ file: 'no-nodes.mjs' }, '"no-nodes.mjs" exports no node'],
+    [{ package: 'rxspeech-has-no-such-package' }, 'is not installed; run npm install rxspeech-has-no-such-package'],
+    [{ file: 'bad-nodes.mjs', budgetMs: 1 }, 'budgetMs must be a whole number from 10'],
+    [{ file: 'bad-nodes.mjs', run: 'elsewhere' as 'inline' }, 'run must be worker or inline'],
+  ])('refuses %j by name', async (source, said) => {
+    await expect(loadCustomNodes([source], { baseFolder, taken: [] })).rejects.toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringContaining(said) as unknown,
+    })
+  })
+
+  it('refuses a node whose name is taken', async () => {
+    await expect(loadCustomNodes([{ file: 'bad-nodes.mjs' }], { baseFolder, taken: ['told'] })).rejects.toThrow(
+      'has a node told, whose name is taken',
+    )
+  })
+
+  it('checks options here, by name', async () => {
+    const definition = await load('told')
+    expect(definition.configure({ loud: 1 })).toEqual(
+      either.left([{ path: ['loud'], message: 'must be true or false' }]),
+    )
+  })
+})
+
+describe.each(['worker', 'inline'] as const)('the examples, run %s', (way) => {
+  const host = { run: way }
+  const milestone = (said: string) => event('SR Milestone', { Text: said, Words: [{ Text: said.split(' ')[0] }] })
+
+  it('redact digits, written and spoken, and leave a single one', async () => {
+    const items = await run(of(milestone('five one 42 is my number one'), event('Other')), 'redact-digits', {
+      file: join(samples, 'redact-digits.mjs'),
+      host,
+    })
+    expect(items).toMatchObject([
+      { event: { data: { Text: '# # # is my number one', Words: [{ Text: 'five' }] } } },
+      { event: { name: 'Other' } },
+    ])
+  })
+
+  it('score what is said', async () => {
+    const items = await run(of(milestone('that works, great!'), milestone('a problem')), 'sentiment', {
+      file: join(samples, 'sentiment.mjs'),
+      host,
+    })
+    const scores = items.flatMap((item) =>
+      item.type === 'event' && item.event.name === 'Sentiment' ? [item.event.data] : [],
+    )
+    expect(scores).toEqual([
+      { Score: 3, Total: 3 },
+      { Score: -1, Total: 2 },
+    ])
+  })
+})

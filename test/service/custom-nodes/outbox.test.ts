@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest'
+import { Outbox } from '../../../src/service/custom-nodes/outbox.js'
+import type { NodeItem } from '../../../src/service/nodes/node.js'
+
+const item = (name: string): NodeItem => ({ type: 'event', event: { name } })
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const outbox = () => {
+  const said: number[] = []
+  const told: string[] = []
+  const box = new Outbox({
+    say: (items) => said.push(items.length),
+    flooded: () => told.push('flooded'),
+    empty: () => told.push('empty'),
+  })
+  return { box, said, told }
+}
+
+it('says at once what comes at once, and the rest only when that was heard', async () => {
+  const { box, said } = outbox()
+  for (let at = 0; at < 300; at += 1) box.push(item('x'))
+  await turn()
+  expect(said).toEqual([256])
+  box.push(item('y'))
+  await turn()
+  expect(said).toEqual([256])
+  box.heard()
+  expect(said).toEqual([256, 45])
+})
+
+it('is empty only after the last was heard, and takes no more then', async () => {
+  const { box, said, told } = outbox()
+  box.push(item('x'))
+  box.close()
+  expect([said, told]).toEqual([[1], []])
+  box.heard()
+  expect(told).toEqual(['empty'])
+  box.push(item('y'))
+  await turn()
+  expect(said).toEqual([1])
+})
+
+it('tells a flood by its items and by its bytes, once, and drops it', async () => {
+  const { box, said, told } = outbox()
+  for (let at = 0; at < 20_000; at += 1) box.push(item('x'))
+  await turn()
+  expect([told, said]).toEqual([['flooded'], []])
+  const other = outbox()
+  for (let at = 0; at < 17; at += 1) other.box.push({ type: 'audio', bytes: new Uint8Array(1024 * 1024) })
+  expect(other.told).toEqual(['flooded'])
+})
