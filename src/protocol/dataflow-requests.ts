@@ -80,8 +80,8 @@ const topFields = startFields(0)
 
 /** What is wrong where a field is given twice. The name is known in any letter case. */
 const twinOf = (json: JsonObject): SpeechError | undefined => {
-  const [one, other] = [ownValue(json, 'MessageName'), ownValue(json, 'message-name')]
-  if (one !== undefined && other !== undefined && String(one).toLowerCase() !== String(other).toLowerCase()) {
+  const names = ['MessageName', 'message-name'].map((key) => ownValue(json, key)).filter((name) => name !== undefined)
+  if (new Set(names.map((name) => (typeof name === 'string' ? name.toLowerCase() : name))).size > 1) {
     return new SpeechError('invalid-field', 'MessageName and message-name are one field and differ; give one of them.')
   }
   const audio = ownValue(json, 'Audio') ?? ownValue(json, 'audio')

@@ -23,7 +23,9 @@ export const twinField = (json: JsonObject, fields: NamedFields): SpeechError | 
 
 /** A number says the same as its digits in a string. Objects, which may be of any depth, are not looked into. */
 const sameValue = (one: unknown, other: unknown): boolean =>
-  typeof one !== 'object' && typeof other !== 'object' && String(one) === String(other)
+  typeof one !== 'object' && typeof other !== 'object' && written(one) === written(other)
+
+const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 const plainName = /^[A-Za-z-]{1,32}$/
 

@@ -55,6 +55,8 @@ const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits), numb
   idleMs: 0,
   // An engine takes audio in steps of 100 ms; a session that could hold less would stand still.
   maxPendingAudioMs: 500,
+  maxPacePercent: 0,
+  paceBurstMs: 0,
   sessions: 1,
   sessionsPerToken: 1,
 }
@@ -68,7 +70,9 @@ export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => 
   const { development = false, limits, maxMessageBytes = 1_048_576 } = options
   const chosen = {
     ...defaultSessionLimits,
-    ...(development ? { sessions: 2_000, sessionsPerToken: 2_000 } : { sessions: 200, sessionsPerToken: 50 }),
+    ...(development
+      ? { sessions: 2_000, sessionsPerToken: 2_000, maxPacePercent: 0 }
+      : { sessions: 200, sessionsPerToken: 50 }),
     ...limits,
   }
   for (const name of Object.keys(leastLimits) as (keyof typeof leastLimits)[]) {

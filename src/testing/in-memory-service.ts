@@ -67,7 +67,8 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
     admit: (presented) => admit(presented, token),
     projects: projectRegistry([{ tenant: sharedTenant, name: projectName, defaultModel, open: openTranscribe }]),
     models,
-    limits: { ...defaultSessionLimits, ...options.limits },
+    // As in development: a file may come as fast as it is taken.
+    limits: { ...defaultSessionLimits, maxPacePercent: 0, ...options.limits },
     drain$,
     scheduler,
   }

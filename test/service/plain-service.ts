@@ -34,11 +34,11 @@ export const subscriptionOf = async (clientId: string, change: Partial<Subscript
 
 const modelFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-models-'))
-  for (const model of ['Default/m/1', 'Acme/n/1', 'Default/broken/1']) {
+  for (const model of ['Default/m/1', 'Default/paced/1', 'Acme/n/1', 'Default/broken/1']) {
     await mkdir(join(folder, model), { recursive: true })
     await writeFile(
       join(folder, model, 'model.json'),
-      JSON.stringify({ engine: model.includes('broken') ? 'none' : 'scripted' }),
+      JSON.stringify({ engine: model.includes('broken') ? 'none' : 'scripted', batch: !model.includes('paced') }),
     )
   }
   return folder

@@ -89,6 +89,8 @@ describe('starting', () => {
       maxSessionMs: 14_400_000,
       idleMs: 30_000,
       maxPendingAudioMs: 10_000,
+      maxPacePercent: 125,
+      paceBurstMs: 5_000,
       sessions: 200,
       sessionsPerToken: 50,
       maxMessageBytes: 1_048_576,
@@ -97,6 +99,7 @@ describe('starting', () => {
     expect(resolveServiceLimits({ ...options, development: true, limits })).toMatchObject({
       sessions: 7,
       sessionsPerToken: 2_000,
+      maxPacePercent: 0,
     })
   })
 

@@ -15,6 +15,7 @@ const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'empty-audio',
   'cut-sample',
   'message-too-big',
+  'protocol-violation',
   'not-started',
   'already-started',
   'no-recognition',

@@ -19,9 +19,11 @@ import type { StartedSession } from '../monitor/session-watch.js'
 import type { SpeechMark } from '../monitor/speech-times.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
+import { batchModels } from './batch-models.js'
 import { clientError } from './client-error.js'
 import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
+import { PaceLimit } from './pace-limit.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { ProjectRun } from './project-run.js'
 import type { SessionTerms } from './session-terms.js'
@@ -67,6 +69,7 @@ type State =
       readonly name: Extract<ServiceState, 'running' | 'flushing'>
       readonly run: ProjectRun
       readonly frameBytes: number
+      readonly pace: PaceLimit
     }
 
 const noBytes = new Uint8Array(0)
@@ -148,10 +151,12 @@ class DataflowConversation {
         'Start',
       )
     } else if (this.#state.name === 'running') {
-      const { frameBytes, run } = this.#state
+      const { frameBytes, run, pace } = this.#state
       if (length % frameBytes === 0) {
+        const tooFast = pace.take(length / frameBytes)
+        if (tooFast !== undefined) this.#refuse(tooFast)
         // No audio is no sign of life either.
-        if (length > 0) {
+        else if (length > 0) {
           this.#terms.watch?.audio(length / frameBytes)
           run.audio(bytes)
         }
@@ -185,6 +190,9 @@ class DataflowConversation {
   async #start(request: StartRequest): Promise<void> {
     this.#state = { name: 'started' }
     this.#deadline.unsubscribe()
+    const { limits, scheduler } = this.#terms
+    const { models, allowBatch } = batchModels(this.#terms.models)
+    const askedAtMs = scheduler.now()
     try {
       const { rights, release, clientId } = await this.#soon(this.#terms.admit(request.token))
       if (this.#subscriber.closed) {
@@ -193,8 +201,10 @@ class DataflowConversation {
       }
       this.#owned.add(release)
       if (clientId !== undefined) this.#terms.watch?.granted(clientId)
-      const run = await this.#soon(ProjectRun.open(request, rights, this.#terms, this.#pauses.reason()))
-      if (!this.#subscriber.closed) this.#run(run, request)
+      const run = await this.#soon(ProjectRun.open(request, rights, { ...this.#terms, models }, this.#pauses.reason()))
+      const { sampleRateHz } = request.audio
+      const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
+      if (!this.#subscriber.closed) this.#run(run, request, pace)
     } catch (error) {
       this.#refuse(clientError(error, this.#terms.onFault), 'Start')
     }
@@ -205,8 +215,8 @@ class DataflowConversation {
     return inTime(work, this.#terms.limits.openWithinMs, this.#terms.scheduler, late)
   }
 
-  #run(run: ProjectRun, request: StartRequest): void {
-    this.#state = { name: 'running', run, frameBytes: bytesPerFrame(request.audio) }
+  #run(run: ProjectRun, request: StartRequest, pace: PaceLimit): void {
+    this.#state = { name: 'running', run, frameBytes: bytesPerFrame(request.audio), pace }
     this.#terms.watch?.started(startedSession(run, request))
     this.#respond(dataflowSuccess, 'Start')
     this.#deadline = this.#terms.scheduler.schedule(() => {

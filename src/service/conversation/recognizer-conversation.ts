@@ -1,7 +1,8 @@
 import { either } from 'fp-ts'
 import { Observable, Subscription, take, type Subscriber } from 'rxjs'
 import { samplesOf } from '../../audio/pcm.js'
-import { refusalText, SpeechError } from '../../errors/speech-error.js'
+import type { ErrorCode } from '../../errors/error-table.js'
+import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import {
   readRecognizerRequest,
@@ -13,9 +14,11 @@ import type { ServiceState } from '../../protocol/states.js'
 import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { sharedTenant } from '../access/open-model.js'
+import { batchModels } from './batch-models.js'
 import { clientError } from './client-error.js'
 import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
+import { PaceLimit } from './pace-limit.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { RecognitionRun } from './recognition-run.js'
 import type { RecognizerTerms } from './session-terms.js'
@@ -23,7 +26,8 @@ import type { RecognizerTerms } from './session-terms.js'
 /**
  * The service's side of the recognition socket (service.md 4.2, decisions.md): from what a client says to what it is
  * told. Recognitions run one after another; a socket on which none runs for `idleMs` is closed in good order. An error,
- * always one for clients, closes the socket as the error table says. Unsubscribe aborts.
+ * always one for clients, closes the socket as the error table says. An error of `incoming$` is the end of the client,
+ * except for what it sent and cannot be read, which it is told. Unsubscribe aborts.
  */
 export const recognizerConversation = (
   incoming$: Observable<SocketMessage>,
@@ -45,7 +49,9 @@ export const recognizerConversation = (
           conversation.receive(message)
         },
         complete: over,
-        error: over,
+        error: (error: unknown) => {
+          conversation.clientFailed(error)
+        },
       }),
     )
   })
@@ -57,6 +63,7 @@ type State =
       readonly name: Extract<ServiceState, 'running' | 'flushing'>
       readonly run: RecognitionRun
       readonly life: Subscription
+      readonly pace: PaceLimit
     }
 
 class RecognizerConversation {
@@ -89,6 +96,12 @@ class RecognizerConversation {
     if ('run' in this.#state) this.#terms.watch?.ended('gone')
   }
 
+  /** The connection is gone, unless it only carried what cannot be read: that is told, first of all to what runs. */
+  clientFailed(error: unknown): void {
+    if (isSpeechError(error) && unreadable.has(error.code)) this.#fail(error)
+    else this.#subscriber.complete()
+  }
+
   release(): void {
     if ('life' in this.#state) this.#state.life.unsubscribe()
     this.#state = { name: 'closed' }
@@ -116,10 +129,12 @@ class RecognizerConversation {
     if (this.#state.name === 'opened') {
       this.#subscriber.error(new SpeechError('not-started', 'Audio came before recognize; send recognize first.'))
     } else if (this.#state.name === 'running') {
-      const { run } = this.#state
+      const { run, pace } = this.#state
       if (bytes.length % 2 === 0) {
+        const tooFast = pace.take(bytes.length / 2)
+        if (tooFast !== undefined) this.#broken(run, tooFast)
         // No audio is no sign of life either.
-        if (bytes.length > 0) run.audio(samplesOf(bytes))
+        else if (bytes.length > 0) run.audio(samplesOf(bytes))
       } else {
         const text = `An audio message of ${bytes.length} bytes cuts a sample; send a multiple of 2 bytes.`
         this.#broken(run, new SpeechError('cut-sample', text))
@@ -149,12 +164,16 @@ class RecognizerConversation {
     const before = this.#state.name === 'idle' ? 'idle' : 'opened'
     this.#state = { name: 'started' }
     this.#idle.unsubscribe()
+    const { limits, scheduler } = this.#terms
+    const { models, allowBatch } = batchModels(this.#terms.models)
+    const { sampleRateHz } = request
+    const askedAtMs = scheduler.now()
     try {
-      const { limits, scheduler } = this.#terms
       const late = new SpeechError('engine-failed', 'The recognition could not be made ready in time; try again.')
-      const opening = RecognitionRun.open(request, this.#terms, this.#pauses.reason())
+      const opening = RecognitionRun.open(request, { ...this.#terms, models }, this.#pauses.reason())
       const run = await inTime(opening, limits.openWithinMs, scheduler, late)
-      if (!this.#subscriber.closed) this.#run(run, request)
+      if (!this.#subscriber.closed)
+        this.#run(run, request, new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch }))
     } catch (error) {
       if (this.#subscriber.closed) return
       this.#respond('recognize', clientError(error, this.#terms.onFault))
@@ -175,9 +194,9 @@ class RecognizerConversation {
     }, limits.idleMs)
   }
 
-  #run(run: RecognitionRun, { modelName, modelTenant, sampleRateHz }: RecognizeRequest): void {
+  #run(run: RecognitionRun, { modelName, modelTenant, sampleRateHz }: RecognizeRequest, pace: PaceLimit): void {
     const life = new Subscription()
-    this.#state = { name: 'running', run, life }
+    this.#state = { name: 'running', run, life, pace }
     this.#terms.watch?.started({
       tenant: modelTenant ?? sharedTenant,
       model: modelName,
@@ -285,6 +304,9 @@ class RecognizerConversation {
     this.#subscriber.next(writeRecognizerMessage(message))
   }
 }
+
+/** What ends a connection that could still be written to. */
+const unreadable: ReadonlySet<ErrorCode> = new Set(['message-too-big', 'protocol-violation', 'invalid-json'])
 
 const noRecognition = (): SpeechError =>
   new SpeechError('no-recognition', 'No recognition runs on this connection; send recognize first.')

@@ -3,9 +3,10 @@ import type { Rights } from '../access/rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { OnFault } from './client-error.js'
+import type { PaceLimits } from './pace-limit.js'
 
 /** What bounds a session; decisions.md, limits. */
-export interface SessionLimits {
+export interface SessionLimits extends PaceLimits {
   /** From the opening of the stream until its Start, in milliseconds. */
   readonly startWithinMs: number
   /** How long a token, a project and a model may take to be ready, in milliseconds. */
@@ -27,6 +28,8 @@ export const defaultSessionLimits: SessionLimits = {
   maxSessionMs: 4 * 3_600_000,
   idleMs: 30_000,
   maxPendingAudioMs: 10_000,
+  maxPacePercent: 125,
+  paceBurstMs: 5_000,
 }
 
 /** What a token grants, and how to give the session's place back. */

@@ -70,7 +70,7 @@ export const stage = (
       return { rights: everyRight, release: () => (places -= 1) }
     },
     models,
-    limits: { ...defaultSessionLimits, ...limits },
+    limits: { ...defaultSessionLimits, maxPacePercent: 0, ...limits },
     drain$,
     scheduler: clock,
     onFault: (error) => faults.push(error),
