@@ -16,8 +16,8 @@ export interface ServiceOptions {
   readonly grpc?: ListenAddress
   /** Without it the service speaks plain text, and listens on loopback only. */
   readonly certificate?: ServerCertificate
-  /** Who may ask for tokens. */
-  readonly subscriptions: SubscriptionStore
+  /** Those who may ask for tokens, beside those of the store in the state folder. Either is needed. */
+  readonly subscriptions?: SubscriptionStore
   /** Folders of models, laid out `<tenant>/<name>/<version>/model.json`. */
   readonly modelFolders: readonly string[]
   /** Engines that models may name, beside the one that comes with the package. */
@@ -26,7 +26,7 @@ export interface ServiceOptions {
   readonly defaultModel?: string
   /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models. */
   readonly tenants?: readonly string[]
-  /** Where signing keys and revocations survive a restart. */
+  /** Where signing keys, subscriptions and revocations survive a restart; see `openIdentityStore`. */
   readonly stateFolder?: string
   /** The address that stands in tokens, where it is not that of the HTTP listener. */
   readonly issuer?: string

@@ -3,6 +3,7 @@ import { asyncScheduler, ReplaySubject, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { longestTimerMs } from '../protocol/longest-timer.js'
 import { Admissions } from './access/admissions.js'
+import { RunningGrants } from './access/running-grants.js'
 import { sharedTenant } from './access/open-model.js'
 import type { DataflowTerms } from './conversation/dataflow-conversation.js'
 import type { SessionTerms } from './conversation/session-terms.js'
@@ -85,7 +86,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   const drain$ = new ReplaySubject<undefined>(1)
   const defaultModel = options.defaultModel ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
   const terms: DataflowTerms = {
-    admit: admission(identity, new Admissions(limits)),
+    admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
     projects: transcribeProjects(options.tenants, models, defaultModel),
     models,
     limits,
@@ -135,22 +136,35 @@ const openIdentity = (options: ServiceOptions, url: string, monitor: ServiceMoni
   return createIdentity({
     ...options.identity,
     issuer,
-    subscriptions,
     development,
     scheduler,
     onRefusal: (error, address) => {
       monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
     },
+    ...(subscriptions === undefined ? {} : { subscriptions }),
     ...(stateFolder === undefined ? {} : { stateFolder }),
     ...(onFault === undefined ? {} : { onFault }),
   })
 }
 
+const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault }: ServiceOptions): RunningGrants =>
+  new RunningGrants({ authority, scheduler, ...(onFault === undefined ? {} : { onFault }) })
+
 const admission =
-  (identity: Identity, admissions: Admissions): SessionTerms['admit'] =>
+  (identity: Identity, admissions: Admissions, running: RunningGrants): SessionTerms['admit'] =>
   async (token) => {
     const rights = await identity.verify(token)
-    return { rights, clientId: rights.clientId, release: admissions.admit(rights.tokenId) }
+    const giveBack = admissions.admit(rights.tokenId)
+    const { ended$, release } = running.add(rights)
+    return {
+      rights,
+      clientId: rights.clientId,
+      ended$,
+      release: () => {
+        release()
+        giveBack()
+      },
+    }
   }
 
 /** Every tenant's projects: `transcribe`, which comes with the service. */

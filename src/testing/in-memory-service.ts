@@ -1,4 +1,4 @@
-import { asyncScheduler, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
+import { asyncScheduler, NEVER, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { sharedTenant } from '../service/access/open-model.js'
 import { dataflowConversation, type DataflowTerms } from '../service/conversation/dataflow-conversation.js'
@@ -90,7 +90,9 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       dial: (address) =>
         dialMemory<SocketMessage, SocketMessage>((end) => {
           if (!presents(address, token)) throw notThisToken()
-          serve(end, (incoming$) => recognizerConversation(incoming$, end, { ...terms, rights: everyRight }))
+          serve(end, (incoming$) =>
+            recognizerConversation(incoming$, end, { ...terms, rights: everyRight, ended$: NEVER }),
+          )
         }, linkOptions),
     },
     dataflow: {
@@ -118,7 +120,7 @@ const everyRight = { tenants: ['*'], projects: ['*'], models: ['*'] }
 
 const admit = (presented: string, token: string): Promise<Admission> =>
   presented === token
-    ? Promise.resolve({ rights: everyRight, release: () => undefined })
+    ? Promise.resolve({ rights: everyRight, ended$: NEVER, release: () => undefined })
     : Promise.reject(notThisToken())
 
 const notThisToken = (): SpeechError =>

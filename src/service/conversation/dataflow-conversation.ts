@@ -194,13 +194,15 @@ class DataflowConversation {
     const { models, allowBatch } = batchModels(this.#terms.models)
     const askedAtMs = scheduler.now()
     try {
-      const { rights, release, clientId } = await this.#soon(this.#terms.admit(request.token))
+      const { rights, ended$, release, clientId } = await this.#soon(this.#terms.admit(request.token))
       if (this.#subscriber.closed) {
         release()
         return
       }
       this.#owned.add(release)
       if (clientId !== undefined) this.#terms.watch?.granted(clientId)
+      this.#owned.add(ended$.pipe(take(1)).subscribe(this.#expel))
+      if (this.#isOver()) return
       const run = await this.#soon(ProjectRun.open(request, rights, { ...this.#terms, models }, this.#pauses.reason()))
       const { sampleRateHz } = request.audio
       const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
@@ -252,6 +254,7 @@ class DataflowConversation {
       case 'Stop':
         this.#respond(dataflowSuccess, name)
         this.#terms.watch?.ended('stopped')
+        this.#state = { name: 'ended' }
         this.#subscriber.complete()
     }
   }
@@ -276,14 +279,30 @@ class DataflowConversation {
     }
   }
 
+  /** The token is good no longer, and neither is what it had asked for: nothing more is recognised or flushed. */
+  readonly #expel = (error: SpeechError): void => {
+    if (this.#state.name === 'started') this.#refuse(error, 'Start')
+    else this.#fail(error)
+  }
+
+  #isOver(): boolean {
+    return this.#subscriber.closed
+  }
+
   /** The session cannot go on, by no fault of the client's. */
   readonly #fail = (error: unknown): void => {
-    if (!this.#subscriber.closed) this.#subscriber.error(clientError(error, this.#terms.onFault))
+    if (!this.#subscriber.closed) this.#end(clientError(error, this.#terms.onFault))
   }
 
   /** Every refusal has its response; the stream then ends with the error's status. */
   #refuse(error: SpeechError, request?: DataflowRequestName): void {
     this.#respond(refusalText(error), request)
+    this.#end(error)
+  }
+
+  /** The closing link ends what comes from it, which must not be taken for a client that asks for the last results. */
+  #end(error: SpeechError): void {
+    this.#state = { name: 'ended' }
     this.#subscriber.error(error)
   }
 

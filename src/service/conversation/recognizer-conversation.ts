@@ -71,7 +71,7 @@ class RecognizerConversation {
   readonly #terms: RecognizerTerms
   readonly #subscriber: Subscriber<SocketMessage>
   readonly #line: MessageLine<SocketMessage>
-  readonly #draining: Subscription
+  readonly #owned = new Subscription()
   #state: State = { name: 'opened' }
   #drained = false
   #idle = Subscription.EMPTY
@@ -82,9 +82,12 @@ class RecognizerConversation {
     this.#subscriber = subscriber
     this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
     this.#rest({ name: 'opened' })
-    this.#draining = terms.drain$.pipe(take(1)).subscribe(() => {
-      this.#drain()
-    })
+    this.#owned.add(
+      terms.drain$.pipe(take(1)).subscribe(() => {
+        this.#drain()
+      }),
+    )
+    this.#owned.add(terms.ended$.pipe(take(1)).subscribe(this.#expel))
   }
 
   receive(message: SocketMessage): void {
@@ -107,7 +110,7 @@ class RecognizerConversation {
     this.#state = { name: 'closed' }
     this.#line.clear()
     this.#idle.unsubscribe()
-    this.#draining.unsubscribe()
+    this.#owned.unsubscribe()
   }
 
   #handle(message: SocketMessage): Promise<void> | undefined {
@@ -289,7 +292,16 @@ class RecognizerConversation {
   }
 
   #goAway(): void {
-    const error = new SpeechError('going-away', 'The service is closing; connect again later.')
+    this.#dismiss(new SpeechError('going-away', 'The service is closing; connect again later.'))
+  }
+
+  /** The token is good no longer: what runs is not flushed, its final says why. */
+  readonly #expel = (error: SpeechError): void => {
+    if ('run' in this.#state) this.#broken(this.#state.run, error)
+    else this.#dismiss(error)
+  }
+
+  #dismiss(error: SpeechError): void {
     if (this.#state.name === 'started') this.#respond('recognize', error)
     this.#subscriber.error(error)
   }

@@ -1,4 +1,5 @@
 import type { Observable, SchedulerLike } from 'rxjs'
+import type { SpeechError } from '../../errors/speech-error.js'
 import type { Rights } from '../access/rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
@@ -32,9 +33,11 @@ export const defaultSessionLimits: SessionLimits = {
   paceBurstMs: 5_000,
 }
 
-/** What a token grants, and how to give the session's place back. */
+/** What a token grants, until when, and how to give the session's place back. */
 export interface Admission {
   readonly rights: Rights
+  /** Emits why the session must end now: the token was revoked or has expired, or its subscription has ended. */
+  readonly ended$: Observable<SpeechError>
   readonly release: () => void
   /** Whose token it is. */
   readonly clientId?: string
@@ -59,6 +62,8 @@ export interface SessionTerms {
 export interface RecognizerTerms extends SessionTerms {
   /** What the token of the connection grants. */
   readonly rights: Rights
+  /** As of its admission. */
+  readonly ended$: Observable<SpeechError>
   /** `ModelName` of the address, where there was one. */
   readonly modelOfAddress?: string
 }

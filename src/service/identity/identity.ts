@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { asyncScheduler, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { createClientAuthentication } from './client-authentication.js'
 import { answerError, answerJson } from './http-answer.js'
 import { peerAddress } from './peer-address.js'
-import { openRevocations } from './revocations.js'
+import { openIdentityState } from './identity-state.js'
 import { openSigningKeys } from './signing-keys.js'
 import type { SubscriptionStore } from './subscription.js'
 import { createTokenEndpoint } from './token-endpoint.js'
@@ -23,11 +23,12 @@ export interface IdentityOptions {
   /** Whom the tokens are for, an absolute URI; default `urn:rxspeech:service`. A change ends all tokens. */
   readonly audience?: string
   /**
-   * Where the signing keys and the list of revoked tokens survive a restart; one process at a time owns it. Without
-   * it, a restart ends all tokens.
+   * Where signing keys, subscriptions and revoked tokens survive a restart. Several processes may share it. Without it,
+   * a restart ends all tokens.
    */
   readonly stateFolder?: string
-  readonly subscriptions: SubscriptionStore
+  /** Those who may ask for tokens, beside those of the store in the state folder. */
+  readonly subscriptions?: SubscriptionStore
   /** The clock and the deadlines; default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike
   /** How many wrong secrets a minute are let through, by client and by address; default 20, in development 200. */
@@ -52,9 +53,15 @@ export interface Identity {
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>
   /** What the token allows, now. Rejects with `unauthenticated` whatever is amiss; once a session is enough. */
   verify(token: string): Promise<Grant>
+  /** Why a grant of before is good no longer; undefined while it is. */
+  endOf(grant: Grant): SpeechError | undefined
+  /** Another number whenever subscriptions or revocations have changed, by another process, too. */
+  version(): number
+  /** Emits when they were changed by this process. */
+  readonly changed$: Observable<unknown>
   /** Ends one token by `Grant.tokenId`, at once; settles when that would survive a restart. */
   revoke(tokenId: string): Promise<void>
-  /** From now on requests are answered 503; settles when all state is kept. `verify` goes on, for sessions that drain. */
+  /** From now on requests are answered 503 and no store is asked; settles when all state is kept. */
   close(): Promise<void>
 }
 
@@ -106,22 +113,24 @@ const answerPublic = (request: IncomingMessage, response: ServerResponse, body: 
 /** Opens the identity service. Rejects with `invalid-options` or `missing-dependency`. */
 export const createIdentity = async (options: IdentityOptions): Promise<Identity> => {
   validate(options)
-  const { issuer, subscriptions, audience = 'urn:rxspeech:service', scheduler = asyncScheduler } = options
+  const { issuer, audience = 'urn:rxspeech:service', scheduler = asyncScheduler } = options
   const { development = false, bruteForce = { failuresPerMinute: development ? 200 : 20 } } = options
   const { rotateKeysAfterMs: rotateAfterMs = 90 * dayMs, onFault = () => undefined } = options
   const remoteAddressOf = options.addressOf ?? ((request) => request.socket.remoteAddress)
   const addressOf = (request: IncomingMessage): string => peerAddress(remoteAddressOf(request))
   const base = basePath(issuer)
   const now = (): number => scheduler.now()
-  const state = { now, ...(options.stateFolder === undefined ? {} : { stateFolder: options.stateFolder }) }
+  const where = { now, ...(options.stateFolder === undefined ? {} : { stateFolder: options.stateFolder }) }
+  const given = options.subscriptions === undefined ? {} : { subscriptions: options.subscriptions }
 
-  const keys = await openSigningKeys({ ...state, rotateAfterMs })
-  const revocations = await openRevocations(state)
+  const keys = await openSigningKeys({ ...where, rotateAfterMs })
+  const state = await openIdentityState({ ...where, ...given })
+  const { subscriptions, revocations } = state
   const authentication = createClientAuthentication({ ...bruteForce, subscriptions, now })
   const shared = { issuer, audience, subscriptions, now }
   const told = { onFault, ...(options.onRefusal === undefined ? {} : { onRefusal: options.onRefusal }) }
   const token = await createTokenEndpoint({ ...shared, ...told, keys, authentication, scheduler, addressOf })
-  const verify = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
+  const { verify, endOf } = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
   let closed = false
 
   const tokenPath = `${base}${tokenRoute}`
@@ -133,6 +142,9 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
 
   return {
     verify,
+    endOf,
+    version: state.version,
+    changed$: state.changed$,
     revoke: (tokenId) => revocations.add(tokenId),
     handle: async (request, response) => {
       const [path = ''] = (request.url ?? '').split('?', 1)
@@ -146,7 +158,7 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
     },
     close: () => {
       closed = true
-      return revocations.flush()
+      return state.close()
     },
   }
 }

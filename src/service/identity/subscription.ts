@@ -12,6 +12,8 @@ export interface Subscription {
   readonly clientId: string
   /** From `hashSecret`. */
   readonly secretHash: string
+  /** The secret of before a rotation, which is good until then; milliseconds since 1970. */
+  readonly previousSecret?: { readonly hash: string; readonly untilMs: number }
   readonly tenants: readonly string[]
   readonly projects: readonly string[]
   readonly models: readonly string[]
@@ -20,11 +22,18 @@ export interface Subscription {
   /** Milliseconds since 1970; the first moment after validity. */
   readonly validUntilMs: number
   readonly cancelled: boolean
+  /** Whether it may ask what tokens of others allow (RFC 7662), as a gateway in front of the service does. Default false. */
+  readonly mayIntrospect?: boolean
 }
 
 /** Where subscriptions are looked up: at the token endpoint and again whenever a token is verified. */
 export interface SubscriptionStore {
   find(clientId: string): Subscription | undefined
+  /**
+   * Another number whenever a subscription has changed; asked each second while sessions run. Without it each of them is
+   * looked up each second.
+   */
+  version?(): number
 }
 
 /** RFC 6749 appendix A.1 allows these characters; the colon is left out for HTTP Basic (RFC 7617 section 2). */
@@ -45,7 +54,8 @@ export const grantedByBoth = (one: readonly string[], other: readonly string[]):
 /** Grants travel in each token, and a token in an HTTP header, where Node takes 16 KiB in all. */
 const maxGrantBytes = 8192
 
-const validate = (subscription: Subscription): Subscription => {
+/** Throws `invalid-options` for a subscription that is malformed. */
+export const validateSubscription = (subscription: Subscription): Subscription => {
   const { clientId, secretHash, tenants, projects, models, validFromMs, validUntilMs } = subscription
   const refuse = (fault: string): never => {
     throw new SpeechError('invalid-options', `The subscription ${JSON.stringify(clientId)} ${fault}.`)
@@ -53,7 +63,8 @@ const validate = (subscription: Subscription): Subscription => {
   if (typeof clientId !== 'string' || !isClientId(clientId)) {
     refuse('needs a clientId of 1 to 128 printable ASCII characters without space and colon')
   }
-  if (!isSecretHash(secretHash)) refuse('needs a secretHash made by hashSecret')
+  const { previousSecret: { hash: previousHash } = { hash: secretHash } } = subscription
+  if (!isSecretHash(secretHash) || !isSecretHash(previousHash)) refuse('needs a secretHash made by hashSecret')
   if (Number.isNaN(validFromMs) || !(validFromMs < validUntilMs)) refuse('must begin before it ends')
   if (Buffer.byteLength(JSON.stringify([tenants, projects, models])) > maxGrantBytes) {
     refuse(`may name at most ${maxGrantBytes} bytes of tenants, projects and models; use * for all`)
@@ -68,11 +79,11 @@ const validate = (subscription: Subscription): Subscription => {
 export const memorySubscriptions = (list: Iterable<Subscription>): SubscriptionStore => {
   const byClientId = new Map<string, Subscription>()
   for (const subscription of list) {
-    const { clientId } = validate(subscription)
+    const { clientId } = validateSubscription(subscription)
     if (byClientId.has(clientId)) {
       throw new SpeechError('invalid-options', `Two subscriptions have the clientId ${JSON.stringify(clientId)}.`)
     }
     byClientId.set(clientId, subscription)
   }
-  return { find: (clientId) => byClientId.get(clientId) }
+  return { find: (clientId) => byClientId.get(clientId), version: () => 0 }
 }

@@ -12,7 +12,8 @@ export interface TokenClaims {
   readonly jti: string
   readonly client_id: string
   readonly scope: string
-  /** Seconds since 1970. */
+  /** Seconds since 1970, as `exp`. */
+  readonly iat: number
   readonly exp: number
   readonly tenants: readonly string[]
   readonly projects: readonly string[]
@@ -23,6 +24,7 @@ export const tokenClaimsCodec: t.Type<TokenClaims, unknown> = t.type({
   jti: t.string,
   client_id: t.string,
   scope: t.string,
+  iat: t.number,
   exp: t.number,
   tenants: t.readonlyArray(t.string),
   projects: t.readonlyArray(t.string),

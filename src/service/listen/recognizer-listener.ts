@@ -54,11 +54,17 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
   })
 
   const serve = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfAddress: string | null): void => {
-    const { rights, release, clientId } = admission
+    const { rights, ended$, release, clientId } = admission
     const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
       const watch = watchSocket(upgrade[0], monitor, terms)
       if (clientId !== undefined) watch.granted(clientId)
-      const own: RecognizerTerms = { ...terms, rights, watch, ...(modelOfAddress === null ? {} : { modelOfAddress }) }
+      const own: RecognizerTerms = {
+        ...terms,
+        rights,
+        ended$,
+        watch,
+        ...(modelOfAddress === null ? {} : { modelOfAddress }),
+      }
       const converse = (incoming$: typeof link.incoming) =>
         recognizerConversation(incoming$, link, own).pipe(watchConversation(watch))
       sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(release)))

@@ -484,3 +484,35 @@ describe('a fault inside', () => {
     nothingLeft(one)
   })
 })
+
+describe('a token that is good no longer', () => {
+  const revoked = new SpeechError('unauthenticated', 'The token was revoked.')
+
+  it.each(['running', 'flushing'] as const)(
+    'ends a session that is %s at once, with its status and without a flush',
+    async (state) => {
+      const one = await inState(state)
+      const { finished } = one.node.account
+      one.ended$.next(revoked)
+      expect([one.since(), one.end(), one.node.account.finished]).toEqual([[], 'unauthenticated', finished])
+      nothingLeft(one, one.node)
+      expect(one.ended$.observed).toBe(false)
+    },
+  )
+
+  it('refuses a Start whose project is being made ready', async () => {
+    const node = scriptedNode()
+    const opening = deferred<undefined>()
+    const one = dataflowTalk(async (context) => {
+      await opening.promise
+      return node.open(context)
+    })
+    one.say(start())
+    await turn()
+    one.ended$.next(revoked)
+    expect([one.since(), one.end()]).toEqual([['Start: unauthenticated'], 'unauthenticated'])
+    opening.resolve(undefined)
+    await turn()
+    nothingLeft(one, node)
+  })
+})

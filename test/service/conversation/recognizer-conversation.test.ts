@@ -461,3 +461,42 @@ describe('a fault inside', () => {
     expect(heard.at(-1)?.['text']).toBe(milestones.map((json) => json['text']).join(''))
   })
 })
+
+describe('a token that is good no longer', () => {
+  const revoked = new SpeechError('unauthenticated', 'The token was revoked.')
+
+  it('ends a recognition at once with one final that says why, and flushes nothing', async () => {
+    for (const state of ['running', 'flushing'] as const) {
+      const one = await inState(state)
+      one.say(new Uint8Array(1600))
+      one.ended$.next(revoked)
+      const finals = one.heard.splice(0).map(parsed)
+      expect(finals).toEqual([
+        expect.objectContaining({
+          'message-name': 'final-result',
+          'operation-result': 'unauthenticated: The token was revoked.',
+        }),
+      ])
+      expect(one.end()).toBe('unauthenticated')
+      nothingLeft(one, one.engine)
+      expect(one.ended$.observed).toBe(false)
+    }
+  })
+
+  it('closes a socket on which none runs, and refuses the one that is being made ready', async () => {
+    for (const state of ['opened', 'idle'] as const) {
+      const one = await inState(state)
+      one.ended$.next(revoked)
+      expect([one.since(), one.end()]).toEqual([[], 'unauthenticated'])
+      nothingLeft(one, one.engine)
+    }
+    const opening = deferred<Engine>()
+    const one = recognizerTalk(() => opening.promise)
+    one.say(recognize())
+    one.ended$.next(revoked)
+    expect([one.since(), one.end()]).toEqual([['recognize: unauthenticated'], 'unauthenticated'])
+    opening.resolve(scriptedEngine({ texts: ['x'] }))
+    await turn()
+    nothingLeft(one)
+  })
+})

@@ -65,7 +65,12 @@ export const recognizerTalk = (
   modelOfAddress?: string,
 ): RecognizerTalk => {
   const set = stage(oneModel(open), limits)
-  const terms = { ...set.terms, rights: everyRight, ...(modelOfAddress === undefined ? {} : { modelOfAddress }) }
+  const terms = {
+    ...set.terms,
+    rights: everyRight,
+    ended$: set.ended$,
+    ...(modelOfAddress === undefined ? {} : { modelOfAddress }),
+  }
   const one = talk<SocketMessage>(set.clock, (incoming$, link) => recognizerConversation(incoming$, link, terms))
   return {
     ...set,

@@ -1,5 +1,5 @@
-import { ReplaySubject, type Observable, type Subscription } from 'rxjs'
-import { isSpeechError } from '../../../src/errors/speech-error.js'
+import { ReplaySubject, Subject, type Observable, type Subscription } from 'rxjs'
+import { isSpeechError, type SpeechError } from '../../../src/errors/speech-error.js'
 import type { Pausable } from '../../../src/service/conversation/pause-reasons.js'
 import {
   defaultSessionLimits,
@@ -48,6 +48,8 @@ export const oneModel = (open: () => Promise<Engine>): ModelRegistry => ({
 export interface Stage {
   readonly clock: VirtualClock
   readonly drain$: ReplaySubject<undefined>
+  /** Ends what every token grants. */
+  readonly ended$: Subject<SpeechError>
   readonly faults: unknown[]
   /** Places taken by `admit` and not given back. */
   readonly places: () => number
@@ -61,13 +63,14 @@ export const stage = (
 ): Stage => {
   const clock = new VirtualClock()
   const drain$ = new ReplaySubject<undefined>(1)
+  const ended$ = new Subject<SpeechError>()
   const faults: unknown[] = []
   let places = 0
   const terms: SessionTerms = {
     admit: async () => {
       await admit()
       places += 1
-      return { rights: everyRight, release: () => (places -= 1) }
+      return { rights: everyRight, ended$, release: () => (places -= 1) }
     },
     models,
     limits: { ...defaultSessionLimits, maxPacePercent: 0, ...limits },
@@ -75,7 +78,7 @@ export const stage = (
     scheduler: clock,
     onFault: (error) => faults.push(error),
   }
-  return { clock, drain$, faults, places: () => places, terms }
+  return { clock, drain$, ended$, faults, places: () => places, terms }
 }
 
 /** A conversation with a service's function at the other end of a link in memory. */

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile, chmod } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openRevocations } from '../../../src/service/identity/revocations.js'
+import { openRevocations } from '../../../src/service/identity/revocation-file.js'
 import { openSigningKeys } from '../../../src/service/identity/signing-keys.js'
 
 const dayMs = 86_400_000

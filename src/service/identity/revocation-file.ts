@@ -5,9 +5,12 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { readPrivateJson, writePrivateFile } from './state-file.js'
 import { tokenLifetimeMs } from './token-claims.js'
 
-const maxRevocations = 100_000
+export const revokedTokensFile = 'revoked-tokens.json'
 
-interface RevokedToken {
+/** How many are kept; beyond it subscriptions are to be cancelled. */
+export const maxRevocations = 100_000
+
+export interface RevokedToken {
   readonly tokenId: string
   /** When every token of that time has expired and the entry can go; milliseconds since 1970. */
   readonly untilMs: number
@@ -28,12 +31,17 @@ export interface Revocations {
   readonly has: (tokenId: string) => boolean
   /** In force at once; settles when it is kept. Rejects with `overloaded` beyond 100 000 revocations a year. */
   readonly add: (tokenId: string) => Promise<void>
+  /** Another number after each change. */
+  readonly version: () => number
   /** Settles when all that was added is kept. */
   readonly flush: () => Promise<void>
 }
 
-const load = async (path: string): Promise<readonly RevokedToken[]> => {
-  const file = either.chain((json: unknown) => fileCodec.decode(json))(await readPrivateJson(path, { revoked: [] }))
+/** The list in the file; undefined where there is none. Throws `invalid-options` when it is damaged. */
+export const readRevokedTokens = async (path: string): Promise<readonly RevokedToken[] | undefined> => {
+  const json = await readPrivateJson(path, undefined)
+  if (either.isRight(json) && json.right === undefined) return undefined
+  const file = either.chain((value: unknown) => fileCodec.decode(value))(json)
   // An empty list instead would let revoked tokens in again.
   if (either.isLeft(file)) {
     throw new SpeechError('invalid-options', 'revoked-tokens.json in the state folder is damaged; restore it.')
@@ -41,12 +49,13 @@ const load = async (path: string): Promise<readonly RevokedToken[]> => {
   return file.right.revoked
 }
 
-/** The list of revoked tokens. Throws `invalid-options` when its file is damaged. */
+/** The list of revoked tokens in memory, and in a file where there is a folder for it. Throws `invalid-options` when its file is damaged. */
 export const openRevocations = async ({ stateFolder, now }: RevocationsOptions): Promise<Revocations> => {
-  const path = stateFolder === undefined ? undefined : join(stateFolder, 'revoked-tokens.json')
-  const loaded = path === undefined ? [] : await load(path)
-  const revoked = new Map(loaded.map(({ tokenId, untilMs }) => [tokenId, untilMs]))
+  const path = stateFolder === undefined ? undefined : join(stateFolder, revokedTokensFile)
+  const loaded = path === undefined ? undefined : await readRevokedTokens(path)
+  const revoked = new Map((loaded ?? []).map(({ tokenId, untilMs }) => [tokenId, untilMs]))
   let kept: Promise<void> = Promise.resolve()
+  let version = 0
 
   const keep = async (): Promise<void> => {
     if (path === undefined) return
@@ -62,10 +71,12 @@ export const openRevocations = async ({ stateFolder, now }: RevocationsOptions):
         throw new SpeechError('overloaded', 'Too many tokens are revoked; cancel subscriptions instead.')
       }
       revoked.set(tokenId, now() + tokenLifetimeMs)
+      version += 1
       const written = kept.then(keep)
       kept = written.catch(() => undefined)
       await written
     },
+    version: () => version,
     flush: () => kept,
   }
 }
