@@ -1,0 +1,34 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+
+/** The interpreter that Debian's packages serve; another one may have none of them. */
+const python = '/usr/bin/python3'
+
+/** Whether Python's gRPC, websockets and requests are there. In CI they must be. */
+export const hasPythonClients = (): boolean => {
+  const { status } = spawnSync(python, ['-c', 'import grpc, websockets, requests'])
+  if (status !== 0 && process.env['CI'] === 'true') {
+    throw new Error('apt-get install python3-grpcio python3-websockets python3-requests')
+  }
+  return status === 0
+}
+
+/** Runs a script with a client of another stack; resolves with the lines that it printed. */
+export const play = (
+  player: 'dataflow_player' | 'recognizer_player' | 'token_player',
+  script: unknown,
+): Promise<readonly Record<string, unknown>[]> =>
+  new Promise((resolve, reject) => {
+    const file = join(__dirname, 'python', `${player}.py`)
+    const child = execFile(python, [file], { timeout: 90_000, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      if (error !== null) reject(new Error(`${player}: ${stderr.slice(-2000)}`))
+      else
+        resolve(
+          stdout
+            .split('\n')
+            .filter((line) => line !== '')
+            .map((line) => JSON.parse(line) as Record<string, unknown>),
+        )
+    })
+    child.stdin?.end(JSON.stringify(script))
+  })
