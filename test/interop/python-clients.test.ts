@@ -70,7 +70,8 @@ const eventsNamed = (lines: readonly Line[], name: string): readonly Line[] =>
     .map(jsonOf)
     .filter((event) => event['Name'] === name)
 
-describe.skipIf(!hasPythonClients())('a client of another stack', () => {
+// A whole call takes its time where little else gets a turn.
+describe.skipIf(!hasPythonClients())('a client of another stack', { timeout: 120_000 }, () => {
   describe("by Python's gRPC", () => {
     it.each([
       ['a half-close', [], {}],
@@ -86,7 +87,7 @@ describe.skipIf(!hasPythonClients())('a client of another stack', () => {
         transcriptOf(0),
         transcriptOf(1),
       ])
-      expect(lines.at(-1)).toEqual({ status: 'OK', details: '' })
+      expect(lines.at(-1)).toMatchObject({ status: 'OK' })
     })
 
     it('gets each refusal as a start-response, then a status that fits, never UNKNOWN or INTERNAL', async () => {
@@ -116,7 +117,7 @@ describe.skipIf(!hasPythonClients())('a client of another stack', () => {
         ['request', { MessageName: 'Stop' }],
         ['stay'],
       ])
-      expect(stopped.at(-1)).toEqual({ status: 'OK', details: '' })
+      expect(stopped.at(-1)).toMatchObject({ status: 'OK' })
       expect(eventsNamed(stopped, 'SR Final')).toEqual([])
       const cancelled = await dataflow([
         ['request', start()],

@@ -7,6 +7,9 @@ interface UnderWay {
   to: number
 }
 
+/** Engines decode in steps of 100 ms; a rest of less than two may wait for more audio. */
+const longestStepMs = 200
+
 /**
  * Which of a lane's samples are dealt with: those that no segment needs at once, those of a segment when the engine has
  * taken them in. Audio that a segmenter withholds counts as dealt with, since it has a bound of its own.
@@ -55,6 +58,11 @@ export class EngineAccount {
   decide(): void {
     const decided = this.underWay.shift()
     if (decided !== undefined) this.taken = Math.max(this.taken, decided.to)
+  }
+
+  /** Whether the engine owes more than the step that engines decode in: then it is not the client who is silent. */
+  get isBehind(): boolean {
+    return ((this.given - this.taken) * 1000) / this.engineRateHz > longestStepMs
   }
 
   /** How far into its oldest segment the engine has heard; all that it was given where it doesn't tell. */

@@ -43,7 +43,11 @@ class Feed {
       case 'tick': {
         const due = this.watch.due
         if (due === 'finalize') return this.given(front.finish(), 'idle')
-        return due === 'close' ? this.given(front.interrupt()) : []
+        if (due === 'nothing') return []
+        if (!this.account.isBehind) return this.given(front.interrupt())
+        // The client is held back while the engine lags, and falls silent only after that.
+        this.watch.touch()
+        return []
       }
     }
   }

@@ -309,6 +309,18 @@ describe('recognizeLane by the wall clock', () => {
   })
 })
 
+describe('an engine that takes longer over one step than the rule allows silence', () => {
+  it('is waited for: the client is held back meanwhile, and the segment stays whole', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], takeMs: 2500 })
+      const source$ = cold('  a 2999ms b 9ms |', { a: speech(400), b: speech(100) })
+      const expected = '      s 3009ms e 4489ms (mf|)'
+      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+    })
+  })
+})
+
 describe('the opening of a lane', () => {
   it('keeps audio in order until the detector has loaded, and counts nothing of it as done before', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
