@@ -12,11 +12,13 @@ const portPattern = /^[a-z][a-zA-Z0-9]*$/
  * port is none, for that is the author's fault and shall show at once.
  */
 export const defineNode = <Options>(definition: NodeDefinition<Options>): AnyNodeDefinition => {
-  const { options: codec, formats = asFirstInput(definition), uses = () => [], open, ...rest } = definition
+  const { options: codec, formats = asFirstInput(definition), uses = () => [], open, ...more } = definition
+  const { checkSettings = () => undefined, ...rest } = more
   checkNames(definition)
   const bind = (options: Options): ConfiguredNode => ({
     formats: (inputs) => formats(inputs, options),
     uses: uses(options),
+    checkSettings: (next, now) => checkSettings(next, now, options),
     open: async (context) => open(options, context),
   })
   return {

@@ -4,6 +4,7 @@ import type { Observable, SchedulerLike } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import type { JsonObject } from '../../protocol/json-object.js'
+import type { SpeechError } from '../../errors/speech-error.js'
 import type { Settings } from '../../protocol/settings.js'
 import type { Engine } from '../engine/engine.js'
 
@@ -124,6 +125,11 @@ export interface NodeDefinition<Options> {
    */
   readonly formats?: (inputs: PortFormats, options: Options) => either.Either<string, PortFormats>
   readonly uses?: (options: Options) => readonly ResourceUse[]
+  /**
+   * What an `Update` may not do, judged before anything changes: the settings as they would be and as they are. Gives the
+   * refusal, `invalid-field` with the name of the setting, or nothing. Left out: any will do.
+   */
+  readonly checkSettings?: (next: Settings, now: Settings, options: Options) => SpeechError | undefined
   /** Whether the node calls `context.consumed`; else what it was given counts as consumed when it returns. */
   readonly tellsConsumption?: boolean
   /** What a project that says nothing gets. Default `fail`. */
@@ -133,7 +139,10 @@ export interface NodeDefinition<Options> {
 }
 
 /** A definition whose options are its own business. */
-export interface AnyNodeDefinition extends Omit<NodeDefinition<unknown>, 'options' | 'formats' | 'uses' | 'open'> {
+export interface AnyNodeDefinition extends Omit<
+  NodeDefinition<unknown>,
+  'options' | 'formats' | 'uses' | 'open' | 'checkSettings'
+> {
   /** The options, decoded and bound: what can be asked of them; left, each fault as path and expectation. */
   readonly configure: (options: unknown) => either.Either<readonly OptionFault[], ConfiguredNode>
 }
@@ -150,5 +159,7 @@ export interface OptionFault {
 export interface ConfiguredNode {
   readonly formats: (inputs: PortFormats) => either.Either<string, PortFormats>
   readonly uses: readonly ResourceUse[]
+  /** Why these settings are refused, before an `Update` makes them the session's; nothing where they fit. */
+  readonly checkSettings: (next: Settings, now: Settings) => SpeechError | undefined
   readonly open: OpenNode
 }

@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
 import { defineNode } from '../../../src/service/nodes/define-node.js'
 import { noOptions, nodeOptions, numberFrom, oneOfWords, text } from '../../../src/service/nodes/node-options.js'
 import { nodeContext } from './node-context.js'
@@ -33,6 +34,27 @@ describe('defineNode', () => {
       { gainDb: 6, mode: 'soft' },
       { gainDb: 6, mode: 'soft' },
     ])
+  })
+
+  it('asks whoever cares about settings what an Update may not do, with the options, and else refuses nothing', () => {
+    const careful = defineNode({
+      name: 'careful',
+      summary: 'Takes settings up to a limit.',
+      inputs: { events: 'event' },
+      outputs: {},
+      options: nodeOptions({ limit: numberFrom(0, 10) }, {}),
+      checkSettings: (next, now, { limit }) =>
+        Number(next['Level']) <= limit
+          ? undefined
+          : new SpeechError('invalid-field', `Level ${String(now['Level'])} may rise to ${limit}.`),
+      open: () => (input$) => input$,
+    })
+    const configured = careful.configure({ limit: 5 })
+    const indifferent = gain.configure({ gainDb: 0 })
+    if (either.isLeft(configured) || either.isLeft(indifferent)) throw new Error('refused')
+    expect(configured.right.checkSettings({ Level: 5 }, { Level: 1 })).toBeUndefined()
+    expect(configured.right.checkSettings({ Level: 6 }, { Level: 1 })?.message).toBe('Level 1 may rise to 5.')
+    expect(indifferent.right.checkSettings({ Level: 6 }, {})).toBeUndefined()
   })
 
   it('names every option that is missing, wrong or unknown, each once', () => {
