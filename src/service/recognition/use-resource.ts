@@ -3,24 +3,27 @@ import { Observable, type OperatorFunction, type Subscriber } from 'rxjs'
 /** Hands over what opens, and frees it when the subscriber ends or has ended before. */
 const openFor = <Resource extends { free(): void }>(
   subscriber: Subscriber<unknown>,
-  open: () => PromiseLike<Resource>,
+  open: () => Resource | PromiseLike<Resource>,
   accept: (resource: Resource) => void,
 ): void => {
-  open().then(
-    (resource) => {
-      subscriber.add(() => {
-        resource.free()
-      })
-      if (!subscriber.closed) accept(resource)
-    },
-    (error: unknown) => {
-      subscriber.error(error)
-    },
-  )
+  const take = (resource: Resource): void => {
+    subscriber.add(() => {
+      resource.free()
+    })
+    if (!subscriber.closed) accept(resource)
+  }
+  const opening = open()
+  if (!('then' in opening)) {
+    take(opening)
+    return
+  }
+  opening.then(take, (error: unknown) => {
+    subscriber.error(error)
+  })
 }
 
 /**
- * Opens a resource on subscription and turns each input into outputs by it. Inputs that come before it has opened, or
+ * Opens a resource on subscription, at once or later, and turns each input into outputs by it. Inputs that come before it has opened, or
  * from within an output, wait in line, without a bound: whoever gives them has to keep one. The line is worked off in a
  * loop, since a nested operator for each waiting input (`concatMap`) overflows the stack on a few hundred of them.
  *
@@ -29,7 +32,7 @@ const openFor = <Resource extends { free(): void }>(
  */
 export const useResource =
   <Resource extends { free(): void }, In, Out>(
-    open: () => PromiseLike<Resource>,
+    open: () => Resource | PromiseLike<Resource>,
     use: (resource: Resource, input: In) => readonly Out[],
   ): OperatorFunction<In, Out> =>
   (source$) =>
