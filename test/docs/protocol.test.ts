@@ -35,7 +35,7 @@ import {
 } from '../../src/protocol/recognizer-results.js'
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/conversation/session-terms.js'
-import { readTranscribeSettings } from '../../src/service/nodes/transcribe-settings.js'
+import { readRecognitionSettings } from '../../src/service/nodes/recognition-settings.js'
 import { resolveServiceLimits } from '../../src/service/service-options.js'
 import { memorySubscriptions } from '../../src/service/identity/subscription.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
@@ -190,7 +190,7 @@ describe('the token request in PROTOCOL.md', () => {
 })
 
 describe('the settings of the transcribe project in PROTOCOL.md', () => {
-  const source = readFileSync(join(root, 'src/service/nodes/transcribe-settings.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src/service/nodes/recognition-settings.ts'), 'utf8')
   const inCode = [...source.matchAll(/optional\(.+, '([A-Za-z]+)', '([a-z-]+)'\)/g)].map(([, name, kebab]) => [
     name,
     kebab,
@@ -204,12 +204,12 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
 
   it('are refused when they do not fit', () => {
     for (const [name = ''] of inCode) {
-      expect(readTranscribeSettings({ [name]: true }), name).toMatchObject({ left: { code: 'invalid-field' } })
+      expect(readRecognitionSettings({ [name]: true }), name).toMatchObject({ left: { code: 'invalid-field' } })
     }
   })
 
   it('have the defaults that the node uses', () => {
-    const read = readTranscribeSettings({})
+    const read = readRecognitionSettings({})
     const parameters = either.isRight(read) ? read.right.parameters : undefined
     const numbers = tableBelow(page, 'Transcribe settings').slice(4)
     expect(numbers.map((row) => Number(row.at(-1)))).toEqual([

@@ -3,7 +3,7 @@ import { readDataflowRequest } from '../../src/protocol/dataflow-requests.js'
 import { readRecognizerRequest } from '../../src/protocol/recognizer-requests.js'
 import { isLoopback } from '../../src/protocol/loopback.js'
 import { shownName } from '../../src/protocol/twin-fields.js'
-import { readTranscribeSettings } from '../../src/service/nodes/transcribe-settings.js'
+import { readRecognitionSettings } from '../../src/service/nodes/recognition-settings.js'
 
 const start = {
   MessageName: 'Start',
@@ -42,10 +42,10 @@ describe('a field under two of its names', () => {
   })
 
   it('is refused among the settings too', () => {
-    expect(readTranscribeSettings({ ModelName: 'a', 'model-name': 'b' })).toMatchObject({
+    expect(readRecognitionSettings({ ModelName: 'a', 'model-name': 'b' })).toMatchObject({
       left: { code: 'invalid-field', message: 'ModelName and model-name are one field and differ; give one of them.' },
     })
-    expect(readTranscribeSettings({ VadSensitivity: 7, 'vad-sensitivity': '7' })).toMatchObject({
+    expect(readRecognitionSettings({ VadSensitivity: 7, 'vad-sensitivity': '7' })).toMatchObject({
       right: { parameters: { sensitivity: 7 } },
     })
   })

@@ -29,6 +29,14 @@ export const wholeNumberFrom = (least: number, most: number): t.Type<number, unk
     (value): value is number => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
   )
 
+/** A whole number within bounds, or the one outside them that has a meaning of its own, such as -1 for no limit. */
+export const wholeNumberOr = (exception: number, least: number, most: number): t.Type<number, unknown> =>
+  option(
+    `${exception}, or a whole number from ${least} to ${most}`,
+    (value): value is number =>
+      value === exception || (Number.isInteger(value) && Number(value) >= least && Number(value) <= most),
+  )
+
 export const oneOfWords = <Word extends string>(...words: readonly Word[]): t.Type<Word, unknown> =>
   option(
     `one of ${words.join(', ')}`,

@@ -31,11 +31,11 @@ const lookAheadGapMs = 98
 const at = (position: number): Cut => ({ end: position, start: position, onset: position })
 
 /** The causal rule: from 80 % of M a gap of 100 ms, at M the end of the quietest frame of the last 300 ms. */
-const realtimeCut = (maxSpeechMs: number, samplesPerMs: number): ForcedCut => {
+const realtimeCut = (maxSpeechMs: number, samplesPerMs: number, firstFrame: number): ForcedCut => {
   const hop = frameMs * samplesPerMs
   const limit = maxSpeechMs * samplesPerMs
   const lookBack = realtimeLookBackMs * samplesPerMs
-  const log = new FrameLog(realtimeLookBackMs / frameMs)
+  const log = new FrameLog(realtimeLookBackMs / frameMs, firstFrame)
   return {
     limit,
     gapAfter: 0.8 * limit,
@@ -50,11 +50,11 @@ const realtimeCut = (maxSpeechMs: number, samplesPerMs: number): ForcedCut => {
  * The rule for recordings: nothing leaves before the segment is decided, so the cut falls into the quietest gap of all
  * the speech, its padding shared at the middle; speech without a gap is cut at the quietest frame of its second half.
  */
-const lookAheadCut = (parameters: SegmenterParameters, samplesPerMs: number): ForcedCut => {
+const lookAheadCut = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame: number): ForcedCut => {
   const { maxSpeechMs, preSpeechMs, postSpeechMs } = parameters
   const hop = frameMs * samplesPerMs
   const limitMs = maxSpeechMs === -1 ? longestLookAheadMs : Math.min(maxSpeechMs, longestLookAheadMs)
-  const log = new FrameLog(Math.ceil(limitMs / frameMs) + 1)
+  const log = new FrameLog(Math.ceil(limitMs / frameMs) + 1, firstFrame)
   const padded = (from: number, to: number): Cut => {
     const middle = Math.round((from + to) / 2)
     return {
@@ -87,8 +87,8 @@ const noCut: ForcedCut = {
   choose: (_onset, now) => at(now),
 }
 
-/** The rule that the parameters ask for, with its own memory of one channel. */
-export const createForcedCut = (parameters: SegmenterParameters, samplesPerMs: number): ForcedCut => {
-  if (parameters.splitter === 'audio-segmenter') return lookAheadCut(parameters, samplesPerMs)
-  return parameters.maxSpeechMs === -1 ? noCut : realtimeCut(parameters.maxSpeechMs, samplesPerMs)
+/** The rule that the parameters ask for, with its own memory of one channel from its frame number `firstFrame` on. */
+export const createForcedCut = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame = 0): ForcedCut => {
+  if (parameters.splitter === 'audio-segmenter') return lookAheadCut(parameters, samplesPerMs, firstFrame)
+  return parameters.maxSpeechMs === -1 ? noCut : realtimeCut(parameters.maxSpeechMs, samplesPerMs, firstFrame)
 }

@@ -8,9 +8,14 @@ export interface Gap {
 export class FrameLog {
   private readonly power: Float32Array
   private readonly speech: Uint8Array
-  private count = 0
+  private count: number
 
-  constructor(capacityFrames: number) {
+  /** `firstFrame` is the number of the first frame that it will be given. */
+  constructor(
+    capacityFrames: number,
+    private readonly firstFrame = 0,
+  ) {
+    this.count = firstFrame
     this.power = new Float32Array(capacityFrames)
     this.speech = new Uint8Array(capacityFrames)
   }
@@ -53,7 +58,7 @@ export class FrameLog {
   }
 
   private oldestFrom(from: number): number {
-    return Math.max(from, this.count - this.power.length, 0)
+    return Math.max(from, this.count - this.power.length, this.firstFrame)
   }
 
   private powerOf(frame: number): number {

@@ -16,6 +16,8 @@ interface FvadModule {
 export interface Fvad {
   /** Whether WebRTC's detector calls the frame (10 ms) voice. Its verdict hangs on for some frames behind the voice. */
   process(frame: Int16Array): boolean
+  /** 0 (easiest to trigger) to 3; what was heard so far stays known. */
+  setMode(mode: number): void
   free(): void
 }
 
@@ -68,6 +70,9 @@ export const openFvad = async (sampleRateHz: 8000 | 16_000 | 32_000 | 48_000, mo
       if (!open) return false
       wasm.HEAP16.set(frame, frameAddress >> 1)
       return wasm._fvad_process(handle, frameAddress, frame.length) === 1
+    },
+    setMode(mode) {
+      if (open) wasm._fvad_set_mode(handle, mode)
     },
     free() {
       if (open) wasm._fvad_free(handle)

@@ -5,7 +5,9 @@ import {
   defer,
   filter,
   merge,
+  map,
   mergeMap,
+  type Observable,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs'
@@ -24,6 +26,8 @@ export type { LaneEvent } from './lane-event.js'
 export interface RecognizeLaneOptions {
   readonly engine: Engine
   readonly parameters: SegmenterParameters
+  /** Other parameters, valid ones, that hold from when nobody speaks; a segment that is open keeps to its own. */
+  readonly parameters$?: Observable<SegmenterParameters>
   /** The rate of the samples that come in; they are resampled where the engine has another. */
   readonly sampleRateHz: number
   /** No audio for so long by the wall clock closes the open segment. Default 1000; 0 switches it off. */
@@ -65,7 +69,9 @@ export const recognizeLane =
       const account = new EngineAccount(sampleRateHz, engineRateHz)
       const watch = new IdleWatch({ closeAfterSilentWallMs, finalizeAfterMs }, scheduler)
       const results = new LaneResults(account, separator)
-      const parameters = graceful === 'off' ? { ...options.parameters, gracefulSilenceMs: 0 } : options.parameters
+      const adapted = (parameters: SegmenterParameters): SegmenterParameters =>
+        graceful === 'off' ? { ...parameters, gracefulSilenceMs: 0 } : parameters
+      const parameters = adapted(options.parameters)
       const open = () => openFront({ parameters, inputRateHz: sampleRateHz, engineRateHz })
       let end: LaneEnd = { cause: 'finalized' }
 
@@ -76,7 +82,7 @@ export const recognizeLane =
         return []
       }
       return concat(
-        segmentInput(samples$, account, watch, open).pipe(
+        segmentInput(samples$, account, watch, open, options.parameters$?.pipe(map(adapted))).pipe(
           connect((item$) =>
             merge(
               item$.pipe(filter(isNotPart), mergeMap(told)),

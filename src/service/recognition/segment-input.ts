@@ -1,13 +1,17 @@
-import { endWith, map, merge, takeWhile, type Observable } from 'rxjs'
+import { EMPTY, endWith, map, merge, takeWhile, type Observable } from 'rxjs'
 import type { SegmentPart } from '../engine/engine.js'
 import type { EngineAccount } from './engine-account.js'
 import type { IdleWatch } from './idle-watch.js'
 import type { EndCause } from './lane-event.js'
+import type { SegmenterParameters } from './segmenter-parameters.js'
 import type { SegmenterOutput, VoiceEvent } from './segmenter-output.js'
 import type { Segmenter } from './segmenter.js'
 import { useResource } from './use-resource.js'
 
-type Input = { readonly type: 'samples'; readonly samples: Int16Array } | { readonly type: 'completed' | 'tick' }
+type Input =
+  | { readonly type: 'samples'; readonly samples: Int16Array }
+  | { readonly type: 'parameters'; readonly parameters: SegmenterParameters }
+  | { readonly type: 'completed' | 'tick' }
 
 /** `atMs`, in audio time, where the audio itself decided the end, and more of it may have come in the same message. */
 interface Ended {
@@ -38,6 +42,9 @@ class Feed {
       case 'samples':
         this.watch.receive(this.account.receive(input.samples.length))
         return this.given(front.push(input.samples))
+      case 'parameters':
+        front.retune(input.parameters)
+        return []
       case 'completed':
         return this.given(front.finish(), 'finalized')
       case 'tick': {
@@ -75,6 +82,7 @@ export function segmentInput(
   account: EngineAccount,
   watch: IdleWatch,
   open: () => PromiseLike<Segmenter>,
+  parameters$: Observable<SegmenterParameters> = EMPTY,
 ): Observable<Segmented> {
   const feed = new Feed(account, watch)
   return merge(
@@ -83,6 +91,7 @@ export function segmentInput(
       endWith<Input>({ type: 'completed' }),
     ),
     watch.ticks$.pipe(map((): Input => ({ type: 'tick' }))),
+    parameters$.pipe(map((parameters): Input => ({ type: 'parameters', parameters }))),
   ).pipe(
     useResource(open, (front: Segmenter, input: Input) => feed.take(front, input)),
     takeWhile(({ type }) => type !== 'ended', true),

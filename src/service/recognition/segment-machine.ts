@@ -30,6 +30,25 @@ type State =
   | { readonly type: 'carry'; readonly cut: number }
 
 const idle: State = { type: 'idle' }
+
+/** The parameters in samples. */
+interface Rules {
+  readonly preSpeech: number
+  readonly postSpeech: number
+  readonly silenceTrigger: number
+  readonly gracefulSilence: number
+  readonly onsetRun: number
+  readonly forcedCut: ForcedCut
+}
+
+const rulesOf = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame: number): Rules => ({
+  preSpeech: parameters.preSpeechMs * samplesPerMs,
+  postSpeech: parameters.postSpeechMs * samplesPerMs,
+  silenceTrigger: parameters.silenceTriggerMs * samplesPerMs,
+  gracefulSilence: parameters.gracefulSilenceMs === 0 ? Infinity : parameters.gracefulSilenceMs * samplesPerMs,
+  onsetRun: parameters.onsetMs * samplesPerMs,
+  forcedCut: createForcedCut(parameters, samplesPerMs, firstFrame),
+})
 const none: readonly SegmenterOutput[] = []
 
 /**
@@ -44,26 +63,16 @@ export class SegmentMachine {
   private gracefulRaised = false
 
   private readonly tail: AudioTail
-  private readonly forcedCut: ForcedCut
   private readonly samplesPerMs: number
-  private readonly preSpeech: number
-  private readonly postSpeech: number
-  private readonly silenceTrigger: number
-  private readonly gracefulSilence: number
-  private readonly onsetRun: number
   private readonly longestPart: number
+  private rules: Rules
 
   constructor(parameters: SegmenterParameters, sampleRateHz: number) {
     const samplesPerMs = sampleRateHz / 1000
     this.samplesPerMs = samplesPerMs
-    this.preSpeech = parameters.preSpeechMs * samplesPerMs
-    this.postSpeech = parameters.postSpeechMs * samplesPerMs
-    this.silenceTrigger = parameters.silenceTriggerMs * samplesPerMs
-    this.gracefulSilence = parameters.gracefulSilenceMs === 0 ? Infinity : parameters.gracefulSilenceMs * samplesPerMs
-    this.onsetRun = parameters.onsetMs * samplesPerMs
     this.longestPart = longestPartMs * samplesPerMs
-    this.forcedCut = createForcedCut(parameters, samplesPerMs)
-    this.tail = new AudioTail(2 * (this.preSpeech + this.onsetRun) + this.longestPart)
+    this.rules = rulesOf(parameters, samplesPerMs, 0)
+    this.tail = new AudioTail(2 * (this.rules.preSpeech + this.rules.onsetRun) + this.longestPart)
   }
 
   /** Whether someone speaks, as far as is confirmed. */
@@ -71,11 +80,21 @@ export class SegmentMachine {
     return this.state.type === 'speech'
   }
 
+  /** Whether neither a segment nor an onset is open, so that other parameters harm nothing that has begun. */
+  get idle(): boolean {
+    return this.state.type === 'idle'
+  }
+
+  /** Other parameters, from the next frame on; only while idle. The ring has kept what the former ones asked for. */
+  retune(parameters: SegmenterParameters): void {
+    this.rules = rulesOf(parameters, this.samplesPerMs, this.tail.end / (frameMs * this.samplesPerMs))
+  }
+
   /** Takes in one frame of 10 ms; it may be used again afterwards. */
   step(speech: boolean, frame: Int16Array): void {
     const frameStart = this.tail.end
     this.tail.append(frame)
-    this.forcedCut.observe(speech, frame)
+    this.rules.forcedCut.observe(speech, frame)
     this.state = speech ? this.afterSpeech(this.state, frameStart) : this.afterSilence(this.state)
     this.state = this.afterLimit(this.state)
     if (this.state.type === 'idle') this.rest()
@@ -131,11 +150,11 @@ export class SegmentMachine {
     if (!('segment' in state)) return idle
     const { segment } = state
     const silence = this.tail.end - segment.lastSpeechEnd
-    if (silence >= this.silenceTrigger && silence >= this.postSpeech) {
-      this.close(segment, segment.lastSpeechEnd + this.postSpeech)
+    if (silence >= this.rules.silenceTrigger && silence >= this.rules.postSpeech) {
+      this.close(segment, segment.lastSpeechEnd + this.rules.postSpeech)
       return idle
     }
-    const type = silence >= this.silenceTrigger ? 'post' : 'trail'
+    const type = silence >= this.rules.silenceTrigger ? 'post' : 'trail'
     return type === state.type ? state : { type, segment }
   }
 
@@ -144,11 +163,11 @@ export class SegmentMachine {
     if (state.type !== 'speech' && state.type !== 'trail') return state
     const { segment } = state
     const now = this.tail.end
-    const { limit, gapAfter, gapLength } = this.forcedCut
+    const { limit, gapAfter, gapLength } = this.rules.forcedCut
     if (now - segment.onset >= gapAfter && now - segment.lastSpeechEnd >= gapLength) return this.cutInSilence(segment)
     if (now - segment.onset < limit) return state
 
-    const cut = this.forcedCut.choose(segment.onset, now)
+    const cut = this.rules.forcedCut.choose(segment.onset, now)
     if (cut.onset >= segment.lastSpeechEnd) return this.cutInSilence(segment, cut.end)
     this.close(segment, cut.end)
     return { type: state.type, segment: this.open(cut.start, cut.onset, segment.lastSpeechEnd) }
@@ -156,14 +175,17 @@ export class SegmentMachine {
 
   /** Cuts where nothing was said since, not later than the post-speech buffer reaches. */
   private cutInSilence(segment: OpenSegment, cut = this.tail.end): State {
-    const end = Math.min(cut, segment.lastSpeechEnd + this.postSpeech)
+    const end = Math.min(cut, segment.lastSpeechEnd + this.rules.postSpeech)
     this.close(segment, end)
     return { type: 'carry', cut: end }
   }
 
   private confirm(onset: number): State {
-    if (this.tail.end - onset < this.onsetRun) return { type: 'onset', onset }
-    return { type: 'speech', segment: this.open(Math.max(onset - this.preSpeech, this.previousEnd), onset) }
+    if (this.tail.end - onset < this.rules.onsetRun) return { type: 'onset', onset }
+    return {
+      type: 'speech',
+      segment: this.open(Math.max(onset - this.rules.preSpeech, this.previousEnd, this.tail.begin), onset),
+    }
   }
 
   private open(start: number, onset: number, lastSpeechEnd = this.tail.end): OpenSegment {
@@ -186,18 +208,18 @@ export class SegmentMachine {
   /** Nobody speaks: keeps what a later onset may claim, and watches how long it lasts. */
   private rest(): void {
     const now = this.tail.end
-    this.tail.forgetBefore(now - this.preSpeech - this.onsetRun)
-    if (this.gracefulRaised || now - this.silentSince < this.gracefulSilence) return
+    this.tail.forgetBefore(now - this.rules.preSpeech - this.rules.onsetRun)
+    if (this.gracefulRaised || now - this.silentSince < this.rules.gracefulSilence) return
     this.gracefulRaised = true
     this.outputs.push({ type: 'graceful-silence', atMs: this.ms(now) })
   }
 
   private audibleEnd(type: State['type'], segment: OpenSegment): number {
-    return type === 'speech' ? this.tail.end : Math.min(this.tail.end, segment.lastSpeechEnd + this.postSpeech)
+    return type === 'speech' ? this.tail.end : Math.min(this.tail.end, segment.lastSpeechEnd + this.rules.postSpeech)
   }
 
   private releasable(type: State['type'], segment: OpenSegment): number {
-    return Math.min(this.audibleEnd(type, segment), this.forcedCut.heldFrom(segment))
+    return Math.min(this.audibleEnd(type, segment), this.rules.forcedCut.heldFrom(segment))
   }
 
   private release(segment: OpenSegment, until: number): void {

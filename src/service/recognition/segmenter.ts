@@ -11,6 +11,11 @@ export interface Segmenter {
   finish(): readonly SegmenterOutput[]
   /** No audio came for a while, by the wall clock: closes the open segment, if any. Audio may follow. */
   interrupt(): readonly SegmenterOutput[]
+  /**
+   * Other parameters, valid ones: from the next frame at which neither a segment nor an onset is open, so that nothing that
+   * has begun is cut. Of two in a row the later counts.
+   */
+  retune(parameters: SegmenterParameters): void
   /** Gives the detector's memory back. Idempotent. */
   free(): void
 }
@@ -24,6 +29,13 @@ export const joinSegmenter = (
   const machine = new SegmentMachine(parameters, sampleRateHz)
   const frame = new Int16Array((sampleRateHz * frameMs) / 1000)
   let filled = 0
+  let next: SegmenterParameters | undefined
+  const retuneWhenIdle = (): void => {
+    if (next === undefined || !machine.idle) return
+    machine.retune(next)
+    detector.retune(next.sensitivity)
+    next = undefined
+  }
   return {
     push(samples) {
       // By index: for-of costs three times as much, and this runs for every sample.
@@ -33,6 +45,7 @@ export const joinSegmenter = (
         filled += 1
         if (filled < frame.length) continue
         filled = 0
+        if (next !== undefined) retuneWhenIdle()
         machine.step(detector.isSpeech(frame), frame)
         detector.hold(machine.speaking)
       }
@@ -47,6 +60,9 @@ export const joinSegmenter = (
       const outputs = machine.interrupt()
       detector.hold(machine.speaking)
       return outputs
+    },
+    retune: (changed) => {
+      next = changed
     },
     free: () => detector.free(),
   }

@@ -9,6 +9,8 @@ export interface VoiceDetector {
   isSpeech(frame: Int16Array): boolean
   /** Keeps the noise floor from rising while a segment is in speech. */
   hold(frozen: boolean): void
+  /** Another sensitivity, 1 to 10, from the next frame on; throws `invalid-field` for others. The noise floor stays. */
+  retune(sensitivity: number): void
   /** Gives the memory back; from then on nothing is speech. */
   free(): void
 }
@@ -61,6 +63,15 @@ const levelOf = (frame: Int16Array): number => {
   return 10 * Math.log10(power + 1e-12)
 }
 
+const tuningOf = (sensitivity: number): { readonly mode: number; readonly entry: number } => {
+  const mode = modes[sensitivity - 1]
+  const entry = entryDb[sensitivity - 1]
+  if (mode === undefined || entry === undefined) {
+    throw new SpeechError('invalid-field', 'vad-sensitivity must be a whole number, from 1 to 10.')
+  }
+  return { mode, entry }
+}
+
 /** WebRTC's verdict and the adaptive gate together; either alone calls steady noise or soft rustle speech. */
 class GatedDetector implements VoiceDetector {
   private readonly floor = new NoiseFloor()
@@ -74,7 +85,7 @@ class GatedDetector implements VoiceDetector {
 
   constructor(
     private readonly fvad: Fvad,
-    private readonly entryDb: number,
+    private entryDb: number,
   ) {}
 
   isSpeech(frame: Int16Array): boolean {
@@ -94,6 +105,12 @@ class GatedDetector implements VoiceDetector {
 
   hold(frozen: boolean): void {
     this.frozen = frozen
+  }
+
+  retune(sensitivity: number): void {
+    const { mode, entry } = tuningOf(sensitivity)
+    this.fvad.setMode(mode)
+    this.entryDb = entry
   }
 
   free(): void {
@@ -127,13 +144,9 @@ export const createVoiceDetector = async ({
   sensitivity,
 }: VoiceDetectorOptions): Promise<VoiceDetector> => {
   const rate = rates.find((known) => known === sampleRateHz)
-  const mode = modes[sensitivity - 1]
-  const entry = entryDb[sensitivity - 1]
   if (rate === undefined) {
     throw new SpeechError('invalid-format', `sampleRateHz must be one of ${rates.join(', ')} for voice activity.`)
   }
-  if (mode === undefined || entry === undefined) {
-    throw new SpeechError('invalid-field', 'vad-sensitivity must be a whole number, from 1 to 10.')
-  }
+  const { mode, entry } = tuningOf(sensitivity)
   return new GatedDetector(await openFvad(rate, mode), entry)
 }

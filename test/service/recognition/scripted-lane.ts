@@ -121,7 +121,12 @@ export const scriptedFront = (
   let held = 0
   const segmenter = (options: LaneFrontOptions): Segmenter => {
     held += 1
-    const detector = { isSpeech: (frame: Int16Array) => frame[0] !== 0, hold: () => undefined, free: () => (held -= 1) }
+    const detector = {
+      isSpeech: (frame: Int16Array) => frame[0] !== 0,
+      hold: () => undefined,
+      retune: () => undefined,
+      free: () => (held -= 1),
+    }
     return joinSegmenter(detector, options.parameters, laneRateHz)
   }
   const opened$ = opening.waitMs === undefined ? of(0) : timer(opening.waitMs, opening.scheduler)

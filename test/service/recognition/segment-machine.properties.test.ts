@@ -40,7 +40,12 @@ const run = (frames: readonly boolean[], settings: SegmenterParameters, untilMs 
 /** The same verdicts through a segmenter, in chunks of any length; a verdict stands in the detector's frame count. */
 const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, chunkMs: number): MachineRun => {
   let count = 0
-  const detector = { isSpeech: () => frames[count++] ?? false, hold: () => undefined, free: () => undefined }
+  const detector = {
+    isSpeech: () => frames[count++] ?? false,
+    hold: () => undefined,
+    retune: () => undefined,
+    free: () => undefined,
+  }
   const segmenter = joinSegmenter(detector, settings, testRateHz)
   const outputs: SegmenterOutput[] = []
   for (let from = 0; from < frames.length * 10; from += chunkMs) {

@@ -49,6 +49,7 @@ describe('joinSegmenter', () => {
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
       hold: (hold: boolean) => frozen.push(hold),
+      retune: () => undefined,
       free: () => undefined,
     }
     const segmenter = joinSegmenter(detector, defaultSegmenterParameters, 1000)

@@ -1,0 +1,60 @@
+import { connect, defer, filter, map, merge, tap, type Observable } from 'rxjs'
+import { deinterleaveChannels } from '../../audio/channels.js'
+import { decodeSamples } from '../../audio/codec.js'
+import { bytesPerSample, type AudioFormat } from '../../audio/format.js'
+import { inTurn } from '../recognition/in-turn.js'
+import { recognizeLane, type LaneEvent, type RecognizeLaneOptions } from '../recognition/recognize-lane.js'
+import { laneEnvelope } from './lane-envelope.js'
+import type { NodeItem } from './node.js'
+import { slowestChannel } from './slowest-channel.js'
+
+/** What a lane says of speech, beside how far it has come. */
+type ToldEvent = Exclude<LaneEvent, { type: 'progress' }>
+
+export interface ChannelLanesOptions extends Omit<RecognizeLaneOptions, 'sampleRateHz'> {
+  readonly format: AudioFormat
+  /** What the first channel is called in events. */
+  readonly firstChannel: number
+  readonly tells: (event: ToldEvent) => boolean
+  /** So many frames are dealt with. */
+  readonly consumed: (frameCount: number) => void
+}
+
+/**
+ * Recognises each channel of a stream in a lane of its own, and tells what they say as events with their channel. Ends
+ * when the last lane did; a lane that silence ended wants no more audio and holds the others up no longer.
+ */
+export const channelLanes =
+  ({ format, firstChannel, tells, consumed, ...lane }: ChannelLanesOptions) =>
+  (input$: Observable<NodeItem>): Observable<NodeItem> =>
+    defer(() => {
+      const taken = slowestChannel(format.channels, consumed)
+      const laneOf = (channels$: Observable<readonly Int16Array[]>, channel: number): Observable<NodeItem> =>
+        channels$.pipe(
+          map((channels) => channels[channel] ?? new Int16Array(0)),
+          recognizeLane({ ...lane, sampleRateHz: format.sampleRateHz }),
+          tap({
+            next: (event) => {
+              if (event.type === 'progress') taken(channel, event.sampleCount)
+            },
+            complete: () => {
+              taken(channel, Infinity)
+            },
+          }),
+          filter((event): event is ToldEvent => event.type !== 'progress' && tells(event)),
+          map((event): NodeItem => ({ type: 'event', event: laneEnvelope(event, firstChannel + channel) })),
+        )
+      return input$.pipe(
+        filter((item) => item.type === 'audio'),
+        inTurn(),
+        map(({ bytes }) => channelsOf(bytes, format)),
+        connect((channels$) =>
+          merge(...Array.from({ length: format.channels }, (_none, channel) => laneOf(channels$, channel))),
+        ),
+      )
+    })
+
+const channelsOf = (bytes: Uint8Array, format: AudioFormat): readonly Int16Array[] =>
+  format.channels === 1
+    ? [decodeSamples(bytes, format.encoding)]
+    : deinterleaveChannels(bytes, bytesPerSample(format)).map((channel) => decodeSamples(channel, format.encoding))
