@@ -3,19 +3,18 @@ import { deinterleaveChannels } from '../../audio/channels.js'
 import { decodeSamples } from '../../audio/codec.js'
 import { bytesPerSample, type AudioFormat } from '../../audio/format.js'
 import { inTurn } from '../recognition/in-turn.js'
-import { recognizeLane, type LaneEvent, type RecognizeLaneOptions } from '../recognition/recognize-lane.js'
-import { laneEnvelope } from './lane-envelope.js'
+import { recognizeLane, type RecognizeLaneOptions } from '../recognition/recognize-lane.js'
+import { laneEnvelope, type SpeechEvent } from './lane-envelope.js'
 import type { NodeItem } from './node.js'
 import { slowestChannel } from './slowest-channel.js'
-
-/** What a lane says of speech, beside how far it has come. */
-type ToldEvent = Exclude<LaneEvent, { type: 'progress' }>
 
 export interface ChannelLanesOptions extends Omit<RecognizeLaneOptions, 'sampleRateHz'> {
   readonly format: AudioFormat
   /** What the first channel is called in events. */
   readonly firstChannel: number
-  readonly tells: (event: ToldEvent) => boolean
+  /** Where in the session the stream begins; added to all times. */
+  readonly offsetMs: number
+  readonly tells: (event: SpeechEvent) => boolean
   /** So many frames are dealt with. */
   readonly consumed: (frameCount: number) => void
 }
@@ -25,7 +24,7 @@ export interface ChannelLanesOptions extends Omit<RecognizeLaneOptions, 'sampleR
  * when the last lane did; a lane that silence ended wants no more audio and holds the others up no longer.
  */
 export const channelLanes =
-  ({ format, firstChannel, tells, consumed, ...lane }: ChannelLanesOptions) =>
+  ({ format, firstChannel, offsetMs, tells, consumed, ...lane }: ChannelLanesOptions) =>
   (input$: Observable<NodeItem>): Observable<NodeItem> =>
     defer(() => {
       const taken = slowestChannel(format.channels, consumed)
@@ -41,8 +40,8 @@ export const channelLanes =
               taken(channel, Infinity)
             },
           }),
-          filter((event): event is ToldEvent => event.type !== 'progress' && tells(event)),
-          map((event): NodeItem => ({ type: 'event', event: laneEnvelope(event, firstChannel + channel) })),
+          filter((event): event is SpeechEvent => event.type !== 'progress' && tells(event)),
+          map((event): NodeItem => ({ type: 'event', event: laneEnvelope(event, firstChannel + channel, offsetMs) })),
         )
       return input$.pipe(
         filter((item) => item.type === 'audio'),

@@ -2,8 +2,27 @@ import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import { eventName, recognitionData, type RecognitionData } from '../../protocol/recognition-events.js'
 import type { LaneEvent } from '../recognition/recognize-lane.js'
 
+/** What a lane says of speech, beside how far it has come. */
+export type SpeechEvent = Exclude<LaneEvent, { type: 'progress' }>
+
+/** The event with its times `offsetMs` later, for a lane that began in the middle of its session. */
+const later = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
+  if (offsetMs === 0) return event
+  const startMs = event.startMs + offsetMs
+  if (event.type === 'speech-started') return { ...event, startMs, atMs: event.atMs + offsetMs }
+  const endMs = event.endMs + offsetMs
+  if (event.type !== 'milestone') return { ...event, startMs, endMs }
+  const words = event.words.map((word) => ({
+    ...word,
+    startMs: word.startMs + offsetMs,
+    endMs: word.endMs + offsetMs,
+  }))
+  return { ...event, startMs, endMs, words }
+}
+
 /** What the recognition of a channel says, as an event of the session (decisions.md: event names). */
-export const laneEnvelope = (event: Exclude<LaneEvent, { type: 'progress' }>, channel: number): EventEnvelope => {
+export const laneEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): EventEnvelope => {
+  const event = later(said, offsetMs)
   switch (event.type) {
     case 'speech-started':
       return { name: eventName.speechStarted, channel, startMs: event.startMs, endMs: -1, data: { AtMsec: event.atMs } }

@@ -16,6 +16,7 @@ class ChannelLevels {
   constructor(
     private readonly format: AudioFormat,
     everyMs: number,
+    private readonly offsetMs: number,
   ) {
     this.meters = Array.from({ length: format.channels }, () => new LevelMeter())
     this.framesEach = Math.max(1, Math.round((everyMs * format.sampleRateHz) / 1000))
@@ -51,7 +52,7 @@ class ChannelLevels {
   }
 
   private ms(frames: number): number {
-    return Math.round((frames * 1000) / this.format.sampleRateHz)
+    return this.offsetMs + Math.round((frames * 1000) / this.format.sampleRateHz)
   }
 }
 
@@ -64,10 +65,10 @@ export const levelMeter = defineNode({
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio', levels: 'event' },
   options: nodeOptions({}, { everyMs: wholeNumberFrom(20, 60_000) }),
-  open: ({ everyMs = 1000 }, { inputs }) => {
+  open: ({ everyMs = 1000 }, { inputs, offsetMs = 0 }) => {
     const format = portFormat(inputs, 'audio')
     return audioStage(() => {
-      const levels = new ChannelLevels(format, everyMs)
+      const levels = new ChannelLevels(format, everyMs, offsetMs)
       return {
         take: ({ bytes }) => [...audioItem(bytes), ...levels.take(bytes)],
         finish: () => levels.tell(),

@@ -1,8 +1,9 @@
 import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
 import { integer, oneOf, text } from '../../protocol/field-codecs.js'
-import { decodeWith, messageCodec, optional } from '../../protocol/message-codec.js'
+import { decodeWith, messageCodec, optional, type Fields } from '../../protocol/message-codec.js'
 import type { Settings } from '../../protocol/settings.js'
+import { twinField } from '../../protocol/twin-fields.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
@@ -24,7 +25,7 @@ interface RecognitionSettings {
   readonly gracefulSilenceMs?: number
 }
 
-const settingsCodec = messageCodec<RecognitionSettings>('Settings', {
+const fields: Fields<RecognitionSettings> = {
   modelName: optional(text, 'ModelName', 'model-name'),
   modelTenant: optional(text, 'ModelTenant', 'model-tenant'),
   modelVersion: optional(text, 'ModelVersion', 'model-version'),
@@ -35,7 +36,14 @@ const settingsCodec = messageCodec<RecognitionSettings>('Settings', {
   maxSpeechMs: optional(integer(), 'VadMaxSpeechDurationMsec', 'vad-max-speech-duration-msec'),
   silenceTriggerMs: optional(integer(), 'VadSilenceTriggerMsec', 'vad-silence-trigger-msec'),
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
-})
+}
+
+const settingsCodec = messageCodec('Settings', fields)
+
+const readFields = (settings: Settings): either.Either<SpeechError, RecognitionSettings> => {
+  const twin = twinField(settings, fields)
+  return twin === undefined ? decodeWith(settingsCodec, settings) : either.left(twin)
+}
 
 /** What a session asks of a node of recognition: which model, and how speech is cut into segments. */
 export interface RecognitionPlan {
@@ -72,7 +80,7 @@ export const readRecognitionSettings = (
       }),
       (error) => error as SpeechError,
     )
-  })(decodeWith(settingsCodec, settings))
+  })(readFields(settings))
 
 /** Why an `Update` that makes the settings these is refused: a setting that does not fit, or another model. */
 export const checkRecognitionUpdate = (

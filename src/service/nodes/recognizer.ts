@@ -54,6 +54,7 @@ export const recognizer = defineNode({
             engine,
             format,
             firstChannel: channel,
+            offsetMs: session.offsetMs ?? 0,
             parameters: rightOrThrow(planNow(session, defaults, fromSettings)).parameters,
             parameters$: changedParameters(session, defaults, fromSettings),
             closeAfterSilentWallMs,

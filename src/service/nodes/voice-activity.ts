@@ -93,6 +93,7 @@ export const voiceActivity = defineNode({
               engine,
               format,
               firstChannel: channel,
+              offsetMs: session.offsetMs ?? 0,
               parameters: rightOrThrow(planNow(session, defaults, fromSettings)).parameters,
               parameters$: changedParameters(session, defaults, fromSettings),
               graceful: 'off',

@@ -16,7 +16,8 @@ import type { EventEnvelope } from '../../../src/protocol/event-envelope.js'
 import type { Settings } from '../../../src/protocol/settings.js'
 import type { Engine } from '../../../src/service/engine/engine.js'
 import type { ModelName, NodeItem } from '../../../src/service/nodes/node.js'
-import { openTranscribe } from '../../../src/service/nodes/transcribe.js'
+import { recognizer } from '../../../src/service/nodes/recognizer.js'
+import { configured } from './node-run.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { nodeContext } from './node-context.js'
 import { spoken } from '../conversation/spoken.js'
@@ -67,7 +68,7 @@ const run = async (
   given: ReturnType<typeof contextOf>,
   input$: Observable<NodeItem>,
 ): Promise<readonly EventEnvelope[]> => {
-  const node = await openTranscribe(given.context)
+  const node = await configured(recognizer).open(given.context)
   const items = await lastValueFrom(
     node(input$, given.context).pipe(
       tap((item) => {
@@ -81,7 +82,7 @@ const run = async (
 
 const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
 
-describe('the transcribe node', () => {
+describe('the recognizer node', () => {
   it('tells whole milliseconds and confidences of two decimals', async () => {
     const events = await run(contextOf(mono, {}, fractional()), of(audio(await spoken(4_000))))
     const milestone = events.find((event) => event.name === 'SR Milestone')
@@ -132,7 +133,7 @@ describe('the transcribe node', () => {
 
   it('takes the model that the settings name, in either dialect, and refuses a setting by its name', async () => {
     const given = contextOf(mono, { 'model-name': 'a', ModelTenant: 'b', ModelVersion: '2' }, fractional())
-    await openTranscribe(given.context)
+    await configured(recognizer).open(given.context)
     expect(given.asked).toEqual([{ name: 'a', tenant: 'b', version: '2' }])
     for (const [name, value, said] of [
       ['VadSensitivity', 11, 'VadSensitivity must be'],
@@ -140,7 +141,9 @@ describe('the transcribe node', () => {
       ['AudioSplitter', 'other', 'AudioSplitter'],
       ['ModelName', 5, 'ModelName'],
     ] as const) {
-      await expect(openTranscribe(contextOf(mono, { [name]: value }, fractional()).context)).rejects.toMatchObject({
+      await expect(
+        configured(recognizer).open(contextOf(mono, { [name]: value }, fractional()).context),
+      ).rejects.toMatchObject({
         code: 'invalid-field',
         message: expect.stringContaining(said) as unknown,
       })
