@@ -41,6 +41,7 @@ export const rooms = {
     project: ['nodes', 'engine', 'recognition'],
     conversation: ['access', 'engine', 'monitor', 'nodes', 'project', 'recognition'],
     listen: ['conversation', 'identity', 'monitor'],
+    operation: ['engine', 'listen', 'monitor'],
   },
 }
 

@@ -7,6 +7,7 @@ import type { EngineKind } from './engine/engine.js'
 import type { IdentityOptions } from './identity/identity.js'
 import type { SubscriptionStore } from './identity/subscription.js'
 import type { ServiceMonitor } from './monitor/service-monitor.js'
+import type { Logger } from './operation/logger.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 
 export interface ServiceOptions {
@@ -40,6 +41,15 @@ export interface ServiceOptions {
   /** Whether a token may stand in the address of the recognition socket. Default false. */
   readonly allowQueryToken?: boolean
   readonly scheduler?: SchedulerLike
+  /**
+   * Where `/livez`, `/readyz` and `/metrics` are answered; nowhere when left out. Plain text on loopback; elsewhere with
+   * the service's certificate. With it the service is not ready until its first engine is loaded.
+   */
+  readonly operations?: ListenAddress
+  /** Server reflection on the gRPC interface. Default: in development only. */
+  readonly reflection?: boolean
+  /** Where the log goes: sessions, those who are not let in, faults. Nowhere when left out. */
+  readonly logger?: Logger
   /** Told what happens to sessions; metrics and logs of one's own. */
   readonly monitor?: ServiceMonitor
   /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */

@@ -7,6 +7,7 @@ import { RunningGrants } from './access/running-grants.js'
 import { sharedTenant } from './access/open-model.js'
 import type { DataflowTerms } from './conversation/dataflow-conversation.js'
 import type { SessionTerms } from './conversation/session-terms.js'
+import type { ModelDescription } from './engine/engine.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
 import { soundswallower } from './engine/soundswallower/soundswallower.js'
 import { createIdentity, type Identity } from './identity/identity.js'
@@ -16,10 +17,10 @@ import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
 import { authFailureOf } from './monitor/auth-failure-of.js'
-import { silentMonitor } from './monitor/join-monitors.js'
-import type { ServiceMonitor } from './monitor/service-monitor.js'
 import { openTranscribe } from './nodes/transcribe.js'
+import { openOperation, type Operation } from './operation/operation.js'
 import { projectRegistry, type ProjectRegistry } from './project/project.js'
+import { operationOptions } from './operation-options.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
 
 export interface Service {
@@ -30,6 +31,8 @@ export interface Service {
   readonly grpcAddress: string
   readonly models: ModelRegistry
   readonly defaultModel: string | undefined
+  /** Base address of `/livez`, `/readyz` and `/metrics`, where they are wanted. */
+  readonly operationsUrl: string | undefined
   /** Ends one token by its `jti`: no session begins with it any more. Settles when that would survive a restart. */
   revoke(tokenId: string): Promise<void>
   /**
@@ -70,17 +73,17 @@ const closeAll = async (opened: readonly (() => Promise<void> | void)[]): Promis
 const loopbackAnyPort: ListenAddress = { host: '127.0.0.1', port: 0 }
 
 const openService = async (options: ServiceOptions, opened: (() => Promise<void> | void)[]): Promise<Service> => {
-  const { certificate, scheduler = asyncScheduler, monitor = silentMonitor } = options
+  const { certificate, scheduler = asyncScheduler } = options
   const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
-  const models = createModelRegistry({
-    folders: options.modelFolders,
-    kinds: [soundswallower(), ...(options.engines ?? [])],
-  })
+  const operation = await openOperation(operationOptions(options, scheduler))
+  opened.push(operation.close)
+  const { monitor, onFault } = operation
+  const models = operation.watchModels(findModels(options))
   opened.push(() => models.close())
   checkDefaultModel(models, options.defaultModel)
-  const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, options.onFault)
+  const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, onFault)
   opened.push(http.close)
-  const identity = await openIdentity(options, http.url, monitor)
+  const identity = await openIdentity(options, http.url, operation)
   opened.push(() => identity.close())
 
   const drain$ = new ReplaySubject<undefined>(1)
@@ -92,7 +95,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     limits,
     drain$,
     scheduler,
-    ...(options.onFault === undefined ? {} : { onFault: options.onFault }),
+    onFault,
   }
   const sessions = new SessionSet()
   const grpc = await openDataflow({
@@ -102,37 +105,61 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     sessions,
     maxMessageBytes,
     monitor,
+    addServices: operation.addTo,
   })
   opened.push(grpc.close)
   const allowQueryToken = options.allowQueryToken ?? false
-  http.handle({
-    request: answer(identity, options.onFault),
-    upgrade: recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken, monitor }),
-  })
+  const upgrade = recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken, monitor })
+  http.handle({ request: answer(identity, onFault), upgrade })
+  operation.opened(firstModel(models, defaultModel))
 
-  const close = async (drainMs: number): Promise<void> => {
+  const drain = (drainMs: number): Promise<void> => {
+    operation.draining()
     const ended = Promise.all([http.stopAccepting(), grpc.stopAccepting()])
     drain$.next(undefined)
-    await within(sessions.empty(), drainMs, scheduler)
-    sessions.endAll()
-    // A session has ended when its last word is said; that has to arrive, too.
-    await within(ended, lastWordsMs, scheduler)
-    await closeAll(opened)
+    return endSessions(sessions, ended, drainMs, scheduler)
   }
   let closing: Promise<void> | undefined
   return {
     authUrl: http.url,
     wsUrl: http.url.replace(/^http/, 'ws'),
     grpcAddress: grpc.address,
+    operationsUrl: operation.url,
     models,
     defaultModel,
     revoke: (tokenId) => identity.revoke(tokenId),
-    close: ({ drainMs = 10_000 } = {}) => (closing ??= close(drainMs)),
+    close: ({ drainMs = 10_000 } = {}) => (closing ??= drain(drainMs).then(() => closeAll(opened))),
   }
 }
 
-const openIdentity = (options: ServiceOptions, url: string, monitor: ServiceMonitor): Promise<Identity> => {
-  const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, onFault, issuer = url } = options
+const endSessions = async (
+  sessions: SessionSet,
+  ended: Promise<unknown>,
+  drainMs: number,
+  scheduler: SchedulerLike,
+): Promise<void> => {
+  await within(sessions.empty(), drainMs, scheduler)
+  sessions.endAll()
+  // A session has ended when its last word is said; that has to arrive, too.
+  await within(ended, lastWordsMs, scheduler)
+}
+
+const findModels = ({ modelFolders, engines = [] }: ServiceOptions): ModelRegistry =>
+  createModelRegistry({ folders: modelFolders, kinds: [soundswallower(), ...engines] })
+
+/** The model whose engine is loaded before anybody asks for it. */
+const firstModel = (models: ModelRegistry, defaultModel: string | undefined): ModelDescription | undefined => {
+  const chosen =
+    defaultModel === undefined ? undefined : models.find({ tenant: sharedTenant, name: defaultModel, version: '' })
+  return chosen ?? models.list()[0]
+}
+
+const openIdentity = (
+  options: ServiceOptions,
+  url: string,
+  { monitor, onFault }: Pick<Operation, 'monitor' | 'onFault'>,
+): Promise<Identity> => {
+  const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
   return createIdentity({
     ...options.identity,
     issuer,
@@ -143,7 +170,7 @@ const openIdentity = (options: ServiceOptions, url: string, monitor: ServiceMoni
     },
     ...(subscriptions === undefined ? {} : { subscriptions }),
     ...(stateFolder === undefined ? {} : { stateFolder }),
-    ...(onFault === undefined ? {} : { onFault }),
+    onFault,
   })
 }
 

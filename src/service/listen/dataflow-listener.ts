@@ -28,6 +28,8 @@ export interface DataflowListenerOptions {
   readonly maxMessageBytes: number
   /** Told of every session. */
   readonly monitor?: ServiceMonitor
+  /** Adds what else the server answers, before it listens. */
+  readonly addServices?: (server: Server) => void
 }
 
 export interface DataflowListener {
@@ -68,6 +70,7 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
       },
     },
   )
+  options.addServices?.(server)
   const port = await bind(server, options).catch((error: unknown) => {
     server.forceShutdown()
     throw error

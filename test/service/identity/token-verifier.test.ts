@@ -136,7 +136,7 @@ describe('verify', () => {
         (error: unknown) => error as Error,
       )
       expect(refusal).toMatchObject({ code: 'unauthenticated' })
-      expect(refusal?.cause).toBeUndefined()
+      expect(refusal?.cause).toBe('invalid-token')
       expect(refusal?.message).not.toContain(tampered.slice(0, 8))
     }
   })

@@ -1,0 +1,114 @@
+import { defer, finalize, tap } from 'rxjs'
+import type { Engine, Hypothesis, SegmentPart } from '../engine/engine.js'
+
+/** A segment that is not decided yet. */
+interface OpenSegment {
+  samples: number
+  taken: number
+  readonly openedAtMs: number
+}
+
+/** Sums since they were last asked for. */
+export interface UseSums {
+  readonly opened: number
+  readonly failed: number
+  readonly decidedAudioMs: number
+  readonly decidedWallMs: number
+}
+
+const noSums: UseSums = { opened: 0, failed: 0, decidedAudioMs: 0, decidedWallMs: 0 }
+
+/** What one model's engine is given and what it gives back, counted from outside: an engine need do nothing for it. */
+export class EngineUse {
+  lanes = 0
+  segments = 0
+  #queuedSamples = 0
+  #sampleRateHz = 8000
+  #sums: UseSums = noSums
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  get queuedMs(): number {
+    return (this.#queuedSamples * 1000) / this.#sampleRateHz
+  }
+
+  sinceLast(): UseSums {
+    const sums = this.#sums
+    this.#sums = noSums
+    return sums
+  }
+
+  failed(): void {
+    this.#sums = { ...this.#sums, failed: this.#sums.failed + 1 }
+  }
+
+  /** The engine itself, whose lanes are counted. */
+  watch(engine: Engine): Engine {
+    this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
+    this.#sampleRateHz = engine.capabilities.sampleRateHz
+    return {
+      capabilities: engine.capabilities,
+      ready: () => engine.ready(),
+      close: () => engine.close(),
+      recognize: () => (part$) =>
+        defer(() => {
+          const lane: OpenSegment[] = []
+          this.lanes += 1
+          return part$.pipe(
+            tap((part) => {
+              this.#given(lane, part)
+            }),
+            engine.recognize(),
+            tap((hypothesis) => {
+              this.#taken(lane, hypothesis)
+            }),
+            finalize(() => {
+              this.lanes -= 1
+              for (const segment of lane) this.#leave(segment)
+            }),
+          )
+        }),
+    }
+  }
+
+  #given(lane: OpenSegment[], part: SegmentPart): void {
+    if (part.type === 'open') {
+      lane.push({ samples: 0, taken: 0, openedAtMs: this.#now() })
+      this.segments += 1
+    } else if (part.type === 'audio') {
+      const segment = lane.at(-1)
+      if (segment === undefined) return
+      segment.samples += part.samples.length
+      this.#queuedSamples += part.samples.length
+    }
+  }
+
+  /** What is taken in belongs to the oldest segment that has some left. */
+  #taken(lane: OpenSegment[], hypothesis: Hypothesis): void {
+    if (hypothesis.type === 'progress') {
+      const segment = lane.find(({ samples, taken }) => taken < samples)
+      if (segment === undefined) return
+      const taken = Math.min(hypothesis.sampleCount, segment.samples - segment.taken)
+      segment.taken += taken
+      this.#queuedSamples -= taken
+    } else if (hypothesis.type === 'segment') {
+      const segment = lane.shift()
+      if (segment === undefined) return
+      this.#leave(segment)
+      const { decidedAudioMs, decidedWallMs } = this.#sums
+      this.#sums = {
+        ...this.#sums,
+        decidedAudioMs: decidedAudioMs + (segment.samples * 1000) / this.#sampleRateHz,
+        decidedWallMs: decidedWallMs + this.#now() - segment.openedAtMs,
+      }
+    }
+  }
+
+  #leave({ samples, taken }: OpenSegment): void {
+    this.segments -= 1
+    this.#queuedSamples -= samples - taken
+  }
+}

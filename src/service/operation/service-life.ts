@@ -1,0 +1,95 @@
+import type { SchedulerLike, Subscription } from 'rxjs'
+import type { ModelDescription } from '../engine/engine.js'
+import { modelLabel } from '../engine/model-files.js'
+import type { ModelRegistry } from '../engine/model-registry.js'
+import { EngineMeter } from './engine-meter.js'
+import { readinessOf, type Readiness } from './readiness.js'
+
+/** How often an engine is tried again that no client asks for, since without one no client is sent here. */
+const retryMs = 10_000
+
+/** From starting over ready to draining. */
+export class ServiceLife {
+  readonly engines: EngineMeter
+  onReadiness: (readiness: Readiness) => void = () => undefined
+  onFault: (error: unknown) => void = () => undefined
+  readonly #scheduler: SchedulerLike
+  #models: ModelRegistry | undefined
+  #isOpen = false
+  #isDraining = false
+  #isWarming: boolean
+  #retry: Subscription | undefined
+
+  constructor(scheduler: SchedulerLike, warmsUp: boolean, now: () => number) {
+    this.#scheduler = scheduler
+    this.#isWarming = warmsUp
+    this.engines = new EngineMeter(now, () => {
+      this.#changed()
+    })
+  }
+
+  get readiness(): Readiness {
+    const models = this.#models?.list() ?? []
+    return readinessOf({
+      isOpen: this.#isOpen,
+      isDraining: this.#isDraining,
+      isWarming: this.#isWarming,
+      hasEngine: !this.engines.allBroken(models),
+    })
+  }
+
+  watchModels(registry: ModelRegistry): ModelRegistry {
+    return (this.#models = this.engines.watch(registry))
+  }
+
+  opened(first: ModelDescription | undefined): void {
+    this.#isOpen = true
+    if (this.#isWarming && first !== undefined) void this.#load(first)
+    else {
+      this.#isWarming = false
+      this.#changed()
+    }
+  }
+
+  draining(): void {
+    this.#isDraining = true
+    this.#retry?.unsubscribe()
+    this.#changed()
+  }
+
+  close(): void {
+    this.#isDraining = true
+    this.#retry?.unsubscribe()
+  }
+
+  /** Loads one engine, the first that can be: the model's, or another's. */
+  async #load(first: ModelDescription): Promise<void> {
+    const others = (this.#models?.list() ?? []).filter((model) => modelLabel(model) !== modelLabel(first))
+    for (const model of [first, ...others]) if (this.#isDraining || (await this.#canLoad(model))) break
+    this.#isWarming = false
+    this.#changed()
+  }
+
+  async #canLoad(model: ModelDescription): Promise<boolean> {
+    const wasBroken = this.engines.allBroken([model])
+    try {
+      await (await this.#models?.engine(model))?.ready()
+      return true
+    } catch (error) {
+      // Told once, not at every try.
+      if (!wasBroken && !this.#isDraining) this.onFault(error)
+      return false
+    }
+  }
+
+  #changed(): void {
+    const { readiness } = this
+    this.onReadiness(readiness)
+    const [first] = this.#models?.list() ?? []
+    if (readiness.type !== 'without-engine' || first === undefined) return
+    this.#retry ??= this.#scheduler.schedule(() => {
+      this.#retry = undefined
+      void this.#load(first)
+    }, retryMs)
+  }
+}
