@@ -1,0 +1,152 @@
+import type { PortKind } from '../nodes/node.js'
+import type { CheckedNode } from './check-nodes.js'
+import { hintOf } from './nearest-name.js'
+import type { EndEntry, ProjectFile, WireEntry } from './project-file.js'
+import type { ProjectFaults } from './project-fault.js'
+import type { GraphWire } from './project-graph.js'
+import { pathTo } from './tree-table.js'
+
+/** A wire of the graph, and where it stands in the file. */
+export interface CheckedWire extends GraphWire {
+  readonly entry: WireEntry
+}
+
+type Ports = Readonly<Record<string, PortKind>>
+const portsOf = (ports: Ports, kind?: PortKind): readonly string[] =>
+  Object.keys(ports).filter((port) => kind === undefined || ports[port] === kind)
+
+/** The wires whose ends fit; every other one is a fault, and so is an audio input that lacks one. */
+export const checkWires = (
+  file: ProjectFile,
+  nodes: readonly CheckedNode[],
+  faults: ProjectFaults,
+): readonly CheckedWire[] => {
+  const wires = file.wires.flatMap((entry) => checkWire(entry, file, nodes, faults) ?? [])
+  const taken = new Map<string, CheckedWire>()
+  for (const wire of wires) {
+    const to = `${wire.to.node}.${wire.to.port}`
+    const before = taken.get(to)
+    const isAgain = wires.some(
+      (one) => one !== wire && one.entry.span.from < wire.entry.span.from && endsOf(one) === endsOf(wire),
+    )
+    if (isAgain) faults.add(wire.entry.span, wire.entry.path, `joins ${endsOf(wire)} a second time`)
+    else if (wire.kind === 'audio' && before !== undefined) {
+      faults.add(
+        wire.entry.to.span,
+        pathTo(wire.entry.path, 'to'),
+        `leads to ${to}, which takes one wire of audio and has ${before.entry.path}`,
+      )
+    }
+    taken.set(to, wire)
+  }
+  // A wire that is not understood may have been meant for the input that lacks one.
+  const isMeant = (node: string, port: string): boolean =>
+    file.wires.some(({ to }) => to.node === node && (to.port ?? port) === port)
+  for (const { id, definition, entry } of nodes) {
+    for (const port of portsOf(definition.inputs, 'audio')) {
+      if (isMeant(id, port) || definition.mayStayOpen?.includes(port) === true) continue
+      faults.add(entry.idSpan, entry.path, `has no wire to its audio input ${port}`)
+    }
+  }
+  return wires
+}
+
+const endsOf = ({ from, to }: GraphWire): string => `${from.node}.${from.port} -> ${to.node}.${to.port}`
+
+const checkWire = (
+  entry: WireEntry,
+  file: ProjectFile,
+  nodes: readonly CheckedNode[],
+  faults: ProjectFaults,
+): CheckedWire | undefined => {
+  const [from, to] = [findNode(entry, 'from', file, nodes, faults), findNode(entry, 'to', file, nodes, faults)]
+  if (from === undefined || to === undefined) return undefined
+  const [outputs, inputs] = [from.definition.outputs, to.definition.inputs]
+  const fromKind = entry.from.port === undefined ? undefined : outputs[entry.from.port]
+  const toKind = entry.to.port === undefined ? undefined : inputs[entry.to.port]
+  const fromPort = findPort(entry, 'from', outputs, toKind, faults)
+  const toPort = findPort(
+    entry,
+    'to',
+    inputs,
+    fromKind ?? (fromPort === undefined ? undefined : outputs[fromPort]),
+    faults,
+  )
+  if (fromPort === undefined || toPort === undefined) return undefined
+  const [kind, other] = [outputs[fromPort], inputs[toPort]]
+  if (kind === undefined || other === undefined) return undefined
+  if (kind !== other) {
+    faults.add(
+      entry.span,
+      entry.path,
+      `leads from ${kind} (${from.id}.${fromPort}) to ${other} (${to.id}.${toPort}); both must be the same`,
+    )
+    return undefined
+  }
+  if (entry.holds !== undefined && (entry.holds.value.unit === 'ms') !== (kind === 'audio')) {
+    faults.add(
+      entry.holds.span,
+      pathTo(entry.path, 'holds'),
+      `must be in ${kind === 'audio' ? 'ms' : 'items'}, for the wire carries ${kind === 'audio' ? 'audio' : 'events'}`,
+    )
+  }
+  return {
+    entry,
+    kind,
+    from: { node: from.id, port: fromPort },
+    to: { node: to.id, port: toPort },
+    whenFull: entry.whenFull ?? 'block',
+    ...(entry.holds === undefined ? {} : { holds: entry.holds.value }),
+  }
+}
+
+/** The node that an end names; undefined also where it is there but not understood, which is a fault already. */
+const findNode = (
+  entry: WireEntry,
+  side: 'from' | 'to',
+  file: ProjectFile,
+  nodes: readonly CheckedNode[],
+  faults: ProjectFaults,
+): CheckedNode | undefined => {
+  const { node: id, span } = entry[side]
+  const ids = file.nodes.map((one) => one.id)
+  if (!ids.includes(id)) {
+    faults.add(
+      span,
+      pathTo(entry.path, side),
+      `names ${JSON.stringify(id)}, which is not among the nodes; ${hintOf(id, ids)}`,
+    )
+  }
+  return nodes.find((one) => one.id === id)
+}
+
+const findPort = (
+  entry: WireEntry,
+  side: 'from' | 'to',
+  ports: Ports,
+  kind: PortKind | undefined,
+  faults: ProjectFaults,
+): string | undefined => {
+  const end: EndEntry = entry[side]
+  const what = side === 'from' ? 'output' : 'input'
+  const path = pathTo(entry.path, side)
+  const names = portsOf(ports)
+  if (names.length === 0) {
+    faults.add(end.span, path, `names ${end.node}, which has no ${what}`)
+    return undefined
+  }
+  if (end.port !== undefined) {
+    if (names.includes(end.port)) return end.port
+    faults.add(
+      end.span,
+      path,
+      `names ${JSON.stringify(end.port)}, which is no ${what} of ${end.node}; ${hintOf(end.port, names)}`,
+    )
+    return undefined
+  }
+  const fitting = portsOf(ports, kind)
+  if (fitting.length === 1 || names.length === 1) return fitting[0] ?? names[0]
+  const list = (fitting.length === 0 ? names : fitting).map((port) => `${end.node}.${port}`)
+  faults.add(end.span, path, `must say which ${what} of ${end.node}: ${list.join(' or ')}`)
+  return undefined
+}
