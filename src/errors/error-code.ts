@@ -5,6 +5,7 @@ const retryable = {
   'invalid-format': false,
   'invalid-wav': false,
   'invalid-model': false,
+  'invalid-project': false,
   'source-failed': false,
   'missing-dependency': false,
   'listen-failed': false,
@@ -54,6 +55,7 @@ const retryable = {
   'too-fast': true,
   'going-away': true,
   'engine-failed': true,
+  'node-failed': true,
   internal: true,
 } as const satisfies Record<string, boolean>
 

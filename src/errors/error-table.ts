@@ -27,6 +27,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'invalid-format': row(1008, 3, 'Give an encoding, a sample rate and a channel count that the message allows.'),
   'invalid-wav': row(1003, 3, 'Give a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert others first.'),
   'invalid-model': row(1011, 9, 'Correct the model folder as the message says.'),
+  'invalid-project': row(1011, 9, 'Correct the project file as the message says.'),
   'source-failed': row(1011, 10, 'The audio source ended with an error; see its cause.'),
   'missing-dependency': row(1011, 9, 'Install the package that the message names.'),
   'listen-failed': row(1011, 14, 'Choose a free port and an address of this machine.'),
@@ -84,6 +85,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'too-fast': row(4429, 8, 'Send audio at the pace of real time.'),
   'going-away': row(1001, 14, 'The service is closing; start a new session.'),
   'engine-failed': row(1011, 14, 'The recognition engine failed; try again.'),
+  'node-failed': row(1011, 14, 'A node of the project failed; try again, or tell the operator of the service.'),
   internal: row(1011, 13, 'The service failed; try again, and tell its operator.'),
 }
 

@@ -24,12 +24,13 @@ const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'too-fast',
   'going-away',
   'engine-failed',
+  'node-failed',
 ])
 
 /** Told of faults inside, whatever the client learns of them. */
 export type OnFault = (error: unknown) => void
 
-const isFault = (error: SpeechError): boolean => error.code === 'engine-failed' || !forClients.has(error.code)
+const isFault = (error: SpeechError): boolean => error.code === 'engine-failed' || error.code === 'node-failed' || !forClients.has(error.code)
 
 /**
  * The error as a client may learn it: itself when it is of the client's business, else `internal`, and nothing of what

@@ -49,3 +49,6 @@ export const graphFormats = (
 /** A format in words, as in "ulaw 8000 Hz stereo". */
 export const formatWords = ({ encoding, sampleRateHz, channels }: AudioFormat): string =>
   `${encoding} ${sampleRateHz} Hz ${channels === 1 ? 'mono' : 'stereo'}`
+
+export const isSameFormat = (one: AudioFormat | undefined, other: AudioFormat | undefined): boolean =>
+  one !== undefined && other !== undefined && formatWords(one) === formatWords(other)

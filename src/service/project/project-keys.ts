@@ -28,7 +28,7 @@ export const limitRanges: Readonly<Record<(typeof projectKeys.limits)[number], r
 }
 
 /** What a wire may hold. An engine takes audio in steps of 100 ms; a wire that holds less than a few would stand still. */
-export const holdsRanges = { ms: [500, 60_000], items: [1, 10_000] } as const
+export const holdsRanges = { ms: [500, 60_000], items: [2, 10_000] } as const
 
 /** What a wire of events holds where the project says nothing. */
 export const defaultHeldItems = 1000

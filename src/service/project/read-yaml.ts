@@ -1,3 +1,4 @@
+import type * as YamlPackage from 'yaml'
 import type { Node as YamlPart, ParsedNode, Range } from 'yaml'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ProjectFaults } from './project-fault.js'
@@ -21,7 +22,7 @@ export interface YamlEntry {
   readonly value: YamlNode
 }
 
-type Yaml = typeof import('yaml')
+type Yaml = typeof YamlPackage
 
 /** The text as a tree, or undefined and faults that say why not. */
 export type ReadYaml = (text: string, faults: ProjectFaults) => YamlNode | undefined
@@ -95,11 +96,11 @@ class TreeReader {
     const seen = new Set<string>()
     return items.flatMap(({ key, value }): readonly YamlEntry[] => {
       const keySpan = this.spanOf(key.range)
-      if (!this.yaml.isScalar(key) || key.value === null || typeof key.value === 'object') {
+      const name = this.yaml.isScalar(key) && key.value !== null ? key.source : undefined
+      if (name === undefined) {
         this.faults.add(keySpan, path.join('.'), 'has a key that is no text')
         return []
       }
-      const name = String(key.value)
       const here = [...path, name]
       if (seen.has(name)) {
         this.faults.add(keySpan, here.join('.'), 'is there twice')

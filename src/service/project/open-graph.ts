@@ -1,0 +1,103 @@
+import { Observable } from 'rxjs'
+import type { AudioFormat } from '../../audio/format.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
+import { entryName, graphFormats, type GraphFormats, type NodeFormats } from './graph-formats.js'
+import type { GraphLimits, GraphSession } from './graph-session.js'
+import type { GraphNode, ProjectGraph, ProjectInputs } from './project-graph.js'
+import { RunGraph, type OpenedNode } from './run-graph.js'
+
+/** A graph that was opened for one session. */
+export interface OpenGraph {
+  /**
+   * Subscribe once. The completion of the audio finalizes every node; the output completes when every node has said its
+   * last. It errors with `node-failed` where a node or a wire fails whose policy is to fail. Unsubscribe cancels all.
+   */
+  readonly run: (audio$: Observable<Uint8Array>) => Observable<NodeItem>
+  /** The audio that was taken in and that the slowest node has not dealt with, in milliseconds. */
+  readonly pendingMs: () => number
+}
+
+/**
+ * Opens every node of a graph for one session, all at the same time. Rejects with `invalid-field` where the project does
+ * not take the session's format, with a node's own refusal, or with `node-failed` where a node broke.
+ */
+export const openGraph = async (graph: ProjectGraph, session: GraphSession): Promise<OpenGraph> => {
+  refuseOtherAudio(graph.inputs, session.format)
+  const formats = graphFormats(graph.nodes, graph.wires, session.format)
+  const [refusal] = formats.refusals
+  if (refusal !== undefined) {
+    throw new SpeechError(
+      'invalid-format',
+      `The node ${refusal.node} of the project does not take this audio: ${refusal.message}.`,
+    )
+  }
+  const limits = tightened(session.limits, graph.limits)
+  const bound: { run?: RunGraph } = {}
+  const nodes = await Promise.all(
+    graph.nodes
+      .filter(({ definition }) => definition.name !== entryName)
+      .map((node) => openNode(node, graph, formats, session, bound)),
+  )
+  return {
+    run: (audio$) =>
+      new Observable((subscriber) => {
+        const run = new RunGraph(graph, nodes, formats, { ...session, limits }, subscriber)
+        bound.run = run
+        subscriber.add(() => {
+          run.cancel()
+        })
+        run.start(audio$)
+      }),
+    pendingMs: () => bound.run?.pendingMs ?? 0,
+  }
+}
+
+const openNode = async (
+  node: GraphNode,
+  graph: ProjectGraph,
+  formats: GraphFormats,
+  session: GraphSession,
+  bound: { readonly run?: RunGraph },
+): Promise<OpenedNode> => {
+  const { id } = node
+  const own: NodeFormats = formats.byNode.get(id) ?? { inputs: {}, outputs: {} }
+  const context: NodeContext = {
+    ...session.context,
+    ...own,
+    node: id,
+    // The graph ends as a whole, at its entry.
+    idleMs: 0,
+    resource: (name) => graph.resources.get(name),
+    consumed: (count, port) => bound.run?.consumed(id, count, port),
+    log: (message, fields) => {
+      session.log(id, message, fields)
+    },
+  }
+  return { node, formats: own, context, open: await opened(node, context) }
+}
+
+const opened = async (node: GraphNode, context: NodeContext): Promise<Node> => {
+  try {
+    return await node.configured.open(context)
+  } catch (error) {
+    if (isSpeechError(error)) throw error
+    throw new SpeechError('node-failed', `The node ${node.id} of the project could not be opened.`, { cause: error })
+  }
+}
+
+const tightened = (limits: GraphLimits, own: ProjectGraph['limits']): GraphLimits => ({
+  idleMs: limits.idleMs === 0 ? (own.idleMs ?? 0) : Math.min(limits.idleMs, own.idleMs ?? Infinity),
+  maxPendingAudioMs: Math.min(limits.maxPendingAudioMs, own.maxPendingAudioMs ?? Infinity),
+  finishWithinMs: Math.min(limits.finishWithinMs, own.finishWithinMs ?? Infinity),
+  maxCallMs: Math.min(limits.maxCallMs, own.maxCallMs ?? Infinity),
+})
+
+const refuseOtherAudio = ({ encodings, sampleRatesHz, channels }: ProjectInputs, format: AudioFormat): void => {
+  const refuse = (field: string, taken: readonly (string | number)[]): never => {
+    throw new SpeechError('invalid-field', `Audio.${field} must be ${taken.join(' or ')} for this project.`)
+  }
+  if (!encodings.includes(format.encoding)) refuse('Encoding', encodings)
+  if (!channels.includes(format.channels)) refuse('ChannelCount', channels)
+  if (sampleRatesHz?.includes(format.sampleRateHz) === false) refuse('SampleRate', sampleRatesHz)
+}
