@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addDemo } from './commands/demo.js'
 import { addServe } from './commands/serve.js'
+import { addSubscription } from './commands/subscription.js'
 import { addToken } from './commands/token.js'
 import { addTranscribe } from './commands/transcribe.js'
 import { helpText } from './commands/help-text.js'
@@ -46,6 +47,6 @@ export const createProgram = (host: Host, output: Output): Command => {
         ],
       }),
     )
-  for (const add of [addDemo, addTranscribe, addServe, addToken]) add(program, host, output)
+  for (const add of [addDemo, addTranscribe, addServe, addSubscription, addToken]) add(program, host, output)
   return program
 }

@@ -15,6 +15,15 @@ export {
 } from './engine/model-registry.js'
 export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
+export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './identity/identity-store.js'
+export {
+  cancelSubscription,
+  createSubscription,
+  rotateSecret,
+  type IssuedSecret,
+  type SubscriptionWish,
+} from './identity/manage-subscriptions.js'
+export type { StoredSubscription } from './identity/subscription-table.js'
 export { memorySubscriptions, type Subscription, type SubscriptionStore } from './identity/subscription.js'
 export type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 export {

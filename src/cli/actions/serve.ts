@@ -24,11 +24,14 @@ export const serve = async (flags: ServeFlags, host: Host, output: Output): Prom
     },
   })
   try {
-    const { service, access } = await startPlanned(plan, (error) => logFault(log, host, error))
+    const { service, access, hasSubscribers } = await startPlanned(plan, (error) => logFault(log, host, error))
     for (const { code, message } of service.models.problems()) log.warn({ code }, message)
     // Nobody may read it any more, which is no reason to end.
     output.write(`${JSON.stringify(access)}\n`)
     log.info({ http: access.authUrl, grpc: access.grpc, model: access.model }, 'The service listens.')
+    if (!hasSubscribers) {
+      log.warn('Nobody can get a token yet; make a subscription with: rxspeech subscription create --state DIR')
+    }
     const signal = await ended
     log.info({ signal }, 'The service takes no more sessions and ends those that run with their finals.')
     await service.close()

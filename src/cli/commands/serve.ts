@@ -23,8 +23,8 @@ export const addServe = (program: Command, host: Host, output: Output): void => 
     .optionsGroup('Without --dev:')
     .option('--cert <file>', 'certificate chain in PEM; without it plain text, on loopback only')
     .option('--key <file>', 'its private key in PEM')
-    .option('--client-id <id>', 'the subscriber, whose secret is in RXSPEECH_CLIENT_SECRET')
-    .option('--tenant <name>', 'what it is granted; may be repeated (default: Default)', collect)
+    .option('--client-id <id>', 'a subscriber beside those of rxspeech subscription; secret in RXSPEECH_CLIENT_SECRET')
+    .option('--tenant <name>', 'a tenant, which it is granted; may be repeated (default: Default)', collect)
     .addHelpText('after', () =>
       exampleText(paintFor(host.stdout, host.env), [
         ['rxspeech serve --dev --models ./models', 'for clients to try'],

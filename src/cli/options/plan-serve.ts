@@ -66,21 +66,24 @@ const planProduction = (
   if (certFile === undefined && remote !== undefined) {
     throw usageError(`Listening on ${remote.host} needs TLS; give --cert and --key, or listen on loopback only.`)
   }
-  const client = textFlag('--client-id', clientId)
-  if (client === undefined)
-    throw usageError('A service has a subscriber; give --client-id, or --dev for a service to try.')
-  const clientSecret = env['RXSPEECH_CLIENT_SECRET'] ?? ''
-  if (clientSecret.length < shortestSecret) {
-    throw usageError(
-      `The subscriber needs a secret; set RXSPEECH_CLIENT_SECRET to at least ${shortestSecret} characters.`,
-    )
-  }
+  const subscriber = subscriberOf(textFlag('--client-id', clientId), env)
   return {
     mode: 'production',
     ...basics,
     ...(certFile === undefined || keyFile === undefined ? {} : { tls: { certFile, keyFile } }),
-    clientId: client,
-    clientSecret,
+    ...(subscriber === undefined ? {} : { subscriber }),
     tenants: tenant.length === 0 ? ['Default'] : tenant.map((name) => textFlag('--tenant', name) ?? name),
   }
+}
+
+const subscriberOf = (
+  clientId: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly clientId: string; readonly clientSecret: string } | undefined => {
+  if (clientId === undefined) return undefined
+  const clientSecret = env['RXSPEECH_CLIENT_SECRET'] ?? ''
+  if (clientSecret.length >= shortestSecret) return { clientId, clientSecret }
+  throw usageError(
+    `The subscriber needs a secret; set RXSPEECH_CLIENT_SECRET to at least ${shortestSecret} characters.`,
+  )
 }

@@ -16,7 +16,8 @@ export type ServePlan =
       readonly mode: 'production'
       /** Files of the certificate and its key, PEM; none for plain text on loopback. */
       readonly tls?: { readonly certFile: string; readonly keyFile: string }
-      readonly clientId: string
-      readonly clientSecret: string
+      /** A subscriber beside those of the store in the state folder. */
+      readonly subscriber?: { readonly clientId: string; readonly clientSecret: string }
+      /** What the subscriber is granted, and tenants that the service has beside those that subscriptions name. */
       readonly tenants: readonly string[]
     })

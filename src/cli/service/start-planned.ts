@@ -3,7 +3,13 @@ import { resolve } from 'node:path'
 import { startDevelopmentService } from '../../service/development-service.js'
 import { hashSecret } from '../../service/identity/client-secret.js'
 import { makePrivateFolder } from '../../service/identity/private-folder.js'
-import { everything, memorySubscriptions } from '../../service/identity/subscription.js'
+import { openIdentityStore } from '../../service/identity/identity-store.js'
+import {
+  everything,
+  isInForce,
+  memorySubscriptions,
+  type SubscriptionStore,
+} from '../../service/identity/subscription.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { startService, type Service } from '../../service/service.js'
 import { usageError } from '../process/failure.js'
@@ -14,13 +20,16 @@ import { readCertificates, readFlagFile } from './read-certificates.js'
 /** A service that listens, and what its clients need to know; the secret only where it is of the service's own making. */
 export interface PlannedService {
   readonly service: Service
+  /** Whether anybody can get a token now. */
+  readonly hasSubscribers: boolean
   readonly access: {
     readonly authUrl: string
     readonly wsUrl: string
     readonly grpc: string
     /** Absolute path of the CA certificate, PEM; null where the certificate is of another CA, or there is none. */
     readonly ca: string | null
-    readonly clientId: string
+    /** Absent where the subscribers are those of the store alone. */
+    readonly clientId?: string
     readonly clientSecret?: string
     readonly tenant: string
     readonly project: string
@@ -43,39 +52,68 @@ export const startPlanned = async (plan: ServePlan, onFault: (error: unknown) =>
   }
   if (plan.mode === 'development') {
     const service = await startDevelopmentService({ ...basics, modelFolders: [...plan.modelFolders, sampleModels()] })
-    return { service, access: service.access }
+    return { service, hasSubscribers: true, access: service.access }
   }
+  // Without the package there is only the subscriber of the flags, as ever.
+  const stored = plan.subscriber === undefined ? await readStored(stateFolder) : noneStored
   const certificate = plan.tls === undefined ? undefined : readCertificate(plan.tls)
   const service = await startService({
     ...basics,
     modelFolders: plan.modelFolders.length === 0 ? [sampleModels()] : plan.modelFolders,
-    tenants: plan.tenants,
-    subscriptions: memorySubscriptions([
-      {
-        clientId: plan.clientId,
-        secretHash: await hashSecret(plan.clientSecret),
-        tenants: plan.tenants,
-        projects: [everything],
-        models: [everything],
-        validFromMs: 0,
-        validUntilMs: Number.MAX_SAFE_INTEGER,
-        cancelled: false,
-      },
-    ]),
+    tenants: [...new Set([...plan.tenants, ...stored.tenants])],
+    ...(plan.subscriber === undefined ? {} : { subscriptions: await onlySubscriber(plan.subscriber, plan.tenants) }),
     ...(certificate === undefined ? {} : { certificate }),
   })
   return {
     service,
+    hasSubscribers: plan.subscriber !== undefined || stored.count > 0,
     access: {
       authUrl: service.authUrl,
       wsUrl: service.wsUrl,
       grpc: service.grpcAddress,
       ca: null,
-      clientId: plan.clientId,
+      ...(plan.subscriber === undefined ? {} : { clientId: plan.subscriber.clientId }),
       tenant: plan.tenants[0] ?? 'Default',
       project: 'transcribe',
       model: service.defaultModel ?? '',
     },
+  }
+}
+
+const onlySubscriber = async (
+  { clientId, clientSecret }: { readonly clientId: string; readonly clientSecret: string },
+  tenants: readonly string[],
+): Promise<SubscriptionStore> =>
+  memorySubscriptions([
+    {
+      clientId,
+      secretHash: await hashSecret(clientSecret),
+      tenants,
+      projects: [everything],
+      models: [everything],
+      validFromMs: 0,
+      validUntilMs: Number.MAX_SAFE_INTEGER,
+      cancelled: false,
+    },
+  ])
+
+interface Stored {
+  /** Subscriptions that are in force. */
+  readonly count: number
+  /** All that they name. */
+  readonly tenants: readonly string[]
+}
+
+const noneStored: Stored = { count: 0, tenants: [] }
+
+const readStored = async (stateFolder: string): Promise<Stored> => {
+  const store = await openIdentityStore({ stateFolder })
+  try {
+    const inForce = store.list().filter((one) => isInForce(one, Date.now()))
+    const tenants = inForce.flatMap((one) => one.tenants).filter((name) => name !== everything)
+    return { count: inForce.length, tenants }
+  } finally {
+    store.close()
   }
 }
 

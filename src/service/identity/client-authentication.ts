@@ -1,10 +1,12 @@
 import { unmatchableHash, verifySecret } from './client-secret.js'
 import { createFailureLimit } from './failure-limit.js'
-import type { SubscriptionStore } from './subscription.js'
+import { createRecentSuccesses } from './recent-successes.js'
+import type { Subscription, SubscriptionStore } from './subscription.js'
 import { createTurnstile } from './turnstile.js'
 
 export interface ClientAuthenticationOptions {
   readonly subscriptions: SubscriptionStore
+  /** Of one client from one address; the other bounds follow from it. */
   readonly failuresPerMinute: number
   readonly now: () => number
 }
@@ -18,35 +20,59 @@ export interface ClientAuthentication {
   authenticate(clientId: string, secret: string, address: string): Promise<Verdict>
 }
 
+/** Many clients may share an address, so it may fail so many times as often as one of them. */
+const addressFactor = 5
+/** So much is guessed at one client in a minute, from wherever; beyond it only addresses that it is known from may go on. */
+const clientFactor = 10
+
 /** While so many checks run and wait, others are told to come back: each takes 16 MiB and a thread of Node's four. */
 const checksAtOnce = 2
 const checksWaiting = 100
 const busyMs = 1000
 
+const previousHash = ({ previousSecret }: Subscription, nowMs: number): string | undefined =>
+  previousSecret !== undefined && nowMs < previousSecret.untilMs ? previousSecret.hash : undefined
+
 /**
- * Checks client secrets and counts failures, by client and by address. An unknown client is treated as a known one
- * with another secret: same answer, same cost, same count.
+ * Checks client secrets and counts failures: of a client from an address, of an address, and of a client from wherever.
+ * The last holds up nobody at an address where the client has succeeded within a day, so a stranger cannot lock it out.
+ * An unknown client is treated as a known one with another secret: same answer, same cost, same counts.
  */
 export const createClientAuthentication = (options: ClientAuthenticationOptions): ClientAuthentication => {
   const { subscriptions, failuresPerMinute, now } = options
-  const failures = createFailureLimit({ failuresPerMinute, now })
+  const limit = (factor: number) => createFailureLimit({ failuresPerMinute: factor * failuresPerMinute, now })
+  const [ofPair, ofAddress, ofClient] = [limit(1), limit(addressFactor), limit(clientFactor)]
+  const successes = createRecentSuccesses({ now })
   const turnstile = createTurnstile({ atOnce: checksAtOnce, waiting: checksWaiting })
   const hashOfNobody = unmatchableHash()
 
-  // The limit is read when the turn has come, so that guesses sent side by side count each other.
-  const check = async (clientId: string, secret: string, keys: readonly string[]): Promise<Verdict> => {
-    const forMs = failures.retryAfterMs(keys)
+  const matches = (subscription: Subscription | undefined, secret: string): Promise<boolean> =>
+    subscription === undefined
+      ? verifySecret(secret, hashOfNobody)
+      : verifySecret(secret, subscription.secretHash, previousHash(subscription, now()))
+
+  // The limits are read when the turn has come, so that guesses sent side by side count each other.
+  const check = async (clientId: string, secret: string, address: string): Promise<Verdict> => {
+    const pair = JSON.stringify([clientId, address])
+    const forMs = Math.max(
+      ofPair.retryAfterMs([pair]),
+      ofAddress.retryAfterMs([address]),
+      successes.has(pair) ? 0 : ofClient.retryAfterMs([clientId]),
+    )
     if (forMs > 0) return { type: 'wait', forMs }
-    if (await verifySecret(secret, subscriptions.find(clientId)?.secretHash ?? hashOfNobody))
+    if (await matches(subscriptions.find(clientId), secret)) {
+      successes.record(pair)
       return { type: 'accepted' }
-    failures.record(keys)
+    }
+    ofPair.record([pair])
+    ofAddress.record([address])
+    ofClient.record([clientId])
     return { type: 'rejected' }
   }
 
   return {
-    retryAfterMs: (address) => failures.retryAfterMs([`address ${address}`]),
+    retryAfterMs: (address) => ofAddress.retryAfterMs([address]),
     authenticate: (clientId, secret, address) =>
-      turnstile.pass(() => check(clientId, secret, [`client ${clientId}`, `address ${address}`])) ??
-      Promise.resolve({ type: 'wait', forMs: busyMs }),
+      turnstile.pass(() => check(clientId, secret, address)) ?? Promise.resolve({ type: 'wait', forMs: busyMs }),
   }
 }

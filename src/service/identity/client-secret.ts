@@ -1,4 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { SpeechError } from '../../errors/speech-error.js'
 
 /** The cost of RFC 7914 scrypt: 16 MiB and some 40 ms. Issued secrets have 256 random bits, so more would buy nothing. */
 const cost = { N: 16_384, r: 8, p: 1 } as const
@@ -39,19 +40,41 @@ const derive = (secret: string, { N, r, p, salt }: Omit<SecretHash, 'hash'>): Pr
     })
   })
 
-/** The hash of a client secret for `Subscription.secretHash`: scrypt with a salt of its own. */
-export const hashSecret = async (secret: string): Promise<string> => {
-  const salted = { ...cost, salt: randomBytes(saltBytes) }
+/** RFC 6749 appendix A.2 has no control characters; to scrypt, which fills its key up with NUL, a NUL at the end is nothing. */
+const hasControlCharacter = (secret: string): boolean => /[\0-\x1f\x7f]/.test(secret)
+
+/**
+ * The hash of a client secret for `Subscription.secretHash`: scrypt with a salt of its own. The hash of the secret that
+ * follows another takes over its salt, so that one derivation tells for both. Throws `invalid-options` for a secret with
+ * control characters.
+ */
+export const hashSecret = async (secret: string, follows?: string): Promise<string> => {
+  if (hasControlCharacter(secret)) {
+    throw new SpeechError('invalid-options', 'A client secret must not hold control characters.')
+  }
+  const salted = (follows === undefined ? undefined : parse(follows)) ?? { ...cost, salt: randomBytes(saltBytes) }
   return format({ ...salted, hash: await derive(secret, salted) })
 }
 
 /** True for a text that `hashSecret` can have made. */
 export const isSecretHash = (text: unknown): text is string => typeof text === 'string' && parse(text) !== undefined
 
-/** Whether the secret is the one that was hashed; compared in constant time. False for a malformed hash. */
-export const verifySecret = async (secret: string, secretHash: string): Promise<boolean> => {
+const sameSalt = (one: SecretHash, other: SecretHash): boolean =>
+  one.N === other.N && one.r === other.r && one.p === other.p && one.salt.equals(other.salt)
+
+/**
+ * Whether the secret is the one that was hashed, or that of the hash before it; compared in constant time. False for a
+ * malformed hash, and, at the same cost, for a secret with control characters.
+ */
+export const verifySecret = async (secret: string, secretHash: string, previousHash?: string): Promise<boolean> => {
   const expected = parse(secretHash)
-  return expected !== undefined && timingSafeEqual(await derive(secret, expected), expected.hash)
+  if (expected === undefined) return false
+  const derived = await derive(secret, expected)
+  const previous = previousHash === undefined ? undefined : parse(previousHash)
+  const ofBefore = previous !== undefined && !sameSalt(expected, previous) ? await derive(secret, previous) : derived
+  const isOne = timingSafeEqual(derived, expected.hash)
+  const isOther = timingSafeEqual(ofBefore, (previous ?? expected).hash)
+  return (isOne || isOther) && !hasControlCharacter(secret)
 }
 
 /** A hash that no known secret has; an unknown client is checked against it, so that it costs what a known one costs. */

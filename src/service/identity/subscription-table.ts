@@ -116,7 +116,6 @@ export const subscriptionTable = (database: Database): SubscriptionTable => {
     list: () => all.all().map(subscriptionOf),
     insert: (subscription) => insertAll.immediate(subscription),
     setCancelled: (clientId, atMs) => cancel.run(atMs, clientId).changes > 0,
-    setSecret: (clientId, hash, untilMs) =>
-      rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId).changes > 0,
+    setSecret: (clientId, hash, untilMs) => rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId).changes > 0,
   }
 }

@@ -32,9 +32,16 @@ describe('planServe', () => {
     [{ dev: true, http: '127.0.0.1:65536' }, /--http must be HOST:PORT/],
     [{ grpc: '192.0.2.1:1', clientId: 'a' }, /needs TLS/],
     [{ cert: 'c', clientId: 'a' }, /belong together/],
-    [{}, /--client-id, or --dev/],
   ])('refuses %j', (flags, sentence) => {
     expect(() => planServe(flags, env)).toThrow(sentence)
+  })
+
+  it('leaves the subscribers to the store of the state folder where none is named', () => {
+    expect(planServe({ state: 's' }, {})).toMatchObject({ mode: 'production', stateFolder: 's', tenants: ['Default'] })
+    expect(planServe({}, env)).not.toHaveProperty('subscriber')
+    expect(planServe({ clientId: 'a' }, env)).toMatchObject({
+      subscriber: { clientId: 'a', clientSecret: env.RXSPEECH_CLIENT_SECRET },
+    })
   })
 
   it('refuses a secret that can be guessed', () => {

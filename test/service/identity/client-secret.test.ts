@@ -61,3 +61,14 @@ describe('client secrets', () => {
     expect(new Set(Array.from({ length: 100 }, newClientId)).size).toBe(100)
   })
 })
+
+describe('control characters in secrets', () => {
+  it('are refused, so that a NUL at the end is not taken for nothing', async () => {
+    const hash = await hashSecret('a secret')
+    for (const secret of ['a secret\0', 'a secret\0\0', 'a secret\n', '\u007fa secret']) {
+      expect(await verifySecret(secret, hash)).toBe(false)
+      await expect(hashSecret(secret)).rejects.toMatchObject({ code: 'invalid-options' })
+    }
+    expect(await verifySecret('a secret', hash)).toBe(true)
+  })
+})

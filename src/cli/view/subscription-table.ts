@@ -1,0 +1,38 @@
+import { subscriptionState } from '../../service/identity/manage-subscriptions.js'
+import type { Subscription } from '../../service/identity/subscription.js'
+import { plainText } from './plain-text.js'
+
+const moment = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null)
+
+/** All that may be shown of a subscription; never its hashes. */
+export const subscriptionJson = (subscription: Subscription, nowMs: number) => {
+  const { clientId, tenants, projects, models, validFromMs, validUntilMs, mayIntrospect = false } = subscription
+  return {
+    clientId,
+    tenants,
+    projects,
+    models,
+    validFrom: moment(validFromMs),
+    validUntil: moment(validUntilMs),
+    mayIntrospect,
+    state: subscriptionState(subscription, nowMs),
+  }
+}
+
+const titles = ['ID', 'TENANTS', 'PROJECTS', 'MODELS', 'FROM', 'UNTIL', 'STATE'] as const
+
+/** A line for each subscription, below a line of titles, in columns. */
+export const subscriptionTable = (subscriptions: readonly Subscription[], nowMs: number): string => {
+  const rows = subscriptions.map((one) => {
+    const { clientId, tenants, projects, models, validFrom, validUntil, state } = subscriptionJson(one, nowMs)
+    const lists = [tenants, projects, models].map((names) => names.join(','))
+    return [clientId, ...lists, validFrom ?? 'ever', validUntil ?? 'never', state].map(plainText)
+  })
+  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)))
+  const line = (cells: readonly string[]): string =>
+    `${cells
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd()}\n`
+  return [titles, ...rows].map(line).join('')
+}

@@ -1,0 +1,189 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { hashSecret, verifySecret } from '../../../src/service/identity/client-secret.js'
+import { openIdentityStore, type IdentityStore } from '../../../src/service/identity/identity-store.js'
+import {
+  cancelSubscription,
+  createSubscription,
+  rotateSecret,
+  subscriptionState,
+} from '../../../src/service/identity/manage-subscriptions.js'
+
+const wish = {
+  tenants: ['Acme', 'Default'],
+  projects: ['*'],
+  models: ['English'],
+  validFromMs: 10,
+  validUntilMs: 1_000,
+}
+
+describe('openIdentityStore', () => {
+  let stateFolder: string
+  const opened: IdentityStore[] = []
+  beforeEach(async () => {
+    stateFolder = join(await mkdtemp(join(tmpdir(), 'identity-')), 'state')
+  })
+  afterEach(async () => {
+    for (const store of opened.splice(0)) store.close()
+    await rm(join(stateFolder, '..'), { recursive: true })
+  })
+  const open = async (nowMs = 0): Promise<IdentityStore> => {
+    const store = await openIdentityStore({ stateFolder, now: () => nowMs })
+    opened.push(store)
+    return store
+  }
+  const file = (): string => join(stateFolder, 'identity.db')
+
+  it('gives back a subscription as it was made, to every process that has it open and after a restart', async () => {
+    const [one, other] = [await open(), await open()]
+    const { subscription, clientSecret } = await createSubscription(one, { ...wish, clientId: 'acme' }, 5)
+    expect(await verifySecret(clientSecret, subscription.secretHash)).toBe(true)
+    for (const store of [one, other, await open()]) {
+      expect(store.find('acme')).toEqual({ ...subscription, mayIntrospect: false })
+      expect(store.list().map(({ clientId }) => clientId)).toEqual(['acme'])
+      expect(store.find('nobody')).toBeUndefined()
+    }
+    const endless = await createSubscription(one, { ...wish, validUntilMs: Infinity, mayIntrospect: true }, 6)
+    expect(other.find(endless.subscription.clientId)).toMatchObject({ validUntilMs: Infinity, mayIntrospect: true })
+  })
+
+  it('has another version after a change, of its own or of another process, and only then', async () => {
+    const [one, other] = [await open(), await open()]
+    const versions = [one.version(), one.version()]
+    expect(versions[0]).toBe(versions[1])
+    other.revoke('a')
+    const after = one.version()
+    expect(after).not.toBe(versions[1])
+    expect(one.version()).toBe(after)
+    let told = 0
+    one.changed$.subscribe(() => (told += 1))
+    one.revoke('b')
+    other.revoke('c')
+    expect(told).toBe(1)
+    expect([one.isRevoked('a'), other.isRevoked('b'), one.isRevoked('d')]).toEqual([true, true, false])
+  })
+
+  it('refuses a client id that is taken, also by a cancelled subscription, and what is malformed', async () => {
+    const store = await open()
+    await createSubscription(store, { ...wish, clientId: 'acme' }, 0)
+    cancelSubscription(store, 'acme')
+    const again = createSubscription(store, { ...wish, clientId: 'acme' }, 0)
+    await expect(again).rejects.toMatchObject({ code: 'invalid-options', message: /acme.*already/ })
+    for (const change of [{ clientId: 'a b' }, { validFromMs: 1_000 }, { validFromMs: 0.5 }]) {
+      await expect(createSubscription(store, { ...wish, ...change }, 0)).rejects.toMatchObject({
+        code: 'invalid-options',
+      })
+    }
+    expect(store.list()).toHaveLength(1)
+  })
+
+  it('says what has become of a subscription', async () => {
+    const store = await open()
+    const { subscription } = await createSubscription(store, { ...wish, clientId: 'acme' }, 0)
+    expect([9, 10, 999, 1_000].map((atMs) => subscriptionState(subscription, atMs))).toEqual([
+      'not yet',
+      'valid',
+      'valid',
+      'expired',
+    ])
+    expect(subscriptionState(cancelSubscription(store, 'acme'), 10)).toBe('cancelled')
+    expect(() => cancelSubscription(store, 'nobody')).toThrow(/no subscription "nobody"/)
+  })
+
+  it('keeps the old secret for the overlap beside the new one, and none at all without', async () => {
+    const store = await open()
+    const { clientSecret: first } = await createSubscription(store, { ...wish, clientId: 'acme' }, 0)
+    const { subscription, clientSecret: second } = await rotateSecret(store, 'acme', { overlapMs: 60, nowMs: 100 })
+    expect(subscription.previousSecret?.untilMs).toBe(160)
+    const accepts = (secret: string): Promise<boolean> =>
+      verifySecret(secret, subscription.secretHash, subscription.previousSecret?.hash)
+    expect([await accepts(first), await accepts(second), await accepts('other')]).toEqual([true, true, false])
+    const { subscription: third } = await rotateSecret(store, 'acme', { overlapMs: 0, nowMs: 100 })
+    expect(third.previousSecret).toBeUndefined()
+    cancelSubscription(store, 'acme')
+    await expect(rotateSecret(store, 'acme', { overlapMs: 0, nowMs: 100 })).rejects.toThrow(/cancelled/)
+  })
+
+  it('lets only the owner read its files, and takes away what others could', async () => {
+    const store = await open()
+    store.revoke('a')
+    const modes = async (): Promise<readonly string[]> =>
+      Promise.all(
+        (await readdir(stateFolder)).map(async (name) => {
+          return `${name} ${((await stat(join(stateFolder, name))).mode & 0o777).toString(8)}`
+        }),
+      )
+    const expected = ['identity.db 600', 'identity.db-shm 600', 'identity.db-wal 600']
+    expect((await modes()).toSorted()).toEqual(expected)
+    for (const name of await readdir(stateFolder)) await chmod(join(stateFolder, name), 0o666)
+    await open()
+    expect((await modes()).toSorted()).toEqual(expected)
+  })
+
+  it('takes over revoked-tokens.json once', async () => {
+    await open()
+    const list = join(stateFolder, 'revoked-tokens.json')
+    await writeFile(list, JSON.stringify({ revoked: [{ tokenId: 'old', untilMs: 5_000 }] }))
+    expect((await open()).isRevoked('old')).toBe(true)
+    expect(await readdir(stateFolder)).toContain('revoked-tokens.json.imported')
+    expect(await readdir(stateFolder)).not.toContain('revoked-tokens.json')
+    expect((await open()).isRevoked('old')).toBe(true)
+    await writeFile(list, '{"revoked": 7}')
+    await expect(open()).rejects.toMatchObject({ code: 'invalid-options', message: /revoked-tokens.json/ })
+  })
+
+  it('forgets revocations when their tokens have expired', async () => {
+    const yearMs = 31_536_000_000
+    ;(await open(0)).revoke('old')
+    const later = await open(yearMs)
+    expect(later.isRevoked('old')).toBe(true)
+    later.revoke('new')
+    expect([later.isRevoked('old'), later.isRevoked('new')]).toEqual([false, true])
+  })
+
+  it('refuses a file that is damaged, of another program or of a newer version, and leaves it as it was', async () => {
+    const store = await open()
+    for (let count = 0; count < 50; count += 1) store.revoke(`token-${count}`)
+    opened.splice(0)
+    store.close()
+    const refused = (message: RegExp) => expect(open()).rejects.toMatchObject({ code: 'invalid-options', message })
+    const change = (statement: string): void => {
+      const database = new Sqlite(file())
+      database.exec(statement)
+      database.close()
+    }
+    change('PRAGMA user_version = 99')
+    await refused(/^identity.db was written by a newer rxspeech \(schema 99, here 1\)/)
+    change('PRAGMA user_version = 1; PRAGMA application_id = 7')
+    await refused(/^identity.db .* another program/)
+    await writeFile(file(), 'not a database, but long enough to be taken for the header of one'.repeat(50))
+    await refused(/^identity.db .* is damaged/)
+    expect((await stat(file())).size).toBeGreaterThan(1_000)
+  })
+
+  it('loses nothing that it said was kept when its process is killed in the middle of writing', async () => {
+    const secretHash = await hashSecret('a secret')
+    for (const name of ['first', 'second', 'third']) {
+      const child = spawn(process.execPath, [join(__dirname, 'crash-writer.cjs'), stateFolder, secretHash, name])
+      let said = ''
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+      while (said.split('\n').length < 20) await once(child.stdout, 'data')
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      const kept = said.split('\n').slice(0, -1)
+      const store = await open()
+      for (const clientId of kept) {
+        expect([store.find(clientId)?.tenants.length, store.isRevoked(clientId)]).toEqual([50, true])
+      }
+      // One more may have been on its way; whole or not at all.
+      const all = store.list().filter(({ clientId }) => clientId.startsWith(name))
+      expect(all.length - kept.length).toBeLessThanOrEqual(1)
+      expect(all.every(({ tenants, projects }) => tenants.length === 50 && projects.length === 1)).toBe(true)
+    }
+  })
+})

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { tokenIdOf } from '../../src/service/identity/token-claims.js'
+import { run } from '../cli/command.js'
+import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
+import { openSocket } from '../interop/plain-socket-client.js'
+import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
+
+/** What the issue of this part asks: a change that another process makes ends running sessions within so many milliseconds. */
+const withinMs = 5_000
+
+describe('what another process ends', () => {
+  let stateFolder: string
+  let service: PlainService
+  beforeEach(async () => {
+    stateFolder = await mkdtemp(join(tmpdir(), 'identity-'))
+    service = await plainService({ stateFolder })
+  })
+  afterEach(async () => {
+    await service.close()
+    await rm(stateFolder, { recursive: true })
+  })
+
+  const command = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
+    const { code, stdout, stderr } = await run(['subscription', ...args, '--state', stateFolder], { env })
+    expect([code, stderr]).toEqual([0, ''])
+    return stdout
+  }
+
+  const tokenOf = async ({ clientId = '', clientSecret = '' }: Readonly<Record<string, string>>): Promise<string> => {
+    const form = { client_id: clientId, client_secret: clientSecret, grant_type: 'client_credentials' }
+    const body = new URLSearchParams({ ...form, scope: 'Ldm_Integration' })
+    const answer = await fetch(`${service.started.authUrl}/connect/token`, { method: 'POST', body })
+    return ((await answer.json()) as { readonly access_token: string }).access_token
+  }
+
+  /** A session on each interface and a socket on which none runs. */
+  const sessionsOf = async (token: string) => {
+    const client = plainClient(service)
+    const stream = openStream(client)
+    stream.request(startOf(token))
+    await stream.answered
+    expect(stream.responses).toMatchObject([{ 'operation-result': 'success' }])
+    const [running, resting] = await Promise.all([openSocket(service, { token }), openSocket(service, { token })])
+    running.say(recognizeOf())
+    expect(await running.hear()).toMatchObject({ 'operation-result': 'Success' })
+    return { stream, running, resting, close: () => client.close() }
+  }
+
+  const expectEnded = async (sessions: Awaited<ReturnType<typeof sessionsOf>>, sentence: RegExp): Promise<void> => {
+    const { stream, running, resting, close } = sessions
+    expect(await stream.ended).toMatchObject({ status: 'UNAUTHENTICATED', details: expect.stringMatching(sentence) })
+    expect(await running.hear()).toMatchObject({
+      'message-name': 'final-result',
+      'operation-result': expect.stringMatching(sentence),
+    })
+    expect(await running.hear()).toMatchObject({ close: 4401 })
+    expect(await resting.hear()).toMatchObject({ close: 4401 })
+    close()
+  }
+
+  it('ends the sessions of a token that it revokes, and those of no other token', async () => {
+    const subscriber = JSON.parse(await command(['create', '--json'])) as Record<string, string>
+    const [token, other] = [await tokenOf(subscriber), await tokenOf(subscriber)]
+    const sessions = await sessionsOf(token)
+    const unharmed = await openSocket(service, { token: other })
+    await command(['revoke'], { RXSPEECH_TOKEN: token })
+    const revokedAtMs = Date.now()
+    await expectEnded(sessions, /^unauthenticated: The token was revoked|^The token was revoked/)
+    expect(Date.now() - revokedAtMs).toBeLessThan(withinMs)
+    await expect(openSocket(service, { token })).rejects.toThrow(/HTTP 401: unauthenticated: The token was revoked/)
+    unharmed.say(recognizeOf())
+    expect(await unharmed.hear()).toMatchObject({ 'operation-result': 'Success' })
+    unharmed.close()
+    expect(tokenIdOf(other)).not.toBe(tokenIdOf(token))
+  })
+
+  it('ends the sessions of a subscription that it cancels, and lets nobody in by it', async () => {
+    const subscriber = JSON.parse(await command(['create', '--json'])) as Record<string, string>
+    const token = await tokenOf(subscriber)
+    const sessions = await sessionsOf(token)
+    await command(['cancel', subscriber['clientId'] ?? ''])
+    const cancelledAtMs = Date.now()
+    await expectEnded(sessions, /The subscription of the token has expired or was cancelled/)
+    expect(Date.now() - cancelledAtMs).toBeLessThan(withinMs)
+    expect(await tokenOf(subscriber)).toBeUndefined()
+    await expect(openSocket(service, { token })).rejects.toThrow(/HTTP 401/)
+  })
+})
