@@ -41,7 +41,7 @@ const derive = (secret: string, { N, r, p, salt }: Omit<SecretHash, 'hash'>): Pr
   })
 
 /** RFC 6749 appendix A.2 has no control characters; to scrypt, which fills its key up with NUL, a NUL at the end is nothing. */
-const hasControlCharacter = (secret: string): boolean => /[\0-\x1f\x7f]/.test(secret)
+const hasControlCharacter = (secret: string): boolean => /\p{Cc}/u.test(secret)
 
 /**
  * The hash of a client secret for `Subscription.secretHash`: scrypt with a salt of its own. The hash of the secret that
