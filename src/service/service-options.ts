@@ -8,6 +8,7 @@ import type { IdentityOptions } from './identity/identity.js'
 import type { SubscriptionStore } from './identity/subscription.js'
 import type { ServiceMonitor } from './monitor/service-monitor.js'
 import type { Logger } from './operation/logger.js'
+import type { ConnectionLimits } from './listen/connection-gate.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 
 export interface ServiceOptions {
@@ -35,7 +36,7 @@ export interface ServiceOptions {
   readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
   /** More generous limits, for a service that only its developer uses. */
   readonly development?: boolean
-  readonly limits?: Partial<SessionLimits & AdmissionLimits>
+  readonly limits?: Partial<SessionLimits & AdmissionLimits & ConnectionLimits>
   /** The longest message of a client, in bytes. Default 1 MiB. */
   readonly maxMessageBytes?: number
   /** Whether a token may stand in the address of the recognition socket. Default false. */
@@ -57,7 +58,7 @@ export interface ServiceOptions {
 }
 
 /** The least that each limit may be. */
-const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits), number>> = {
+const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & ConnectionLimits), number>> = {
   openWithinMs: 1,
   flushWithinMs: 1,
   startWithinMs: 1,
@@ -68,10 +69,37 @@ const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits), numb
   maxPacePercent: 0,
   paceBurstMs: 0,
   sessions: 1,
+  sessionsPerTenant: 1,
   sessionsPerToken: 1,
+  connections: 1,
+  connectionsPerAddress: 1,
+  unstarted: 1,
 }
 
-export interface ServiceLimits extends SessionLimits, AdmissionLimits {
+type LoadLimits = AdmissionLimits & ConnectionLimits & Pick<SessionLimits, 'maxPacePercent'>
+
+const productionLimits: LoadLimits = {
+  sessions: 200,
+  sessionsPerTenant: 200,
+  sessionsPerToken: 50,
+  connections: 5_000,
+  connectionsPerAddress: 2_500,
+  unstarted: 2_500,
+  maxPacePercent: defaultSessionLimits.maxPacePercent,
+}
+
+/** As much as one machine with one developer may want, such as thousands of sockets at rest. */
+const developmentLimits: LoadLimits = {
+  sessions: 4_000,
+  sessionsPerTenant: 4_000,
+  sessionsPerToken: 4_000,
+  connections: 20_000,
+  connectionsPerAddress: 10_000,
+  unstarted: 10_000,
+  maxPacePercent: 0,
+}
+
+export interface ServiceLimits extends SessionLimits, AdmissionLimits, ConnectionLimits {
   readonly maxMessageBytes: number
 }
 
@@ -80,9 +108,7 @@ export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => 
   const { development = false, limits, maxMessageBytes = 1_048_576 } = options
   const chosen = {
     ...defaultSessionLimits,
-    ...(development
-      ? { sessions: 2_000, sessionsPerToken: 2_000, maxPacePercent: 0 }
-      : { sessions: 200, sessionsPerToken: 50 }),
+    ...(development ? developmentLimits : productionLimits),
     ...limits,
   }
   for (const name of Object.keys(leastLimits) as (keyof typeof leastLimits)[]) {

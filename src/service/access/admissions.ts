@@ -3,6 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 /** How many sessions may run at the same time. */
 export interface AdmissionLimits {
   readonly sessions: number
+  readonly sessionsPerTenant: number
   readonly sessionsPerToken: number
 }
 
@@ -10,34 +11,50 @@ export interface AdmissionLimits {
 export class Admissions {
   readonly #limits: AdmissionLimits
   readonly #byToken = new Map<string, number>()
+  readonly #byTenant = new Map<string, number>()
   #all = 0
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits
   }
 
+  /** Throws where no session at all can begin: worth asking before a token is verified, which costs more. */
+  checkRoom(): void {
+    const { sessions } = this.#limits
+    if (this.#all >= sessions) throw full(`The service carries ${sessions} sessions, its limit; try again later.`)
+  }
+
   /** Takes a place, and returns how to give it back; that may be called again without harm. */
-  admit(tokenId: string): () => void {
-    const own = this.#byToken.get(tokenId) ?? 0
-    if (this.#all >= this.#limits.sessions) {
-      throw new SpeechError(
-        'overloaded',
-        `The service carries ${this.#limits.sessions} sessions, its limit; try again later.`,
-      )
+  admit(tokenId: string, tenant: string): () => void {
+    this.checkRoom()
+    const { sessionsPerToken, sessionsPerTenant } = this.#limits
+    if (countOf(this.#byToken, tokenId) >= sessionsPerToken) {
+      throw full(`The token has ${sessionsPerToken} sessions, its limit; end one or try again later.`)
     }
-    if (own >= this.#limits.sessionsPerToken) {
-      throw new SpeechError('overloaded', `The token has ${own} sessions, its limit; end one or try again later.`)
+    if (countOf(this.#byTenant, tenant) >= sessionsPerTenant) {
+      throw full(`The tenant has ${sessionsPerTenant} sessions, its limit; end one or try again later.`)
     }
-    this.#all += 1
-    this.#byToken.set(tokenId, own + 1)
+    this.#add(tokenId, tenant, 1)
     let held = true
     return () => {
-      if (!held) return
+      if (held) this.#add(tokenId, tenant, -1)
       held = false
-      this.#all -= 1
-      const rest = (this.#byToken.get(tokenId) ?? 1) - 1
-      if (rest === 0) this.#byToken.delete(tokenId)
-      else this.#byToken.set(tokenId, rest)
     }
   }
+
+  #add(tokenId: string, tenant: string, change: 1 | -1): void {
+    this.#all += change
+    addTo(this.#byToken, tokenId, change)
+    addTo(this.#byTenant, tenant, change)
+  }
+}
+
+const full = (message: string): SpeechError => new SpeechError('overloaded', message)
+
+const countOf = (counts: ReadonlyMap<string, number>, key: string): number => counts.get(key) ?? 0
+
+const addTo = (counts: Map<string, number>, key: string, change: 1 | -1): void => {
+  const count = countOf(counts, key) + change
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
 }

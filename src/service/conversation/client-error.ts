@@ -27,6 +27,13 @@ const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'node-failed',
 ])
 
+/** What ends the incoming half of a connection that can still be written to. */
+export const unreadable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'message-too-big',
+  'protocol-violation',
+  'invalid-json',
+])
+
 /** Told of faults inside, whatever the client learns of them. */
 export type OnFault = (error: unknown) => void
 

@@ -20,7 +20,7 @@ import type { SpeechMark } from '../monitor/speech-times.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { ProjectRegistry } from '../project/project.js'
 import { batchModels } from './batch-models.js'
-import { clientError } from './client-error.js'
+import { clientError, unreadable } from './client-error.js'
 import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
 import { PaceLimit } from './pace-limit.js'
@@ -35,7 +35,8 @@ export interface DataflowTerms extends SessionTerms {
 /**
  * The service's side of the dataflow stream (service.md 4.1, decisions.md): from what a client says to what it is told.
  * Completion ends the stream in good order; an error, always one for clients, ends it with that error's status.
- * An error of `incoming$` is the end of the client, except `message-too-big`, which it is told. Unsubscribe cancels.
+ * An error of `incoming$` is the end of the client, except for what it sent and cannot be read, which it is told.
+ * Unsubscribe cancels.
  */
 export const dataflowConversation = (
   incoming$: Observable<DataflowMessage>,
@@ -104,7 +105,7 @@ class DataflowConversation {
   }
 
   clientFailed(error: unknown): void {
-    if (isSpeechError(error) && error.code === 'message-too-big') this.#refuse(error)
+    if (isSpeechError(error) && unreadable.has(error.code)) this.#refuse(error)
     else {
       this.#terms.watch?.ended('gone')
       this.#subscriber.complete()
@@ -194,7 +195,7 @@ class DataflowConversation {
     const { models, allowBatch } = batchModels(this.#terms.models)
     const askedAtMs = scheduler.now()
     try {
-      const { rights, ended$, release, clientId } = await this.#soon(this.#terms.admit(request.token))
+      const { rights, ended$, release, clientId } = await this.#soon(this.#terms.admit(request.token, request.tenant))
       if (this.#subscriber.closed) {
         release()
         return

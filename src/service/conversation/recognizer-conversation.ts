@@ -1,7 +1,6 @@
 import { either } from 'fp-ts'
 import { Observable, Subscription, take, type Subscriber } from 'rxjs'
 import { samplesOf } from '../../audio/pcm.js'
-import type { ErrorCode } from '../../errors/error-table.js'
 import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import {
@@ -15,7 +14,7 @@ import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/r
 import type { SocketMessage } from '../../transport/link.js'
 import { sharedTenant } from '../access/open-model.js'
 import { batchModels } from './batch-models.js'
-import { clientError } from './client-error.js'
+import { clientError, unreadable } from './client-error.js'
 import { inTime } from './in-time.js'
 import { MessageLine } from './message-line.js'
 import { PaceLimit } from './pace-limit.js'
@@ -166,6 +165,7 @@ class RecognizerConversation {
   async #recognize(request: RecognizeRequest): Promise<void> {
     const before = this.#state.name === 'idle' ? 'idle' : 'opened'
     this.#state = { name: 'started' }
+    this.#terms.started?.()
     this.#idle.unsubscribe()
     const { limits, scheduler } = this.#terms
     const { models, allowBatch } = batchModels(this.#terms.models)
@@ -316,9 +316,6 @@ class RecognizerConversation {
     this.#subscriber.next(writeRecognizerMessage(message))
   }
 }
-
-/** What ends a connection that could still be written to. */
-const unreadable: ReadonlySet<ErrorCode> = new Set(['message-too-big', 'protocol-violation', 'invalid-json'])
 
 const noRecognition = (): SpeechError =>
   new SpeechError('no-recognition', 'No recognition runs on this connection; send recognize first.')

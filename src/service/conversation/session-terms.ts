@@ -45,8 +45,10 @@ export interface Admission {
 
 /** What every conversation of a service shares. */
 export interface SessionTerms {
-  /** Rejects with `unauthenticated`, or `overloaded` when no further session may begin. */
-  readonly admit: (token: string) => Promise<Admission>
+  /**
+   * `tenant` where the session names one. Rejects with `unauthenticated`, `tenant-denied`, or `overloaded` when no further session may begin.
+   */
+  readonly admit: (token: string, tenant?: string) => Promise<Admission>
   readonly models: ModelRegistry
   readonly limits: SessionLimits
   /** Emits when the service is about to close, and to whoever subscribes after that: sessions are finalized, none begins. */
@@ -66,4 +68,6 @@ export interface RecognizerTerms extends SessionTerms {
   readonly ended$: Observable<SpeechError>
   /** `ModelName` of the address, where there was one. */
   readonly modelOfAddress?: string
+  /** Told when a recognition is asked for. */
+  readonly started?: () => void
 }

@@ -1,22 +1,21 @@
-import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import { fromEvent, map, takeUntil, tap, type MonoTypeOperatorFunction } from 'rxjs'
-import { SpeechError } from '../../errors/speech-error.js'
+import { Server, type ServerDuplexStream } from '@grpc/grpc-js'
+import { finalize, fromEvent, map, takeUntil, tap, type MonoTypeOperatorFunction } from 'rxjs'
+import { refusalText, SpeechError } from '../../errors/speech-error.js'
+import { contentType } from '../../protocol/content-type.js'
+import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
 import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
-import type { DataflowMessage } from '../../transport/link.js'
+import type { DataflowMessage, Link } from '../../transport/link.js'
 import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
+import { http2StreamOf } from '../../transport/grpc/server-http2-stream.js'
+import { tellUnreadable, unreadableOf } from '../../transport/grpc/unreadable-frames.js'
 import { silentMonitor } from '../monitor/join-monitors.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch } from '../monitor/session-watch.js'
 import { watchConversation } from '../monitor/watch-conversation.js'
 import { dataflowConversation, type DataflowTerms } from '../conversation/dataflow-conversation.js'
-import {
-  checkPlainText,
-  hostPort,
-  listenError,
-  withCertificate,
-  type ListenAddress,
-  type ServerCertificate,
-} from './listen-address.js'
+import { tooManyUnstarted, type Connection, type ConnectionGate } from './connection-gate.js'
+import { listenForGrpc } from './grpc-connections.js'
+import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
 
@@ -30,11 +29,15 @@ export interface DataflowListenerOptions {
   readonly monitor?: ServiceMonitor
   /** Adds what else the server answers, before it listens. */
   readonly addServices?: (server: Server) => void
+  /** Counts connections, and streams that have not started; without it none is too many. */
+  readonly gate?: ConnectionGate
 }
 
 export interface DataflowListener {
   /** `host:port`. */
   readonly address: string
+  /** Sends clients elsewhere with their next streams, and cuts their connections after so long. */
+  readonly drain: (graceMs: number) => void
   /** Takes no more connections and streams; resolves when the last one has ended. */
   readonly stopAccepting: () => Promise<void>
   /** Cuts what is still open. */
@@ -43,7 +46,7 @@ export interface DataflowListener {
 
 /** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` as `openHttp` does. */
 export const openDataflow = async (options: DataflowListenerOptions): Promise<DataflowListener> => {
-  const { address, certificate, terms, sessions, maxMessageBytes, monitor = silentMonitor } = options
+  const { address, certificate, maxMessageBytes, gate } = options
   checkPlainText(address, certificate)
   const server = new Server({
     // Somewhat more than what is allowed arrives, so that its refusal can be told by name.
@@ -52,74 +55,91 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     'grpc.keepalive_time_ms': 60_000,
     'grpc.keepalive_timeout_ms': 20_000,
     'grpc.max_connection_idle_ms': 300_000,
+    interceptors: [tellUnreadable],
   })
-  server.addService(
-    { ...loadDataflow() },
-    {
-      Stream: (call: ServerDuplexStream<DataflowMessage, DataflowMessage>) => {
-        const link = grpcServerLink(call, { maxMessageBytes })
-        const peer = hostOfPeer(call.getPeer())
-        const watch = new SessionWatch({ monitor, interface: 'grpc', peer, now: () => terms.scheduler.now() })
-        const converse = (incoming$: typeof link.incoming) =>
-          dataflowConversation(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...terms, watch }).pipe(
-            watchConversation(watch),
-          )
-        // A client that has half-closed can still vanish, and one that is not read from, too; only the call tells.
-        const gone$ = fromEvent(call, 'cancelled').pipe(tap(() => watch.ended('gone')))
-        sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$)))
-      },
-    },
-  )
+  server.addService({ ...loadDataflow() }, { Stream: streamHandler(options) })
   options.addServices?.(server)
-  const port = await bind(server, options).catch((error: unknown) => {
+  const connections = await listenForGrpc(server, address, certificate, gate).catch((error: unknown) => {
     server.forceShutdown()
     throw error
   })
   return {
-    address: hostPort(address, port),
-    stopAccepting: () =>
-      new Promise((resolve) => {
+    address: hostPort(address, connections.port),
+    drain: connections.drain,
+    stopAccepting: () => {
+      connections.stop()
+      return new Promise((resolve) => {
         server.tryShutdown(() => {
           resolve()
         })
-      }),
+      })
+    },
     close: () => {
+      connections.stop()
       server.forceShutdown()
+      connections.cut()
     },
   }
 }
 
-/** A peer of the gRPC package, `127.0.0.1:50000` or `[::1]:50000`, without its port. */
-const hostOfPeer = (peer: string): string => peer.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+type Call = ServerDuplexStream<DataflowMessage, DataflowMessage>
+
+const streamHandler = (options: DataflowListenerOptions): ((call: Call) => void) => {
+  const { terms, sessions, maxMessageBytes, monitor = silentMonitor, gate } = options
+  return (call) => {
+    const link = grpcServerLink(call, { maxMessageBytes })
+    const peer = peerOf(call.getPeer())
+    const tooMany = gate?.refusal(peer)
+    const started = gate?.unstarted.take()
+    if (tooMany !== undefined || (gate !== undefined && started === undefined)) {
+      started?.()
+      const error = tooMany ?? tooManyUnstarted()
+      monitor.refused('grpc', error.code)
+      refuseStream(link, error)
+      // The connection itself is one too many, and ends with its last stream.
+      if (tooMany !== undefined) http2StreamOf(call)?.session?.close()
+      return
+    }
+    const admit: DataflowTerms['admit'] = (...presented) => {
+      started?.()
+      return terms.admit(...presented)
+    }
+    const watch = new SessionWatch({
+      monitor,
+      interface: 'grpc',
+      peer: peer.remoteAddress,
+      now: () => terms.scheduler.now(),
+    })
+    const converse = (incoming$: typeof link.incoming) =>
+      dataflowConversation(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...terms, admit, watch }).pipe(
+        watchConversation(watch),
+        finalize(() => started?.()),
+      )
+    // A client that has half-closed can still vanish, and one that is not read from, too; only the call tells.
+    const gone$ = fromEvent(call, 'cancelled').pipe(tap(() => watch.ended('gone')))
+    sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$)))
+  }
+}
+
+/** Refused before anything was looked at; the response has the shape of every other refusal. */
+const refuseStream = (link: Link<DataflowMessage, DataflowMessage>, error: SpeechError): void => {
+  const content = writeDataflowResponse(refusalText(error), 'Start')
+  link.send({ contentType: contentType.response, content, binaryContent: new Uint8Array(0) })
+  link.close(error)
+}
+
+/** A peer of the gRPC package, `127.0.0.1:50000` or `[::1]:50000`. */
+const peerOf = (peer: string): Required<Connection> & { readonly remoteAddress: string } => {
+  const [, host = peer, port] = /^(.*):(\d+)$/.exec(peer) ?? []
+  return { remoteAddress: host.replace(/^\[(.*)\]$/, '$1'), remotePort: Number(port ?? 0) }
+}
 
 const refuseAbove = (maxMessageBytes: number): MonoTypeOperatorFunction<DataflowMessage> =>
   map((message) => {
+    const unreadable = unreadableOf(message)
+    if (unreadable !== undefined) throw unreadable
     const sizeBytes = Buffer.byteLength(message.content) + message.binaryContent.length
     if (sizeBytes <= maxMessageBytes) return message
     const text = `A message of ${sizeBytes} bytes is larger than the ${maxMessageBytes} allowed.`
     throw new SpeechError('message-too-big', text)
   })
-
-const bind = async (server: Server, { address, certificate }: DataflowListenerOptions): Promise<number> => {
-  const credentials =
-    certificate === undefined
-      ? ServerCredentials.createInsecure()
-      : withCertificate(() =>
-          ServerCredentials.createSsl(null, [
-            { private_key: Buffer.from(certificate.key), cert_chain: Buffer.from(certificate.certificate) },
-          ]),
-        )
-  const { host, port } = address
-  return new Promise((resolve, reject) => {
-    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, credentials, (error, bound) => {
-      if (error === null) resolve(bound)
-      else reject(listenError(address, Object.assign(error, codeIn(error.message))))
-    })
-  })
-}
-
-/** The gRPC package tells the system's code in its text only. */
-const codeIn = (text: string): { readonly code?: string } => {
-  const [code] = /\bE[A-Z]{4,}\b/.exec(text) ?? []
-  return code === undefined ? {} : { code }
-}

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { refusalText } from '../../errors/speech-error.js'
+import type { ConnectionGate } from './connection-gate.js'
 import {
   checkPlainText,
   hostPort,
@@ -63,11 +65,15 @@ export const openHttp = async (
   certificate?: ServerCertificate,
   patience: HttpPatience = defaultHttpPatience,
   onFault: (error: unknown) => void = () => undefined,
+  gate?: ConnectionGate,
 ): Promise<HttpListener> => {
   checkPlainText(address, certificate)
   let handlers: HttpHandlers | undefined
   const server = createHttpServer(certificate, patience, (request, response) => {
-    if (handlers === undefined) response.writeHead(503, { 'Retry-After': '1', Connection: 'close' }).end()
+    const tooMany = gate?.refusal(request.socket)
+    if (tooMany !== undefined) {
+      response.writeHead(429, { 'Retry-After': '1', Connection: 'close' }).end(refusalText(tooMany))
+    } else if (handlers === undefined) response.writeHead(503, { 'Retry-After': '1', Connection: 'close' }).end()
     else handlers.request(request, response)
   })
   server.on('upgrade', (request, socket, head) => {
@@ -77,6 +83,7 @@ export const openHttp = async (
   })
   server.on('clientError', answerUnreadable)
   const connections = openConnections(server)
+  if (gate !== undefined) server.on('connection', (socket: Socket) => gate.take(socket))
   const port = await listen(server, address)
   // A failure to accept one connection, such as too many open files, is no reason to end.
   server.on('error', onFault)

@@ -19,6 +19,8 @@ import { bearerToken, subprotocol } from './bearer-token.js'
 import { refuseUpgrade } from './refuse-upgrade.js'
 import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
+import { tooManyUnstarted, type ConnectionGate } from './connection-gate.js'
+import { TellingSocket } from './telling-socket.js'
 
 export interface RecognizerListenerOptions {
   readonly terms: SessionTerms
@@ -28,6 +30,8 @@ export interface RecognizerListenerOptions {
   readonly allowQueryToken: boolean
   /** Told of every session, and of those who are not let in. */
   readonly monitor?: ServiceMonitor
+  /** Counts connections, and sockets that have not asked for a recognition; without it none is too many. */
+  readonly gate?: ConnectionGate
 }
 
 type RecognizerLink = Link<SocketMessage, SocketMessage>
@@ -39,11 +43,12 @@ type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
  * is refused with a close code (4401, 4403, 4429) instead.
  */
 export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade => {
-  const { terms, sessions, maxMessageBytes, allowQueryToken, monitor = silentMonitor } = options
+  const { terms, sessions, maxMessageBytes, allowQueryToken, monitor = silentMonitor, gate } = options
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
+    WebSocket: TellingSocket,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
 
@@ -55,6 +60,16 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
 
   const serve = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfAddress: string | null): void => {
     const { rights, ended$, release, clientId } = admission
+    const started = gate?.unstarted.take()
+    if (gate !== undefined && started === undefined) {
+      release()
+      refuse(upgrade[1], tooManyUnstarted())
+      return
+    }
+    const leave = (): void => {
+      started?.()
+      release()
+    }
     const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
       const watch = watchSocket(upgrade[0], monitor, terms)
       if (clientId !== undefined) watch.granted(clientId)
@@ -63,13 +78,14 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
         rights,
         ended$,
         watch,
+        ...(started === undefined ? {} : { started }),
         ...(modelOfAddress === null ? {} : { modelOfAddress }),
       }
       const converse = (incoming$: typeof link.incoming) =>
         recognizerConversation(incoming$, link, own).pipe(watchConversation(watch))
-      sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(release)))
+      sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(leave)))
     })
-    if (!opened) release()
+    if (!opened) leave()
   }
 
   return (...upgrade) => {
@@ -81,6 +97,15 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     }
     if (draining) {
       refuse(socket, new SpeechError('going-away', 'The service is closing; connect again later.'))
+      return
+    }
+    const tooMany = gate?.refusal(request.socket)
+    if (tooMany !== undefined) {
+      refuse(socket, tooMany)
+      return
+    }
+    if (new Set(url.searchParams.getAll('ModelName')).size > 1) {
+      refuse(socket, new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), 400)
       return
     }
     const presented = bearerToken(request, url, allowQueryToken)

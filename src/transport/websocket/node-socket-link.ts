@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { closeFrame } from './close-frame.js'
 import { startHeartbeat, type Heartbeat } from './heartbeat.js'
 import type { SocketMessage } from '../link.js'
-import { receiverError } from './receiver-error.js'
+import { receiverError, unreadableError } from './receiver-error.js'
 import type { CloseReason, NodeSocket, SocketEvents } from './socket.js'
 import { SocketLink } from './socket-link.js'
 import type { WebSocketLimits } from './websocket-limits.js'
@@ -14,11 +14,13 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
   #readingStopped = false
   #heartbeat: Heartbeat | undefined
   #cutTimer: Subscription | undefined
+  #closingLater: Subscription | undefined
 
   constructor(socket: NodeSocket, limits: WebSocketLimits) {
     super(socket, limits, true)
     // It would copy every message into an ArrayBuffer; its Buffer is a view already.
     socket.binaryType = 'nodebuffer'
+    socket.on('unreadable', (closeCode, close) => this.#unreadable(closeCode, close))
     socket.addEventListener('error', (event) => this.#fail(event))
     if (limits.heartbeatMs > 0) {
       const silent = (): void =>
@@ -38,6 +40,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
 
   protected override shut(reason: CloseReason | undefined): void {
     const frame = closeFrame(reason)
+    this.#closingLater?.unsubscribe()
     // The peer's close frame has to be read, whatever stands before it.
     this.socket.resume()
     if (frame === undefined) this.socket.terminate()
@@ -56,6 +59,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
 
   protected override closed(event: SocketEvents['close']): void {
     super.closed(event)
+    this.#closingLater?.unsubscribe()
     this.#cutTimer?.unsubscribe()
   }
 
@@ -71,8 +75,20 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
     else this.socket.resume()
   }
 
+  /**
+   * The reader learns of it after all that came before, while this end can still say something. It closes then; where
+   * it does not, for it is not reading, the socket does after a while.
+   */
+  #unreadable(closeCode: number, close: () => void): void {
+    if (this.state === 'open') {
+      this.#closingLater = this.limits.scheduler.schedule(close, this.limits.closeTimeoutMs)
+      this.inbox.finish(unreadableError(closeCode))
+    } else close()
+  }
+
   /** Only what the receiver finds about the peer comes here; the socket closes by itself, with the code that RFC 6455 asks for. */
   #fail(event: SocketEvents['error']): void {
+    if (this.#closingLater !== undefined) return
     this.lose(receiverError(event.error))
     this.#cutLater()
   }

@@ -1,5 +1,24 @@
 import { connectionLost } from './close-code.js'
+import type { ErrorCode } from '../../errors/error-code.js'
 import { SpeechError } from '../../errors/speech-error.js'
+
+/** By the codes with which the WebSocket package would close: too long, too many parts, no UTF-8. */
+const unreadableCodes: Readonly<Record<number, ErrorCode>> = {
+  1007: 'invalid-json',
+  1008: 'message-too-big',
+  1009: 'message-too-big',
+}
+
+const unreadableTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
+  'invalid-json': 'Text that is not UTF-8 was sent; send JSON.',
+  'message-too-big': 'A message is larger than is allowed, or in too many parts; send smaller ones.',
+}
+
+/** What a peer is told that sent what cannot be read, from the close code that the WebSocket package has for it. */
+export const unreadableError = (closeCode: number): SpeechError => {
+  const code = unreadableCodes[closeCode] ?? 'protocol-violation'
+  return new SpeechError(code, unreadableTexts[code] ?? 'A frame was sent that RFC 6455 does not allow.')
+}
 
 /** What the WebSocket package's own finding about the peer means, before it closes the connection by itself. */
 export const receiverError = (error: unknown): SpeechError => {

@@ -7,6 +7,7 @@ const maxTextBytes = 2048
 
 export interface UpgradeSocket extends NodeSocket {
   on(event: 'pong', listener: () => void): unknown
+  on(event: 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown
   on(event: 'unexpected-response', listener: (request: unknown, response: IncomingMessage) => void): unknown
 }
 

@@ -26,6 +26,8 @@ export interface NodeSocket extends Socket {
   terminate(): void
   ping(): void
   on(event: 'pong', listener: () => void): unknown
+  /** Only where the socket tells of what it cannot read before it closes for it, with the code and by `close`. */
+  on(event: 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown
 }
 
 export const isNodeSocket = (socket: Socket): socket is NodeSocket => 'terminate' in socket
