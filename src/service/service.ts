@@ -1,16 +1,19 @@
 import type { RequestListener } from 'node:http'
-import { asyncScheduler, ReplaySubject, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { longestTimerMs } from '../protocol/longest-timer.js'
 import { Admissions } from './access/admissions.js'
 import { RunningGrants } from './access/running-grants.js'
 import { sharedTenant } from './access/open-model.js'
+import { isGranted, type Rights } from './access/rights.js'
 import type { DataflowTerms } from './conversation/dataflow-conversation.js'
 import type { SessionTerms } from './conversation/session-terms.js'
 import type { ModelDescription } from './engine/engine.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
 import { soundswallower } from './engine/soundswallower/soundswallower.js'
 import { createIdentity, type Identity } from './identity/identity.js'
+import { everything } from './identity/subscription.js'
+import { ConnectionGate } from './listen/connection-gate.js'
 import { openDataflow } from './listen/dataflow-listener.js'
 import { openHttp } from './listen/http-listener.js'
 import type { ListenAddress } from './listen/listen-address.js'
@@ -33,11 +36,13 @@ export interface Service {
   readonly defaultModel: string | undefined
   /** Base address of `/livez`, `/readyz` and `/metrics`, where they are wanted. */
   readonly operationsUrl: string | undefined
+  /** Emits once when `close` is called, and to whoever subscribes later: from then on the service is not ready. */
+  readonly draining$: Observable<undefined>
   /** Ends one token by its `jti`: no session begins with it any more. Settles when that would survive a restart. */
   revoke(tokenId: string): Promise<void>
   /**
-   * Takes no more sessions, finalizes those that run, gives them `drainMs` (default 10,000), then ends them and all that
-   * is open; a client that does not take its last messages is cut 3 s later. Idempotent.
+   * Refuses new sessions by `going-away`, finalizes those that run, gives them `drainMs` (default 10,000), then ends
+   * them and all that is open; a client that does not take its last messages is cut 3 s later. Idempotent.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
@@ -81,7 +86,8 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   const models = operation.watchModels(findModels(options))
   opened.push(() => models.close())
   checkDefaultModel(models, options.defaultModel)
-  const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, onFault)
+  const gate = new ConnectionGate(limits)
+  const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, onFault, gate)
   opened.push(http.close)
   const identity = await openIdentity(options, http.url, operation)
   opened.push(() => identity.close())
@@ -105,19 +111,22 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     sessions,
     maxMessageBytes,
     monitor,
+    gate,
     addServices: operation.addTo,
   })
   opened.push(grpc.close)
   const allowQueryToken = options.allowQueryToken ?? false
-  const upgrade = recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken, monitor })
+  const upgrade = recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken, monitor, gate })
   http.handle({ request: answer(identity, onFault), upgrade })
   operation.opened(firstModel(models, defaultModel))
 
   const drain = (drainMs: number): Promise<void> => {
     operation.draining()
-    const ended = Promise.all([http.stopAccepting(), grpc.stopAccepting()])
+    // Whoever still comes is told, and sent elsewhere, until the last session has ended.
     drain$.next(undefined)
-    return endSessions(sessions, ended, drainMs, scheduler)
+    grpc.drain(drainMs + lastWordsMs)
+    const stop = () => Promise.all([http.stopAccepting(), grpc.stopAccepting()])
+    return endSessions(sessions, stop, drainMs, scheduler)
   }
   let closing: Promise<void> | undefined
   return {
@@ -127,6 +136,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     operationsUrl: operation.url,
     models,
     defaultModel,
+    draining$: drain$.pipe(take(1)),
     revoke: (tokenId) => identity.revoke(tokenId),
     close: ({ drainMs = 10_000 } = {}) => (closing ??= drain(drainMs).then(() => closeAll(opened))),
   }
@@ -134,11 +144,12 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
 const endSessions = async (
   sessions: SessionSet,
-  ended: Promise<unknown>,
+  stop: () => Promise<unknown>,
   drainMs: number,
   scheduler: SchedulerLike,
 ): Promise<void> => {
   await within(sessions.empty(), drainMs, scheduler)
+  const ended = stop()
   sessions.endAll()
   // A session has ended when its last word is said; that has to arrive, too.
   await within(ended, lastWordsMs, scheduler)
@@ -179,9 +190,12 @@ const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault 
 
 const admission =
   (identity: Identity, admissions: Admissions, running: RunningGrants): SessionTerms['admit'] =>
-  async (token) => {
+  async (token, tenant) => {
+    admissions.checkRoom()
     const rights = await identity.verify(token)
-    const giveBack = admissions.admit(rights.tokenId)
+    // Nobody takes the places of a tenant that is not theirs.
+    if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
+    const giveBack = admissions.admit(rights.tokenId, tenant ?? onlyTenant(rights))
     const { ended$, release } = running.add(rights)
     return {
       rights,
@@ -193,6 +207,13 @@ const admission =
       },
     }
   }
+
+/** The tenant of a session that names none: the one that its token is for, or else the one that all share. */
+const onlyTenant = ({ tenants: [first = everything, ...others] }: Rights): string =>
+  first === everything || others.length > 0 ? sharedTenant : first
+
+const tenantDenied = (): SpeechError =>
+  new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
 
 /** Every tenant's projects: `transcribe`, which comes with the service. */
 const transcribeProjects = (

@@ -5,6 +5,7 @@ import {
   Metadata,
   status,
   type CallOptions,
+  type ClientOptions,
   type ClientDuplexStream,
 } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
@@ -41,13 +42,13 @@ export interface PlainStream {
   readonly ended: Promise<Conversation>
 }
 
-export const plainClient = ({ service, ca }: Reachable): Stub => {
+export const plainClient = ({ service, ca }: Reachable, more: ClientOptions = {}): Stub => {
   const definition = loadPackageDefinition(
     loadSync('proto/dataflow.proto', { keepCase: true, defaults: true, enums: Number }),
   )
   const Dataflow = definition['dataflow'] as unknown as new (...args: ConstructorParameters<typeof Client>) => Stub
   const channel = ca === undefined ? credentials.createInsecure() : credentials.createSsl(ca)
-  const options = ca === undefined ? {} : { 'grpc.ssl_target_name_override': 'localhost' }
+  const options = { ...more, ...(ca !== undefined && { 'grpc.ssl_target_name_override': 'localhost' }) }
   return new Dataflow(service.access.grpc, channel, options)
 }
 

@@ -67,6 +67,11 @@ describe('starting', () => {
   it.each<readonly [string, Partial<ServiceOptions>]>([
     ['limits.sessions', { limits: { sessions: 0 } }],
     ['limits.sessionsPerToken', { limits: { sessionsPerToken: 1.5 } }],
+    ['limits.sessionsPerTenant', { limits: { sessionsPerTenant: 0 } }],
+    ['limits.connections', { limits: { connections: 0 } }],
+    ['limits.connectionsPerAddress', { limits: { connectionsPerAddress: 0 } }],
+    ['limits.unstarted', { limits: { unstarted: -1 } }],
+    ['limits.maxPacePercent', { limits: { maxPacePercent: -1 } }],
     ['limits.idleMs', { limits: { idleMs: -1 } }],
     ['limits.startWithinMs', { limits: { startWithinMs: 0 } }],
     ['limits.maxSessionMs', { limits: { maxSessionMs: 2 ** 31 } }],
@@ -92,13 +97,17 @@ describe('starting', () => {
       maxPacePercent: 125,
       paceBurstMs: 5_000,
       sessions: 200,
+      sessionsPerTenant: 200,
       sessionsPerToken: 50,
+      connections: 5_000,
+      connectionsPerAddress: 2_500,
+      unstarted: 2_500,
       maxMessageBytes: 1_048_576,
     })
     const limits = { sessions: 7 }
     expect(resolveServiceLimits({ ...options, development: true, limits })).toMatchObject({
       sessions: 7,
-      sessionsPerToken: 2_000,
+      sessionsPerToken: 4_000,
       maxPacePercent: 0,
     })
   })

@@ -54,10 +54,7 @@ export const listenForGrpc = async (
   }
 }
 
-const createListener = (
-  certificate: ServerCertificate | undefined,
-  accept: (socket: Socket) => void,
-): NetServer => {
+const createListener = (certificate: ServerCertificate | undefined, accept: (socket: Socket) => void): NetServer => {
   if (certificate === undefined) return createServer({ noDelay: true }, accept)
   const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: handshakeTimeoutMs }
   return withCertificate(() => createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept))

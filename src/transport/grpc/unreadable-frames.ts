@@ -18,7 +18,10 @@ const meaningOf = (details: string): SpeechError | undefined => {
     return new SpeechError('message-too-big', 'A message is larger than is allowed when it is decompressed.')
   }
   return /^Failed to decompress message|^Received message compressed with/.test(details)
-    ? new SpeechError('protocol-violation', 'A message cannot be decompressed; send it without compression, or by gzip.')
+    ? new SpeechError(
+        'protocol-violation',
+        'A message cannot be decompressed; send it without compression, or by gzip.',
+      )
     : undefined
 }
 

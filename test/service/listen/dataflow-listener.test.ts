@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:http2'
 import { Client, credentials } from '@grpc/grpc-js'
 import { Subject } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -137,6 +139,55 @@ describe('a message', () => {
     const refusal = 'message-too-big: A message of 2097152 bytes is larger than the 1048576 allowed.'
     expect(responses[1]?.['operation-result']).toBe(refusal)
     expect({ status, details }).toEqual({ status: 'RESOURCE_EXHAUSTED', details: refusal })
+  })
+
+  it('that is beyond what the gRPC package reads, or decompresses, is refused by name all the same', async () => {
+    const running = await started()
+    running.raw({ binary_content: new Uint8Array(5 * 1_048_576), content_type: 0 })
+    expect(await running.ended).toMatchObject({
+      status: 'RESOURCE_EXHAUSTED',
+      details: expect.stringMatching(/^message-too-big: A message of 52428\d\d bytes/) as unknown,
+      responses: [
+        { 'operation-result': 'success' },
+        { 'operation-result': expect.stringMatching(/^message-too-big: /) as unknown },
+      ],
+    })
+    // gzip
+    const channel = plainClient(service, { 'grpc.default_compression_algorithm': 2 })
+    const bomb = openStream(channel)
+    bomb.raw({ binary_content: new Uint8Array(50 * 1_048_576), content_type: 0 })
+    expect(await bomb.ended).toMatchObject({
+      status: 'RESOURCE_EXHAUSTED',
+      details: expect.stringMatching(/^message-too-big: .*decompressed/) as unknown,
+      responses: [{ 'operation-result': expect.stringMatching(/^message-too-big: /) as unknown }],
+    })
+    channel.close()
+    await expectAllPlaces()
+  })
+
+  it('that is compressed by nothing known, or not as it says, is refused by name', async () => {
+    for (const encoding of ['gzip', 'snappy']) {
+      const session = connect(`http://${service.service.access.grpc}`)
+      const request = session.request({
+        ':method': 'POST',
+        ':path': '/dataflow/Stream',
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        'grpc-encoding': encoding,
+      })
+      const trailers = once(request, 'trailers') as Promise<[Record<string, string>]>
+      request.resume()
+      request.write(Buffer.from([1, 0, 0, 0, 3, 1, 2, 3]))
+      const [{ 'grpc-status': status, 'grpc-message': details = '' }] = await trailers
+      expect({ encoding, status, details: decodeURI(details) }).toEqual({
+        encoding,
+        status: '3',
+        details: expect.stringMatching(/^protocol-violation: A message cannot be decompressed/) as unknown,
+      })
+      await new Promise<void>((resolve) => {
+        session.close(resolve)
+      })
+    }
   })
 
   it('that is as big as allowed is taken, and empty ones do not matter', async () => {

@@ -175,6 +175,45 @@ describe('a socket', () => {
     expect(await socket.hear()).toMatchObject({ close })
   })
 
+  it.each([
+    [
+      'a message that is too big',
+      Buffer.concat([Buffer.from([0x82, 0xff]), Buffer.from('0000000000200000', 'hex')]),
+      'message-too-big',
+      1009,
+    ],
+    ['text that is not UTF-8', frame(0x81, Uint8Array.of(0xff, 0xfe)), 'invalid-json', 1007],
+    ['a reserved opcode', frame(0x83, text({})), 'protocol-violation', 1002],
+  ])('tells its recognition the end of it before it is closed for %s', async (_name, bytes, code, close) => {
+    const socket = await openSocket(service)
+    socket.say(recognizeOf())
+    await socket.hear()
+    below(socket).write(bytes)
+    expect(await socket.hear()).toMatchObject({
+      'message-name': 'final-result',
+      'operation-result': expect.stringMatching(new RegExp(`^${code}: [A-Z]`)) as unknown,
+    })
+    expect(await socket.hear()).toMatchObject({
+      close,
+      reason: expect.stringMatching(new RegExp(`^${code}: `)) as unknown,
+    })
+  })
+
+  it('tells its recognition the end of it before it is closed for a message of too many fragments', async () => {
+    const socket = await openSocket(service)
+    socket.say(recognizeOf())
+    await socket.hear()
+    socket.raw.on('error', () => undefined)
+    below(socket).write(frame(0x02, new Uint8Array(2)))
+    const fragments = Buffer.concat(Array.from({ length: 1_000 }, () => frame(0x00, new Uint8Array(2))))
+    for (let count = 0; count < 200; count += 1) below(socket).write(fragments)
+    expect(await socket.hear()).toMatchObject({
+      'message-name': 'final-result',
+      'operation-result': expect.stringMatching(/^message-too-big: /) as unknown,
+    })
+    expect(await socket.hear()).toMatchObject({ close: 1009 })
+  })
+
   it('survives pings, and a flood of pongs', async () => {
     const socket = await openSocket(service)
     for (let count = 0; count < 2_000; count += 1) {

@@ -83,8 +83,8 @@ class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
   answers = true
   private pong = (): void => {}
 
-  on(_event: 'pong', listener: () => void): unknown {
-    this.pong = listener
+  on(event: 'pong' | 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown {
+    if (event === 'pong') this.pong = () => listener(0, () => undefined)
     return this
   }
 

@@ -1,0 +1,167 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
+import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
+import { spoken } from './conversation/spoken.js'
+import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
+
+let service: PlainService
+afterEach(() => service.close())
+
+const cap = 20
+const offered = Array.from({ length: cap * 1.5 }, (_none, index) => index)
+const roomFor = { sessions: cap, sessionsPerToken: 100, sessionsPerTenant: 100 }
+
+/** Whatever a socket hears until a message of that name, or its close. */
+const until = async (socket: PlainSocket, name: string): Promise<Record<string, unknown>> => {
+  for (;;) {
+    const message = await socket.hear()
+    if (message['message-name'] === name || 'close' in message) return message
+  }
+}
+
+describe('half as much again as the service carries, all at once', () => {
+  it('is let in up to the cap exactly over the WebSocket, and who is in hears all of its text', async () => {
+    service = await plainService({ limits: roomFor })
+    const speech = await spoken(3_000)
+    const ends = await Promise.all(
+      offered.map(async () => {
+        const socket = await openSocket(service).catch(String)
+        if (typeof socket === 'string') return socket
+        socket.say(recognizeOf())
+        for (let at = 0; at < speech.length; at += 3_200) socket.audio(speech.subarray(at, at + 3_200))
+        socket.say({ 'message-name': 'finalize-recognition' })
+        const { 'operation-result': result, text } = await until(socket, 'final-result')
+        // Nobody leaves before all have come.
+        return { socket, told: `${String(result)} ${String(text)}` }
+      }),
+    )
+    const refused = ends.filter((end) => typeof end === 'string')
+    const told = ends.flatMap((end) => (typeof end === 'string' ? [] : [end.told]))
+    expect(told).toHaveLength(cap)
+    expect(new Set(told).size).toBe(1)
+    expect(told[0]).toMatch(/^Success hello world/)
+    expect(new Set(refused)).toEqual(
+      new Set([`Error: HTTP 429: overloaded: The service carries ${cap} sessions, its limit; try again later.`]),
+    )
+    for (const end of ends) {
+      if (typeof end === 'string') continue
+      end.socket.close()
+      await until(end.socket, 'none')
+    }
+  })
+
+  it('is let in up to the cap exactly over gRPC, and who is in hears all of its text', async () => {
+    service = await plainService({ limits: roomFor })
+    const speech = await spoken(3_000)
+    const client = plainClient(service)
+    const streams = offered.map(() => openStream(client))
+    for (const one of streams) one.request(startOf(service.token))
+    await Promise.all(streams.map((one) => one.answered))
+    const results = streams.map(({ responses }) => String(responses[0]?.['operation-result']).replace(/: .*/, ''))
+    expect(results.filter((result) => result === 'success')).toHaveLength(cap)
+    expect(results.filter((result) => result === 'overloaded')).toHaveLength(cap / 2)
+    for (const one of streams) {
+      if (one.responses[0]?.['operation-result'] !== 'success') continue
+      for (let at = 0; at < speech.length; at += 3_200) {
+        one.raw({ binary_content: speech.subarray(at, at + 3_200), content_type: 0 })
+      }
+      one.stream.end()
+    }
+    const ends = await Promise.all(streams.map((one) => one.ended))
+    const finals = ends
+      .filter(({ status }) => status === 'OK')
+      .map(({ events }) => (events.at(-1)?.['Data'] as { readonly Text: string }).Text)
+    expect(finals).toHaveLength(cap)
+    expect(new Set(finals).size).toBe(1)
+    expect(finals[0]).toMatch(/^hello world/)
+    for (const { status, details } of ends.filter((end) => end.status !== 'OK')) {
+      expect({ status, details }).toEqual({
+        status: 'RESOURCE_EXHAUSTED',
+        details: `overloaded: The service carries ${cap} sessions, its limit; try again later.`,
+      })
+    }
+    client.close()
+  })
+})
+
+describe('what has not started', () => {
+  it('is bounded over gRPC, refused with its response, and leaves by its Start or its end', async () => {
+    service = await plainService({ limits: { unstarted: 3 } })
+    const client = plainClient(service)
+    const waiting = [1, 2, 3].map(() => openStream(client))
+    // A stream is known to the service when what follows it is.
+    const refused = await openStream(client).ended
+    expect(refused).toMatchObject({
+      status: 'RESOURCE_EXHAUSTED',
+      details: expect.stringMatching(/^overloaded: Too many connections/) as unknown,
+      responses: [
+        { MessageName: 'StartResponse', 'operation-result': expect.stringMatching(/^overloaded/) as unknown },
+      ],
+    })
+    waiting[0]?.request(startOf(service.token))
+    await waiting[0]?.answered
+    const next = openStream(client)
+    next.request(startOf(service.token))
+    await next.answered
+    expect(next.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
+    for (const one of [...waiting, next]) one.stream.cancel()
+    client.close()
+  })
+
+  it('is bounded on the WebSocket, and leaves by its first recognize', async () => {
+    service = await plainService({ limits: { unstarted: 2 } })
+    const [first, second] = [await openSocket(service), await openSocket(service)]
+    await expect(openSocket(service)).rejects.toThrow(/^HTTP 429: overloaded: Too many connections/)
+    first.say(recognizeOf())
+    await first.hear()
+    const third = await openSocket(service)
+    for (const socket of [first, second, third]) socket.raw.terminate()
+  })
+})
+
+describe('connections of one address', () => {
+  it('are bounded, and those past it are told so on every interface', async () => {
+    service = await plainService({ limits: { connectionsPerAddress: 3 } })
+    const { port } = new URL(service.started.wsUrl)
+    const [, grpcPort] = service.started.grpcAddress.split(':')
+    const held = await Promise.all(
+      [port, port, grpcPort].map(
+        (one) =>
+          new Promise<ReturnType<typeof connect>>((resolve) => {
+            const socket = connect(Number(one), '127.0.0.1', () => {
+              resolve(socket)
+            })
+          }),
+      ),
+    )
+    // The token of this service was fetched on a connection that may be kept open.
+    await expect(openSocket(service)).rejects.toThrow(/^HTTP 429: overloaded: The address has 3 connections/)
+    const [answer] = (await once(get(`${service.started.authUrl}/jwks`, { agent: false }), 'response')) as [
+      IncomingMessage,
+    ]
+    answer.resume()
+    expect(answer).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
+    const client = plainClient(service)
+    expect(await openStream(client).ended).toMatchObject({
+      status: 'RESOURCE_EXHAUSTED',
+      details: expect.stringMatching(/^overloaded: The address has 3 connections/) as unknown,
+    })
+    client.close()
+    for (const socket of held) socket.destroy()
+  })
+})
+
+describe('an address that names two models', () => {
+  it('is refused before its token is looked at', async () => {
+    service = await plainService()
+    await expect(openSocket(service, { path: '/recognizer?ModelName=m&ModelName=n', token: 'x' })).rejects.toThrow(
+      'HTTP 400: model-mismatch: The address has several ModelName; name one model.',
+    )
+    const socket = await openSocket(service, { path: '/recognizer?ModelName=m&ModelName=m' })
+    socket.close()
+    await socket.hear()
+  })
+})
