@@ -184,6 +184,7 @@ describe('a message', () => {
         status: '3',
         details: expect.stringMatching(/^protocol-violation: A message cannot be decompressed/) as unknown,
       })
+      request.close()
       await new Promise<void>((resolve) => {
         session.close(resolve)
       })
