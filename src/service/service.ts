@@ -83,7 +83,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   const operation = await openOperation(operationOptions(options, scheduler))
   opened.push(operation.close)
   const { monitor, onFault } = operation
-  const models = operation.watchModels(findModels(options))
+  const models = operation.watchModels(findModels(options, scheduler, onFault))
   opened.push(() => models.close())
   checkDefaultModel(models, options.defaultModel)
   const gate = new ConnectionGate(limits)
@@ -155,8 +155,12 @@ const endSessions = async (
   await within(ended, lastWordsMs, scheduler)
 }
 
-const findModels = ({ modelFolders, engines = [] }: ServiceOptions): ModelRegistry =>
-  createModelRegistry({ folders: modelFolders, kinds: [soundswallower(), ...engines] })
+const findModels = (
+  { modelFolders, engines = [] }: ServiceOptions,
+  scheduler: SchedulerLike,
+  onFault: (error: unknown) => void,
+): ModelRegistry =>
+  createModelRegistry({ folders: modelFolders, kinds: [soundswallower(), ...engines], scheduler, onFault })
 
 /** The model whose engine is loaded before anybody asks for it. */
 const firstModel = (models: ModelRegistry, defaultModel: string | undefined): ModelDescription | undefined => {

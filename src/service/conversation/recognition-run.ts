@@ -120,7 +120,7 @@ export class RecognitionRun {
 }
 
 const watchLane = (event: LaneEvent, watch: SessionWatch | undefined): void => {
-  if (watch === undefined || event.type === 'progress' || event.type === 'final') return
+  if (watch === undefined || event.type === 'progress' || event.type === 'final' || event.type === 'fault') return
   watch.heard({ endMs: -1, ...event }, 0)
 }
 

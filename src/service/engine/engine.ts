@@ -1,4 +1,5 @@
 import type { OperatorFunction } from 'rxjs'
+import type { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
 
 /** What goes into a recognition lane of one channel, segment by segment: `open`, `audio`…, `close`, `open`, … */
@@ -20,8 +21,13 @@ export type Hypothesis =
       readonly text: string
       readonly words: readonly Word[]
     }
-  /** So many samples more were taken in; the caller bounds what it has under way by this. */
+  /** So many samples more were taken in; the caller bounds what it has under way by this. 0 is a sign of life. */
   | { readonly type: 'progress'; readonly sampleCount: number }
+  /**
+   * The engine broke within the segment that began at `startMs`. `retried`: the segment is read again from its start;
+   * else the error itself follows. Told by what guards an engine, never by an engine.
+   */
+  | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
 
 export interface EngineCapabilities {
   readonly sampleRateHz: number
@@ -35,7 +41,8 @@ export interface EngineCapabilities {
 /**
  * One model, loaded. `recognize()` makes the operator for one channel of one session: subscription costs nothing until
  * a segment opens; completion of the input flushes the open segment and completes after its `segment`;
- * unsubscription aborts at once and frees what it held. A fault is an error with code `engine-failed`.
+ * unsubscription aborts at once and frees what it held. A fault is an error with code `engine-failed`; one that is not
+ * `retryable` says that a lane anew would fare no better.
  */
 export interface Engine {
   readonly capabilities: EngineCapabilities

@@ -17,7 +17,8 @@ export const laneEngine = ({ capabilities, openLane, ready, close }: LaneEngineP
   const { sampleRateHz } = capabilities
   const lanes = new Set<(error: SpeechError) => void>()
   let closing: Promise<void> | undefined
-  const closedError = (): SpeechError => new SpeechError('engine-failed', 'The recognition engine was closed.')
+  const closedError = (): SpeechError =>
+    new SpeechError('engine-failed', 'The recognition engine was closed.', { retryable: false })
   const onClose = (fail: (error: SpeechError) => void): (() => void) => {
     if (closing !== undefined) fail(closedError())
     lanes.add(fail)

@@ -1,12 +1,19 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Engine, EngineKind, ModelDescription } from './engine.js'
 import { invalidModel, modelLabel } from './model-files.js'
+import { withSegmentRetry } from './retry-segment.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
 
 export interface ModelRegistryOptions {
   /** Folders of the form `<tenant>/<name>/<version>/model.json`. The first that has a model wins. */
   readonly folders: readonly string[]
   readonly kinds: readonly EngineKind[]
+  /** Told of faults of engines that their sessions survive. */
+  readonly onFault?: (error: SpeechError) => void
+  /** How long `close` waits for engines that are still loading or do not close, in milliseconds. Default 5000. */
+  readonly closeWithinMs?: number
+  readonly scheduler?: SchedulerLike
 }
 
 /** What a client names (service.md 4.2: model-name, model-tenant, model-version). */
@@ -26,11 +33,12 @@ export interface ModelRegistry {
   /** One `invalid-model` for every model that is broken or asks for an engine that is not there. */
   problems(): readonly SpeechError[]
   /**
-   * The model's engine, loaded at the first call and shared after it; a failure is not kept.
+   * The model's engine, loaded at the first call and shared after it; a failure is not kept. Its lanes read a segment
+   * again when the engine breaks within it.
    * Rejects with `invalid-model`, or with `going-away` once the registry is closed.
    */
   engine(model: ModelDescription): Promise<Engine>
-  /** Closes every engine. Idempotent. */
+  /** Closes every engine, in a time with a bound. Idempotent. */
   close(): Promise<void>
 }
 
@@ -62,8 +70,16 @@ const collect = (
   return versions
 }
 
+/** Resolves when the work is done or the time is over, whichever comes first; rejects when the work does. */
+const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = scheduler.schedule(resolve, durationMs)
+    work.then(() => resolve(), reject).finally(() => timer.unsubscribe())
+  })
+
 /** Reads the folders once, now: a model that is added later is there after a restart. Throws `invalid-options`. */
-export const createModelRegistry = ({ folders, kinds }: ModelRegistryOptions): ModelRegistry => {
+export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistry => {
+  const { folders, kinds, onFault, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
   const kindByName = new Map(kinds.map((kind) => [kind.name, kind]))
   const models = collect(folders, kindByName)
   const all = [...models.values()].flat()
@@ -80,7 +96,7 @@ export const createModelRegistry = ({ folders, kinds }: ModelRegistryOptions): M
     const kind = found && kindByName.get(found.model.options.engine)
     if (found?.problem !== undefined) throw found.problem
     if (found === undefined || kind === undefined) throw invalidModel(wanted, 'it is not in the folders of models.')
-    return kind.open(found.model)
+    return withSegmentRetry(await kind.open(found.model), onFault === undefined ? {} : { onFault })
   }
 
   const load = (model: ModelDescription): Promise<Engine> => {
@@ -91,9 +107,15 @@ export const createModelRegistry = ({ folders, kinds }: ModelRegistryOptions): M
     return engine
   }
 
-  const closeAll = async (): Promise<void> => {
-    const settled = await Promise.allSettled(engines.values())
-    await Promise.all(settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value.close()] : [])))
+  const closeAll = (): Promise<void> => {
+    // One that is still loading is closed when it has loaded, though nobody waits for it any more
+    const closes = [...engines.values()].map((loading) =>
+      loading.then(
+        (engine) => engine.close(),
+        () => undefined,
+      ),
+    )
+    return settledWithin(Promise.all(closes), closeWithinMs, scheduler)
   }
 
   return {

@@ -10,6 +10,7 @@ const later = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
   if (offsetMs === 0) return event
   const startMs = event.startMs + offsetMs
   if (event.type === 'speech-started') return { ...event, startMs, atMs: event.atMs + offsetMs }
+  if (event.type === 'fault') return { ...event, startMs }
   const endMs = event.endMs + offsetMs
   if (event.type !== 'milestone') return { ...event, startMs, endMs }
   const words = event.words.map((word) => ({
@@ -20,6 +21,9 @@ const later = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
   return { ...event, startMs, endMs, words }
 }
 
+/** No result of recognition: a client hands it on as it does any event of a node. */
+const engineFailed = 'Engine Failed'
+
 /** What the recognition of a channel says, as an event of the session (decisions.md: event names). */
 export const laneEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): EventEnvelope => {
   const event = later(said, offsetMs)
@@ -28,6 +32,10 @@ export const laneEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): 
       return { name: eventName.speechStarted, channel, startMs: event.startMs, endMs: -1, data: { AtMsec: event.atMs } }
     case 'speech-ended':
       return { name: eventName.speechEnded, channel, startMs: event.startMs, endMs: event.endMs }
+    case 'fault': {
+      const data = { Code: event.error.code, Retried: event.retried }
+      return { name: engineFailed, channel, startMs: event.startMs, endMs: -1, data }
+    }
     case 'partial':
       return resultEnvelope(eventName.partial, channel, event, { text: event.text })
     case 'milestone':

@@ -4,6 +4,7 @@ import { portFormat } from './audio-stage.js'
 import { channelLanes } from './channel-lanes.js'
 import { defineNode } from './define-node.js'
 import type { NodeContext } from './node.js'
+import { finalsOnFailure } from './finals-on-failure.js'
 import { flag, nodeOptions, text, wholeNumberFrom } from './node-options.js'
 import { checkRecognitionUpdate, type RecognitionDefaults } from './recognition-settings.js'
 import { segmenterOptions, voiceOptions } from './voice-options.js'
@@ -27,7 +28,8 @@ const defaultsOf = (given: RecognizerOptions, { resource }: Pick<NodeContext, 'r
 
 /**
  * Voice activity and recognition of each channel, told as `Speech Started`, `Speech Ended`, `SR Partial`, `SR Milestone`
- * and `SR Final` (decisions.md: event names), one final a channel. An `Update` of a voice setting holds from when nobody
+ * and `SR Final` (decisions.md: event names), one final a channel. A fault of the engine is told as `Engine Failed`; one
+ * that could not be mended ends every channel with a final that says so. An `Update` of a voice setting holds from when nobody
  * speaks on the channel; one that does not fit, or names another model, is refused.
  */
 export const recognizer = defineNode({
@@ -63,6 +65,7 @@ export const recognizer = defineNode({
             consumed: session.consumed,
             scheduler: session.scheduler,
           }),
+          finalsOnFailure(format.channels, channel),
         ),
       )
   },

@@ -1,3 +1,4 @@
+import type { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
 import type { VoiceEvent } from './segmenter-output.js'
 
@@ -29,5 +30,10 @@ export type LaneEvent =
       readonly confidence?: number
       readonly cause: EndCause
     }
+  /**
+   * The engine broke within the segment that began at `startMs`; `retried`: it is read again, else the error ends the
+   * lane.
+   */
+  | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
   /** So many samples more of the input are dealt with: what the caller has under way is what it gave less these. */
   | { readonly type: 'progress'; readonly sampleCount: number }

@@ -37,6 +37,8 @@ export class LaneResults {
       case 'progress':
         this.account.take(hypothesis.sampleCount)
         return this.progress()
+      case 'fault':
+        return [{ ...hypothesis, startMs: Math.round(hypothesis.startMs) }]
     }
   }
 

@@ -90,7 +90,7 @@ export const recognizeLane =
                 filter(isPart),
                 engine.recognize(),
                 mergeMap((hypothesis) => {
-                  if (hypothesis.type === 'progress') watch.touch()
+                  if (hypothesis.type === 'progress' || hypothesis.type === 'fault') watch.touch()
                   return results.of(hypothesis)
                 }),
               ),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Engine, EngineKind } from '../../../src/service/engine/engine.js'
 import { readModelFile } from '../../../src/service/engine/model-files.js'
+import { turn, VirtualClock } from '../virtual-clock.js'
 import { createModelRegistry } from '../../../src/service/engine/model-registry.js'
 
 let root = ''
@@ -120,8 +121,8 @@ describe('createModelRegistry', () => {
     const [model] = models.list()
     if (model === undefined) throw new Error('no model')
     const both = await Promise.all([models.engine(model), models.engine(model)])
-    expect(both).toEqual([engine, engine])
-    expect(await models.engine(model)).toBe(engine)
+    expect(both[1]).toBe(both[0])
+    expect(await models.engine(model)).toBe(both[0])
     expect(opened).toEqual(['English 1'])
   })
 
@@ -132,7 +133,7 @@ describe('createModelRegistry', () => {
     const [model] = models.list()
     if (model === undefined) throw new Error('no model')
     await expect(models.engine(model)).rejects.toThrow('no memory')
-    expect(await models.engine(model)).toBe(engine)
+    expect((await models.engine(model)).capabilities).toBe(engine.capabilities)
     expect(opened).toHaveLength(2)
   })
 
@@ -175,6 +176,29 @@ describe('createModelRegistry', () => {
   it('refuses a folder that is not there', () => {
     const missing = () => registry(join(root, 'none'))
     expect(missing).toThrow(expect.objectContaining({ code: 'invalid-options' }))
+  })
+
+  it('waits for an engine that is still loading no longer than it may, and closes that one when it has loaded', async () => {
+    await put('Default/English/1')
+    const clock = new VirtualClock()
+    let load: (loaded: Engine) => void = () => undefined
+    const slow: EngineKind = { name: 'fake', open: () => new Promise((resolve) => (load = resolve)) }
+    const models = createModelRegistry({ folders: [root], kinds: [slow], scheduler: clock })
+    const [model] = models.list()
+    if (model === undefined) throw new Error('no model')
+    const loading = models.engine(model)
+    let over = false
+    const closing = models.close().then(() => (over = true))
+    clock.advanceTo(4_999)
+    await turn()
+    expect(over).toBe(false)
+    clock.advanceTo(5_000)
+    await closing
+    load(engine)
+    await loading
+    await turn()
+    expect(closed).toBe(1)
+    expect(clock.waiting).toBe(0)
   })
 
   it('closes every engine once and loads none after that', async () => {

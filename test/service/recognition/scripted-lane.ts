@@ -153,6 +153,8 @@ export const brief = (event: LaneEvent): string => {
       return `ended ${event.startMs}-${event.endMs}`
     case 'progress':
       return `progress ${event.sampleCount}`
+    case 'fault':
+      return `fault ${event.startMs} ${event.error.code} ${event.retried ? 'retried' : 'over'}`
     case 'partial':
     case 'milestone':
       return `${event.type} ${event.startMs}-${event.endMs} "${event.text}"`

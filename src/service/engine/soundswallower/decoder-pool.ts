@@ -1,4 +1,6 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { WorkerWatch, type Watched } from '../worker-watch.js'
 import type { DecoderWorker, StartDecoderWorker } from './decoder-worker.js'
 import type { SegmentListener } from '../segment-lane.js'
 import { PooledSegment } from './pooled-segment.js'
@@ -10,6 +12,11 @@ export interface DecoderPoolOptions {
   readonly decodersPerWorker: number
   /** Milliseconds that never run backwards. */
   readonly now: () => number
+  /** How long a worker may say nothing while it has work, in milliseconds; 10,000 when absent. It is ended then. */
+  readonly answerWithinMs?: number
+  /** How long it may load, in milliseconds; 60,000 when absent. */
+  readonly startWithinMs?: number
+  readonly scheduler?: SchedulerLike
   /** Turns the worker's reason to refuse the model into the error that `warm` rejects with. */
   readonly refuse: (sentence: string) => SpeechError
 }
@@ -17,10 +24,15 @@ export interface DecoderPoolOptions {
 type Phase =
   { readonly type: 'loading' } | { readonly type: 'ready' } | { readonly type: 'refused'; readonly sentence: string }
 
-interface Member {
+interface Member extends Watched {
   readonly worker: DecoderWorker
   readonly segments: Map<number, PooledSegment>
   phase: Phase
+}
+
+const dueOf = ({ phase, segments }: Member): ReturnType<Watched['due']> => {
+  if (phase.type === 'loading') return 'start'
+  return [...segments.values()].some(({ isOwed }) => isOwed) ? 'now' : 'nothing'
 }
 
 /** So many workers may break within a minute before the pool stops starting others. */
@@ -41,10 +53,14 @@ export class DecoderPool {
   private readonly breaksAtMs: number[] = []
   private readonly warming: { resolve: () => void; reject: (error: SpeechError) => void }[] = []
   private nextSegment = 1
+  private readonly watch: WorkerWatch
   private lastBreak: unknown
   private closed = false
 
-  constructor(private readonly options: DecoderPoolOptions) {}
+  constructor(private readonly options: DecoderPoolOptions) {
+    const { answerWithinMs = 10_000, startWithinMs = 60_000, scheduler = asyncScheduler } = options
+    this.watch = new WorkerWatch({ answerWithinMs, startWithinMs, scheduler })
+  }
 
   get segmentsAtOnce(): number {
     return this.options.workers * this.options.decodersPerWorker
@@ -62,7 +78,10 @@ export class DecoderPool {
 
   /** Opens a segment; its listener is called later, never before this returns. */
   open(startMs: number, listener: SegmentListener): PooledSegment {
-    const segment = new PooledSegment(this.nextSegment, startMs, listener, (one) => this.release(one))
+    const segment = new PooledSegment(this.nextSegment, startMs, listener, {
+      leave: (one) => this.release(one),
+      asked: () => this.watch.wake(),
+    })
     this.nextSegment += 1
     if (this.closed) queueMicrotask(() => segment.failed(workerBroke()))
     else this.line.add(segment)
@@ -73,6 +92,7 @@ export class DecoderPool {
   async close(): Promise<void> {
     this.closed = true
     const members = [...this.members]
+    this.watch.stop()
     this.failAll(workerBroke())
     await Promise.all(members.map(({ worker }) => worker.terminate()))
   }
@@ -120,25 +140,33 @@ export class DecoderPool {
       }),
       segments: new Map(),
       phase: { type: 'loading' },
+      due: () => dueOf(member),
+      hung: () => this.hung(member),
     }
     this.members.add(member)
+    this.watch.add(member)
   }
 
   private receive(member: Member, message: FromWorker): void {
+    if (!this.members.has(member)) return
+    this.watch.heard(member)
     if (message.type === 'ready') {
       member.phase = { type: 'ready' }
-      member.worker.setBusy(false)
+      this.idle(member)
       for (const { resolve } of this.warming.splice(0)) resolve()
       this.serve()
     } else if (message.type === 'refused') {
       member.phase = { type: 'refused', sentence: message.sentence }
       void member.worker.terminate()
-    } else {
+    } else if (message.type !== 'working') {
       this.answer(member, message)
     }
   }
 
-  private answer(member: Member, message: Exclude<FromWorker, { readonly type: 'ready' | 'refused' }>): void {
+  private answer(
+    member: Member,
+    message: Exclude<FromWorker, { readonly type: 'ready' | 'refused' | 'working' }>,
+  ): void {
     const segment = member.segments.get(message.segment)
     if (segment === undefined) return
     if (message.type === 'taken') {
@@ -154,11 +182,24 @@ export class DecoderPool {
   private release(segment: PooledSegment): void {
     this.line.delete(segment)
     const member = [...this.members].find(({ segments }) => segments.delete(segment.id))
-    if (member?.segments.size === 0) member.worker.setBusy(false)
+    if (member?.segments.size === 0) this.idle(member)
     this.serve()
   }
 
+  /** Neither the worker nor a timer keeps the process alive then. */
+  private idle({ worker }: Member): void {
+    worker.setBusy(false)
+    this.watch.rest()
+  }
+
+  /** It counts as ended at once: what blocks may take long to end, and its segments shall not wait for it. */
+  private hung(member: Member): void {
+    this.ended(member, new Error('The worker did not answer in time.'))
+    void member.worker.terminate()
+  }
+
   private ended(member: Member, cause: unknown): void {
+    this.watch.remove(member)
     if (!this.members.delete(member) || this.closed) return
     this.lastBreak = cause
     this.breaksAtMs.push(this.options.now())

@@ -31,8 +31,7 @@ const workerFile = (): string => {
 }
 
 /** Makes starters of worker threads; throws `missing-dependency` when the package is not built. */
-export const decoderWorkerStarter = (settings: WorkerSettings): StartDecoderWorker => {
-  const file = workerFile()
+export const decoderWorkerStarter = (settings: WorkerSettings, file: string = workerFile()): StartDecoderWorker => {
   return ({ message, ended }) => {
     // The options of this process (a loader, an inspector) are none of the worker's business
     const worker = new Worker(file, { workerData: settings, execArgv: [], name: 'rxspeech-decoder' })

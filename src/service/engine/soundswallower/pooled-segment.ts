@@ -4,6 +4,14 @@ import { HopCutter } from '../hop-cutter.js'
 import type { LaneSegment, SegmentListener } from '../segment-lane.js'
 import { hopSamples, type ToWorker } from './soundswallower-messages.js'
 
+/** What a segment tells its pool. */
+export interface SegmentPool {
+  /** It holds a decoder no more, or waits for none. */
+  readonly leave: (segment: PooledSegment) => void
+  /** Its worker has to say something now. */
+  readonly asked: () => void
+}
+
 type State =
   | { readonly type: 'waiting'; readonly held: ToWorker[] }
   | { readonly type: 'running'; readonly post: (message: ToWorker) => void }
@@ -16,21 +24,29 @@ type State =
 export class PooledSegment implements LaneSegment {
   private state: State
   private readonly hops = new HopCutter(hopSamples, (hop) => this.sendHop(hop))
+  /** Messages that the worker has and did not answer. */
+  private owed = 0
 
   constructor(
     readonly id: number,
     startMs: number,
     private readonly listener: SegmentListener,
-    private readonly leave: (segment: PooledSegment) => void,
+    private readonly pool: SegmentPool,
   ) {
     this.state = { type: 'waiting', held: [{ type: 'open', segment: id, startMs }] }
+  }
+
+  /** Whether its worker has to say something, for it has audio that it did not read, or the end. */
+  get isOwed(): boolean {
+    return this.state.type === 'running' && this.owed > 0
   }
 
   /** A decoder is there: what was held goes to its worker. */
   start(post: (message: ToWorker) => void): void {
     if (this.state.type !== 'waiting') return
-    for (const message of this.state.held) post(message)
+    const { held } = this.state
     this.state = { type: 'running', post }
+    for (const message of held) this.send(message)
   }
 
   write(samples: Int16Array): void {
@@ -46,10 +62,11 @@ export class PooledSegment implements LaneSegment {
     if (this.state.type === 'over') return
     if (this.state.type === 'running') this.state.post({ type: 'abort', segment: this.id })
     this.state = { type: 'over' }
-    this.leave(this)
+    this.pool.leave(this)
   }
 
   taken(sampleCount: number, partial: string | undefined): void {
+    this.owed -= 1
     if (this.state.type !== 'over') this.listener.taken(sampleCount, partial)
   }
 
@@ -74,7 +91,12 @@ export class PooledSegment implements LaneSegment {
   }
 
   private send(message: ToWorker): void {
-    if (this.state.type === 'running') this.state.post(message)
-    else if (this.state.type === 'waiting') this.state.held.push(message)
+    if (this.state.type === 'waiting') this.state.held.push(message)
+    if (this.state.type !== 'running') return
+    if (message.type === 'audio' || message.type === 'close') {
+      this.owed += 1
+      if (this.owed === 1) this.pool.asked()
+    }
+    this.state.post(message)
   }
 }

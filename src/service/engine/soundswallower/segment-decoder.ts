@@ -43,14 +43,15 @@ const toWord = ({ t, b, d, p }: AlignedWord, startMs: number, endMs: number): Wo
  * weak lines 18 were wrong instead of 31.
  */
 export class SegmentDecoder {
-  private readonly decoder: Decoder
   private hops: Int16Array[] = []
   private sampleCount = 0
   private text = ''
 
-  constructor(decoder: Decoder) {
-    this.decoder = decoder
-  }
+  /** `onTurn` is a sign of life: a long segment's second pass takes seconds. */
+  constructor(
+    private readonly decoder: Decoder,
+    private readonly onTurn: () => void = () => undefined,
+  ) {}
 
   async begin(): Promise<void> {
     this.hops = []
@@ -97,7 +98,10 @@ export class SegmentDecoder {
     this.decoder.start()
     for (let at = 0; at < samples.length && !isCancelled(); at += hopSamples) {
       this.decoder.process_audio(samples.slice(at, at + hopSamples))
-      if (at % turnSamples === turnSamples - hopSamples) await nextTurn()
+      if (at % turnSamples === turnSamples - hopSamples) {
+        await nextTurn()
+        this.onTurn()
+      }
     }
     this.decoder.stop()
     return isCancelled() ? [] : this.words()

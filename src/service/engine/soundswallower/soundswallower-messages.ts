@@ -33,5 +33,7 @@ export type FromWorker =
   | { readonly type: 'refused'; readonly sentence: string }
   /** An `audio` message was decoded; `partial` is there when the text changed by it. */
   | { readonly type: 'taken'; readonly segment: number; readonly sampleCount: number; readonly partial?: string }
+  /** It reads a segment for the second time, which takes a while. */
+  | { readonly type: 'working' }
   | { readonly type: 'decided'; readonly segment: number; readonly words: readonly Word[] }
   | { readonly type: 'failed'; readonly segment: number }

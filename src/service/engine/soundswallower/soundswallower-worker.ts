@@ -1,4 +1,4 @@
-import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { isMainThread, parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { Shelf } from '../decoder-shelf.js'
 import { LentSegment, type SegmentAnswer } from '../lent-segment.js'
 import { SegmentDecoder } from './segment-decoder.js'
@@ -55,9 +55,20 @@ class Segments {
   constructor(
     private readonly decoders: Shelf<SegmentDecoder>,
     private readonly say: (message: FromWorker) => void,
+    private readonly takeNext: () => ToWorker | undefined,
   ) {}
 
+  /** Takes all that was sent so far, so that an abort overtakes the audio before it that is not read yet. */
   receive(message: ToWorker): void {
+    this.take(message)
+    this.takeRest()
+  }
+
+  private takeRest(): void {
+    for (let next = this.takeNext(); next !== undefined; next = this.takeNext()) this.take(next)
+  }
+
+  private take(message: ToWorker): void {
     const { type, segment } = message
     if (type === 'open') {
       this.running.set(segment, new LentSegment(message.startMs, this.decoders, this.answerOf(segment)))
@@ -74,8 +85,10 @@ class Segments {
 
   private answerOf(segment: number): SegmentAnswer {
     return {
-      taken: (sampleCount, partial) =>
-        this.say({ type: 'taken', segment, sampleCount, ...(partial !== undefined && { partial }) }),
+      taken: (sampleCount, partial) => {
+        this.say({ type: 'taken', segment, sampleCount, ...(partial !== undefined && { partial }) })
+        this.takeRest()
+      },
       decided: (words) => {
         this.running.delete(segment)
         this.say({ type: 'decided', segment, words })
@@ -91,6 +104,7 @@ class Segments {
 
 const start = async (port: MessagePort, settings: WorkerSettings): Promise<void> => {
   const say = (message: FromWorker): void => port.postMessage(message)
+  const working = (): void => say({ type: 'working' })
   const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
   const make = async (): Promise<Decoder> => {
     const decoder = new soundswallower.Decoder({ samprate: decoderRateHz, loglevel: 'FATAL', ...beams })
@@ -106,10 +120,12 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
   const decoders = new Shelf(settings.maxDecoders, async () => {
     const decoder = await make()
     takeModel(decoder, settings)
-    return new SegmentDecoder(decoder)
+    return new SegmentDecoder(decoder, working)
   })
-  decoders.add(new SegmentDecoder(first))
-  const segments = new Segments(decoders, say)
+  decoders.add(new SegmentDecoder(first, working))
+  const takeNext = (): ToWorker | undefined =>
+    (receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined)?.message
+  const segments = new Segments(decoders, say, takeNext)
   port.on('message', (message: ToWorker) => segments.receive(message))
   say({ type: 'ready' })
 }

@@ -153,6 +153,57 @@ describe('DecoderPool', () => {
     expect(worker(0).told).toEqual(['open 1', 'open 2'])
   })
 
+  it('ends a worker that says nothing for 10 s while it has work, fails its segments, and starts another', () => {
+    const { open, worker, workers, heard, scheduler } = fakePool(1, 2)
+    const a = open('a')
+    worker(0).events.message(ready)
+    open('b')
+    scheduler.advanceTo(60_000)
+    expect(scheduler.waiting).toBe(0)
+    a.write(new Int16Array(1600))
+    scheduler.advanceTo(67_000)
+    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    scheduler.advanceTo(76_999)
+    expect(heard).toEqual(['a taken 800'])
+    scheduler.advanceTo(80_000)
+    expect(heard).toEqual(['a taken 800', 'a failed engine-failed', 'b failed engine-failed'])
+    expect(worker(0).terminated).toBe(true)
+    open('c')
+    expect(workers).toHaveLength(2)
+    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    expect(heard).toHaveLength(3)
+  })
+
+  it('takes a worker for alive that is owed nothing, reads a second time, or waits while this thread stood still', () => {
+    const { open, worker, heard, scheduler } = fakePool(1, 1)
+    const segment = open('a')
+    worker(0).events.message(ready)
+    segment.write(new Int16Array(800))
+    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    scheduler.advanceTo(60_000)
+    segment.close(100)
+    for (const atMs of [69_000, 78_000, 87_000]) {
+      scheduler.advanceTo(atMs)
+      worker(0).events.message({ type: 'working' })
+    }
+    expect(heard).toEqual(['a taken 800'])
+    worker(0).events.message(decided(1))
+    scheduler.advanceTo(200_000)
+    expect(heard).toEqual(['a taken 800', 'a decided 0'])
+    expect(worker(0).terminated).toBe(false)
+    expect(scheduler.waiting).toBe(0)
+  })
+
+  it('ends a worker that does not get ready within a minute', () => {
+    const { open, worker, workers, scheduler } = fakePool(1, 1)
+    open('a')
+    scheduler.advanceTo(60_000)
+    expect(worker(0).terminated).toBe(false)
+    scheduler.advanceTo(62_500)
+    expect(worker(0).terminated).toBe(true)
+    expect(workers).toHaveLength(2)
+  })
+
   it('ends every segment and worker when closed, and takes none after that', async () => {
     const { pool, open, worker, workers, heard } = fakePool(1, 1)
     open('a')

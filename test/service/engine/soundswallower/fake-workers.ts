@@ -5,6 +5,7 @@ import type {
 } from '../../../../src/service/engine/soundswallower/decoder-worker.js'
 import type { SegmentListener } from '../../../../src/service/engine/segment-lane.js'
 import type { ToWorker } from '../../../../src/service/engine/soundswallower/soundswallower-messages.js'
+import { VirtualClock } from '../../virtual-clock.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 
 /** A worker that only notes what it is told; the test speaks for it through `events`. */
@@ -50,17 +51,21 @@ export interface FakePool {
   readonly open: (name: string) => ReturnType<DecoderPool['open']>
   readonly heard: string[]
   readonly clock: { ms: number }
+  /** The time of the watch over the workers. */
+  readonly scheduler: VirtualClock
 }
 
 export const fakePool = (workerCount: number, decodersPerWorker: number): FakePool => {
   const { workers, start } = fakeWorkers()
   const heard: string[] = []
   const clock = { ms: 0 }
+  const scheduler = new VirtualClock()
   const pool = new DecoderPool({
     start,
     workers: workerCount,
     decodersPerWorker,
     now: () => clock.ms,
+    scheduler,
     refuse: (sentence) => new SpeechError('invalid-model', sentence),
   })
   const listener = (name: string): SegmentListener => ({
@@ -73,5 +78,5 @@ export const fakePool = (workerCount: number, decodersPerWorker: number): FakePo
     if (found === undefined) throw new Error(`Worker ${index} was not started`)
     return found
   }
-  return { pool, workers, worker, heard, clock, open: (name) => pool.open(0, listener(name)) }
+  return { pool, workers, worker, heard, clock, scheduler, open: (name) => pool.open(0, listener(name)) }
 }

@@ -1,0 +1,60 @@
+import { either } from 'fp-ts'
+import { catchError, concat, defer, of, tap, throwError, type MonoTypeOperatorFunction } from 'rxjs'
+import { isSpeechError, refusalText } from '../../errors/speech-error.js'
+import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import { eventName, recognitionData } from '../../protocol/recognition-events.js'
+import type { NodeItem } from './node.js'
+
+/** What one channel has told of its recognition. */
+interface Told {
+  text: string
+  startMs: number
+  endMs: number
+  final: boolean
+}
+
+const textOf = (event: EventEnvelope): string => {
+  const data = recognitionData.decode(event.data)
+  return either.isRight(data) ? data.right.text : ''
+}
+
+const note = (told: Told, event: EventEnvelope): void => {
+  if (event.name === eventName.final) told.final = true
+  if (event.name !== eventName.milestone) return
+  told.text += textOf(event)
+  told.startMs = told.startMs === -1 ? (event.startMs ?? -1) : told.startMs
+  told.endMs = event.endMs ?? told.endMs
+}
+
+/** Other errors than the engine's may speak of the service's inside: of those a client learns `internal`. */
+const refusalOf = (error: unknown): string =>
+  refusalText(isSpeechError(error) && error.code === 'engine-failed' ? error : undefined)
+
+/**
+ * Passes events on. When they end with an error, each channel that had no `SR Final` yet gets one: the milestones so
+ * far as its text and the reason in `Data.Error` (service.md 7); then the error. So there is one final a channel always,
+ * unless the session was stopped.
+ */
+export const finalsOnFailure =
+  (channels: number, firstChannel = 0): MonoTypeOperatorFunction<NodeItem> =>
+  (item$) =>
+    defer(() => {
+      const told = Array.from({ length: channels }, (): Told => ({ text: '', startMs: -1, endMs: -1, final: false }))
+      return item$.pipe(
+        tap((item) => {
+          const one = item.type === 'event' ? told[(item.event.channel ?? -1) - firstChannel] : undefined
+          if (one !== undefined && item.type === 'event') note(one, item.event)
+        }),
+        catchError((error: unknown) => {
+          const finals = told.flatMap(({ text, startMs, endMs, final }, at): NodeItem[] => {
+            const channel = firstChannel + at
+            const data = recognitionData.encode({ text, confidence: 0, error: refusalOf(error) })
+            return final ? [] : [{ type: 'event', event: { name: eventName.final, channel, startMs, endMs, data } }]
+          })
+          return concat(
+            of(...finals),
+            throwError(() => error),
+          )
+        }),
+      )
+    })

@@ -1,0 +1,149 @@
+import { Observable } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import { openStream, plainClient, type Conversation } from '../interop/plain-dataflow-client.js'
+import { openSocket } from '../interop/plain-socket-client.js'
+import { spoken } from './conversation/spoken.js'
+import { breakingEngine } from './engine/breaking-engine.js'
+import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
+
+let open: PlainService | undefined
+afterEach(() => open?.close())
+
+/** A service whose engine breaks in its lanes where the script says. */
+const started = async (breakAtPart: readonly (number | undefined)[]): Promise<PlainService> =>
+  (open = await plainService({}, [], breakingEngine(scriptedEngine({ texts: ['hello world'] }), breakAtPart)))
+
+const stereo = { Audio: { SampleRate: 8000, ChannelCount: 2, Encoding: 'pcm' } }
+
+/** Speech on the left, silence on the right. */
+const leftOnly = (left: Uint8Array): Uint8Array => {
+  const both = new Uint8Array(2 * left.length)
+  for (let at = 0; at < left.length; at += 2) both.set(left.subarray(at, at + 2), 2 * at)
+  return both
+}
+
+const overGrpc = async (service: PlainService, audio: Uint8Array, start: object = {}): Promise<Conversation> => {
+  const client = plainClient(service)
+  const stream = openStream(client)
+  stream.request(startOf(service.token, { ...start }))
+  await stream.answered
+  for (let at = 0; at < audio.length; at += 32_000) {
+    stream.raw({ binary_content: audio.subarray(at, at + 32_000), content_type: 0 })
+  }
+  stream.request({ MessageName: 'Finalize' })
+  const conversation = await stream.ended
+  client.close()
+  return conversation
+}
+
+const overSocket = async (service: PlainService, audio: Uint8Array): Promise<readonly Record<string, unknown>[]> => {
+  const socket = await openSocket(service)
+  socket.say(recognizeOf())
+  const heard = [await socket.hear()]
+  socket.audio(audio)
+  socket.say({ 'message-name': 'finalize-recognition' })
+  while (heard.at(-1)?.['message-name'] !== 'final-result') heard.push(await socket.hear())
+  const final = heard.at(-1)
+  if (final?.['operation-result'] !== 'Success') heard.push(await socket.hear())
+  else {
+    socket.close()
+    await socket.hear()
+  }
+  return heard
+}
+
+const named = (events: Conversation['events'], name: string) => events.filter((event) => event['Name'] === name)
+const milestonesOf = (events: Conversation['events']): readonly unknown[] =>
+  named(events, 'SR Milestone').map((event) => (event['Data'] as { readonly Text: unknown }).Text)
+
+describe('an engine that breaks once', () => {
+  it('is told on gRPC as an event, and changes no result', async () => {
+    const audio = await spoken(4_000)
+    const whole = await overGrpc(await started([]), audio)
+    await open?.close()
+    const broken = await overGrpc(await started([4]), audio)
+    const faults = named(broken.events, 'Engine Failed')
+    expect(faults).toMatchObject([{ Channel: 0, Data: { Code: 'engine-failed', Retried: true } }])
+    expect(faults[0]?.['StartMsec']).toBe(named(broken.events, 'Speech Started')[0]?.['StartMsec'])
+    expect(milestonesOf(whole.events).length).toBeGreaterThan(0)
+    expect(named(broken.events, 'SR Milestone')).toEqual(named(whole.events, 'SR Milestone'))
+    expect(named(broken.events, 'SR Final')).toEqual(named(whole.events, 'SR Final'))
+    expect(broken.status).toBe('OK')
+    expect(open?.faults).toMatchObject([{ code: 'engine-failed' }])
+  })
+
+  it('is not told on the WebSocket, whose contract has no message for it, and changes no result', async () => {
+    const audio = await spoken(4_000)
+    const results = (heard: readonly Record<string, unknown>[]) =>
+      heard
+        .filter((one) => ['milestone-result', 'final-result'].includes(String(one['message-name'])))
+        .map(({ 'recognition-id': _id, ...rest }) => rest)
+    const whole = results(await overSocket(await started([]), audio))
+    await open?.close()
+    const broken = await overSocket(await started([4]), audio)
+    expect(results(broken)).toEqual(whole)
+    expect(whole.at(-1)).toMatchObject({ 'operation-result': 'Success' })
+    expect(open?.faults).toMatchObject([{ code: 'engine-failed' }])
+  })
+})
+
+describe('an engine that breaks twice in one segment', () => {
+  it('gives every channel of a gRPC stream one final with the text so far and the error, then the status', async () => {
+    // Lanes: left and right at the start, then each anew for the left one
+    const first = await overGrpc(await started([]), leftOnly(await spoken(9_000)), stereo)
+    await open?.close()
+    const [milestone] = named(first.events, 'SR Milestone')
+    const segments = named(first.events, 'Speech Started').length
+    expect(segments).toBeGreaterThan(1)
+    const partsOfFirst = await partsUntilClose(leftOnly(await spoken(9_000)))
+    const service = await started([partsOfFirst + 2, undefined, 2])
+    const { events, status, details } = await overGrpc(service, leftOnly(await spoken(9_000)), stereo)
+    const Error = 'engine-failed: A scripted fault.'
+    expect(named(events, 'Engine Failed').map((event) => event['Data'])).toEqual([
+      { Code: 'engine-failed', Retried: true },
+      { Code: 'engine-failed', Retried: false },
+    ])
+    expect(events.slice(-2)).toMatchObject([
+      { Name: 'SR Final', Channel: 0, Data: { Text: milestonesOf([milestone ?? {}])[0], Error } },
+      { Name: 'SR Final', Channel: 1, Data: { Text: '', Error } },
+    ])
+    expect(named(events, 'SR Final')).toHaveLength(2)
+    expect({ status, details }).toEqual({ status: 'UNAVAILABLE', details: Error })
+  })
+
+  it('ends a WebSocket recognition with the error in its one final, and closes with 1011', async () => {
+    const heard = await overSocket(await started([2, 2]), await spoken(4_000))
+    expect(heard.slice(-2)).toMatchObject([
+      { 'message-name': 'final-result', 'operation-result': 'engine-failed: A scripted fault.', text: '' },
+      { close: 1011 },
+    ])
+  })
+})
+
+/** How many parts an engine is given of the left channel's first segment. */
+const partsUntilClose = async (audio: Uint8Array): Promise<number> => {
+  const engine = scriptedEngine({ texts: ['x'] })
+  let count = 0
+  let closed = false
+  const service = await plainService({}, [], {
+    ...engine,
+    recognize: () => (part$) =>
+      engine.recognize()(
+        new Observable((subscriber) =>
+          part$.subscribe({
+            next: (part) => {
+              if (!closed) count += 1
+              closed ||= part.type === 'close'
+              subscriber.next(part)
+            },
+            error: (error: unknown) => subscriber.error(error),
+            complete: () => subscriber.complete(),
+          }),
+        ),
+      ),
+  })
+  await overGrpc(service, audio, stereo)
+  await service.close()
+  return count
+}

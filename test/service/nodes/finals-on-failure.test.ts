@@ -1,0 +1,73 @@
+import { concat, from, NEVER, of, throwError, toArray, lastValueFrom, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import { finalsOnFailure } from '../../../src/service/nodes/finals-on-failure.js'
+import type { NodeItem } from '../../../src/service/nodes/node.js'
+
+const event = (name: string, channel: number, text: string, startMs = 0, endMs = 0): NodeItem => ({
+  type: 'event',
+  event: { name, channel, startMs, endMs, data: { Text: text } },
+})
+
+const heard = async (item$: Observable<NodeItem>, channels = 2): Promise<{ items: NodeItem[]; error: unknown }> => {
+  const items: NodeItem[] = []
+  let error: unknown
+  await new Promise<void>((resolve) => {
+    item$.pipe(finalsOnFailure(channels)).subscribe({
+      next: (item) => items.push(item),
+      error: (fault: unknown) => {
+        error = fault
+        resolve()
+      },
+      complete: resolve,
+    })
+  })
+  return { items, error }
+}
+
+const fails = (error: unknown): Observable<never> => throwError(() => error)
+
+describe('finalsOnFailure', () => {
+  it('gives each channel without a final one that says why, with the milestones so far, then the error', async () => {
+    const error = new SpeechError('engine-failed', 'It broke.')
+    const said = [event('SR Milestone', 1, 'a', 10, 20), event('SR Milestone', 1, ' b', 30, 40), event('Other', 1, 'c')]
+    const { items, error: last } = await heard(concat(from(said), fails(error)))
+    const Error = 'engine-failed: It broke.'
+    expect(items).toEqual([
+      ...said,
+      {
+        type: 'event',
+        event: { name: 'SR Final', channel: 0, startMs: -1, endMs: -1, data: { Text: '', Confidence: 0, Error } },
+      },
+      {
+        type: 'event',
+        event: { name: 'SR Final', channel: 1, startMs: 10, endMs: 40, data: { Text: 'a b', Confidence: 0, Error } },
+      },
+    ])
+    expect(last).toBe(error)
+  })
+
+  it('gives a channel that has its final no other, and nothing where nothing fails', async () => {
+    const final = event('SR Final', 0, 'x')
+    const failed = await heard(concat(of(final), fails(new SpeechError('engine-failed', 'x'))))
+    expect(failed.items.map((item) => item.type === 'event' && item.event.channel)).toEqual([0, 1])
+    expect((await heard(of(final))).items).toEqual([final])
+    expect((await lastValueFrom(of(final).pipe(finalsOnFailure(2), toArray()))).length).toBe(1)
+  })
+
+  it('says nothing of the inside: an error without a code, or of another, is internal', async () => {
+    for (const error of [new TypeError('/secret/path'), new SpeechError('missing-dependency', 'npm install secret')]) {
+      const { items, error: last } = await heard(fails(error), 1)
+      expect(JSON.stringify(items)).toContain('internal: ')
+      expect(JSON.stringify(items)).not.toContain('secret')
+      expect(last).toBe(error)
+    }
+  })
+
+  it('tells nothing more when it is unsubscribed', () => {
+    const items: NodeItem[] = []
+    const life = NEVER.pipe(finalsOnFailure(1)).subscribe((item) => items.push(item))
+    life.unsubscribe()
+    expect(items).toEqual([])
+  })
+})
