@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { firstValueFrom, mergeMap, Observable, filter } from 'rxjs'
+import { firstValueFrom, mergeMap } from 'rxjs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { writeRecognizerMessage, type RecognizerMessage } from '../../src/protocol/recognizer-results.js'
 import { inMemoryService } from '../../src/testing/in-memory-service.js'
@@ -29,25 +29,17 @@ const service = inMemoryService()
 afterAll(() => service.close())
 
 /** Whether the service takes it: what `operation-result` of the response says. */
-const isTaken = (message: unknown): Promise<boolean> => {
-  const { dial, token = '' } = service.recognizer
-  const options = { url: 'ws://localhost', headers: { Authorization: `Bearer ${String(token)}` } }
-  if (dial === undefined) throw new Error('no dial')
-  return firstValueFrom(
-    dial(options).pipe(
-      mergeMap(
-        (link) =>
-          new Observable<boolean>((subscriber) => {
-            subscriber.add(
-              link.incoming.pipe(filter((one) => typeof one === 'string')).subscribe((one) => {
-                subscriber.next((JSON.parse(one) as Json)['operation-result'] === 'Success')
-              }),
-            )
-            link.send(JSON.stringify(message))
-          }),
-      ),
-    ),
+const isTaken = async (message: unknown): Promise<boolean> => {
+  const { dial, token } = service.recognizer
+  const link$ = dial({ headers: { Authorization: `Bearer ${token}` } })
+  const answer$ = link$.pipe(
+    mergeMap((link) => {
+      link.send(JSON.stringify(message))
+      return link.incoming
+    }),
   )
+  const answer = await firstValueFrom(answer$)
+  return typeof answer === 'string' && (JSON.parse(answer) as Json)['operation-result'] === 'Success'
 }
 
 const good = { 'message-name': 'recognize', 'audio-format': 'pcm', 'model-name': 'm', 'sample-rate': 8000 }

@@ -17,8 +17,8 @@ export const at = (value: unknown, ...keys: readonly string[]): Json =>
 /** Validators of a document's schemas, by pointers such as `#/components/schemas/digits`. */
 export const validators = (document: Json): ((pointer: string) => ValidateFunction) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
-  ajv.addSchema({ $id: 'urn:document', ...document })
-  return (pointer) => ajv.compile({ $ref: `urn:document${pointer}` })
+  ajv.addSchema({ $id: 'urn:rxspeech:document', ...document })
+  return (pointer) => ajv.compile({ $ref: `urn:rxspeech:document${pointer}` })
 }
 
 /** What the standard's own schema has against a document; AsyncAPI's is of draft 7, OpenAPI's of 2020-12. */
