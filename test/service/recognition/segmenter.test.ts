@@ -146,3 +146,59 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
     expect(segments).toEqual((await segmentsOf(cut.slice(), 16_000)).segments)
   })
 })
+
+describe('a segmenter that is given other parameters', () => {
+  const detector = { isSpeech: (frame: Int16Array) => frame[0] !== 0, hold: () => undefined, free: () => undefined }
+  const run = (changes: Readonly<Record<number, Partial<typeof defaultSegmenterParameters>>>) => {
+    const tuned: number[] = []
+    const retune = (sensitivity: number): void => {
+      tuned.push(sensitivity)
+    }
+    const segmenter = joinSegmenter({ ...detector, retune }, defaultSegmenterParameters, 1000)
+    const outputs: SegmenterOutput[] = []
+    // Speech at 1000 to 2000 and 3000 to 6000 ms.
+    for (let ms = 0; ms < 8000; ms += 10) {
+      const change = changes[ms]
+      if (change !== undefined) segmenter.retune({ ...defaultSegmenterParameters, ...change })
+      const speaks = (ms >= 1000 && ms < 2000) || (ms >= 3000 && ms < 6000)
+      outputs.push(...segmenter.push(new Int16Array(10).fill(speaks ? 1 : 0)))
+    }
+    return { spans: collectRun([[0, outputs]]).segments.map(({ startMs, endMs }) => [startMs, endMs]), tuned }
+  }
+
+  it('keeps to the former ones until the open segment is closed', () => {
+    expect(run({})).toEqual({
+      spans: [
+        [700, 2400],
+        [2700, 6400],
+      ],
+      tuned: [],
+    })
+    expect(run({ 1500: { preSpeechMs: 100, postSpeechMs: 0, sensitivity: 9 } })).toEqual({
+      spans: [
+        [700, 2400],
+        [2900, 6000],
+      ],
+      tuned: [9],
+    })
+    expect(run({ 1030: { preSpeechMs: 100 } }).spans).toEqual([
+      [700, 2400],
+      [2900, 6400],
+    ])
+  })
+
+  it('takes the later of two, and cuts long speech by its own count', () => {
+    expect(run({ 1500: { maxSpeechMs: 1000 }, 1600: { maxSpeechMs: 2000 } }).spans).toEqual([
+      [700, 2400],
+      [2700, 5000],
+      [5000, 6400],
+    ])
+  })
+
+  it('reaches no further back than what it kept', () => {
+    expect(run({ 2990: { preSpeechMs: 5000 } }).spans).toEqual([
+      [700, 2400],
+      [2630, 6400],
+    ])
+  })
+})

@@ -1,0 +1,83 @@
+import { either } from 'fp-ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { builtInNodes } from '../../src/service/nodes/built-in-nodes.js'
+import type { AnyNodeDefinition, OptionFault } from '../../src/service/nodes/node.js'
+import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
+import { named, tableBelow } from './markdown.js'
+
+const page = readFileSync(join(__dirname, '../../docs/NODES.md'), 'utf8')
+
+/** A value that fits no option. */
+const unfit = (): void => undefined
+
+const faultsOf = (definition: AnyNodeDefinition, options: unknown): readonly OptionFault[] => {
+  const configured = definition.configure(options)
+  return either.isLeft(configured) ? configured.left : []
+}
+
+/** The options of a node, as it tells them to who gives wrong ones: name, whether it must be there, what it must be. */
+const optionsInCode = (definition: AnyNodeDefinition) => {
+  const [told = ''] = faultsOf(definition, { '?': 0 }).flatMap(({ path, message }) =>
+    path[0] === '?' ? [message] : [],
+  )
+  const names = told.includes('the options are ') ? (told.split('the options are ')[1] ?? '').split(', ') : []
+  const needed = faultsOf(definition, {}).map(({ path }) => path[0])
+  return names.map((name) => {
+    const fault = faultsOf(definition, { [name]: unfit }).find(({ path }) => path[0] === name)
+    return { name, needed: needed.includes(name) ? 'yes' : 'no', value: fault?.message.replace(/^must be /, '') ?? '' }
+  })
+}
+
+const optionsOnPage = (name: string) =>
+  tableBelow(page, name).map(([option, needed, value, byDefault]) => ({
+    name: named(option),
+    needed,
+    value: value ?? '',
+    byDefault: named(byDefault).replaceAll('`', ''),
+  }))
+
+/** "in `audio` (audio, stereo), out `left` (audio)" as names and kinds. */
+const portsOnPage = (name: string) => {
+  const [, inputs = '', outputs = ''] = new RegExp(`^Ports of \`${name}\`: in (.*), out (.*)\\.$`, 'm').exec(page) ?? []
+  const portsOf = (text: string) =>
+    Object.fromEntries([...text.matchAll(/`(\w+)` \((\w+)/g)].map(([, port = '', kind = '']) => [port, kind]))
+  return { inputs: portsOf(inputs), outputs: portsOf(outputs) }
+}
+
+describe.each(builtInNodes)('NODES.md on $name', (definition) => {
+  const { name, inputs, outputs } = definition
+
+  it('has its options, which must be there, and what they must be', () => {
+    const inCode = optionsInCode(definition)
+    expect(inCode.every(({ value }) => value !== '')).toBe(true)
+    expect(optionsOnPage(name).map(({ name: option, needed }) => [option, needed])).toEqual(
+      inCode.map(({ name: option, needed }) => [option, needed]),
+    )
+    for (const [index, { value }] of optionsOnPage(name).entries()) {
+      expect(value.split(';')[0]).toBe(inCode[index]?.value)
+    }
+  })
+
+  it('has its ports', () => {
+    expect(portsOnPage(name)).toEqual({ inputs, outputs })
+  })
+})
+
+describe('NODES.md', () => {
+  it('names only nodes that there are', () => {
+    const names = [...page.matchAll(/^### (.+)$/gm)].map(([, name]) => name)
+    expect(names.toSorted()).toEqual(builtInNodes.map(({ name }) => name).toSorted())
+  })
+
+  it('has the defaults of voice activity that hold', () => {
+    for (const name of ['voice-activity', 'recognizer']) {
+      const onPage = new Map(optionsOnPage(name).map(({ name: option, byDefault }) => [option, byDefault]))
+      for (const [key, value] of Object.entries({ ...defaultSegmenterParameters, gracefulSilenceMs: 0 })) {
+        if (name === 'voice-activity' && key === 'gracefulSilenceMs') continue
+        expect(onPage.get(key), `${name} ${key}`).toBe(String(value))
+      }
+    }
+  })
+})
