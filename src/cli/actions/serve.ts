@@ -1,18 +1,64 @@
-import pino, { type Logger } from 'pino'
-import { isSpeechError } from '../../errors/speech-error.js'
+import type { LogFormat } from '../../service/configuration/service-configuration.js'
+import { openJsonLogger } from '../../service/operation/json-logger.js'
+import type { Logger, LogLevel } from '../../service/operation/logger.js'
+import { textLogger } from '../../service/operation/text-logger.js'
+import { exitCode } from '../process/exit-code.js'
+import { QuietEnd, usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
-import { planServe, type ServeFlags } from '../options/plan-serve.js'
+import { planLog, planServe, refuseBeside, type ServeFlags } from '../options/plan-serve.js'
 import type { Output } from '../process/output.js'
-import { startPlanned } from '../service/start-planned.js'
+import { ConfigurationFaults, loadConfiguration, type LoadedConfiguration } from '../service/load-configuration.js'
+import { serviceOptions, startConfigured } from '../service/start-configured.js'
+import { startPlanned, type PlannedService } from '../service/start-planned.js'
+import { logPaint } from '../view/log-paint.js'
+import { paintFor } from '../view/paint.js'
 
 /**
  * `rxspeech serve`: the service until a signal ends it. One line of JSON on stdout when everything listens, and nothing
  * else there ever; the log on stderr. The first signal drains: sessions get their finals. The second ends at once.
  */
 export const serve = async (flags: ServeFlags, host: Host, output: Output): Promise<void> => {
-  const plan = planServe(flags, host.env)
-  const log = openLog(host)
+  const loaded = flags.config === undefined ? undefined : await configured(flags, flags.config, host)
+  if (flags.check === true) {
+    await checked(loaded, host, output)
+    return
+  }
+  const logger = await openLog(host, { ...loaded?.values.log, ...planLog(flags) })
+  const drainMs = loaded?.values.limits?.drainMs
+  await untilEnded(host, output, logger, drainMs, () =>
+    loaded === undefined ? startPlanned(planServe(flags, host.env), logger) : startConfigured(loaded, logger, host.env),
+  )
+}
+
+/** The file, or the command ends with a line for each of its faults. */
+const configured = async (flags: ServeFlags, file: string, host: Host): Promise<LoadedConfiguration> => {
+  refuseBeside(flags)
+  try {
+    return await loadConfiguration(file)
+  } catch (error) {
+    if (!(error instanceof ConfigurationFaults)) throw error
+    for (const line of error.lines) host.stderr.write(`${line}\n`)
+    host.stderr.write(`rxspeech: ${error.message}\n`)
+    throw new QuietEnd(exitCode.usage)
+  }
+}
+
+const checked = async (loaded: LoadedConfiguration | undefined, host: Host, output: Output): Promise<void> => {
+  if (loaded === undefined) {
+    throw usageError('--check is for a file; name it with --config.')
+  }
+  await serviceOptions(loaded, host.env)
+  output.write(`${loaded.file} is sound.\n`)
+}
+
+const untilEnded = async (
+  host: Host,
+  output: Output,
+  logger: Logger,
+  drainMs: number | undefined,
+  start: () => Promise<PlannedService>,
+): Promise<void> => {
   let told: (signal: EndingSignal) => void = () => undefined
   const ended = new Promise<EndingSignal>((resolve) => {
     told = resolve
@@ -24,35 +70,39 @@ export const serve = async (flags: ServeFlags, host: Host, output: Output): Prom
     },
   })
   try {
-    const { service, access, hasSubscribers } = await startPlanned(plan, (error) => logFault(log, host, error))
-    for (const { code, message } of service.models.problems()) log.warn({ code }, message)
+    const { service, access, hasSubscribers } = await start()
+    for (const { code, message } of service.models.problems()) logger.log('warn', message, { code })
     // Nobody may read it any more, which is no reason to end.
     output.write(`${JSON.stringify(access)}\n`)
-    log.info({ http: access.authUrl, grpc: access.grpc, model: access.model }, 'The service listens.')
+    const { authUrl: http, grpc, operations, model } = access
+    logger.log('info', 'The service listens.', { http, grpc, operations, model })
     if (!hasSubscribers) {
-      log.warn('Nobody can get a token yet; make a subscription with: rxspeech subscription create --state DIR')
+      logger.log(
+        'warn',
+        'Nobody can get a token yet; make a subscription with: rxspeech subscription create --state DIR',
+      )
     }
     const signal = await ended
-    log.info({ signal }, 'The service takes no more sessions and ends those that run with their finals.')
-    await service.close()
-    log.info('The service has ended.')
+    logger.log('info', 'The service takes no more sessions and ends those that run with their finals.', { signal })
+    await service.close(drainMs === undefined ? {} : { drainMs })
+    logger.log('info', 'The service has ended.')
   } finally {
     interruption.release()
   }
 }
 
-const openLog = ({ stderr, env }: Host): Logger => {
-  // A log that nobody reads must not end the service.
-  stderr.on('error', () => undefined)
-  return pino({ base: null, level: env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug' }, stderr)
+interface LogWish {
+  readonly level?: LogLevel
+  readonly format?: LogFormat
 }
 
-/** Where it came from is for who looks for the fault; what it said may hold anything, so only our own words are kept. */
-const logFault = (log: Logger, { env }: Host, error: unknown): void => {
-  const known = isSpeechError(error) ? { code: error.code } : {}
-  // What is amiss with a model's files is the operator's business, whom the client was told to ask.
-  const why = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
-  const message = isSpeechError(error) ? error.message : 'A fault inside; run with RXSPEECH_DEBUG=1 to see where.'
-  const stack = env['RXSPEECH_DEBUG'] !== undefined && error instanceof Error ? { stack: error.stack } : {}
-  log.error({ ...known, ...why, ...stack }, message)
+/** A line for people in a terminal, JSON for everything else. */
+const openLog = async (
+  { stderr, env }: Host,
+  { level = env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug', format }: LogWish,
+): Promise<Logger> => {
+  // A log that nobody reads must not end the service.
+  stderr.on('error', () => undefined)
+  if ((format ?? (stderr.isTTY ? 'text' : 'json')) === 'json') return openJsonLogger(stderr, level)
+  return textLogger(stderr, { level, now: () => new Date(), paint: logPaint(paintFor(stderr, env)) })
 }

@@ -20,6 +20,12 @@ export const addServe = (program: Command, host: Host, output: Output): void => 
     .option('--models <dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', collect)
     .option('--model <name>', 'the model of a session that names none')
     .option('--state <dir>', 'where keys and certificates are kept (default: .rxspeech)')
+    .option('--operations <host:port>', 'where /livez, /readyz and /metrics are served (default: nowhere)')
+    .option('--log-level <level>', 'debug, info, warn or error (default: info)')
+    .option('--log-format <format>', 'text or json (default: text in a terminal, else json)')
+    .optionsGroup('From a file:')
+    .option('--config <file>', 'all of the above and more, in YAML; docs/OPERATING.md names every key')
+    .option('--check', 'only say whether the file is sound')
     .optionsGroup('Without --dev:')
     .option('--cert <file>', 'certificate chain in PEM; without it plain text, on loopback only')
     .option('--key <file>', 'its private key in PEM')
@@ -33,6 +39,7 @@ export const addServe = (program: Command, host: Host, output: Output): void => 
             '      --client-id acme --tenant Acme --models ./models --state /var/lib/rxspeech',
           'for others',
         ],
+        ['rxspeech serve --config service.yaml --check', 'a service as its file says; drop --check to run it'],
       ]),
     )
     .action(async (flags: ServeFlags) => {

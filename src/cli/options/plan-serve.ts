@@ -1,8 +1,10 @@
 import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
+import { logFormats, type LogFormat } from '../../service/configuration/service-configuration.js'
+import { logLevels, type LogLevel } from '../../service/operation/logger.js'
 import { usageError } from '../process/failure.js'
 import type { ServeBasics, ServePlan } from '../service/serve-plan.js'
 import { isLoopback } from '../../protocol/loopback.js'
-import { textFlag } from './flag-values.js'
+import { choiceFlag, textFlag } from './flag-values.js'
 
 export interface ServeFlags {
   readonly dev?: boolean
@@ -15,6 +17,16 @@ export interface ServeFlags {
   readonly key?: string
   readonly clientId?: string
   readonly tenant?: readonly string[]
+  readonly operations?: string
+  readonly config?: string
+  readonly check?: boolean
+  readonly logLevel?: string
+  readonly logFormat?: string
+}
+
+export interface LogPlan {
+  readonly level?: LogLevel
+  readonly format?: LogFormat
 }
 
 /** A secret that is shorter can be guessed. */
@@ -29,8 +41,25 @@ export const planServe = (flags: ServeFlags, env: Readonly<Record<string, string
     modelFolders: (flags.models ?? []).map((folder) => textFlag('--models', folder) ?? folder),
     stateFolder: textFlag('--state', flags.state) ?? '.rxspeech',
     ...(model === undefined ? {} : { model }),
+    ...(flags.operations === undefined ? {} : { operations: listenFlag('--operations', flags.operations) }),
   }
   return flags.dev === true ? planDevelopment(flags, basics) : planProduction(flags, basics, env)
+}
+
+/** How the log is to look; these flags go beside `--config`, too, and win. */
+export const planLog = ({ logLevel, logFormat }: ServeFlags): LogPlan => {
+  const level = choiceFlag('--log-level', logLevel, logLevels)
+  const format = choiceFlag('--log-format', logFormat, logFormats)
+  return { ...(level === undefined ? {} : { level }), ...(format === undefined ? {} : { format }) }
+}
+
+/** What the service is stands in one place: with `--config` no flag says otherwise, but for `--check` and the log. */
+export const refuseBeside = (flags: ServeFlags): void => {
+  const { config: _file, check: _check, logLevel: _level, logFormat: _format, ...others } = flags
+  const [given] = Object.keys(others)
+  if (given === undefined) return
+  const flag = given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  throw usageError(`--config says all there is to say; leave --${flag} out, or write it in the file.`)
 }
 
 const listenFlag = (flag: string, value: string | undefined): ListenAddress => {

@@ -4,6 +4,8 @@ import type { ListenAddress } from '../../service/listen/listen-address.js'
 export interface ServeBasics {
   readonly http: ListenAddress
   readonly grpc: ListenAddress
+  /** Health and metrics; nowhere when left out. */
+  readonly operations?: ListenAddress
   readonly modelFolders: readonly string[]
   readonly model?: string
   readonly stateFolder: string

@@ -10,6 +10,7 @@ import {
   memorySubscriptions,
   type SubscriptionStore,
 } from '../../service/identity/subscription.js'
+import type { Logger } from '../../service/operation/logger.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { startService, type Service } from '../../service/service.js'
 import { usageError } from '../process/failure.js'
@@ -34,11 +35,13 @@ export interface PlannedService {
     readonly tenant: string
     readonly project: string
     readonly model: string
+    /** Base address of health and metrics, where they are wanted. */
+    readonly operations?: string
   }
 }
 
 /** Starts the service as planned. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
-export const startPlanned = async (plan: ServePlan, onFault: (error: unknown) => void): Promise<PlannedService> => {
+export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<PlannedService> => {
   const stateFolder = resolve(plan.stateFolder)
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
@@ -47,16 +50,17 @@ export const startPlanned = async (plan: ServePlan, onFault: (error: unknown) =>
     http: plan.http,
     grpc: plan.grpc,
     stateFolder,
-    onFault,
+    logger,
+    ...(plan.operations === undefined ? {} : { operations: plan.operations }),
     ...(plan.model === undefined ? {} : { defaultModel: plan.model }),
   }
   if (plan.mode === 'development') {
     const service = await startDevelopmentService({ ...basics, modelFolders: [...plan.modelFolders, sampleModels()] })
-    return { service, hasSubscribers: true, access: service.access }
+    return { service, hasSubscribers: true, access: { ...service.access, ...operationsOf(service) } }
   }
   // Without the package there is only the subscriber of the flags, as ever.
   const stored = plan.subscriber === undefined ? await readStored(stateFolder) : noneStored
-  const certificate = plan.tls === undefined ? undefined : readCertificate(plan.tls)
+  const certificate = plan.tls === undefined ? undefined : readServerCertificate(plan.tls)
   const service = await startService({
     ...basics,
     modelFolders: plan.modelFolders.length === 0 ? [sampleModels()] : plan.modelFolders,
@@ -76,6 +80,7 @@ export const startPlanned = async (plan: ServePlan, onFault: (error: unknown) =>
       tenant: plan.tenants[0] ?? 'Default',
       project: 'transcribe',
       model: service.defaultModel ?? '',
+      ...operationsOf(service),
     },
   }
 }
@@ -106,7 +111,8 @@ interface Stored {
 
 const noneStored: Stored = { count: 0, tenants: [] }
 
-const readStored = async (stateFolder: string): Promise<Stored> => {
+/** The subscriptions of the store that are in force now. */
+export const readStored = async (stateFolder: string): Promise<Stored> => {
   const store = await openIdentityStore({ stateFolder })
   try {
     const inForce = store.list().filter((one) => isInForce(one, Date.now()))
@@ -117,7 +123,15 @@ const readStored = async (stateFolder: string): Promise<Stored> => {
   }
 }
 
-const readCertificate = ({ certFile, keyFile }: { certFile: string; keyFile: string }): ServerCertificate => {
+const operationsOf = ({ operationsUrl }: Service): { readonly operations?: string } =>
+  operationsUrl === undefined ? {} : { operations: operationsUrl }
+
+/** Reads both files. Throws `invalid-options` that names the one that is no good. */
+export const readServerCertificate = (files: {
+  readonly certFile: string
+  readonly keyFile: string
+}): ServerCertificate => {
+  const { certFile, keyFile } = files
   const certificate = readCertificates('--cert', certFile)
   const key = readFlagFile('--key', keyFile)
   try {

@@ -1,0 +1,88 @@
+import { hashSecret } from '../../service/identity/client-secret.js'
+import { makePrivateFolder } from '../../service/identity/private-folder.js'
+import { everything, memorySubscriptions, type Subscription } from '../../service/identity/subscription.js'
+import type { Logger } from '../../service/operation/logger.js'
+import type { ServiceOptions } from '../../service/service-options.js'
+import { startService } from '../../service/service.js'
+import { usageError } from '../process/failure.js'
+import type { Host } from '../process/host.js'
+import { sampleModels } from '../process/package-files.js'
+import { revealSecret, type LoadedConfiguration } from './load-configuration.js'
+import { readServerCertificate, readStored, type PlannedService } from './start-planned.js'
+
+/** Starts the service as its file says. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
+export const startConfigured = async (
+  loaded: LoadedConfiguration,
+  logger: Logger,
+  env: Host['env'],
+): Promise<PlannedService> => {
+  const options = await serviceOptions(loaded, env)
+  await makePrivateFolder(options.stateFolder).catch((error: unknown) => {
+    throw usageError(`${loaded.file}: stateFolder ${options.stateFolder} cannot be used as a folder.`, error)
+  })
+  const [first] = loaded.values.subscriptions ?? []
+  const stored = first === undefined ? await readStored(options.stateFolder) : { count: 0 }
+  const service = await startService({ ...options, logger })
+  return {
+    service,
+    hasSubscribers: first !== undefined || stored.count > 0,
+    access: {
+      authUrl: service.authUrl,
+      wsUrl: service.wsUrl,
+      grpc: service.grpcAddress,
+      ca: null,
+      ...(first?.clientId === undefined ? {} : { clientId: first.clientId }),
+      tenant: options.tenants?.[0] ?? 'Default',
+      project: 'transcribe',
+      model: service.defaultModel ?? '',
+      ...(service.operationsUrl === undefined ? {} : { operations: service.operationsUrl }),
+    },
+  }
+}
+
+/** Everything that the file says and the service takes; reads certificates and secrets. */
+export const serviceOptions = async (
+  loaded: LoadedConfiguration,
+  env: Host['env'],
+): Promise<ServiceOptions & { readonly stateFolder: string }> => {
+  const { values, path } = loaded
+  const { http, grpc, operations, tenants, reflection, allowQueryToken, models, tls } = values
+  const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
+  const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
+  const subscriptions = await subscriptionsOf(loaded, env)
+  return {
+    stateFolder: path(values.stateFolder ?? '.rxspeech'),
+    modelFolders: models?.folders?.map(path) ?? [sampleModels()],
+    limits,
+    identity: { ...identity, ...(failuresPerMinute === undefined ? {} : { bruteForce: { failuresPerMinute } }) },
+    ...(subscriptions.length === 0 ? {} : { subscriptions: memorySubscriptions(subscriptions) }),
+    ...(http === undefined ? {} : { http }),
+    ...(grpc === undefined ? {} : { grpc }),
+    ...(operations === undefined ? {} : { operations }),
+    ...(tenants === undefined ? {} : { tenants }),
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(reflection === undefined ? {} : { reflection }),
+    ...(allowQueryToken === undefined ? {} : { allowQueryToken }),
+    ...(maxMessageBytes === undefined ? {} : { maxMessageBytes }),
+    ...(models?.defaultModel === undefined ? {} : { defaultModel: models.defaultModel }),
+    ...(tls?.certificateFile === undefined || tls.keyFile === undefined
+      ? {}
+      : { certificate: readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }) }),
+  }
+}
+
+const subscriptionsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly Subscription[]> =>
+  Promise.all(
+    (loaded.values.subscriptions ?? []).map(
+      async ({ clientId = '', secret = { env: '' }, tenants, projects, models }): Promise<Subscription> => ({
+        clientId,
+        secretHash: await hashSecret(revealSecret(secret, loaded, env)),
+        tenants: tenants ?? [everything],
+        projects: projects ?? [everything],
+        models: models ?? [everything],
+        validFromMs: 0,
+        validUntilMs: Number.MAX_SAFE_INTEGER,
+        cancelled: false,
+      }),
+    ),
+  )

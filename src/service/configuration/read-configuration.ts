@@ -1,0 +1,84 @@
+import { either } from 'fp-ts'
+import type * as t from 'io-ts'
+import type { Document, LineCounter } from 'yaml'
+import { loadOptional } from '../operation/load-optional.js'
+import { configuration, type ServiceConfiguration } from './service-configuration.js'
+
+/** One fault of the file: where it stands, by line and column from 1, and by its keys. */
+export interface ConfigurationFault {
+  readonly line: number
+  readonly column: number
+  /** Such as `limits.sessions`; empty for the file as a whole. */
+  readonly key: string
+  readonly sentence: string
+}
+
+const most = 1_048_576
+
+/** Reads the text of a configuration file. Left: every fault at once, in the order of the file. Rejects with `missing-dependency`. */
+export const readConfiguration = async (
+  source: string,
+): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> => {
+  const yaml = await loadOptional('yaml', 'Configuration files', () => import('yaml'))
+  if (source.length > most)
+    return either.left([{ line: 1, column: 1, key: '', sentence: `the file is longer than ${most} characters` }])
+  const lines = new yaml.LineCounter()
+  const document = yaml.parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  if (document.errors.length > 0) {
+    return either.left(
+      document.errors.map(({ pos, message }) => ({
+        ...place(lines, pos[0]),
+        key: '',
+        sentence: `this is no YAML: ${message}`,
+      })),
+    )
+  }
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: 20 })
+  } catch {
+    return either.left([{ line: 1, column: 1, key: '', sentence: 'the file refers to itself too often' }])
+  }
+  const faultOf = ({ context, message = 'this does not fit' }: t.ValidationError): ConfigurationFault => {
+    const path = context.slice(1).map(({ key }) => key)
+    return { ...place(lines, offsetOf(document, path)), key: path.join('.'), sentence: message }
+  }
+  return either.mapLeft((errors: t.Errors) =>
+    errors.map(faultOf).toSorted((one, other) => one.line - other.line || one.column - other.column),
+  )(configuration.codec.decode(value))
+}
+
+const place = (lines: LineCounter, offset: number): { readonly line: number; readonly column: number } => {
+  const { line, col } = lines.linePos(offset)
+  return { line: Math.max(1, line), column: Math.max(1, col) }
+}
+
+interface Ranged {
+  readonly range?: readonly number[] | null
+}
+
+/** Where the key of a path stands, or an item of a list; of a path that the file does not have, what is above it. */
+const offsetOf = (document: Document, path: readonly string[]): number => {
+  let node: unknown = document.contents
+  let offset = 0
+  for (const key of path) {
+    const items = itemsOf(node)
+    const at = items.findIndex((item, place) =>
+      isPair(item) ? String(scalarOf(item.key)) === key : String(place) === key,
+    )
+    const item = items[at]
+    if (item === undefined) break
+    offset = ((isPair(item) ? item.key : item) as Ranged | null)?.range?.[0] ?? offset
+    node = isPair(item) ? item.value : item
+  }
+  return offset
+}
+
+const isPair = (item: unknown): item is { readonly key: unknown; readonly value: unknown } =>
+  typeof item === 'object' && item !== null && 'key' in item && 'value' in item
+
+const itemsOf = (node: unknown): readonly unknown[] =>
+  typeof node === 'object' && node !== null && 'items' in node && Array.isArray(node.items) ? node.items : []
+
+const scalarOf = (key: unknown): unknown =>
+  typeof key === 'object' && key !== null && 'value' in key ? key.value : key

@@ -1,0 +1,79 @@
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import { isSpeechError } from '../../errors/speech-error.js'
+import { parseListenAddress, type ListenAddress } from '../listen/listen-address.js'
+
+/** A codec whose faults say what was expected. `read` gives undefined for what does not fit. */
+const codecOf = <A>(expected: string, read: (value: unknown) => A | undefined): t.Type<A, unknown> =>
+  new t.Type<A, unknown>(
+    expected,
+    (value): value is A => value !== undefined,
+    (value, context) => {
+      const found = read(value)
+      return found === undefined ? t.failure(value, context, `expected ${expected}`) : t.success(found)
+    },
+    (value) => value,
+  )
+
+export const text = codecOf('a text that is not empty', (value) =>
+  typeof value === 'string' && value.trim() !== '' ? value : undefined,
+)
+
+export const yesOrNo = codecOf('true or false', (value) => (typeof value === 'boolean' ? value : undefined))
+
+export const wholeFrom = (least: number, most: number): t.Type<number, unknown> =>
+  codecOf(`a whole number from ${least} to ${most}`, (value) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined,
+  )
+
+export const oneOfWords = <Word extends string>(words: readonly Word[]): t.Type<Word, unknown> =>
+  codecOf(words.join(' or '), (value) => words.find((word) => word === value))
+
+export const webAddress = codecOf('an http or https address', (value) =>
+  typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value) ? value : undefined,
+)
+
+export const absoluteUri = codecOf('an absolute URI', (value) =>
+  typeof value === 'string' && URL.canParse(value) ? value : undefined,
+)
+
+export const listenAddress: t.Type<ListenAddress, unknown> = codecOf(
+  'HOST:PORT, such as 127.0.0.1:8443 or "[::]:8443"',
+  (value) => {
+    try {
+      return typeof value === 'string' ? parseListenAddress(value) : undefined
+    } catch (error) {
+      if (isSpeechError(error)) return undefined
+      throw error
+    }
+  },
+)
+
+/** A secret is never written in the file: it stands in the environment or in a file of its own. */
+export type SecretSource = { readonly env: string } | { readonly file: string }
+
+export const secretSource: t.Type<SecretSource, unknown> = codecOf(
+  '{env: NAME} or {file: PATH}; a secret does not stand here itself',
+  (value) => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length !== 1) return undefined
+    if ('env' in value && typeof value.env === 'string' && /^\w+$/.test(value.env)) return { env: value.env }
+    if ('file' in value && typeof value.file === 'string' && value.file !== '') return { file: value.file }
+    return undefined
+  },
+)
+
+/** A list, every item of which is told by its place. */
+export const listOf = <A>(item: t.Decoder<unknown, A>): t.Type<readonly A[], unknown> =>
+  new t.Type<readonly A[], unknown>(
+    'a list',
+    (value): value is readonly A[] => Array.isArray(value),
+    (value, context) => {
+      if (!Array.isArray(value)) return t.failure(value, context, 'expected a list')
+      const read = value.map((one: unknown, at) => item.validate(one, t.appendContext(context, String(at), item, one)))
+      const errors = read.flatMap((one) => (either.isLeft(one) ? one.left : []))
+      return errors.length > 0
+        ? t.failures(errors)
+        : t.success(read.flatMap((one) => (either.isRight(one) ? [one.right] : [])))
+    },
+    (value) => value,
+  )

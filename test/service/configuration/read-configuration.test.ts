@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { either } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import { nearestName } from '../../../src/service/configuration/nearest-name.js'
+import { readConfiguration } from '../../../src/service/configuration/read-configuration.js'
+
+const faultsOf = async (source: string) => {
+  const read = await readConfiguration(source)
+  return either.isLeft(read)
+    ? read.left.map(({ line, column, key, sentence }) => `${line}:${column} ${key}: ${sentence}`)
+    : []
+}
+
+describe('readConfiguration', () => {
+  it('reads the example that goes with the documentation', async () => {
+    const read = await readConfiguration(readFileSync('docs/deploy/service.yaml', 'utf8'))
+    expect(read).toMatchObject(
+      either.right({
+        http: { host: '0.0.0.0', port: 8443 },
+        limits: { drainMs: 30_000 },
+        subscriptions: [{ clientId: 'acme', secret: { env: 'ACME_SECRET' } }],
+      }),
+    )
+  })
+
+  it('takes an empty file, and one of comments', async () => {
+    expect(await readConfiguration('')).toEqual(either.right({}))
+    expect(await readConfiguration('# nothing\nlimits:\n')).toEqual(either.right({ limits: {} }))
+  })
+
+  it('tells every fault at once, with its place and its path', async () => {
+    const source = [
+      'http: everywhere',
+      'htp: 127.0.0.1:0',
+      'limits:',
+      '  sesions: 3',
+      '  maxSessionMs: 4 h',
+      'subscriptions:',
+      '  - clientId: acme',
+      '    secret: hunter2-hunter2-hunter2',
+      '  - secret: { env: S }',
+    ].join('\n')
+    expect(await faultsOf(source)).toEqual([
+      '1:1 http: expected HOST:PORT, such as 127.0.0.1:8443 or "[::]:8443"',
+      '2:1 htp: there is no such key; did you mean http?',
+      '4:3 limits.sesions: there is no such key; did you mean sessions?',
+      '5:3 limits.maxSessionMs: expected a whole number from 1 to 2147483647',
+      '8:5 subscriptions.0.secret: expected {env: NAME} or {file: PATH}; a secret does not stand here itself',
+      '9:5 subscriptions.1: clientId is missing',
+    ])
+  })
+
+  it('never repeats what stands where a secret belongs', async () => {
+    expect((await faultsOf('subscriptions: [{clientId: a, secret: hunter2}]')).join()).not.toContain('hunter2')
+  })
+
+  it.each([
+    ['not YAML', 'http: [', /^1:\d+ : this is no YAML/],
+    [
+      'a key that is given twice',
+      'http: 127.0.0.1:0\nhttp: 127.0.0.1:1',
+      /^2:1 : this is no YAML: Map keys must be unique/,
+    ],
+    ['a list in place of keys', '- http', /expected keys with values/],
+    ['a prototype for a key', '__proto__: {a: 1}', /__proto__: there is no such key/],
+  ])('refuses %s', async (_what, source, fault) => {
+    expect(await faultsOf(source)).toEqual([expect.stringMatching(fault)])
+  })
+
+  it('refuses aliases that multiply', async () => {
+    const bomb = [
+      'a: &a [1, 1]',
+      ...'bcdefghij'.split('').map((name, at) => `${name}: &${name} [${`*${'abcdefghij'[at] ?? ''}, `.repeat(9)}]`),
+    ]
+    expect(await faultsOf(bomb.join('\n'))).toEqual([expect.stringContaining('refers to itself too often')])
+  })
+})
+
+describe('nearestName', () => {
+  it('finds a name that is mistyped, and none where none is near', () => {
+    expect(nearestName('maxsesionms', ['idleMs', 'maxSessionMs'])).toBe('maxSessionMs')
+    expect(nearestName('colour', ['http', 'grpc'])).toBeUndefined()
+  })
+})
