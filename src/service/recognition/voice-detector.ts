@@ -1,6 +1,7 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
+import { SoundLevel } from './sound-level.js'
 import { unpredictedShare } from './tone-test.js'
 
 /** Tells speech from everything else, frame by frame, for one channel. */
@@ -29,13 +30,12 @@ const modes = [3, 3, 3, 2, 2, 1, 1, 1, 0, 0]
 const entryDb = [18, 16, 14, 12, 10, 8, 6, 5, 4, 3]
 const hysteresisDb = 3
 const absoluteFloorDb = -55
-const fullScalePower = 2 ** 30
 
 /**
  * A tone that sets in is known by so many frames in a row that leave less than the share. A sonorant that opens a word
  * may do the same, for half the pre-speech buffer at most.
  */
-const clearTone = { share: 0.004, frames: 3 }
+const clearTone = { share: 0.01, frames: 3 }
 
 /** Within speech a tone must last longer than any sonorant, or words would be cut in two. */
 const lastingTone = { share: 0.01, frames: 30 }
@@ -47,21 +47,6 @@ const lastingTone = { share: 0.01, frames: 30 }
 const levelRun = 5
 const levelRangeDb = 3
 const noiseShare = 0.15
-
-/** The power about the frame's own mean, in dB of full scale: an offset of the line isn't sound. */
-const levelOf = (frame: Int16Array): number => {
-  let sum = 0
-  let squares = 0
-  // By index: for-of costs three times as much, and this runs for every sample.
-  const { length } = frame
-  for (let index = 0; index < length; index += 1) {
-    const sample = frame[index] ?? 0
-    sum += sample
-    squares += sample * sample
-  }
-  const power = (squares - (sum * sum) / length) / length / fullScalePower
-  return 10 * Math.log10(power + 1e-12)
-}
 
 const tuningOf = (sensitivity: number): { readonly mode: number; readonly entry: number } => {
   const mode = modes[sensitivity - 1]
@@ -75,6 +60,7 @@ const tuningOf = (sensitivity: number): { readonly mode: number; readonly entry:
 /** WebRTC's verdict and the adaptive gate together; either alone calls steady noise or soft rustle speech. */
 class GatedDetector implements VoiceDetector {
   private readonly floor = new NoiseFloor()
+  private readonly level: SoundLevel
   private frozen = false
   private open = false
   private previousDb = -Infinity
@@ -86,10 +72,13 @@ class GatedDetector implements VoiceDetector {
   constructor(
     private readonly fvad: Fvad,
     private entryDb: number,
-  ) {}
+    sampleRateHz: number,
+  ) {
+    this.level = new SoundLevel(sampleRateHz)
+  }
 
   isSpeech(frame: Int16Array): boolean {
-    const levelDb = levelOf(frame)
+    const levelDb = this.level.of(frame)
     this.floor.observe(levelDb, this.frozen)
     const voiced = this.fvad.process(frame)
     this.open = this.passes(levelDb)
@@ -148,5 +137,5 @@ export const createVoiceDetector = async ({
     throw new SpeechError('invalid-format', `sampleRateHz must be one of ${rates.join(', ')} for voice activity.`)
   }
   const { mode, entry } = tuningOf(sensitivity)
-  return new GatedDetector(await openFvad(rate, mode), entry)
+  return new GatedDetector(await openFvad(rate, mode), entry, rate)
 }

@@ -44,6 +44,15 @@ const noise = (levelDb: number): (() => number) => {
   const next = noiseSource()
   return () => amplitude(levelDb) * next()
 }
+/** Noise whose power falls with the square of its frequency, as that of wind and traffic does. */
+const rumble = (levelDb: number): (() => number) => {
+  const next = noiseSource(5)
+  let sum = 0
+  return () => {
+    sum = 0.995 * sum + next()
+    return amplitude(levelDb) * 0.1 * sum
+  }
+}
 const tones =
   (...frequencies: readonly number[]) =>
   (time: number) =>
@@ -73,6 +82,8 @@ const neverSpeech: Readonly<Record<string, () => (time: number) => number>> = {
     return (time) => (time < 2 ? quiet() : loud())
   },
   'comfort noise at -50 dBFS by turns with silence': () => whenever((time) => time % 4 >= 2, noise(-50)),
+  'rumble at -35 dBFS': () => rumble(-35),
+  'rumble at -20 dBFS': () => rumble(-20),
   'a dial tone': () => tones(350, 440),
   'a ringing tone': () => whenever((time) => time % 6 < 2, tones(440, 480)),
   'a busy tone': () => whenever((time) => time % 1 < 0.5, tones(480, 620)),
@@ -93,6 +104,18 @@ describe('a voice detector', () => {
       })
     }
   }
+
+  it('lets touch tones pass at 16000 Hz, a tenth of a second each, behind µ-law', async () => {
+    const [rows, columns] = [
+      [697, 770, 852, 941],
+      [1209, 1336, 1477],
+    ] as const
+    const keys = sound(16_000, seconds, (time) => {
+      const key = Math.floor(time / 0.2)
+      return time % 0.2 < 0.1 ? tones(rows[key % 4] ?? 0, columns[key % 3] ?? 0)(time) : 0
+    })
+    expect(judge(await open(16_000), throughUlaw(keys), 16_000).longestRun).toBeLessThan(shortOfAnOnset)
+  })
 
   it('lets G.711 at rest pass: 0xFF and 0x7F by turns, and A-law 0xD5 and 0x55', async () => {
     const bytes = (first: number, second: number) =>
