@@ -7,10 +7,17 @@ import { peerAddress } from './peer-address.js'
 import { openIdentityState } from './identity-state.js'
 import { openSigningKeys } from './signing-keys.js'
 import type { SubscriptionStore } from './subscription.js'
+import { metadata } from './metadata.js'
+import type { HttpEndpoint } from './form-endpoint.js'
+import {
+  introspectionEndpoint,
+  introspectionRoute,
+  revocationEndpoint,
+  revocationRoute,
+} from './token-status-endpoints.js'
 import { createTokenEndpoint } from './token-endpoint.js'
 import { tokenRoute } from './token-provider.js'
 import { createTokenVerifier, publicJwk, type Grant } from './token-verifier.js'
-import { tokenScope } from './token-claims.js'
 
 const dayMs = 86_400_000
 
@@ -47,7 +54,7 @@ export interface IdentityOptions {
 /** The identity service: issues bearer tokens and verifies them (service.md 4.3 and section 5). */
 export interface Identity {
   /**
-   * Answers a request for the token endpoint, the keys (`/jwks`) or the metadata (RFC 8414); false, and nothing done,
+   * Answers a request for the token endpoint, introspection, revocation, the keys (`/jwks`) or the metadata (RFC 8414); false, and nothing done,
    * when the path is none of these. Never rejects. The body must not have been read.
    */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>
@@ -88,20 +95,6 @@ const validate = ({ audience, bruteForce, rotateKeysAfterMs }: IdentityOptions):
   }
 }
 
-/** RFC 8414: what there is, and not the endpoints of OpenID Connect that there are not. */
-const metadata = (issuer: string) => {
-  const base = issuer.replace(/\/$/, '')
-  return {
-    issuer,
-    token_endpoint: `${base}${tokenRoute}`,
-    jwks_uri: `${base}/jwks`,
-    scopes_supported: [tokenScope],
-    response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-  }
-}
-
 const answerPublic = (request: IncomingMessage, response: ServerResponse, body: object): void => {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     answerError(response, 405, 'invalid_request', 'only GET is allowed here', { Allow: 'GET, HEAD' })
@@ -130,10 +123,15 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const shared = { issuer, audience, subscriptions, now }
   const told = { onFault, ...(options.onRefusal === undefined ? {} : { onRefusal: options.onRefusal }) }
   const token = await createTokenEndpoint({ ...shared, ...told, keys, authentication, scheduler, addressOf })
-  const { verify, endOf } = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
+  const verifier = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
+  const status = { ...shared, ...told, revocations, verifier, authentication, scheduler, addressOf }
   let closed = false
 
-  const tokenPath = `${base}${tokenRoute}`
+  const endpoints = new Map<string, HttpEndpoint>([
+    [`${base}${tokenRoute}`, token],
+    [`${base}${introspectionRoute}`, introspectionEndpoint(status)],
+    [`${base}${revocationRoute}`, revocationEndpoint(status)],
+  ])
   const publicDocuments = new Map<string, () => object>([
     [`${base}/jwks`, () => ({ keys: keys.current().map(publicJwk) })],
     [`${base}/.well-known/openid-configuration`, () => metadata(issuer)],
@@ -141,19 +139,20 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   ])
 
   return {
-    verify,
-    endOf,
+    verify: verifier.verify,
+    endOf: verifier.endOf,
     version: state.version,
     changed$: state.changed$,
     revoke: (tokenId) => revocations.add(tokenId),
     handle: async (request, response) => {
       const [path = ''] = (request.url ?? '').split('?', 1)
       const document = publicDocuments.get(path)
-      if (document === undefined && path !== tokenPath) return false
+      const endpoint = endpoints.get(path)
+      if (document === undefined && endpoint === undefined) return false
       if (closed) {
         answerError(response, 503, 'temporarily_unavailable', 'the service is closing', { 'Retry-After': '5' })
       } else if (document !== undefined) answerPublic(request, response, document())
-      else await token(request, response)
+      else await endpoint?.(request, response)
       return true
     },
     close: () => {

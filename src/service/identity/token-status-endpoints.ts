@@ -1,0 +1,133 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isSpeechError } from '../../errors/speech-error.js'
+import { presentedCredentials } from './client-credentials.js'
+import { answerTooMany, formEndpoint, type Form, type FormEndpointOptions, type HttpEndpoint } from './form-endpoint.js'
+import { answerError, answerJson, notStored } from './http-answer.js'
+import type { Revocations } from './revocation-file.js'
+import { isInForce, type Subscription, type SubscriptionStore } from './subscription.js'
+import type { TokenClaims } from './token-claims.js'
+import type { TokenVerifier } from './token-verifier.js'
+
+export const introspectionRoute = '/connect/introspect'
+export const revocationRoute = '/connect/revocation'
+
+export interface TokenStatusOptions extends FormEndpointOptions {
+  readonly issuer: string
+  readonly audience: string
+  readonly subscriptions: SubscriptionStore
+  readonly revocations: Pick<Revocations, 'add'>
+  readonly verifier: TokenVerifier
+  readonly now: () => number
+}
+
+interface Caller {
+  readonly subscription: Subscription
+  readonly token: string
+}
+
+/** What a refused token is; faults inside go on. */
+const undefinedIfRefused = (error: unknown): undefined => {
+  if (isSpeechError(error) && error.code === 'unauthenticated') return undefined
+  throw error
+}
+
+/** The client of the request and the token that it is about; undefined when the request has been refused. */
+const callerOf = async (
+  options: TokenStatusOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { fields, address }: Form,
+): Promise<Caller | undefined> => {
+  const { authentication, subscriptions, issuer, now, onRefusal } = options
+  const refuse = (status: number, error: string, description: string): undefined => {
+    onRefusal?.(error, address)
+    const challenge = status === 401 ? { 'WWW-Authenticate': `Basic realm="${issuer}", error="${error}"` } : undefined
+    answerError(response, status, error, description, challenge)
+    return undefined
+  }
+  const token = fields.get('token')
+  if (token === null || token === '') return refuse(400, 'invalid_request', 'token is missing')
+  const credentials = presentedCredentials(request, fields)
+  if (credentials.type === 'malformed') {
+    return refuse(400, 'invalid_request', 'client authentication must be given once, and well-formed')
+  }
+  if (credentials.type === 'none') return refuse(401, 'invalid_client', 'client authentication is missing')
+  const verdict = await authentication.authenticate(credentials.clientId, credentials.secret, address)
+  if (verdict.type === 'wait') {
+    onRefusal?.('too_many_attempts', address)
+    answerTooMany(response, verdict.forMs)
+    return undefined
+  }
+  const subscription = subscriptions.find(credentials.clientId)
+  if (verdict.type === 'rejected' || subscription === undefined) {
+    return refuse(401, 'invalid_client', 'client authentication failed')
+  }
+  if (!isInForce(subscription, now())) {
+    return refuse(400, 'unauthorized_client', 'the subscription has expired or was cancelled')
+  }
+  return { subscription, token }
+}
+
+const answer = (response: ServerResponse, body: object): void => answerJson(response, 200, body, notStored)
+
+/**
+ * `POST /connect/introspect` (RFC 7662): what a token allows, now. A client may ask about its own tokens, a subscription
+ * with `mayIntrospect` about all; about any other it hears what it hears of a token that is none. Never rejects.
+ *
+ * The provider's own endpoint knows only tokens that it keeps, and ours are signed and kept nowhere.
+ */
+export const introspectionEndpoint = (options: TokenStatusOptions): HttpEndpoint =>
+  formEndpoint(options, async (request, response, form) => {
+    const caller = await callerOf(options, request, response, form)
+    if (caller === undefined) return
+    const { subscription, token } = caller
+    const { verifier, issuer: iss, audience: aud } = options
+    const claims = await verifier.readClaims(token).catch(undefinedIfRefused)
+    const grant = await verifier.verify(token).catch(undefinedIfRefused)
+    const isAllowed = subscription.mayIntrospect === true || claims?.client_id === subscription.clientId
+    if (claims === undefined || grant === undefined || !isAllowed) {
+      answer(response, { active: false })
+      return
+    }
+    const { client_id, scope, iat, jti } = claims
+    const { tenants, projects, models } = grant
+    const exp = Math.floor(grant.expiresAtMs / 1000)
+    const rights = { tenants, projects, models }
+    answer(response, {
+      active: true,
+      token_type: 'Bearer',
+      client_id,
+      sub: client_id,
+      scope,
+      iss,
+      aud,
+      iat,
+      exp,
+      jti,
+      ...rights,
+    })
+  })
+
+/**
+ * `POST /connect/revocation` (RFC 7009): ends a token of the client that asks, and the sessions that run with it. A token
+ * that is none, or has ended, is as revoked as it can be. Never rejects.
+ */
+export const revocationEndpoint = (options: TokenStatusOptions): HttpEndpoint =>
+  formEndpoint(options, async (request, response, form) => {
+    const caller = await callerOf(options, request, response, form)
+    if (caller === undefined) return
+    const claims: TokenClaims | undefined = await options.verifier.readClaims(caller.token).catch(undefinedIfRefused)
+    if (claims !== undefined && claims.client_id !== caller.subscription.clientId) {
+      options.onRefusal?.('unauthorized_client', form.address)
+      answerError(response, 400, 'unauthorized_client', 'the token was issued to another client')
+      return
+    }
+    try {
+      if (claims !== undefined) await options.revocations.add(claims.jti)
+    } catch (error) {
+      if (!isSpeechError(error) || error.code !== 'overloaded') throw error
+      answerError(response, 503, 'temporarily_unavailable', 'it cannot be kept now; try again', { 'Retry-After': '5' })
+      return
+    }
+    answer(response, {})
+  })
