@@ -123,7 +123,7 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const shared = { issuer, audience, subscriptions, now }
   const told = { onFault, ...(options.onRefusal === undefined ? {} : { onRefusal: options.onRefusal }) }
   const token = await createTokenEndpoint({ ...shared, ...told, keys, authentication, scheduler, addressOf })
-  const verifier = await createTokenVerifier({ ...shared, keys: keys.current, revocations })
+  const verifier = await createTokenVerifier({ ...shared, keys, revocations })
   const status = { ...shared, ...told, revocations, verifier, authentication, scheduler, addressOf }
   let closed = false
 
@@ -151,8 +151,10 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
       if (document === undefined && endpoint === undefined) return false
       if (closed) {
         answerError(response, 503, 'temporarily_unavailable', 'the service is closing', { 'Retry-After': '5' })
-      } else if (document !== undefined) answerPublic(request, response, document())
-      else await endpoint?.(request, response)
+      } else if (document !== undefined) {
+        await keys.refresh().catch(onFault)
+        answerPublic(request, response, document())
+      } else await endpoint?.(request, response)
       return true
     },
     close: () => {

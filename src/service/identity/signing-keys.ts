@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../errors/speech-error.js'
-import { readPrivateJson, writePrivateFile } from './state-file.js'
+import { fileStamp, readPrivateJson, writePrivateFile } from './state-file.js'
 import { tokenLifetimeMs } from './token-claims.js'
 
 /** A private EC key of RFC 7518 section 6.2, on P-256 for ES256. */
@@ -47,11 +47,21 @@ export interface SigningKeysOptions {
 }
 
 export interface SigningKeys {
-  /** Newest first: the first signs, all verify. */
-  readonly current: () => readonly [SigningJwk, ...SigningJwk[]]
-  /** Makes a new key when the newest has its age; true when the keys have changed. */
+  /** The first signs, all verify and are published; the same list until something has changed. */
+  readonly current: () => SigningKeyList
+  /** Takes over what other processes have written, and makes a new key when the newest has its age; true when the list has changed. */
   readonly rotateIfDue: () => Promise<boolean>
+  /** The first half of that: looks at the file again; true when the list has changed. */
+  readonly refresh: () => Promise<boolean>
 }
+
+export type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
+
+/**
+ * For so long a new key is published before it signs: twice as long as the answer at `/jwks` may be kept. Until then,
+ * processes that made one at the same time have also agreed on the one that stayed in the file.
+ */
+export const publishAheadMs = 600_000
 
 const createKey = async (createdAtMs: number): Promise<SigningKey> => {
   const { calculateJwkThumbprint } = await import('jose')
@@ -76,16 +86,27 @@ const load = async (path: string): Promise<readonly SigningKey[]> => {
   return file.right.keys
 }
 
-/** The key and all those whose tokens may still be in use: a token lives for a year after its key was followed by another. */
+/** The key and all those whose tokens may still be in use: a token lives for a year after another key has begun to sign. */
 const withoutOutlived = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningKey[] =>
   newestFirst.filter((_, index) => {
     const follower = newestFirst[index - 1]
-    return follower === undefined || follower.createdAtMs + tokenLifetimeMs > nowMs
+    return follower === undefined || follower.createdAtMs + publishAheadMs + tokenLifetimeMs > nowMs
   })
 
+/** The newest that has been published long enough, or the oldest; then the others, the newest first. */
+const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningJwk[] => {
+  const ready = newestFirst.findIndex(({ createdAtMs }) => createdAtMs + publishAheadMs <= nowMs)
+  const signing = newestFirst.at(ready)
+  return newestFirst.toSorted((one, other) => Number(other === signing) - Number(one === signing)).map(({ jwk }) => jwk)
+}
+
+const sameKids = (one: readonly SigningJwk[], other: readonly SigningJwk[]): boolean =>
+  one.length === other.length && one.every(({ kid }, at) => kid === other[at]?.kid)
+
 /**
- * The ES256 keys that sign access tokens, with rotation and overlap. One process at a time owns a state folder.
- * Throws `invalid-options` when the file of keys is damaged.
+ * The ES256 keys that sign access tokens, with rotation and overlap. Several processes may share a state folder: each
+ * looks at the file again before it signs, and when it meets a key that it does not know. Throws `invalid-options` when the
+ * file of keys is damaged.
  */
 export const openSigningKeys = async ({
   stateFolder,
@@ -93,32 +114,60 @@ export const openSigningKeys = async ({
   rotateAfterMs,
 }: SigningKeysOptions): Promise<SigningKeys> => {
   const path = stateFolder === undefined ? undefined : join(stateFolder, 'signing-keys.json')
-  let keys: readonly SigningKey[] = path === undefined ? [] : await load(path)
+  let keys: readonly SigningKey[] = []
+  let list: readonly SigningJwk[] = []
+  let stamp: string | undefined
   let rotation: Promise<boolean> | undefined
 
+  /** Keeps the list as it is where it says the same, so that others can tell by it whether anything has changed. */
+  const settle = (): boolean => {
+    const next = signingFirst(keys, now())
+    if (sameKids(list, next)) return false
+    list = next
+    return true
+  }
+  const reread = async (): Promise<void> => {
+    if (path === undefined) return
+    const current = await fileStamp(path)
+    if (current === stamp) return
+    keys = await load(path)
+    stamp = current
+  }
+  const refresh = async (): Promise<boolean> => {
+    await reread()
+    return settle()
+  }
   const isDue = (): boolean => {
     const newest = keys[0]
     return newest === undefined || newest.createdAtMs + rotateAfterMs <= now()
   }
-  const rotate = async (): Promise<boolean> => {
+  const rotate = async (): Promise<void> => {
     const next = withoutOutlived([await createKey(now()), ...keys], now())
-    if (path !== undefined) await writePrivateFile(path, `${JSON.stringify({ keys: next }, undefined, 2)}\n`)
-    keys = next
-    return true
+    if (path === undefined) {
+      keys = next
+      return
+    }
+    const text = `${JSON.stringify({ keys: next }, undefined, 2)}\n`
+    // Of processes that make the first key at once one wins; a key after it does not sign before all have seen the file.
+    await writePrivateFile(path, text, { onlyIfAbsent: keys.length === 0 && stamp === undefined })
+    await reread()
   }
   const rotateIfDue = (): Promise<boolean> => {
-    if (!isDue()) return Promise.resolve(false)
-    rotation ??= rotate().finally(() => (rotation = undefined))
+    rotation ??= reread()
+      .then(() => (isDue() ? rotate() : undefined))
+      .then(settle)
+      .finally(() => (rotation = undefined))
     return rotation
   }
 
   await rotateIfDue()
   return {
     rotateIfDue,
+    refresh,
     current: () => {
-      const [first, ...rest] = keys.map(({ jwk }) => jwk)
+      const [first] = list
       if (first === undefined) throw new SpeechError('internal', 'There is no signing key; start the service again.')
-      return [first, ...rest]
+      return list as SigningKeyList
     },
   }
 }

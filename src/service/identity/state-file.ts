@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, open, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, link, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { either } from 'fp-ts'
 import { makePrivateFolder } from './private-folder.js'
@@ -8,9 +8,14 @@ const ownerOnly = 0o600
 
 /**
  * Writes a file that only the owner may read, whole or not at all: a reader sees the old text or the new one, also
- * after a power cut. Missing folders are made with mode 0700.
+ * after a power cut. Missing folders are made with mode 0700. `onlyIfAbsent`: of several who write at once the first
+ * wins, and the others change nothing.
  */
-export const writePrivateFile = async (path: string, text: string): Promise<void> => {
+export const writePrivateFile = async (
+  path: string,
+  text: string,
+  { onlyIfAbsent = false }: { readonly onlyIfAbsent?: boolean } = {},
+): Promise<void> => {
   await makePrivateFolder(dirname(path))
   const beside = `${path}.${randomUUID()}.new`
   try {
@@ -21,9 +26,31 @@ export const writePrivateFile = async (path: string, text: string): Promise<void
     } finally {
       await file.close()
     }
-    await rename(beside, path)
+    if (onlyIfAbsent) await linkIfAbsent(beside, path)
+    else await rename(beside, path)
   } catch (error) {
     await rm(beside, { force: true })
+    throw error
+  }
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
+
+/** A link, other than a rename, takes the place of nothing. */
+const linkIfAbsent = async (beside: string, path: string): Promise<void> => {
+  await link(beside, path).catch((error: unknown) => {
+    if (codeOf(error) !== 'EEXIST') throw error
+  })
+  await rm(beside, { force: true })
+}
+
+/** Another text whenever the file has become another; undefined where there is none. */
+export const fileStamp = async (path: string): Promise<string | undefined> => {
+  try {
+    const { ino, mtimeMs, size } = await stat(path)
+    return `${ino} ${mtimeMs} ${size}`
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }
@@ -35,7 +62,7 @@ export const readPrivateFile = async (path: string): Promise<string | undefined>
     await chmod(path, ownerOnly)
     return text
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }

@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { AuthFailure } from '../monitor/service-monitor.js'
 import type { Revocations } from './revocation-file.js'
-import type { SigningJwk } from './signing-keys.js'
+import type { SigningJwk, SigningKeys } from './signing-keys.js'
 import { grantedByBoth, isInForce, type Subscription, type SubscriptionStore } from './subscription.js'
 import { tokenClaimsCodec, tokenScope, type TokenClaims } from './token-claims.js'
 
@@ -23,7 +23,7 @@ export interface Grant {
 export interface TokenVerifierOptions {
   readonly issuer: string
   readonly audience: string
-  readonly keys: () => readonly SigningJwk[]
+  readonly keys: Pick<SigningKeys, 'current' | 'refresh'>
   readonly subscriptions: SubscriptionStore
   readonly revocations: Pick<Revocations, 'has'>
   readonly now: () => number
@@ -80,11 +80,22 @@ const endOfToken = (
 export const createTokenVerifier = async (options: TokenVerifierOptions): Promise<TokenVerifier> => {
   const { issuer, audience, keys, subscriptions, now } = options
   const { createLocalJWKSet, jwtVerify } = await import('jose')
-  const loadKeys = () => ({ newest: keys()[0]?.kid, find: createLocalJWKSet({ keys: keys().map(publicJwk) }) })
+  const loadKeys = () => {
+    const list = keys.current()
+    return { list, find: createLocalJWKSet({ keys: list.map(publicJwk) }) }
+  }
   let known = loadKeys()
 
-  const signedClaims = async (token: string): Promise<TokenClaims> => {
-    if (known.newest !== keys()[0]?.kid) known = loadKeys()
+  // Another process may have signed with a key that it made; whoever makes kids up costs one look at the file.
+  const signedClaims = (token: string): Promise<TokenClaims> =>
+    claimsByKnown(token).catch(async (error: unknown) => {
+      const isUnknownKey = error instanceof Error && 'code' in error && error.code === 'ERR_JWKS_NO_MATCHING_KEY'
+      if (!isUnknownKey || !(await keys.refresh())) throw error
+      return claimsByKnown(token)
+    })
+
+  const claimsByKnown = async (token: string): Promise<TokenClaims> => {
+    if (known.list !== keys.current()) known = loadKeys()
     const { payload } = await jwtVerify(token, known.find, {
       algorithms: ['ES256'],
       typ: 'at+jwt',

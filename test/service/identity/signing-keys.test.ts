@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openRevocations } from '../../../src/service/identity/revocation-file.js'
-import { openSigningKeys } from '../../../src/service/identity/signing-keys.js'
+import { openSigningKeys, publishAheadMs } from '../../../src/service/identity/signing-keys.js'
 
 const dayMs = 86_400_000
 
@@ -52,16 +52,36 @@ describe('state of the identity service', () => {
     const rotation = keys.rotateIfDue()
     expect(keys.rotateIfDue()).toBe(rotation)
     expect(await rotation).toBe(true)
-    const [second = ''] = kids(keys)
+    const [signing, second = ''] = kids(keys)
+    expect(signing).toBe(first)
+    nowMs += publishAheadMs - 1
+    expect([await keys.rotateIfDue(), kids(keys)[0]]).toStrictEqual([false, first])
+    nowMs += 1
+    expect(await keys.rotateIfDue()).toBe(true)
     expect(kids(keys)).toStrictEqual([second, first])
     expect(kids(await openKeys())).toStrictEqual([second, first])
     nowMs = (90 + 364) * dayMs
     await keys.rotateIfDue()
-    expect(kids(keys).slice(1)).toStrictEqual([second, first])
+    expect(kids(keys)).toHaveLength(3)
+    expect(kids(keys)).toStrictEqual(expect.arrayContaining([second, first]))
     nowMs = (90 + 364 + 90) * dayMs
     await keys.rotateIfDue()
     expect(kids(keys)).toContain(second)
     expect(kids(keys)).not.toContain(first)
+  })
+
+  it('is agreed upon by processes that share a folder, also when they make a key at the same time', async () => {
+    const all = await Promise.all(Array.from({ length: 5 }, openKeys))
+    const [first = ''] = kids(await openKeys())
+    for (const one of all) expect(kids(one)).toStrictEqual([first])
+    nowMs = 90 * dayMs
+    await Promise.all(all.map((one) => one.rotateIfDue()))
+    for (const one of all) expect(kids(one)[0]).toBe(first)
+    nowMs += publishAheadMs
+    await Promise.all(all.map((one) => one.rotateIfDue()))
+    const agreed = kids(await openKeys())
+    expect(agreed[1]).toBe(first)
+    for (const one of all) expect(kids(one)).toStrictEqual(agreed)
   })
 
   it.each(['', '{', '[]', '{"keys":[{}]}', '{"keys":[{"createdAtMs":0,"jwk":{"kty":"RSA"}}]}'])(

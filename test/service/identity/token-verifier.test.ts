@@ -7,6 +7,7 @@ import { importJWK, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { VirtualTimeScheduler } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { IdentityOptions } from '../../../src/service/identity/identity.js'
+import { publishAheadMs } from '../../../src/service/identity/signing-keys.js'
 import type { Subscription } from '../../../src/service/identity/subscription.js'
 import { issuer, open, subscriber, tokenFrom } from './service-under-test.js'
 
@@ -256,14 +257,21 @@ describe('verify', () => {
   it('signs with a new key when the old one has its age, and still takes tokens of the old one', async () => {
     const { identity, url, ...endpoint } = await openHere()
     const old = await tokenFrom(endpoint)
+    const published = async (): Promise<readonly unknown[]> => {
+      const { keys } = (await (await fetch(`${url}/jwks`)).json()) as { keys: { kid: string }[] }
+      return keys.map((key) => key.kid)
+    }
     scheduler.frame = startMs + 90 * 86_400_000
+    const between = await tokenFrom(endpoint)
+    const [, next] = await published()
+    scheduler.frame += publishAheadMs
     const young = await tokenFrom(endpoint)
     const kid = (token: string): unknown =>
       (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { kid: unknown }).kid
-    expect(kid(young)).not.toBe(kid(old))
+    expect([kid(between), kid(young)]).toStrictEqual([kid(old), next])
+    expect(next).not.toBe(kid(old))
     expect(await identity.verify(old)).toMatchObject({ clientId: 'client-1' })
     expect(await identity.verify(young)).toMatchObject({ clientId: 'client-1' })
-    const { keys } = (await (await fetch(`${url}/jwks`)).json()) as { keys: { kid: string }[] }
-    expect(keys.map((key) => key.kid)).toStrictEqual([kid(young), kid(old)])
+    expect(await published()).toStrictEqual([kid(young), kid(old)])
   })
 })

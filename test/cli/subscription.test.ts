@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { run, type Ended, type RunOptions } from './command.js'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-subscription-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const subscription = (args: readonly string[], options: RunOptions = {}): Promise<Ended> =>
+  run(['subscription', ...args, '--state', folder], options)
+
+describe('rxspeech subscription', () => {
+  it('shows a secret once, and lists all but that', async () => {
+    const made = await subscription(['create', '--client-id', 'acme', '--tenant', 'Acme', '--tenant', 'Default'])
+    const [, secret = ''] = /^client id: +acme\nclient secret: (\S{43})\n$/.exec(made.stdout) ?? []
+    expect([made.code, secret.length, made.stderr.includes(secret)]).toEqual([0, 43, false])
+    await subscription(['create', '--json', '--valid-from', '2999-01-01', '--valid-until', '2999-02-01'])
+    await subscription(['cancel', 'acme'])
+    const [table, json] = [await subscription(['list']), await subscription(['list', '--json'])]
+    expect(table.stdout).toMatch(
+      /^ID +TENANTS +PROJECTS +MODELS +FROM +UNTIL +STATE\nacme +Acme,Default .* cancelled\n/,
+    )
+    expect(table.stdout).toMatch(/2999-01-01T00:00:00.000Z +2999-02-01T00:00:00.000Z +not yet\n$/)
+    expect(JSON.parse(json.stdout)).toMatchObject([{ clientId: 'acme', state: 'cancelled', validUntil: null }, {}])
+    expect(table.stdout + json.stdout).not.toMatch(/scrypt|secret/i)
+  })
+
+  it('gives a new secret, and says on stderr until when the old one is good', async () => {
+    const first = JSON.parse((await subscription(['create', '--json', '--client-id', 'acme'])).stdout)
+    const { code, stdout, stderr } = await subscription(['rotate', 'acme', '--overlap', '2h'])
+    expect([code, stdout.includes(first.clientSecret)]).toEqual([0, false])
+    expect(stderr).toMatch(/^The old secret stays good until \d{4}-\S+Z, so that no client is locked out/)
+    expect((await subscription(['rotate', 'acme', '--overlap', '0'])).stderr).toBe(
+      'The old secret is not good any more.\n',
+    )
+  })
+
+  it('takes a whole token from standard input, and never as an argument', async () => {
+    await subscription(['create'])
+    const token = `e30.${Buffer.from('{"jti":"the-id"}').toString('base64url')}.x`
+    expect((await subscription(['revoke'], { stdin: Buffer.from(`${token}\n`) })).stdout).toBe(
+      'The token the-id is revoked.\n',
+    )
+    const refused = await subscription(['revoke', token])
+    expect([refused.code, refused.stderr.includes(token)]).toEqual([2, false])
+  })
+
+  it.each<[readonly string[], RegExp]>([
+    [['list'], /no subscriptions in/],
+    [['create', '--valid-until', '2001-01-01'], /after --valid-from/],
+    [['create', '--valid-from', '2026-02-30'], /--valid-from must be a date/],
+    [['create', '--client-id', 'a b'], /printable ASCII/],
+    [['create', '--tenant', ''], /--tenant must not be empty/],
+    [['rotate', 'acme', '--overlap', '1y'], /--overlap must be a duration/],
+  ])('refuses %j with 2 and one sentence', async (args, sentence) => {
+    const { code, stdout, stderr } = await subscription(args)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(/^rxspeech: [^\n]+\n$/)
+  })
+})
