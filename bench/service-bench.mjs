@@ -1,0 +1,102 @@
+// `npm run bench service`: what one process carries, with a null engine and voice activity on.
+import { fork } from 'node:child_process'
+
+const here = (file) => new URL(file, import.meta.url).pathname
+
+/** A child process that answers questions one after another. */
+const child = async (file, execArgv) => {
+  const process_ = fork(here(file), { execArgv })
+  const waiting = new Map()
+  let last = 0
+  const ready = new Promise((resolve, reject) => {
+    waiting.set(0, resolve)
+    process_.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)))
+  })
+  process_.on('message', ({ id, answer }) => {
+    waiting.get(id)?.(answer)
+    waiting.delete(id)
+  })
+  await ready
+  return {
+    ask: (ask, argument) =>
+      new Promise((resolve, reject) => {
+        last += 1
+        waiting.set(last, resolve)
+        process_.once('exit', () => reject(new Error(`${file} ended while it was asked ${ask}`)))
+        process_.setMaxListeners(0)
+        process_.send({ id: last, ask, argument })
+      }),
+    end: () => process_.disconnect(),
+  }
+}
+
+const counts = (process.env['SESSIONS'] ?? '50,100,200,300').split(',').map(Number)
+const durationMs = Number(process.env['SECONDS'] ?? 10) * 1000
+
+const column = (text, width) => String(text).padStart(width)
+const names = { ws: 'WebSocket', grpc: 'gRPC' }
+
+export const benchService = async () => {
+  const service = await child('measured-service.mjs', ['--expose-gc'])
+  const load = await child('service-load.mjs', [])
+  await load.ask('access', await service.ask('access'))
+
+  console.log(
+    `Paced 8 kHz sessions of one process, null engine, voice activity on, ${durationMs / 1000} s each.
+A core carries: sessions for each core's worth of CPU that the service used. Late: the load's own worst delay.
+Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20 ms.\n`,
+  )
+  const head = ['sessions', 'CPU', 'a core carries', 'loop p99', 'latency p50', 'p99', 'results', 'late']
+  const widths = [20, 8, 16, 11, 13, 10, 9, 9]
+  console.log(head.map((text, at) => column(text, widths[at])).join(''))
+  let profile = []
+  for (const by of ['ws', 'grpc']) {
+    for (const count of counts) {
+      await load.ask('open', { by, count })
+      // What is compiled and learned on the way is not what a session costs.
+      await load.ask('pace', { durationMs: 2000 })
+      const isProfiled = by === 'ws' && count === counts.at(-1)
+      await service.ask('begin', false)
+      const heard = await load.ask('pace', { durationMs })
+      const used = await service.ask('end', false)
+      if (isProfiled) {
+        await service.ask('begin', true)
+        await load.ask('pace', { durationMs: 5000 })
+        profile = (await service.ask('end', true)).shares
+      }
+      await load.ask('close')
+      const ms = (value) => `${value.toFixed(1)} ms`
+      const cells = [
+        `${names[by]} ${count}`,
+        `${(used.cores * 100).toFixed(0)} %`,
+        Math.round(count / used.cores),
+        ms(used.delayP99Ms),
+        ms(heard.p50),
+        ms(heard.p99),
+        heard.results,
+        ms(heard.lateMs),
+      ]
+      console.log(cells.map((text, at) => column(text, widths[at])).join(''))
+    }
+  }
+
+  console.log('\nMemory of a session that was started and is silent, and setups (open, start, end) a second.\n')
+  for (const by of ['ws', 'grpc']) {
+    const before = await service.ask('memory')
+    await load.ask('open', { by, count: 500 })
+    const after = await service.ask('memory')
+    await load.ask('close')
+    const kB = (key) => `${((after[key] - before[key]) / 500 / 1000).toFixed(1)} kB`
+    const { perSecond } = await load.ask('setups', { by, durationMs: 5000, atOnce: 20 })
+    console.log(
+      `${names[by].padEnd(12)}heap ${kB('heap')}, buffers ${kB('outside')}, resident ${kB('rss')}; ${Math.round(perSecond)} setups a second`,
+    )
+  }
+
+  console.log(`\nWhere the time goes, WebSocket, ${counts.at(-1)} sessions:\n`)
+  for (const [room, share] of profile.filter(([, part]) => part >= 0.005)) {
+    console.log(`${room.padEnd(32)}${column(`${(share * 100).toFixed(1)} %`, 8)}`)
+  }
+  load.end()
+  service.end()
+}

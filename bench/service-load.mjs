@@ -1,0 +1,192 @@
+// Clients for the measured service, in a process of their own, of the bare packages: what they cost is not the service's.
+import { readFileSync } from 'node:fs'
+import { credentials, Client } from '@grpc/grpc-js'
+import { loadSync } from '@grpc/proto-loader'
+import WebSocket from 'ws'
+import { decodeSamples } from '../dist/esm/nodes.js'
+
+const chunkMs = 20
+const chunkBytes = 320
+
+/** The left side of the sample call, 8 kHz PCM, round and round: speech and silence as they come. */
+const call = readFileSync(new URL('../samples/call.wav', import.meta.url)).subarray(58)
+const samples = decodeSamples(
+  call.filter((_byte, at) => at % 2 === 0),
+  'ulaw',
+)
+const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
+const chunks = Math.floor(audio.length / chunkBytes)
+const chunkAt = (index) => {
+  const at = (index % chunks) * chunkBytes
+  return audio.subarray(at, at + chunkBytes)
+}
+
+/** How late results come after the chunk that decided them, in ms. */
+let latencies = []
+
+/** A milestone's end is where its silence was long enough: the chunk that holds this moment decided it. */
+const heard = (sentAt, endMs) => {
+  const at = sentAt.get(Math.floor(endMs / chunkMs))
+  if (at !== undefined) latencies.push(performance.now() - at)
+}
+
+const session = () => ({ sentAt: new Map(), next: 0 })
+
+/** Remembers when each chunk went out, for as long as a result of it may come. */
+const sent = (one) => {
+  one.sentAt.set(one.next, performance.now())
+  one.sentAt.delete(one.next - 500)
+  one.next += 1
+}
+
+const recognizeText = JSON.stringify({
+  'message-name': 'recognize',
+  'audio-format': 'pcm',
+  'model-name': 'null',
+  'sample-rate': 8000,
+  'vad-graceful-silence-threshold-msec': 0,
+})
+
+const openSocket = ({ wsUrl, token }) =>
+  new Promise((resolve, reject) => {
+    const one = session()
+    const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
+    socket.once('error', reject)
+    socket.once('open', () => socket.send(recognizeText))
+    socket.on('message', (data) => {
+      const message = JSON.parse(data.toString())
+      if (message['message-name'] === 'milestone-result') heard(one.sentAt, Number(message['end-msec']))
+      else if (message['message-name'] === 'recognize-response') {
+        if (message['operation-result'] !== 'Success') reject(new Error(message['operation-result']))
+        resolve({
+          send: () => {
+            socket.send(chunkAt(one.next))
+            sent(one)
+          },
+          close: () => new Promise((closed) => socket.once('close', closed).close(1000)),
+        })
+      }
+    })
+  })
+
+const definition = loadSync(new URL('../proto/dataflow.proto', import.meta.url).pathname, {
+  keepCase: true,
+  enums: Number,
+})
+const method = definition['dataflow']['Stream']
+
+const openStream = ({ channel, token }) =>
+  new Promise((resolve, reject) => {
+    const one = session()
+    const call = channel.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize)
+    call.on('error', reject)
+    call.write({
+      message: {
+        content: JSON.stringify({
+          MessageName: 'Start',
+          Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+          Tenant: 'Default',
+          Token: token,
+          ProjectName: 'transcribe',
+          Settings: { ModelName: 'null' },
+        }),
+        content_type: 2,
+      },
+    })
+    call.on('data', ({ message }) => {
+      const json = JSON.parse(message.content)
+      if (json['Name'] === 'SR Milestone') heard(one.sentAt, json['EndMsec'])
+      else if ('operation-result' in json) {
+        if (json['operation-result'] !== 'success') reject(new Error(json['operation-result']))
+        resolve({
+          send: () => {
+            call.write({ message: { binary_content: chunkAt(one.next), content_type: 0 } })
+            sent(one)
+          },
+          close: () =>
+            new Promise((closed) => {
+              call.once('status', closed)
+              call.off('error', reject).on('error', () => undefined)
+              call.write({ message: { content: JSON.stringify({ MessageName: 'Stop' }), content_type: 2 } })
+            }),
+        })
+      }
+    })
+  })
+
+let access
+const channels = []
+
+const open = (by, index) =>
+  by === 'ws' ? openSocket(access) : openStream({ ...access, channel: channels[index % channels.length] })
+
+/** Sessions that are open. */
+let running = []
+
+const percentile = (values, part) => values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN
+
+const orders = {
+  access: async ({ wsUrl, grpc, authUrl, clientSecret }) => {
+    const form = {
+      client_id: 'bench',
+      client_secret: clientSecret,
+      grant_type: 'client_credentials',
+      scope: 'Ldm_Integration',
+    }
+    const answer = await fetch(`${authUrl}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
+    access = { wsUrl, token: (await answer.json())['access_token'] }
+    for (let at = 0; at < 4; at += 1) {
+      channels.push(new Client(grpc, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 }))
+    }
+  },
+  open: async ({ by, count }) => {
+    for (let at = 0; at < count; at += 50) {
+      const some = Array.from({ length: Math.min(50, count - at) }, (_none, index) => open(by, at + index))
+      running.push(...(await Promise.all(some)))
+    }
+  },
+  /** Sends in real time on one shared timer, the sessions spread over the 20 ms. */
+  pace: async ({ durationMs }) => {
+    latencies = []
+    const slots = 10
+    const startMs = performance.now()
+    let tick = 0
+    let lateMs = 0
+    await new Promise((resolve) => {
+      const timer = setInterval(() => {
+        const nowMs = performance.now() - startMs
+        lateMs = Math.max(lateMs, nowMs - (tick * chunkMs) / slots)
+        for (; (tick * chunkMs) / slots <= nowMs; tick += 1) {
+          for (let at = tick % slots; at < running.length; at += slots) running[at].send()
+        }
+        if (nowMs < durationMs) return
+        clearInterval(timer)
+        resolve()
+      }, 1)
+    })
+    return { results: latencies.length, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), lateMs }
+  },
+  close: async () => {
+    await Promise.all(running.map((one) => one.close()))
+    running = []
+  },
+  /** Sessions opened and closed for some time, so many at once. */
+  setups: async ({ by, durationMs, atOnce }) => {
+    const startMs = performance.now()
+    let done = 0
+    const worker = async (index) => {
+      while (performance.now() - startMs < durationMs) {
+        await (await open(by, index)).close()
+        done += 1
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, (_none, index) => worker(index)))
+    return { perSecond: (done * 1000) / (performance.now() - startMs) }
+  },
+}
+
+process.on('message', async ({ id, ask, argument }) => {
+  process.send({ id, answer: (await orders[ask](argument)) ?? null })
+})
+process.once('disconnect', () => process.exit(0))
+process.send({ id: 0, answer: 'ready' })
