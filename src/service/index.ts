@@ -13,6 +13,7 @@ export {
   type ModelRegistry,
   type ModelRegistryOptions,
 } from './engine/model-registry.js'
+export { pocketsphinx, type PocketsphinxLimits } from './engine/pocketsphinx/pocketsphinx.js'
 export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './identity/identity-store.js'

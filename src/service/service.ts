@@ -10,6 +10,7 @@ import type { DataflowTerms } from './conversation/dataflow-conversation.js'
 import type { SessionTerms } from './conversation/session-terms.js'
 import type { ModelDescription } from './engine/engine.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
+import { pocketsphinx } from './engine/pocketsphinx/pocketsphinx.js'
 import { soundswallower } from './engine/soundswallower/soundswallower.js'
 import { createIdentity, type Identity } from './identity/identity.js'
 import { everything } from './identity/subscription.js'
@@ -160,7 +161,12 @@ const findModels = (
   scheduler: SchedulerLike,
   onFault: (error: unknown) => void,
 ): ModelRegistry =>
-  createModelRegistry({ folders: modelFolders, kinds: [soundswallower(), ...engines], scheduler, onFault })
+  createModelRegistry({
+    folders: modelFolders,
+    kinds: [soundswallower(), pocketsphinx(), ...engines],
+    scheduler,
+    onFault,
+  })
 
 /** The model whose engine is loaded before anybody asks for it. */
 const firstModel = (models: ModelRegistry, defaultModel: string | undefined): ModelDescription | undefined => {

@@ -6,6 +6,7 @@ import { recognizerConversation } from '../service/conversation/recognizer-conve
 import { defaultSessionLimits, type Admission, type SessionLimits } from '../service/conversation/session-terms.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
+import { pocketsphinx } from '../service/engine/pocketsphinx/pocketsphinx.js'
 import { soundswallower } from '../service/engine/soundswallower/soundswallower.js'
 import { serveLink } from '../service/listen/serve-link.js'
 import { openTranscribe } from '../service/nodes/transcribe.js'
@@ -133,7 +134,8 @@ const presents = ({ headers, protocols }: PresentedAddress, token: string): bool
 
 const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
   const { engine, modelFolders } = options
-  if (modelFolders !== undefined) return createModelRegistry({ folders: modelFolders, kinds: [soundswallower()] })
+  if (modelFolders !== undefined)
+    return createModelRegistry({ folders: modelFolders, kinds: [soundswallower(), pocketsphinx()] })
   return oneEngine(engine ?? scriptedEngine({ texts: ['hello world'] }))
 }
 

@@ -26,15 +26,15 @@ export interface Decoding {
  * before; an abort overtakes, and leaves the line at once where it waits for a decoder. It says nothing after an
  * abort or a failure.
  */
-export class LentSegment {
+export class LentSegment<D extends Decoding = Decoding> {
   private state: 'running' | 'aborted' | 'failed' = 'running'
-  private decoder: Decoding | undefined
+  private decoder: D | undefined
   private readonly leaving = new AbortController()
   private work: Promise<void>
 
   constructor(
     private readonly startMs: number,
-    private readonly decoders: Pick<Shelf<Decoding>, 'take' | 'give' | 'discard'>,
+    private readonly decoders: Pick<Shelf<D>, 'take' | 'give' | 'discard'>,
     private readonly answer: SegmentAnswer,
   ) {
     this.work = this.open().catch((error: unknown) => this.fail(error))
@@ -72,7 +72,7 @@ export class LentSegment {
     await this.decoder.begin()
   }
 
-  private next(step: (decoder: Decoding) => Promise<void>): void {
+  private next(step: (decoder: D) => Promise<void>): void {
     const run = async (): Promise<void> => {
       if (this.isRunning() && this.decoder !== undefined) await step(this.decoder)
     }

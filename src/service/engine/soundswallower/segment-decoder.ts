@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Word } from '../../../protocol/session-event.js'
+import { spokenWords, type DecodedWord } from '../spoken-word.js'
 import { speechCepstralMean } from './cepstral-mean.js'
 import { decoderRateHz, hopSamples } from './soundswallower-messages.js'
 import type { AlignedWord, Decoder } from './soundswallower-module.js'
@@ -20,19 +21,12 @@ const toFloat = (hops: readonly Int16Array[], sampleCount: number): Float32Array
   return samples
 }
 
-/** Silence, noises and joints between rules are written as `<sil>`, `[NOISE]` and `(NULL)`. */
-const isSpoken = ({ t }: AlignedWord): boolean => !/^[<[(]/.test(t)
-const clamp = (value: number, from: number, to: number): number => Math.min(Math.max(value, from), to)
-
-const toWord = ({ t, b, d, p }: AlignedWord, startMs: number, endMs: number): Word => {
-  const wordStartMs = clamp(startMs + Math.round(b * 1000), startMs, endMs)
-  return {
-    text: t.replace(/\(\d+\)$/, ''),
-    startMs: wordStartMs,
-    endMs: clamp(startMs + Math.round((b + d) * 1000), wordStartMs, endMs),
-    confidence: clamp(p, 0, 1),
-  }
-}
+const decodedWord = ({ t, b, d, p }: AlignedWord): DecodedWord => ({
+  text: t,
+  startMs: Math.round(b * 1000),
+  endMs: Math.round((b + d) * 1000),
+  posterior: p,
+})
 
 /**
  * One decoder, for one segment after the other. Its answer depends on the segment's samples alone: every segment
@@ -80,7 +74,8 @@ export class SegmentDecoder {
     const second = this.hops.length === 0 ? [] : await this.readAgain(isCancelled)
     this.hops = []
     // The second pass may end short of a sentence of the grammar; what the first pass found then stands
-    return (second.length > 0 ? second : first).map((word) => toWord(word, startMs, endMs))
+    const spoken = spokenWords(second, startMs, endMs)
+    return spoken.length > 0 ? spoken : spokenWords(first, startMs, endMs)
   }
 
   /** Leaves the segment as it is; `begin` may follow. */
@@ -89,7 +84,7 @@ export class SegmentDecoder {
     this.decoder.stop()
   }
 
-  private async readAgain(isCancelled: () => boolean): Promise<readonly AlignedWord[]> {
+  private async readAgain(isCancelled: () => boolean): Promise<readonly DecodedWord[]> {
     const samples = toFloat(this.hops, this.sampleCount)
     await this.restart(usualMean)
     const mean = speechCepstralMean(this.decoder.spectrogram(samples))
@@ -112,8 +107,8 @@ export class SegmentDecoder {
     await this.decoder.reinitialize_audio()
   }
 
-  private words(): readonly AlignedWord[] {
+  private words(): readonly DecodedWord[] {
     if (this.decoder.get_text() === '') return []
-    return (this.decoder.get_alignment().w ?? []).filter(isSpoken)
+    return (this.decoder.get_alignment().w ?? []).map(decodedWord)
   }
 }

@@ -1,7 +1,7 @@
-import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import type { ModelDescription } from '../engine.js'
 import { invalidModel } from '../model-files.js'
+import { decodeModelOptions, type ExpectedOptions } from '../model-options.js'
 
 /** What `model.json` says for the engine `soundswallower`. Exactly one of `grammar` and `phrases` is there. */
 export interface SoundswallowerOptions {
@@ -33,7 +33,7 @@ const optional = t.partial({
 })
 export const soundswallowerOptionsCodec = t.intersection([required, optional])
 
-const expected: { readonly [key in keyof SoundswallowerOptions]-?: string } = {
+const expected: ExpectedOptions<SoundswallowerOptions> = {
   engine: '"soundswallower"',
   sampleRateHz: '8000 or 16000',
   grammar: 'the name of a JSGF file',
@@ -42,24 +42,12 @@ const expected: { readonly [key in keyof SoundswallowerOptions]-?: string } = {
   dictionary: 'the name of a file with a word and its phones a line',
   batch: 'true or false',
 }
-const isKey = (key: string): key is keyof SoundswallowerOptions => Object.hasOwn(expected, key)
 
 /** The model's options, or throws `invalid-model` that names the first key that is wrong, missing or unknown. */
 export const decodeSoundswallowerOptions = (model: ModelDescription): SoundswallowerOptions => {
-  const unknownKey = Object.keys(model.options).find((key) => !isKey(key))
-  if (unknownKey !== undefined) {
-    const known = Object.keys(expected).join(', ')
-    throw invalidModel(model, `model.json has the unknown key "${unknownKey}"; the keys are ${known}.`)
-  }
-  const decoded = soundswallowerOptionsCodec.decode(model.options)
-  if (either.isLeft(decoded)) {
-    const key = decoded.left[0]?.context.map((entry) => entry.key).find(isKey)
-    if (key === undefined) throw invalidModel(model, 'model.json must hold a JSON object.')
-    throw invalidModel(model, `"${key}" in model.json must be ${expected[key]}.`)
-  }
-  const { grammar, phrases } = decoded.right
-  if ((grammar === undefined) === (phrases === undefined)) {
+  const options = decodeModelOptions<SoundswallowerOptions>(model, soundswallowerOptionsCodec, expected)
+  if ((options.grammar === undefined) === (options.phrases === undefined)) {
     throw invalidModel(model, 'model.json must have either "grammar" or "phrases".')
   }
-  return decoded.right
+  return options
 }

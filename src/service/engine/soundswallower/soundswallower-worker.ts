@@ -1,5 +1,6 @@
 import { isMainThread, parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { Shelf } from '../decoder-shelf.js'
+import { badGrammar, unknownPhone, unknownWords } from '../grammar-file.js'
 import { LentSegment, type SegmentAnswer } from '../lent-segment.js'
 import { SegmentDecoder } from './segment-decoder.js'
 import { decoderRateHz, type FromWorker, type ToWorker, type WorkerSettings } from './soundswallower-messages.js'
@@ -17,15 +18,12 @@ const addWords = (decoder: Decoder, { dictionary }: WorkerSettings): string | un
       return true
     }
   })
-  return failed && `the dictionary's word "${failed[0]}" has an unknown phone, or is known: write a variant as word(2).`
+  return failed && unknownPhone(failed[0])
 }
 
 const lookUpWords = (decoder: Decoder, { words }: WorkerSettings): string | undefined => {
   const unknown = words.filter((word) => decoder.lookup_word(word) === null)
-  const named = unknown.slice(0, 20).map((word) => `"${word}"`)
-  return unknown.length === 0
-    ? undefined
-    : `the dictionary lacks ${named.join(', ')}; add what is missing to "dictionary".`
+  return unknown.length === 0 ? undefined : unknownWords(unknown)
 }
 
 /** Why the decoder can't take the model, as a sentence; nothing when it can. */
@@ -36,7 +34,7 @@ const takeModel = (decoder: Decoder, settings: WorkerSettings): string | undefin
     decoder.set_grammar(settings.grammar)
     return undefined
   } catch {
-    return 'the grammar is no JSGF that the engine takes; check its brackets and that rules only recur at their end.'
+    return badGrammar
   }
 }
 

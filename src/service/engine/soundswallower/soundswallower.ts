@@ -1,15 +1,14 @@
-import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
-import { dirname, join, sep } from 'node:path'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { DecoderPool } from './decoder-pool.js'
 import { decoderWorkerStarter } from './decoder-worker.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
-import { phraseGrammar, readDictionary, readGrammar, readPhrases, type Pronunciation } from '../grammar.js'
+import { loadDictionary, loadGrammar } from '../grammar-file.js'
 import { laneEngine } from '../lane-engine.js'
-import { invalidModel, readModelFile } from '../model-files.js'
+import { invalidModel } from '../model-files.js'
+import { findSoundswallowerModels } from '../soundswallower-models.js'
 import { decoderRateHz, type WorkerSettings } from './soundswallower-messages.js'
-import { decodeSoundswallowerOptions, type SoundswallowerOptions } from './soundswallower-options.js'
+import { decodeSoundswallowerOptions } from './soundswallower-options.js'
 
 export interface SoundswallowerLimits {
   /** Threads of one model; the cores but one, 1 to 4, when absent. Each takes about 15 MB and its decoders. */
@@ -25,48 +24,18 @@ const checkLimit = (name: keyof SoundswallowerLimits, value: number): number => 
   throw new SpeechError('invalid-options', `${name} must be a whole number from 1 to 64, not ${String(value)}.`)
 }
 
-/** Where the package keeps its acoustic models, with the trailing slash that it wants. */
-const findModelBase = (): string => {
-  try {
-    return join(dirname(createRequire(__filename).resolve('soundswallower')), 'model') + sep
-  } catch (cause) {
-    throw new SpeechError('missing-dependency', 'This engine needs a package: npm install soundswallower.', { cause })
-  }
-}
-
-/** The grammar of the model, checked as far as it can be without the dictionary. */
-const loadGrammar = async (model: ModelDescription, { grammar, phrases }: SoundswallowerOptions): Promise<string> => {
-  if (grammar !== undefined) return readModelFile(model, 'grammar', grammar)
-  const file = phrases ?? ''
-  const { sentences, badLine } = readPhrases(await readModelFile(model, 'phrases', file))
-  if (badLine !== undefined) {
-    throw invalidModel(model, `${file} line ${badLine.number}: ${JSON.stringify(badLine.text)} is no word.`)
-  }
-  if (sentences.length === 0) throw invalidModel(model, `${file} holds no sentence.`)
-  return phraseGrammar(sentences)
-}
-
-const loadDictionary = async (model: ModelDescription, file: string | undefined): Promise<readonly Pronunciation[]> => {
-  if (file === undefined) return []
-  const entries = readDictionary(await readModelFile(model, 'dictionary', file))
-  if ('badLine' in entries) throw invalidModel(model, `${file} line ${entries.badLine}: a word has no phones.`)
-  return entries
-}
-
 const loadSettings = async (model: ModelDescription, maxDecoders: number): Promise<WorkerSettings> => {
   const options = decodeSoundswallowerOptions(model)
-  const grammar = await loadGrammar(model, options)
-  const { words, undefinedRules, hasPublicRule } = readGrammar(grammar)
-  const file = options.grammar ?? options.phrases ?? ''
-  if (!hasPublicRule) throw invalidModel(model, `${file} has no public rule; write one as: public <rule> = words;`)
-  if (undefinedRules.length > 0) throw invalidModel(model, `${file} does not define <${undefinedRules.join('>, <')}>.`)
+  const { grammar, phrases = '', language = 'en-us', dictionary } = options
+  const { jsgf, words } =
+    grammar === undefined ? await loadGrammar(model, 'phrases', phrases) : await loadGrammar(model, 'grammar', grammar)
   return {
     type: 'rxspeech-soundswallower',
-    modelBase: findModelBase(),
-    language: options.language ?? 'en-us',
-    grammar,
+    modelBase: findSoundswallowerModels(),
+    language,
+    grammar: jsgf,
     words,
-    dictionary: await loadDictionary(model, options.dictionary),
+    dictionary: await loadDictionary(model, dictionary),
     maxDecoders,
   }
 }

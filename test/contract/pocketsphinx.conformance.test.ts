@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+import { describe } from 'vitest'
+import type { ModelDescription } from '../../src/service/engine/engine.js'
+import { loadSphinxLibrary } from '../../src/service/engine/pocketsphinx/load-sphinx-library.js'
+import { pocketsphinx, pocketsphinxOver } from '../../src/service/engine/pocketsphinx/pocketsphinx.js'
+import { dictationIsSkipped, dictationTitle } from '../service/engine/debian-packages.js'
+import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engine/recordings.js'
+import { engineConformance } from './engine-conformance.js'
+
+const directions = (change: Readonly<Record<string, unknown>> = {}): ModelDescription => ({
+  tenant: 'Default',
+  name: 'directions',
+  version: '1',
+  folder: join(__dirname, '../service/engine/fixtures/Default/drive/1'),
+  // Sentences instead of dictation: the same way through the engine, in a tenth of the time
+  options: { engine: 'pocketsphinx', phrases: 'phrases.txt', dictionary: 'extra.dict', ...change },
+})
+
+describe.skipIf(dictationIsSkipped || !recordingsAreHere)(`${dictationTitle} of ${recordingsTitle}`, () => {
+  engineConformance(
+    'pocketsphinx',
+    async () => {
+      let breaks = false
+      // The library runs in this process; a call of it that fails is the break that can be provoked
+      const load = async () => {
+        const library = await loadSphinxLibrary()
+        const process: typeof library.process = async (decoder, samples) =>
+          !breaks && (await library.process(decoder, samples))
+        const addBreak: typeof library.begin = (decoder, mean) => {
+          breaks = false
+          return library.begin(decoder, mean)
+        }
+        return { ...library, process, begin: addBreak }
+      }
+      return {
+        engine: await pocketsphinxOver(load, { decoders: 2 }).open(directions()),
+        crash: () => {
+          breaks = true
+        },
+      }
+    },
+    {
+      speech: async () => withLine(await recording('go-forward-ten-meters.16k.raw')),
+      text: /^go forward ten meters$/,
+      openWrongRate: () => pocketsphinx().open(directions({ sampleRateHz: 16_000 })),
+      timeoutMs: 120_000,
+    },
+  )
+})
