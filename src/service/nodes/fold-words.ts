@@ -1,0 +1,22 @@
+/** Scripts that put no space between words: there each letter is a word of its own. */
+const unspaced = '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
+
+/** A letter of such a script with its marks; or letters and digits, with apostrophes between them. */
+const word = new RegExp(
+  `[${unspaced}]\\p{M}*|(?:(?![${unspaced}])[\\p{L}\\p{N}]\\p{M}*)+(?:['’](?:(?![${unspaced}])[\\p{L}\\p{N}]\\p{M}*)+)*`,
+  'gu',
+)
+
+/**
+ * Text without letter case: compatibility forms are one (Unicode NFKC), "ß" is "ss", and a sigma at the end of a word is
+ * the sigma within it. By upper case first, as case folding does (Unicode 15, section 5.18).
+ */
+export const foldCase = (text: string): string =>
+  text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
+
+/**
+ * The words of a text, without letter case and punctuation: "Don't – STOP!" is `dont`, `stop`. A hyphen parts words,
+ * an apostrophe within one is left out, letters of scripts without spaces are words. Linear in the text.
+ */
+export const foldWords = (text: string): readonly string[] =>
+  (foldCase(text).match(word) ?? []).map((one) => one.replace(/['’]/gu, ''))
