@@ -13,33 +13,39 @@ export class Goertzel {
   readonly #coefficient: number
   readonly #cosine: number
   readonly #sine: number
-  readonly #turn: number
+  readonly #backCosine: number
+  readonly #backSine: number
+  readonly #count: number
 
-  constructor(frequencyHz: number, sampleRateHz: number) {
-    this.#turn = (2 * Math.PI * frequencyHz) / sampleRateHz
-    this.#cosine = Math.cos(this.#turn)
-    this.#sine = Math.sin(this.#turn)
+  /** For sums of `count` samples. */
+  constructor(frequencyHz: number, sampleRateHz: number, count: number) {
+    const turn = (2 * Math.PI * frequencyHz) / sampleRateHz
+    this.#cosine = Math.cos(turn)
+    this.#sine = Math.sin(turn)
     this.#coefficient = 2 * this.#cosine
+    // The recursion ends with the phase of the last sample; it is turned back to the first.
+    this.#backCosine = Math.cos(turn * (count - 1))
+    this.#backSine = Math.sin(turn * (count - 1))
+    this.#count = count
   }
 
-  /** Of `count` samples from `from` on. */
-  sum(samples: Int16Array, from: number, count: number): Bin {
+  /** Of the samples from `from` on. */
+  sum(samples: Int16Array, from: number): Bin {
     const coefficient = this.#coefficient
     let last = 0
     let beforeLast = 0
-    const end = from + count
+    const end = from + this.#count
     // By index: this runs for every sample and frequency.
     for (let index = from; index < end; index += 1) {
       const now = (samples[index] ?? 0) + coefficient * last - beforeLast
       beforeLast = last
       last = now
     }
-    // The recursion ends with the phase of the last sample; it is turned back to the first.
     const real = last - this.#cosine * beforeLast
     const imaginary = this.#sine * beforeLast
-    const back = this.#turn * (count - 1)
-    const cosine = Math.cos(back)
-    const sine = Math.sin(back)
-    return { real: real * cosine + imaginary * sine, imaginary: imaginary * cosine - real * sine }
+    return {
+      real: real * this.#backCosine + imaginary * this.#backSine,
+      imaginary: imaginary * this.#backCosine - real * this.#backSine,
+    }
   }
 }

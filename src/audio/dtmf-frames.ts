@@ -1,0 +1,202 @@
+import { Goertzel } from './goertzel.js'
+
+/** ITU-T Q.23: one frequency of each group at a time, in Hz. */
+export const lowGroupHz = [697, 770, 852, 941] as const
+export const highGroupHz = [1209, 1336, 1477, 1633] as const
+/** By the place of the low frequency, then of the high one. */
+const keypad = ['1', '2', '3', 'A', '4', '5', '6', 'B', '7', '8', '9', 'C', '*', '0', '#', 'D']
+
+/** Audio of one channel is looked at in steps of this length, through a window of `windowSteps` of them. */
+const stepSeconds = 0.0025
+export const windowSteps = 8
+
+/** Bins of 100 Hz at half height; its images lie where a step of 2.5 ms is deaf. Hann, one weight a step. */
+const weights = Float64Array.from({ length: windowSteps }, (_none, step) =>
+  Math.sin((Math.PI * (step + 0.5)) / windowSteps) ** 2,
+)
+const weightSum = weights.reduce((sum, weight) => sum + weight, 0)
+const squareSum = weights.reduce((sum, weight) => sum + weight * weight, 0)
+
+/** A sine at full scale of 16 bits, 3.14 dBm0 (ITU-T G.711), as mean square. */
+const fullScalePower = 32_768 ** 2 / 2
+const fullScaleDbm0 = 3.14
+
+/** Between what Q.24 accepts (1.5 %) and refuses (3.5 %). */
+const maxFrequencyError = 0.025
+/** Q.24 accepts a high tone 4 dB over the low one or 8 dB below it; a noisy line adds its own. */
+const maxTwistDb = 5
+const minTwistDb = -9
+/** The part of all power that the two tones have: within a tone, and at its edges, where the window is half empty. */
+const sureShare = 0.65
+const edgeShare = 0.4
+/** So many steps back is looked for the turn of the phase, which says how far off a frequency is. */
+const phaseSteps = 2
+
+/** What one window holds. */
+export interface DtmfFrame {
+  /** The digit whose two tones are there as they should be, or nothing. */
+  readonly digit: string | undefined
+  /** Their amplitude together, in samples. */
+  readonly amplitude: number
+  /** Whether there is little else in it. */
+  readonly isSure: boolean
+}
+
+const nothing = { real: 0, imaginary: 0 }
+const noFrame: DtmfFrame = { digit: undefined, amplitude: 0, isSure: false }
+
+interface Tone {
+  readonly index: number
+  /** Mean square, in samples. */
+  readonly power: number
+}
+
+/** How a Hann window weakens a tone that lies so many bins beside. */
+const weakening = (bins: number): number =>
+  bins === 0 ? 1 : Math.sin(Math.PI * bins) / (Math.PI * bins) / (1 - bins * bins)
+
+/**
+ * Looks for the eight tones of a keypad in one channel, step by step of 2.5 ms, each with the 17.5 ms before it. Cost: eight
+ * multiplications a sample, and nothing where it is quiet.
+ */
+export class DtmfFrames {
+  /** Samples of a step. */
+  readonly stepSamples: number
+  readonly #detectors: readonly Goertzel[]
+  readonly #frequenciesHz: readonly number[] = [...lowGroupHz, ...highGroupHz]
+  readonly #stepS: number
+  readonly #leastPower: number
+  readonly #quietEnergy: number
+  /** Rings of the steps in the window: Fourier sums with phases from the first sample on, and energies. */
+  readonly #real: Float64Array
+  readonly #imaginary: Float64Array
+  readonly #energy = new Float64Array(windowSteps)
+  /** Rings of the sums over the window, to see the phases turn. */
+  readonly #sumReal: Float64Array
+  readonly #sumImaginary: Float64Array
+  /** How far the phase of each frequency has turned, and how far it turns in a step. */
+  readonly #phaseCosine: Float64Array
+  readonly #phaseSine: Float64Array
+  readonly #turnCosine: Float64Array
+  readonly #turnSine: Float64Array
+  #step = 0
+
+  /** `minLevelDbm0`: the weakest tone that counts; on a digital line 0 dBm0 is 3.14 dB below full scale. */
+  constructor(sampleRateHz: number, minLevelDbm0: number) {
+    this.stepSamples = Math.round(sampleRateHz * stepSeconds)
+    this.#stepS = this.stepSamples / sampleRateHz
+    this.#detectors = this.#frequenciesHz.map((frequencyHz) => new Goertzel(frequencyHz, sampleRateHz, this.stepSamples))
+    this.#leastPower = fullScalePower * 10 ** ((minLevelDbm0 - fullScaleDbm0) / 10)
+    this.#quietEnergy = (this.#leastPower / 16) * this.stepSamples
+    const size = this.#frequenciesHz.length
+    this.#real = new Float64Array(size * windowSteps)
+    this.#imaginary = new Float64Array(size * windowSteps)
+    this.#sumReal = new Float64Array(size * (phaseSteps + 1))
+    this.#sumImaginary = new Float64Array(size * (phaseSteps + 1))
+    const turns = this.#frequenciesHz.map((frequencyHz) => 2 * Math.PI * ((frequencyHz * this.#stepS) % 1))
+    this.#turnCosine = Float64Array.from(turns, Math.cos)
+    this.#turnSine = Float64Array.from(turns, Math.sin)
+    this.#phaseCosine = new Float64Array(size).fill(1)
+    this.#phaseSine = new Float64Array(size)
+  }
+
+  /** Takes `stepSamples` samples from `from` on; gives what the window that ends with them holds. */
+  take(samples: Int16Array, from: number): DtmfFrame {
+    const slot = this.#step % windowSteps
+    let energy = 0
+    for (let index = from; index < from + this.stepSamples; index += 1) energy += (samples[index] ?? 0) ** 2
+    this.#energy[slot] = energy
+    this.#transform(samples, from, slot, energy < this.#quietEnergy)
+    this.#sumWindow()
+    const frame = this.#judge()
+    this.#step += 1
+    return frame
+  }
+
+  /** Phases of a step count from its own first sample; turned on, they count from the first of all. */
+  #transform(samples: Int16Array, from: number, slot: number, isQuiet: boolean): void {
+    const size = this.#detectors.length
+    for (let index = 0; index < size; index += 1) {
+      const [cosine, sine] = [this.#phaseCosine[index] ?? 1, this.#phaseSine[index] ?? 0]
+      const bin = isQuiet ? undefined : this.#detectors[index]?.sum(samples, from)
+      const { real, imaginary } = bin ?? nothing
+      this.#real[slot * size + index] = real * cosine + imaginary * sine
+      this.#imaginary[slot * size + index] = imaginary * cosine - real * sine
+      const [stepCosine, stepSine] = [this.#turnCosine[index] ?? 1, this.#turnSine[index] ?? 0]
+      // The error of a product is 1e-16: years of steps stay within a thousandth of a turn. The length is put right.
+      const nextCosine = cosine * stepCosine - sine * stepSine
+      const nextSine = sine * stepCosine + cosine * stepSine
+      const correction = 1.5 - 0.5 * (nextCosine * nextCosine + nextSine * nextSine)
+      this.#phaseCosine[index] = nextCosine * correction
+      this.#phaseSine[index] = nextSine * correction
+    }
+  }
+
+  #sumWindow(): void {
+    const size = this.#detectors.length
+    const base = (this.#step % (phaseSteps + 1)) * size
+    this.#sumReal.fill(0, base, base + size)
+    this.#sumImaginary.fill(0, base, base + size)
+    for (let age = 0; age < windowSteps; age += 1) {
+      const from = ((this.#step + 1 + age) % windowSteps) * size
+      const weight = weights[age] ?? 0
+      for (let index = 0; index < size; index += 1) {
+        this.#sumReal[base + index] = (this.#sumReal[base + index] ?? 0) + weight * (this.#real[from + index] ?? 0)
+        this.#sumImaginary[base + index] =
+          (this.#sumImaginary[base + index] ?? 0) + weight * (this.#imaginary[from + index] ?? 0)
+      }
+    }
+  }
+
+  #judge(): DtmfFrame {
+    const low = this.#strongest(0, lowGroupHz.length)
+    const high = low === undefined ? undefined : this.#strongest(lowGroupHz.length, this.#frequenciesHz.length)
+    if (low === undefined || high === undefined) return noFrame
+    const twistDb = 10 * Math.log10(high.power / low.power)
+    const power = low.power + high.power
+    const share = power / this.#totalPower()
+    if (twistDb > maxTwistDb || twistDb < minTwistDb || share < edgeShare) return noFrame
+    const digit = keypad[low.index * highGroupHz.length + high.index - lowGroupHz.length]
+    return { digit, amplitude: Math.sqrt(2 * power), isSure: share >= sureShare }
+  }
+
+  /** The strongest tone of a group, where it is loud enough and at its frequency. */
+  #strongest(from: number, to: number): Tone | undefined {
+    const base = (this.#step % (phaseSteps + 1)) * this.#frequenciesHz.length
+    let index = from
+    let square = -1
+    for (let one = from; one < to; one += 1) {
+      const length = (this.#sumReal[base + one] ?? 0) ** 2 + (this.#sumImaginary[base + one] ?? 0) ** 2
+      if (length > square) {
+        square = length
+        index = one
+      }
+    }
+    const power = (2 * square) / (this.stepSamples * weightSum) ** 2
+    // What a window's edge takes off is no reason to look away; off its frequency a tone loses up to 1.5 dB.
+    if (power < this.#leastPower / 2) return undefined
+    const errorHz = this.#frequencyErrorHz(index)
+    if (Math.abs(errorHz) > maxFrequencyError * (this.#frequenciesHz[index] ?? 0)) return undefined
+    const whole = power / weakening(errorHz * this.#stepS * windowSteps) ** 2
+    return whole < this.#leastPower ? undefined : { index, power: whole }
+  }
+
+  /** How far the strongest tone near a frequency lies beside it, by the turn of its phase; within ±100 Hz. */
+  #frequencyErrorHz(index: number): number {
+    const size = this.#frequenciesHz.length
+    const now = (this.#step % (phaseSteps + 1)) * size + index
+    const before = ((this.#step + 1) % (phaseSteps + 1)) * size + index
+    const [real, imaginary] = [this.#sumReal[now] ?? 0, this.#sumImaginary[now] ?? 0]
+    const [oldReal, oldImaginary] = [this.#sumReal[before] ?? 0, this.#sumImaginary[before] ?? 0]
+    const angle = Math.atan2(imaginary * oldReal - real * oldImaginary, real * oldReal + imaginary * oldImaginary)
+    return angle / (2 * Math.PI * this.#stepS * phaseSteps)
+  }
+
+  #totalPower(): number {
+    let sum = 0
+    for (let age = 0; age < windowSteps; age += 1) {
+      sum += (weights[age] ?? 0) ** 2 * (this.#energy[(this.#step + 1 + age) % windowSteps] ?? 0)
+    }
+    return sum / (this.stepSamples * squareSum)
+  }
+}
