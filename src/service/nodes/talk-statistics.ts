@@ -43,6 +43,7 @@ export const talkStatistics = defineNode({
   name: 'talk-statistics',
   summary: 'Talk share, overlap, dead air, interruptions and turns of the two sides of a call.',
   inputs: { events: 'event', audio: 'audio' },
+  mayStayOpen: ['audio'],
   outputs: { events: 'event' },
   options,
   open: (given, context) => (input$) => input$.pipe(stepItems(() => counting(given, context))),

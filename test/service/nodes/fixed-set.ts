@@ -1,0 +1,112 @@
+import { either } from 'fp-ts'
+import { Subject } from 'rxjs'
+import { expect, it } from 'vitest'
+import type { EventEnvelope } from '../../../src/protocol/event-envelope.js'
+import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
+import { marbles } from '../../operators/marbles.js'
+import { nodeContext } from './node-context.js'
+
+export const event = (name: string, more: Omit<EventEnvelope, 'name'> = {}): NodeItem => ({
+  type: 'event',
+  event: { name, ...more },
+})
+
+export const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
+
+/** The node, configured and opened; throws what a project or a session would be refused with. */
+export const openNode = async (
+  definition: AnyNodeDefinition,
+  options: unknown,
+  context: Partial<NodeContext> = {},
+): Promise<Node> => {
+  const configured = definition.configure(options)
+  if (either.isLeft(configured)) throw new Error(JSON.stringify(configured.left))
+  return configured.right.open(nodeContext(context))
+}
+
+/** All that a node answers at once to these items and their end. */
+export const answersTo = (node: Node, items: readonly NodeItem[], context = nodeContext()): readonly NodeItem[] => {
+  const answers: NodeItem[] = []
+  const input$ = new Subject<NodeItem>()
+  node(input$, context).subscribe((item) => answers.push(item))
+  for (const item of items) input$.next(item)
+  input$.complete()
+  return answers
+}
+
+export const eventsOf = (items: readonly NodeItem[], name: string): readonly EventEnvelope[] =>
+  items.flatMap((item) => (item.type === 'event' && item.event.name === name ? [item.event] : []))
+
+export interface FixedSet {
+  readonly open: () => Promise<Node>
+  readonly item: NodeItem
+  /** To the first such item, to the second, and to the end after one, after two, and after none. */
+  readonly first: readonly NodeItem[]
+  readonly second: readonly NodeItem[]
+  readonly end?: readonly [readonly NodeItem[], readonly NodeItem[], readonly NodeItem[]]
+}
+
+/** What every node that answers at once has to do (the fixed set of marble tests). Eight frames from item to item. */
+export const testFixedSet = ({ open, item, first, second, end = [[], [], []] }: FixedSet): void => {
+  const letters = new Map<string, NodeItem>()
+  const group = (items: readonly NodeItem[], last = ''): string => {
+    const marks = items.map((one) => {
+      const letter = String.fromCharCode('a'.charCodeAt(0) + letters.size)
+      letters.set(letter, one)
+      return letter
+    })
+    const all = marks.join('') + last
+    return (all.length > 1 ? `(${all})` : all).padEnd(8, '-')
+  }
+  const x = `${group(first)}`
+  const y = `${group(second)}`
+  const afterOne = group(end[0], '|')
+  const afterTwo = group(end[1], '|')
+  const afterNone = group(end[2], '|')
+  const values = { ...Object.fromEntries(letters), x: item }
+  const run = async (
+    source: string,
+    subscription: string,
+    expected: string,
+    unsubscribe?: string,
+  ): Promise<void> => {
+    const node = await open()
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const source$ = cold<NodeItem>(source, values)
+      const node$ = node(source$, nodeContext({ scheduler }))
+      expectObservable(node$, unsubscribe).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  }
+
+  it('emits and completes', () =>
+    run('x-------x-------|', '^---------------!', `${x}${y}${afterTwo}`))
+  it('completes when the input is empty', () => run('|', '(^!)', afterNone))
+  it('stays silent while the input does', () => run('-', '^', '-'))
+  it('passes an error of the input', () => run('x-------#', '^-------!', `${x}#`))
+  it('lets go of the input when it is unsubscribed from', () => run('x-------x-------|', '^---!', x, '^---!'))
+  it('starts afresh for each subscription', async () => {
+    const node = await open()
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const source$ = cold<NodeItem>('x-------|', values)
+      const node$ = node(source$, nodeContext({ scheduler }))
+      expectObservable(node$).toBe(`${x}${afterOne}`, values)
+      expectObservable(node$, '--------------------^').toBe(`--------------------${x}${afterOne}`, values)
+      expectSubscriptions(source$.subscriptions).toBe(['^-------!', '--------------------^-------!'])
+    })
+  })
+  it('keeps the order when an answer brings the next item at once', async () => {
+    const node = await open()
+    const input$ = new Subject<NodeItem>()
+    const seen: NodeItem[] = []
+    let again = true
+    node(input$, nodeContext()).subscribe((answer) => {
+      seen.push(answer)
+      if (!again) return
+      again = false
+      input$.next(item)
+    })
+    input$.next(item)
+    expect(seen).toEqual([...first, ...second])
+  })
+}
