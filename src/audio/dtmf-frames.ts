@@ -11,8 +11,9 @@ const stepSeconds = 0.0025
 export const windowSteps = 8
 
 /** Bins of 100 Hz at half height; its images lie where a step of 2.5 ms is deaf. Hann, one weight a step. */
-const weights = Float64Array.from({ length: windowSteps }, (_none, step) =>
-  Math.sin((Math.PI * (step + 0.5)) / windowSteps) ** 2,
+const weights = Float64Array.from(
+  { length: windowSteps },
+  (_none, step) => Math.sin((Math.PI * (step + 0.5)) / windowSteps) ** 2,
 )
 const weightSum = weights.reduce((sum, weight) => sum + weight, 0)
 const squareSum = weights.reduce((sum, weight) => sum + weight * weight, 0)
@@ -85,7 +86,9 @@ export class DtmfFrames {
   constructor(sampleRateHz: number, minLevelDbm0: number) {
     this.stepSamples = Math.round(sampleRateHz * stepSeconds)
     this.#stepS = this.stepSamples / sampleRateHz
-    this.#detectors = this.#frequenciesHz.map((frequencyHz) => new Goertzel(frequencyHz, sampleRateHz, this.stepSamples))
+    this.#detectors = this.#frequenciesHz.map(
+      (frequencyHz) => new Goertzel(frequencyHz, sampleRateHz, this.stepSamples),
+    )
     this.#leastPower = fullScalePower * 10 ** ((minLevelDbm0 - fullScaleDbm0) / 10)
     this.#quietEnergy = (this.#leastPower / 16) * this.stepSamples
     const size = this.#frequenciesHz.length

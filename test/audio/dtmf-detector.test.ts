@@ -1,18 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { DtmfDetector, type DtmfDigit } from '../../src/audio/dtmf-detector.js'
-import {
-  halved,
-  noiseSource,
-  recording,
-  recordingsMissing,
-  throughUlaw,
-} from '../service/recognition/sounds.js'
+import { halved, noiseSource, recording, recordingsMissing, throughUlaw } from '../service/recognition/sounds.js'
 import { amplitudeAt, pressed, type Press } from './dtmf-tones.js'
 
 const detect = (samples: Int16Array, rateHz = 8000, pieces: () => number = () => 160): readonly DtmfDigit[] => {
   const detector = new DtmfDetector(rateHz)
   const found: DtmfDigit[] = []
-  for (let from = 0; from < samples.length; ) {
+  for (let from = 0; from < samples.length;) {
     const length = pieces()
     found.push(...detector.take(samples.subarray(from, from + length)))
     from += length
@@ -24,7 +18,7 @@ const digitsIn = (...given: Parameters<typeof detect>): string =>
     .map(({ digit }) => digit)
     .join('')
 const all = '123A456B789C*0#D'
-const each = (press: Omit<Press, 'digit'>): readonly Press[] => [...all].map((digit) => ({ ...press, digit }))
+const each = (press: Omit<Press, 'digit'>): readonly Press[] => Array.from(all, (digit) => ({ ...press, digit }))
 /** Every digit, at sixteen places of the first tone against the steps. */
 const everyPlace = (press: Omit<Press, 'digit'>): readonly string[] =>
   Array.from({ length: 16 }, (_none, place) => digitsIn(pressed(8000, each(press), 50 + place * 0.6)))
@@ -39,7 +33,13 @@ describe('DtmfDetector takes', () => {
   })
 
   it('frequencies that are 1.5 % off, either way, each and both', () => {
-    for (const [lowError, highError] of [[0.015, 0.015], [-0.015, -0.015], [0.015, -0.015], [-0.015, 0], [0, 0.015]]) {
+    for (const [lowError, highError] of [
+      [0.015, 0.015],
+      [-0.015, -0.015],
+      [0.015, -0.015],
+      [-0.015, 0],
+      [0, 0.015],
+    ]) {
       for (const digits of everyPlace({ lowError: lowError ?? 0, highError: highError ?? 0, toneMs: 45 })) {
         expect(digits).toBe(all)
       }
@@ -66,12 +66,33 @@ describe('DtmfDetector takes', () => {
   })
 
   it('a digit that breaks off for 10 ms as one, and the same digit after 40 ms as another', () => {
-    expect(digitsIn(pressed(8000, [{ digit: '5', toneMs: 40, pauseMs: 10 }, { digit: '5', toneMs: 40 }]))).toBe('5')
-    expect(digitsIn(pressed(8000, [{ digit: '5', toneMs: 40, pauseMs: 40 }, { digit: '5', toneMs: 40 }]))).toBe('55')
+    expect(
+      digitsIn(
+        pressed(8000, [
+          { digit: '5', toneMs: 40, pauseMs: 10 },
+          { digit: '5', toneMs: 40 },
+        ]),
+      ),
+    ).toBe('5')
+    expect(
+      digitsIn(
+        pressed(8000, [
+          { digit: '5', toneMs: 40, pauseMs: 40 },
+          { digit: '5', toneMs: 40 },
+        ]),
+      ),
+    ).toBe('55')
   })
 
   it('digits that follow each other without a pause', () => {
-    expect(digitsIn(pressed(8000, [...'15948#'].map((digit) => ({ digit, toneMs: 80, pauseMs: 0 }))))).toBe('15948#')
+    expect(
+      digitsIn(
+        pressed(
+          8000,
+          Array.from('15948#', (digit) => ({ digit, toneMs: 80, pauseMs: 0 })),
+        ),
+      ),
+    ).toBe('15948#')
   })
 
   it('the begin and the end of each to 5 ms', () => {
@@ -120,7 +141,9 @@ describe('DtmfDetector refuses', () => {
   it('tones that something else is as loud as', () => {
     const samples = pressed(8000, each({ toneMs: 100 }))
     const third = amplitudeAt(-10)
-    const disturbed = samples.map((sample, index) => sample + 1.2 * third * Math.sin((2 * Math.PI * 430 * index) / 8000))
+    const disturbed = samples.map(
+      (sample, index) => sample + 1.2 * third * Math.sin((2 * Math.PI * 430 * index) / 8000),
+    )
     expect(digitsIn(disturbed)).toBe('')
   })
 
@@ -132,7 +155,14 @@ describe('DtmfDetector refuses', () => {
   })
 
   it('dial tone, ringback and busy of several countries', () => {
-    for (const pair of [[350, 440], [440, 480], [480, 620], [425, 425], [400, 450], [1400, 2060]]) {
+    for (const pair of [
+      [350, 440],
+      [440, 480],
+      [480, 620],
+      [425, 425],
+      [400, 450],
+      [1400, 2060],
+    ]) {
       const samples = Int16Array.from({ length: 8000 }, (_none, index) =>
         pair.reduce((sum, hz) => sum + 6000 * Math.sin((2 * Math.PI * hz * index) / 8000), 0),
       )

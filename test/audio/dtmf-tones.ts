@@ -20,7 +20,15 @@ export const amplitudeAt = (dbm0: number): number => 32_767 * 10 ** ((dbm0 - 3.1
 /** Presses one after the other, `leadMs` of silence before and 60 ms after. */
 export const pressed = (rateHz: number, presses: readonly Press[], leadMs = 50): Int16Array => {
   const samples: number[] = new Array<number>(Math.round((rateHz * leadMs) / 1000)).fill(0)
-  for (const { digit, toneMs = 60, pauseMs = 50, levelDbm0 = -10, twistDb = 0, lowError = 0, highError = 0 } of presses) {
+  for (const {
+    digit,
+    toneMs = 60,
+    pauseMs = 50,
+    levelDbm0 = -10,
+    twistDb = 0,
+    lowError = 0,
+    highError = 0,
+  } of presses) {
     const place = keypad.indexOf(digit)
     const low = (lowGroupHz[place >> 2] ?? 0) * (1 + lowError)
     const high = (highGroupHz[place & 3] ?? 0) * (1 + highError)

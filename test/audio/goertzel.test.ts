@@ -24,7 +24,9 @@ describe('Goertzel', () => {
   })
 
   it('gives half the sample count for a sine of amplitude one', () => {
-    const samples = Int16Array.from({ length: 800 }, (_none, index) => Math.round(1e4 * Math.sin((Math.PI * index) / 4)))
+    const samples = Int16Array.from({ length: 800 }, (_none, index) =>
+      Math.round(1e4 * Math.sin((Math.PI * index) / 4)),
+    )
     const { real, imaginary } = new Goertzel(1000, 8000, 800).sum(samples, 0)
     expect(Math.hypot(real, imaginary) / 1e4).toBeCloseTo(400, 1)
   })

@@ -61,8 +61,7 @@ const detecting = (
     },
     end: () => {
       const digits = detectors.map((detector) => detector.end())
-      release(digits)
-      return [...held.releaseAll().map(audioItem), ...digits.flatMap(told)]
+      return [...release(digits), ...held.releaseAll().map(audioItem), ...digits.flatMap(told)]
     },
   }
 }

@@ -53,7 +53,10 @@ export const eventTagger = defineNode({
   outputs: { events: 'event' },
   options,
   open: ({ rules }, context) => {
-    const ready = rules.map((one) => ({ ...one, folded: one.contains === undefined ? undefined : foldCase(one.contains) }))
+    const ready = rules.map((one) => ({
+      ...one,
+      folded: one.contains === undefined ? undefined : foldCase(one.contains),
+    }))
     return (input$) =>
       input$.pipe(
         stepItems(() => ({

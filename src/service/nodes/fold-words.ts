@@ -1,5 +1,6 @@
 /** Scripts that put no space between words: there each letter is a word of its own. */
-const unspaced = '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
+const unspaced =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
 
 /** A letter of such a script with its marks; or letters and digits, with apostrophes between them. */
 const word = new RegExp(

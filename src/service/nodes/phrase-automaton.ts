@@ -79,9 +79,8 @@ export class PhraseAutomaton {
   /** Breadth first, so that the shorter states are linked before the longer ones ask them. */
   #link(): void {
     const line = [this.#start]
-    for (let index = 0; index < line.length; index += 1) {
-      const parent = line[index]
-      if (parent === undefined) break
+    // The line grows while it is walked along.
+    for (const parent of line) {
       for (const [word, child] of parent.next) {
         child.fallback = parent.fallback === undefined ? this.#start : this.#follow(parent.fallback, word)
         child.shorter = child.fallback.phrases.length > 0 ? child.fallback : child.fallback.shorter

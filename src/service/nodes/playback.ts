@@ -81,8 +81,8 @@ export const playback = (sound: Sound, options: PlayerOptions, context: NodeCont
         tap(() => {
           playlist.stop('finalized')
         }),
-        takeUntil(done$),
         ignoreElements(),
+        takeUntil(done$),
       )
       return merge(deadline$, playing$, feed$)
     })

@@ -89,7 +89,7 @@ export class RecordingFile {
   /** Whole frames. Never waits; look at `waitingBytes`. */
   add(bytes: Uint8Array): void {
     this.#dataBytes += bytes.byteLength
-    for (let from = 0; from < bytes.byteLength; ) {
+    for (let from = 0; from < bytes.byteLength;) {
       const part = bytes.subarray(from, from + blockBytes - this.#filled)
       this.#block.set(part, this.#filled)
       this.#filled += part.byteLength
@@ -149,7 +149,7 @@ export class RecordingFile {
   /** Never rejects. */
   async #write(bytes: Uint8Array): Promise<void> {
     try {
-      for (let from = 0; from < bytes.byteLength && this.#fault === undefined && this.#open !== undefined; ) {
+      for (let from = 0; from < bytes.byteLength && this.#fault === undefined && this.#open !== undefined;) {
         from += (await this.#open.file.write(bytes, from)).bytesWritten
       }
     } catch (error) {

@@ -32,9 +32,10 @@ const lengthOf = (spans: readonly TalkSpan[]): number =>
 
 /** By start; both at once, the longer one first, so that the shorter lies within it. */
 const inOrder = (left: readonly TalkSpan[], right: readonly TalkSpan[]): readonly Owned[] =>
-  [...left.map((span) => ({ ...span, channel: 0 as const })), ...right.map((span) => ({ ...span, channel: 1 as const }))].sort(
-    (one, other) => one.startMs - other.startMs || other.endMs - one.endMs,
-  )
+  [
+    ...left.map((span) => ({ ...span, channel: 0 as const })),
+    ...right.map((span) => ({ ...span, channel: 1 as const })),
+  ].sort((one, other) => one.startMs - other.startMs || other.endMs - one.endMs)
 
 /** The times in which nobody talks, the one before the first word and the one after the last among them. */
 const pausesOf = (spans: readonly Owned[], lengthMs: number): readonly number[] => {
@@ -58,7 +59,8 @@ const exchangeOf = (spans: readonly Owned[], { interruptionMs }: TalkTerms) => {
   for (const span of spans) {
     const { channel, startMs, endMs } = span
     const otherEndMs = latestEndMs[channel === 0 ? 1 : 0]
-    if (startMs < otherEndMs && endMs > otherEndMs && otherEndMs - startMs >= interruptionMs) interruptions[channel] += 1
+    if (startMs < otherEndMs && endMs > otherEndMs && otherEndMs - startMs >= interruptionMs)
+      interruptions[channel] += 1
     latestEndMs[channel] = Math.max(latestEndMs[channel], endMs)
     // What lies within the other's talk takes no turn ("mhm").
     if (endMs <= otherEndMs) continue

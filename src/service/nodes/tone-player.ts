@@ -13,7 +13,11 @@ const stepOptions = nodeOptions(
 )
 type StepOptions = t.TypeOf<typeof stepOptions>
 const steps = listOf(
-  tableWith(stepOptions, ['frequenciesHz', 'onMs', 'offMs', 'levelDbm0'], 'a step of frequenciesHz, onMs, offMs, levelDbm0'),
+  tableWith(
+    stepOptions,
+    ['frequenciesHz', 'onMs', 'offMs', 'levelDbm0'],
+    'a step of frequenciesHz, onMs, offMs, levelDbm0',
+  ),
   16,
 )
 

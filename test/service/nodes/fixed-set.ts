@@ -58,18 +58,13 @@ export const testFixedSet = ({ open, item, first, second, end = [[], [], []] }: 
     const all = marks.join('') + last
     return (all.length > 1 ? `(${all})` : all).padEnd(8, '-')
   }
-  const x = `${group(first)}`
-  const y = `${group(second)}`
+  const x = group(first)
+  const y = group(second)
   const afterOne = group(end[0], '|')
   const afterTwo = group(end[1], '|')
   const afterNone = group(end[2], '|')
   const values = { ...Object.fromEntries(letters), x: item }
-  const run = async (
-    source: string,
-    subscription: string,
-    expected: string,
-    unsubscribe?: string,
-  ): Promise<void> => {
+  const run = async (source: string, subscription: string, expected: string, unsubscribe?: string): Promise<void> => {
     const node = await open()
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>(source, values)
@@ -79,8 +74,7 @@ export const testFixedSet = ({ open, item, first, second, end = [[], [], []] }: 
     })
   }
 
-  it('emits and completes', () =>
-    run('x-------x-------|', '^---------------!', `${x}${y}${afterTwo}`))
+  it('emits and completes', () => run('x-------x-------|', '^---------------!', `${x}${y}${afterTwo}`))
   it('completes when the input is empty', () => run('|', '(^!)', afterNone))
   it('stays silent while the input does', () => run('-', '^', '-'))
   it('passes an error of the input', () => run('x-------#', '^-------!', `${x}#`))

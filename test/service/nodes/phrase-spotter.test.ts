@@ -26,7 +26,15 @@ describe('phrase-spotter', () => {
 
   it('finds whole words in any letter case, whatever stands between them', async () => {
     const phrases = ['Cancel, my account!', "don't", 'straße', 'ΟΔΟΣ', 'ﬁne', 'twenty one', '取消', 'cafe']
-    const said = ['CANCEL my... Account', 'I DON’T', 'Hauptstrasse die STRASSE', 'οδός οδος', 'Fine', 'twenty-one', '我要取消']
+    const said = [
+      'CANCEL my... Account',
+      'I DON’T',
+      'Hauptstrasse die STRASSE',
+      'οδός οδος',
+      'Fine',
+      'twenty-one',
+      '我要取消',
+    ]
     expect(await spot({ phrases }, ...said.map((text) => milestone(text)))).toEqual([
       'Cancel, my account!',
       "don't",
@@ -41,9 +49,13 @@ describe('phrase-spotter', () => {
 
   it('finds phrases that begin in one milestone and end in a later one', async () => {
     const phrases = ['cancel my account', 'my account please']
-    expect(await spot({ phrases }, milestone('please cancel'), milestone(' my'), milestone(' account please'))).toEqual(phrases)
+    expect(await spot({ phrases }, milestone('please cancel'), milestone(' my'), milestone(' account please'))).toEqual(
+      phrases,
+    )
     expect(await spot({ phrases }, milestone('cancel'), milestone(' my account', {}, 1))).toEqual([])
-    expect(await spot({ phrases }, milestone('cancel'), event('SR Final', { channel: 0 }), milestone('my account'))).toEqual([])
+    expect(
+      await spot({ phrases }, milestone('cancel'), event('SR Final', { channel: 0 }), milestone('my account')),
+    ).toEqual([])
   })
 
   it('finds phrases within phrases, each time they are said', async () => {
@@ -90,7 +102,10 @@ describe('phrase-spotter', () => {
     const resource = () => ({ kind: 'file', fileName: 'greetings.txt', bytes }) as const
     const node = await openNode(phraseSpotter, { phrases: 'greetings' }, { resource })
     const answers = answersTo(node, [milestone('Good day and hello there, greetings')])
-    expect(eventsOf(answers, 'Phrase').map(({ data }) => data)).toEqual([{ Phrase: 'good day' }, { Phrase: 'hello there' }])
+    expect(eventsOf(answers, 'Phrase').map(({ data }) => data)).toEqual([
+      { Phrase: 'good day' },
+      { Phrase: 'hello there' },
+    ])
     await expect(openNode(phraseSpotter, { phrases: 'absent' })).rejects.toMatchObject({ code: 'invalid-options' })
   })
 

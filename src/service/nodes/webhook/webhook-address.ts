@@ -80,7 +80,11 @@ const systemLookup: Lookup = (host) => lookup(host, { all: true, verbatim: true 
  * `refused` for a private address where that is not allowed, and for one that is not this machine's without TLS;
  * `connection-failed` where the name leads nowhere.
  */
-export const pinAddress = async (url: URL, allowPrivate: boolean, resolve: Lookup = systemLookup): Promise<PinnedAddress> => {
+export const pinAddress = async (
+  url: URL,
+  allowPrivate: boolean,
+  resolve: Lookup = systemLookup,
+): Promise<PinnedAddress> => {
   const host = hostOf(url)
   const answers =
     isIP(host) === 0

@@ -19,8 +19,7 @@ import { signatureOf } from './webhook-signature.js'
 
 /** What became of a batch. The reason has nothing of the address, the body or the answer. */
 export type Delivery =
-  | { readonly type: 'accepted' }
-  | { readonly type: 'lost'; readonly reason: string; readonly attempts: number }
+  { readonly type: 'accepted' } | { readonly type: 'lost'; readonly reason: string; readonly attempts: number }
 
 export interface DeliveryContext {
   readonly terms: WebhookTerms
@@ -46,9 +45,7 @@ export const deliver = (body: string, id: string, context: DeliveryContext, atte
       const { reason, retry, waitMs = 0 } = outcome
       if (!retry || attempt >= terms.maxAttempts) return of({ type: 'lost', reason, attempts: attempt })
       const pauseMs = backoffMs({ baseMs: terms.retryBaseMs, maxMs: terms.retryMaxMs }, attempt, random)
-      return timer(Math.max(pauseMs, waitMs), scheduler).pipe(
-        switchMap(() => deliver(body, id, context, attempt + 1)),
-      )
+      return timer(Math.max(pauseMs, waitMs), scheduler).pipe(switchMap(() => deliver(body, id, context, attempt + 1)))
     }),
   )
 
@@ -56,17 +53,17 @@ const attemptOnce = (
   body: string,
   id: string,
   { terms, secret, send, scheduler }: DeliveryContext,
-): Observable<Attempt> =>
-  defer(() =>
+): Observable<Attempt> => {
+  // The time is for the status and for the rest of the answer; a status that is there counts.
+  const answer$ = defer(() =>
     send(body, {
       'Content-Type': 'application/json',
       'User-Agent': 'rxspeech',
       'X-Rxspeech-Delivery': id,
       'X-Rxspeech-Signature': signatureOf(secret(), Math.floor(scheduler.now() / 1000), body),
     }),
-  ).pipe(
-    // Both the wait for the status and the rest of the answer; a status that is there counts.
-    takeUntil(timer(terms.timeoutMs, scheduler)),
+  ).pipe(takeUntil(timer(terms.timeoutMs, scheduler)))
+  return answer$.pipe(
     map(({ status, retryAfter }): Attempt => {
       if (status >= 200 && status < 300) return { type: 'accepted' }
       const waitMs = retryAfterMs(retryAfter, scheduler.now())
@@ -77,6 +74,7 @@ const attemptOnce = (
     // Once it is over: until then its connection is in use.
     takeLast(1),
   )
+}
 
 const failureOf = (error: unknown): Attempt => {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed'

@@ -40,7 +40,10 @@ export interface Outbox {
  * to be told of it. A batch goes when it is full or `batchMs` after its first event was seen. When the input completes
  * the rest is delivered, for `flushMs` at most; what is left then counts as lost. Errors of the input pass.
  */
-export const runOutbox = (input$: Observable<NodeItem>, { terms, scheduler, encode, deliver }: Outbox): Observable<NodeItem> =>
+export const runOutbox = (
+  input$: Observable<NodeItem>,
+  { terms, scheduler, encode, deliver }: Outbox,
+): Observable<NodeItem> =>
   defer(() => {
     const queue = new WebhookQueue({
       maxEvents: terms.maxQueue,

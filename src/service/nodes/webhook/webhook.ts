@@ -45,11 +45,16 @@ export const webhook = defineNode({
   open: (given, context) => openWebhook(given, context, seams),
 })
 
-export const openWebhook = (given: WebhookOptions, context: NodeContext, { send, random, newId }: WebhookSeams): Node => {
+export const openWebhook = (
+  given: WebhookOptions,
+  context: NodeContext,
+  { send, random, newId }: WebhookSeams,
+): Node => {
   const { node, session, scheduler, log } = context
   const terms: WebhookTerms = { ...webhookDefaults, ...given }
   const secret = context.resource(given.secret)
-  if (secret?.kind !== 'secret') throw new SpeechError('invalid-options', `${node} has no secret resource ${given.secret}.`)
+  if (secret?.kind !== 'secret')
+    throw new SpeechError('invalid-options', `${node} has no secret resource ${given.secret}.`)
   const url = new URL(given.url)
   return (input$) =>
     defer(() => {
@@ -59,7 +64,14 @@ export const openWebhook = (given: WebhookOptions, context: NodeContext, { send,
       const bodyOf = (id: string, events: readonly string[]): string => {
         const { id: sessionId, tenant, project } = session
         sequence += 1
-        const head = { DeliveryId: id, SessionId: sessionId, Tenant: tenant, Project: project, Node: node, Sequence: sequence }
+        const head = {
+          DeliveryId: id,
+          SessionId: sessionId,
+          Tenant: tenant,
+          Project: project,
+          Node: node,
+          Sequence: sequence,
+        }
         return `${JSON.stringify(head).slice(0, -1)},"Events":[${events.join(',')}]}`
       }
       return runOutbox(input$, {

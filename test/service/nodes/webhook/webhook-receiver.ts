@@ -1,0 +1,54 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface Received {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** A receiver on this machine: keeps what comes and answers as told. */
+export const openReceiver = async (
+  answer: (response: ServerResponse, count: number, request: IncomingMessage) => void,
+) => {
+  const received: Received[] = []
+  const sockets = new Set<Socket>()
+  let running = 0
+  let most = 0
+  const server = createServer((request, response) => {
+    running += 1
+    most = Math.max(most, running)
+    response.on('close', () => (running -= 1))
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('error', () => undefined)
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request
+      received.push({ method, url, headers, body: Buffer.concat(parts).toString() })
+      answer(response, received.length, request)
+    })
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=hidden`,
+    received,
+    mostAtOnce: () => most,
+    close: async (): Promise<void> => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export const ok = (response: ServerResponse): void => {
+  response.writeHead(204).end()
+}
+
+/** The names of the events of all requests that came, in order. */
+export const namesIn = (received: readonly Received[]): readonly string[] =>
+  received.flatMap(({ body }) => (JSON.parse(body) as { Events: { Name: string }[] }).Events.map(({ Name }) => Name))
