@@ -7,7 +7,7 @@ import { promptPlayer } from './prompt-player.js'
 import { recorder } from './recorder.js'
 import { talkStatistics } from './talk-statistics.js'
 import { tonePlayer } from './tone-player.js'
-import { webhook } from './webhook/webhook.js'
+import { webhook } from './webhook.js'
 
 /** The nodes of events and telephony, which every project may use. */
 export const eventNodes: readonly AnyNodeDefinition[] = [

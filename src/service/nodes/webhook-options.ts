@@ -1,5 +1,5 @@
 import * as t from 'io-ts'
-import { flag, nodeOptions, oneOfWords, text, wholeNumberFrom } from '../node-options.js'
+import { flag, nodeOptions, oneOfWords, text, wholeNumberFrom } from './node-options.js'
 import { namesLoopback } from './webhook-address.js'
 
 const isWebhookUrl = (value: unknown): value is string => {

@@ -18,8 +18,8 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
-import type { NodeItem } from '../node.js'
+import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import type { NodeItem } from './node.js'
 import { WebhookAccount } from './webhook-account.js'
 import type { Delivery } from './webhook-delivery.js'
 import type { WebhookTerms } from './webhook-options.js'

@@ -12,10 +12,10 @@ import {
   type Observable,
 } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { NodeItem } from '../../../../src/service/nodes/node.js'
-import { webhook } from '../../../../src/service/nodes/webhook/webhook.js'
-import { event, openNode } from '../fixed-set.js'
-import { nodeContext } from '../node-context.js'
+import type { NodeItem } from '../../../src/service/nodes/node.js'
+import { webhook } from '../../../src/service/nodes/webhook.js'
+import { event, openNode } from './fixed-set.js'
+import { nodeContext } from './node-context.js'
 import { namesIn, ok, openReceiver } from './webhook-receiver.js'
 
 const secret = 'a secret that nobody sees'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isPrivateAddress, namesLoopback, pinAddress } from '../../../../src/service/nodes/webhook/webhook-address.js'
+import { isPrivateAddress, namesLoopback, pinAddress } from '../../../src/service/nodes/webhook-address.js'
 
 const answering =
   (...addresses: readonly string[]) =>

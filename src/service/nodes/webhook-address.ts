@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { lookup } from 'node:dns/promises'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { SpeechError } from '../../errors/speech-error.js'
 
 /** Where a request really goes: the address that was checked, so that a second answer of the DNS cannot differ. */
 export interface PinnedAddress {

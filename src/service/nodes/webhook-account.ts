@@ -1,6 +1,6 @@
-import { allChannels } from '../event-match.js'
-import type { NodeItem } from '../node.js'
-import { eventItem } from '../step-items.js'
+import { allChannels } from './event-match.js'
+import type { NodeItem } from './node.js'
+import { eventItem } from './step-items.js'
 import type { Delivery } from './webhook-delivery.js'
 
 const tell = (name: string, data: Readonly<Record<string, string | number>>): readonly NodeItem[] => [

@@ -11,7 +11,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs'
-import { isSpeechError } from '../../../errors/speech-error.js'
+import { isSpeechError } from '../../errors/speech-error.js'
 import type { WebhookTerms } from './webhook-options.js'
 import type { WebhookAnswer } from './webhook-request.js'
 import { backoffMs, mayRetry, retryAfterMs } from './webhook-retry.js'

@@ -1,13 +1,13 @@
 import { EMPTY, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { NodeItem } from '../../../../src/service/nodes/node.js'
-import { openWebhook } from '../../../../src/service/nodes/webhook/webhook.js'
-import type { WebhookOptions } from '../../../../src/service/nodes/webhook/webhook-options.js'
-import type { WebhookAnswer } from '../../../../src/service/nodes/webhook/webhook-request.js'
-import { backoffMs, retryAfterMs } from '../../../../src/service/nodes/webhook/webhook-retry.js'
-import { marbles, type MarbleHelpers } from '../../../operators/marbles.js'
-import { event } from '../fixed-set.js'
-import { nodeContext } from '../node-context.js'
+import type { NodeItem } from '../../../src/service/nodes/node.js'
+import { openWebhook } from '../../../src/service/nodes/webhook.js'
+import type { WebhookOptions } from '../../../src/service/nodes/webhook-options.js'
+import type { WebhookAnswer } from '../../../src/service/nodes/webhook-request.js'
+import { backoffMs, retryAfterMs } from '../../../src/service/nodes/webhook-retry.js'
+import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
+import { event } from './fixed-set.js'
+import { nodeContext } from './node-context.js'
 
 const values = {
   x: event('x'),
