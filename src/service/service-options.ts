@@ -9,6 +9,7 @@ import type { SubscriptionStore } from './identity/subscription.js'
 import type { ServiceMonitor } from './monitor/service-monitor.js'
 import type { Logger } from './operation/logger.js'
 import type { ConnectionLimits } from './listen/connection-gate.js'
+import type { AnyNodeDefinition } from './nodes/node.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 
 export interface ServiceOptions {
@@ -26,7 +27,13 @@ export interface ServiceOptions {
   readonly engines?: readonly EngineKind[]
   /** The model of a `transcribe` session that names none; by default the first of the tenant `Default`. */
   readonly defaultModel?: string
-  /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models. */
+  /** Folders of projects, laid out `<tenant>/<name>/<version>.yaml`; see docs/PROJECTS.md. */
+  readonly projectFolders?: readonly string[]
+  /** Nodes that projects may name, beside those that come with the package. */
+  readonly nodes?: readonly AnyNodeDefinition[]
+  /** Where nodes may keep recordings; nowhere when left out. */
+  readonly recordingsFolder?: string
+  /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models or projects. */
   readonly tenants?: readonly string[]
   /** Where signing keys, subscriptions and revocations survive a restart; see `openIdentityStore`. */
   readonly stateFolder?: string

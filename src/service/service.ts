@@ -21,10 +21,10 @@ import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
 import { authFailureOf } from './monitor/auth-failure-of.js'
-import { openTranscribe } from './nodes/transcribe.js'
 import { openOperation, type Operation } from './operation/operation.js'
-import { projectRegistry, type ProjectRegistry } from './project/project.js'
+import type { ProjectRegistry } from './project/project.js'
 import { operationOptions } from './operation-options.js'
+import { openProjects } from './service-projects.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
 
 export interface Service {
@@ -34,6 +34,7 @@ export interface Service {
   /** `host:port`. */
   readonly grpcAddress: string
   readonly models: ModelRegistry
+  readonly projects: ProjectRegistry
   readonly defaultModel: string | undefined
   /** Base address of `/livez`, `/readyz` and `/metrics`, where they are wanted. */
   readonly operationsUrl: string | undefined
@@ -47,8 +48,6 @@ export interface Service {
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
-
-const projectName = 'transcribe'
 
 /**
  * Starts the whole service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens;
@@ -95,9 +94,11 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
   const drain$ = new ReplaySubject<undefined>(1)
   const defaultModel = options.defaultModel ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
+  const projects = await openProjects(options, models, defaultModel)
   const terms: DataflowTerms = {
     admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
-    projects: transcribeProjects(options.tenants, models, defaultModel),
+    projects,
+    ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
     models,
     limits,
     drain$,
@@ -136,6 +137,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     grpcAddress: grpc.address,
     operationsUrl: operation.url,
     models,
+    projects,
     defaultModel,
     draining$: drain$.pipe(take(1)),
     revoke: (tokenId) => identity.revoke(tokenId),
@@ -224,16 +226,6 @@ const onlyTenant = ({ tenants: [first = everything, ...others] }: Rights): strin
 
 const tenantDenied = (): SpeechError =>
   new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
-
-/** Every tenant's projects: `transcribe`, which comes with the service. */
-const transcribeProjects = (
-  given: readonly string[] | undefined,
-  models: ModelRegistry,
-  defaultModel = '',
-): ProjectRegistry => {
-  const tenants = given ?? [...new Set([sharedTenant, ...models.list().map(({ tenant }) => tenant)])]
-  return projectRegistry(tenants.map((tenant) => ({ tenant, name: projectName, defaultModel, open: openTranscribe })))
-}
 
 const answer =
   (identity: Identity, onFault: (error: unknown) => void = () => undefined): RequestListener =>

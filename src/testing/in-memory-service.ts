@@ -9,8 +9,11 @@ import { createModelRegistry, type ModelRegistry } from '../service/engine/model
 import { pocketsphinx } from '../service/engine/pocketsphinx/pocketsphinx.js'
 import { soundswallower } from '../service/engine/soundswallower/soundswallower.js'
 import { serveLink } from '../service/listen/serve-link.js'
-import { openTranscribe } from '../service/nodes/transcribe.js'
-import { projectRegistry } from '../service/project/project.js'
+import type { AnyNodeDefinition } from '../service/nodes/node.js'
+import { nodeCatalog } from '../service/project/node-catalog.js'
+import { projectRegistry, type Project } from '../service/project/project.js'
+import { textProject } from '../service/project/text-project.js'
+import { transcribeName, transcribeProjects } from '../service/project/transcribe-projects.js'
 import type { DataflowMessage, Dial, Link, SocketMessage } from '../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../transport/memory/memory.js'
 import type { WebSocketDialOptions } from '../transport/websocket/websocket.js'
@@ -23,6 +26,16 @@ export interface InMemoryServiceOptions {
   readonly modelFolders?: readonly string[]
   /** The model of a dataflow session that names none; by default the first that is found. */
   readonly defaultModel?: string
+  /**
+   * Projects of the tenant `Default`, each YAML under its name, beside `transcribe`. Give the name as `projectName`. The
+   * faults of one that is broken stand in the refusal of its sessions.
+   */
+  readonly projects?: Readonly<Record<string, string>>
+  /** Nodes that they may name, beside those that come with the package. */
+  readonly nodes?: readonly AnyNodeDefinition[]
+  /** Secrets of projects, by the names of their environment variables. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly recordingsFolder?: string
   /** The one token that is accepted. Default `in-memory-token`. */
   readonly token?: string
   readonly limits?: Partial<SessionLimits>
@@ -53,8 +66,6 @@ export interface InMemoryService {
   close(): Promise<void>
 }
 
-const projectName = 'transcribe'
-
 /**
  * The service's own conversations, voice activity and recognition, joined to the client by links in memory: no socket,
  * no TLS, no token endpoint. Without an engine and without models a scripted engine says "hello world".
@@ -66,7 +77,8 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
   const drain$ = new ReplaySubject<undefined>(1)
   const terms: DataflowTerms = {
     admit: (presented) => admit(presented, token),
-    projects: projectRegistry([{ tenant: sharedTenant, name: projectName, defaultModel, open: openTranscribe }]),
+    projects: projectRegistry(projectsOf(options, defaultModel)),
+    ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
     models,
     // As in development: a file may come as fast as it is taken.
     limits: { ...defaultSessionLimits, maxPacePercent: 0, ...options.limits },
@@ -100,7 +112,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       address: 'localhost:0',
       token,
       tenant: sharedTenant,
-      projectName,
+      projectName: transcribeName,
       dial: () =>
         dialMemory<DataflowMessage, DataflowMessage>((end) => {
           serve(end, (incoming$) => dataflowConversation(incoming$, end, terms))
@@ -115,6 +127,18 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       await models.close()
     },
   }
+}
+
+const projectsOf = (
+  { projects = {}, nodes, env = {}, recordingsFolder }: InMemoryServiceOptions,
+  defaultModel: string,
+): readonly Project[] => {
+  const facts = { nodes: nodeCatalog(nodes), recordings: recordingsFolder !== undefined }
+  const own = Object.entries(projects).map(([name, text]) =>
+    textProject({ tenant: sharedTenant, name, version: '1' }, text, { facts, env, model: { name: defaultModel } }),
+  )
+  const transcribe = transcribeProjects([sharedTenant], defaultModel)
+  return [...own, ...transcribe.filter(({ name }) => !Object.hasOwn(projects, name))]
 }
 
 const everyRight = { tenants: ['*'], projects: ['*'], models: ['*'] }

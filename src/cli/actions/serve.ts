@@ -71,7 +71,8 @@ const untilEnded = async (
   })
   try {
     const { service, access, hasSubscribers } = await start()
-    for (const { code, message } of service.models.problems()) logger.log('warn', message, { code })
+    const problems = [...service.models.problems(), ...service.projects.problems()]
+    for (const { code, message } of problems) logger.log('warn', message, { code })
     // Nobody may read it any more, which is no reason to end.
     output.write(`${JSON.stringify(access)}\n`)
     const { authUrl: http, grpc, operations, model } = access

@@ -37,7 +37,8 @@ export const unreadable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Told of faults inside, whatever the client learns of them. */
 export type OnFault = (error: unknown) => void
 
-const isFault = (error: SpeechError): boolean => error.code === 'engine-failed' || error.code === 'node-failed' || !forClients.has(error.code)
+const isFault = (error: SpeechError): boolean =>
+  error.code === 'engine-failed' || error.code === 'node-failed' || !forClients.has(error.code)
 
 /**
  * The error as a client may learn it: itself when it is of the client's business, else `internal`, and nothing of what

@@ -8,6 +8,7 @@ import {
   type DataflowRequest,
   type DataflowRequestName,
   type StartRequest,
+  type UpdateRequest,
 } from '../../protocol/dataflow-requests.js'
 import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
 import { writeEventEnvelope } from '../../protocol/event-envelope.js'
@@ -30,6 +31,8 @@ import type { SessionTerms } from './session-terms.js'
 
 export interface DataflowTerms extends SessionTerms {
   readonly projects: ProjectRegistry
+  /** Where nodes may keep recordings; nowhere when left out. */
+  readonly recordingsFolder?: string
 }
 
 /**
@@ -224,7 +227,7 @@ class DataflowConversation {
     this.#respond(dataflowSuccess, 'Start')
     this.#deadline = this.#terms.scheduler.schedule(() => {
       this.#flush()
-    }, this.#terms.limits.maxSessionMs)
+    }, run.maxSessionMs)
     this.#owned.add(
       run.output$.pipe(tap(this.#watchItem), map(messageOf)).subscribe({
         next: (message) => {
@@ -245,8 +248,7 @@ class DataflowConversation {
         this.#refuseRequest(new SpeechError('already-started', 'The session runs already; open another stream.'), name)
         return
       case 'Update':
-        if ('run' in this.#state) this.#state.run.update(request)
-        this.#respond(dataflowSuccess, name)
+        this.#update(request)
         return
       case 'Finalize':
         this.#respond(dataflowSuccess, name)
@@ -258,6 +260,12 @@ class DataflowConversation {
         this.#state = { name: 'ended' }
         this.#subscriber.complete()
     }
+  }
+
+  /** An Update that a node refuses changes nothing. */
+  #update(request: UpdateRequest): void {
+    const refusal = 'run' in this.#state ? this.#state.run.update(request) : undefined
+    this.#respond(refusal === undefined ? dataflowSuccess : refusalText(refusal), 'Update')
   }
 
   #flush(): void {

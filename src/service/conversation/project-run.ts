@@ -1,32 +1,60 @@
 import { randomUUID } from 'node:crypto'
-import { finalize, Subject, type Observable } from 'rxjs'
-import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
+import { Subject, type Observable } from 'rxjs'
+import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { StartRequest, UpdateRequest } from '../../protocol/dataflow-requests.js'
 import type { Settings } from '../../protocol/settings.js'
 import { openModel } from '../access/open-model.js'
 import { isGranted, type Rights } from '../access/rights.js'
-import type { NodeContext, NodeItem } from '../nodes/node.js'
-import type { ProjectRegistry } from '../project/project.js'
-import { AudioFlow } from './audio-flow.js'
+import type { NodeItem } from '../nodes/node.js'
+import type { GraphSession } from '../project/graph-session.js'
+import type { OpenGraph } from '../project/open-graph.js'
+import type { Project, ProjectRegistry } from '../project/project.js'
 import type { Pausable } from './pause-reasons.js'
 import type { SessionTerms } from './session-terms.js'
 
 interface ProjectTerms extends SessionTerms {
   readonly projects: ProjectRegistry
+  /** Where nodes may keep recordings; nowhere when left out. */
+  readonly recordingsFolder?: string
 }
+
+/** A node that takes longer at a time than this, in milliseconds, holds up every other session. */
+const maxCallMs = 1_000
 
 /** One project at work for one session: audio in, and what its nodes tell. */
 export class ProjectRun {
   readonly output$: Observable<NodeItem>
-  readonly #input$: Subject<NodeItem>
-  readonly #flow: AudioFlow
-  readonly #frameBytes: number
+  /** The longest that the session may take, in milliseconds: the service's limit, or the project's where that is tighter. */
+  readonly maxSessionMs: number
+  readonly #audio$ = new Subject<Uint8Array>()
+  readonly #graph: OpenGraph
   readonly #facts: Facts
-  readonly #updated$: Subject<undefined>
+  readonly #sampleRateHz: number
 
+  /** Refuses a tenant, project or model that is not granted, settings that do not fit, and audio that the project does not take. */
+  static async open(request: StartRequest, rights: Rights, terms: ProjectTerms, link: Pausable): Promise<ProjectRun> {
+    const project = findProject(request, rights, terms.projects)
+    const facts: Facts = {
+      settings: request.settings ?? {},
+      callProperties: request.callProperties ?? {},
+      updated$: new Subject(),
+    }
+    const graph = await project.open(graphSession(project, request, rights, terms, link, facts))
+    return new ProjectRun(graph, facts, request.audio.sampleRateHz, terms)
+  }
+
+  private constructor(graph: OpenGraph, facts: Facts, sampleRateHz: number, { limits }: ProjectTerms) {
+    this.#graph = graph
+    this.#facts = facts
+    this.#sampleRateHz = sampleRateHz
+    this.maxSessionMs = Math.min(limits.maxSessionMs, graph.maxSessionMs)
+    this.output$ = graph.run(this.#audio$)
+  }
+
+  /** Samples of one channel that the slowest node has not dealt with. */
   get pendingSamples(): number {
-    return this.#flow.pendingSamples
+    return (this.#graph.pendingMs() * this.#sampleRateHz) / 1000
   }
 
   /** The model that a node asked for first. */
@@ -34,90 +62,25 @@ export class ProjectRun {
     return this.#facts.model
   }
 
-  /** Refuses a tenant, project or model that is not granted, and settings that do not fit. */
-  static async open(request: StartRequest, rights: Rights, terms: ProjectTerms, link: Pausable): Promise<ProjectRun> {
-    const { tenant, projectName, audio } = request
-    if (!isGranted(rights.tenants, tenant) || !terms.projects.hasTenant(tenant)) {
-      throw new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
-    }
-    const project = isGranted(rights.projects, projectName) ? terms.projects.find(tenant, projectName) : undefined
-    if (project === undefined) {
-      throw new SpeechError('project-denied', 'The project is not known here, or not granted to this subscription.')
-    }
-    const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
-    const flow = new AudioFlow(link, 1, (terms.limits.maxPendingAudioMs * audio.sampleRateHz) / 1000)
-    const facts: Facts = { settings: request.settings ?? {}, callProperties: request.callProperties ?? {} }
-    const updated$ = new Subject<undefined>()
-    const context: NodeContext = {
-      node: project.name,
-      session: {
-        id: terms.watch?.facts.sessionId ?? randomUUID(),
-        tenant,
-        project: project.name,
-        clientId: terms.watch?.facts.clientId ?? '',
-      },
-      inputs: { audio: format },
-      outputs: {},
-      language: request.language ?? '',
-      audioOutput: audio.output,
-      settings: () => facts.settings,
-      callProperties: () => facts.callProperties,
-      engine: async ({ name = project.defaultModel, ...model }) => {
-        const engine = await openModel(terms.models, rights, { name, ...model })
-        facts.model ??= name
-        return engine
-      },
-      updated$: updated$.asObservable(),
-      resource: () => undefined,
-      recordingsFolder: undefined,
-      log: (message, fields) => terms.watch?.noted(project.name, message, fields),
-      consumed: (frameCount) => {
-        flow.taken(0, frameCount)
-      },
-      idleMs: terms.limits.idleMs,
-      scheduler: terms.scheduler,
-    }
-    const node = await project.open(context)
-    const input$ = new Subject<NodeItem>()
-    const output$ = node(input$, context).pipe(
-      finalize(() => {
-        flow.release()
-      }),
-    )
-    return new ProjectRun(output$, input$, flow, bytesPerFrame(format), facts, updated$)
-  }
-
-  private constructor(
-    output$: Observable<NodeItem>,
-    input$: Subject<NodeItem>,
-    flow: AudioFlow,
-    frameBytes: number,
-    facts: Facts,
-    updated$: Subject<undefined>,
-  ) {
-    this.#updated$ = updated$
-    this.output$ = output$
-    this.#input$ = input$
-    this.#flow = flow
-    this.#frameBytes = frameBytes
-    this.#facts = facts
-  }
-
   /** Whole frames in the session's format. */
   audio(bytes: Uint8Array): void {
-    this.#flow.given(bytes.length / this.#frameBytes)
-    this.#input$.next({ type: 'audio', bytes })
+    this.#audio$.next(bytes)
   }
 
-  update({ settings, callProperties }: UpdateRequest): void {
-    this.#facts.settings = { ...this.#facts.settings, ...settings }
+  /** Makes the settings the session's, unless a node refuses them: then nothing changes, and the refusal is given. */
+  update({ settings, callProperties }: UpdateRequest): SpeechError | undefined {
+    const next = { ...this.#facts.settings, ...settings }
+    const refusal = this.#graph.checkSettings(next, this.#facts.settings)
+    if (refusal !== undefined) return refusal
+    this.#facts.settings = next
     this.#facts.callProperties = { ...this.#facts.callProperties, ...callProperties }
-    this.#updated$.next(undefined)
+    this.#facts.updated$.next(undefined)
+    return undefined
   }
 
   /** No more audio: every node flushes, and the output completes after the last event. */
   finish(): void {
-    this.#input$.complete()
+    this.#audio$.complete()
   }
 }
 
@@ -126,4 +89,59 @@ interface Facts {
   model?: string
   settings: Settings
   callProperties: Settings
+  readonly updated$: Subject<undefined>
+}
+
+const findProject = ({ tenant, projectName }: StartRequest, rights: Rights, projects: ProjectRegistry): Project => {
+  if (!isGranted(rights.tenants, tenant) || !projects.hasTenant(tenant)) {
+    throw new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
+  }
+  const project = isGranted(rights.projects, projectName) ? projects.find(tenant, projectName) : undefined
+  if (project !== undefined) return project
+  throw new SpeechError('project-denied', 'The project is not known here, or not granted to this subscription.')
+}
+
+const graphSession = (
+  project: Project,
+  { audio, language = '' }: StartRequest,
+  rights: Rights,
+  terms: ProjectTerms,
+  feeder: Pausable,
+  facts: Facts,
+): GraphSession => {
+  const { limits, watch, models, scheduler, recordingsFolder, onFault } = terms
+  const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
+  return {
+    format,
+    feeder,
+    limits: {
+      idleMs: limits.idleMs,
+      maxPendingAudioMs: limits.maxPendingAudioMs,
+      // Sooner than the session's own deadline, so that the node at fault is named.
+      finishWithinMs: Math.ceil(limits.flushWithinMs * 0.75),
+      maxCallMs,
+    },
+    log: (node, message, fields) => watch?.noted(node, message, fields),
+    ...(onFault === undefined ? {} : { onFault }),
+    context: {
+      session: {
+        id: watch?.facts.sessionId ?? randomUUID(),
+        tenant: project.tenant,
+        project: project.name,
+        clientId: watch?.facts.clientId ?? '',
+      },
+      language,
+      audioOutput: audio.output,
+      settings: () => facts.settings,
+      callProperties: () => facts.callProperties,
+      updated$: facts.updated$.asObservable(),
+      engine: async ({ name = '', ...rest }) => {
+        const engine = await openModel(models, rights, { name, ...rest })
+        facts.model ??= name
+        return engine
+      },
+      recordingsFolder,
+      scheduler,
+    },
+  }
 }

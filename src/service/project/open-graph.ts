@@ -1,6 +1,7 @@
 import { Observable } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import type { Settings } from '../../protocol/settings.js'
 import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
 import { entryName, graphFormats, type GraphFormats, type NodeFormats } from './graph-formats.js'
 import type { GraphLimits, GraphSession } from './graph-session.js'
@@ -16,6 +17,10 @@ export interface OpenGraph {
   readonly run: (audio$: Observable<Uint8Array>) => Observable<NodeItem>
   /** The audio that was taken in and that the slowest node has not dealt with, in milliseconds. */
   readonly pendingMs: () => number
+  /** The longest that the project lets a session take, in milliseconds. */
+  readonly maxSessionMs: number
+  /** Why one of the nodes refuses these settings, before an `Update` makes them the session's; nothing where they fit. */
+  readonly checkSettings: (next: Settings, now: Settings) => SpeechError | undefined
 }
 
 /**
@@ -50,6 +55,14 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
         run.start(audio$)
       }),
     pendingMs: () => bound.run?.pendingMs ?? 0,
+    maxSessionMs: graph.limits.maxSessionMs ?? Infinity,
+    checkSettings: (next, now) => {
+      for (const { configured } of graph.nodes) {
+        const refusal = configured.checkSettings(next, now)
+        if (refusal !== undefined) return refusal
+      }
+      return undefined
+    },
   }
 }
 

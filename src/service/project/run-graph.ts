@@ -1,6 +1,6 @@
 import { Subscription, type Observable, type Subscriber } from 'rxjs'
 import { bytesForMs, bytesPerFrame, msForBytes } from '../../audio/format.js'
-import { SpeechError } from '../../errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
 import { IdleWatch } from '../recognition/idle-watch.js'
@@ -174,6 +174,8 @@ export class RunGraph {
       return true
     }
     this.#session.feeder.resume()
+    // A link may give what it held at once.
+    if (!this.#gate.isEmpty) return true
     if (this.#entryState !== 'finished') return false
     this.#entryState = 'closed'
     this.#finishOutputs(this.#entry)
@@ -326,7 +328,9 @@ export class RunGraph {
     const failure = new SpeechError('node-failed', `The node ${node} of the project failed (${cause}).`, {
       cause: error,
     })
-    if (action === 'failed') this.#subscriber.error(failure)
+    // An engine's failure has a name of its own.
+    if (action === 'failed')
+      this.#subscriber.error(isSpeechError(error) && error.code === 'engine-failed' ? error : failure)
     else this.#session.onFault?.(failure)
   }
 

@@ -55,7 +55,7 @@ describe('a session', () => {
     expect(node.account.context).toMatchObject({
       inputs: { audio: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } },
       language: 'en',
-      idleMs: 30_000,
+      idleMs: 0,
     })
     one.say(audio(320), audio(2))
     node.says$.next(event('SR Partial'))
@@ -295,23 +295,24 @@ describe('the clock', () => {
     nothingLeft(one)
   })
 
-  it('gives up the last results after flushWithinMs', async () => {
+  it('gives up the last results of a node, by its name, before flushWithinMs', async () => {
     const node = scriptedNode(true)
     const one = dataflowTalk(node.open)
     one.say(start())
     await turn()
     one.client.finish()
     await turn()
-    one.clock.advanceTo(59_999)
+    one.clock.advanceTo(44_999)
     expect(one.end()).toBeUndefined()
-    one.clock.advanceTo(60_000)
-    expect(one.end()).toBe('engine-failed')
+    one.clock.advanceTo(45_000)
+    expect(one.since()).toEqual(['Start: success', 'Node Failed'])
+    expect(one.end()).toBe('node-failed')
     nothingLeft(one, node)
   })
 
   it('finalizes the longest session', async () => {
     const node = scriptedNode()
-    const one = dataflowTalk(node.open, { maxSessionMs: 60_000 })
+    const one = dataflowTalk(node.open, { maxSessionMs: 60_000, idleMs: 0 })
     one.say(start())
     await turn()
     one.clock.advanceTo(59_999)
@@ -381,18 +382,18 @@ describe('a fault inside', () => {
       () => {
         throw new Error(secret)
       },
-      ['Start: internal'],
-      'internal',
+      ['Start: node-failed'],
+      'node-failed',
     ],
-    ['a node that rejects', () => Promise.reject(new TypeError(secret)), ['Start: internal'], 'internal'],
+    ['a node that rejects', () => Promise.reject(new TypeError(secret)), ['Start: node-failed'], 'node-failed'],
     [
       'a node that throws when it is called',
       () =>
         Promise.resolve(() => {
           throw new Error(secret)
         }),
-      ['Start: internal'],
-      'internal',
+      ['Start: success', 'Node Failed'],
+      'node-failed',
     ],
     [
       'a broken model',
@@ -400,19 +401,19 @@ describe('a fault inside', () => {
       ['Start: internal'],
       'internal',
     ],
-    ['a node that fails', failing(new Error(secret)), ['Start: success'], 'internal'],
+    ['a node that fails', failing(new Error(secret)), ['Start: success', 'Node Failed'], 'node-failed'],
     [
       'a node whose own peer is lost',
       failing(new SpeechError('connection-lost', secret)),
-      ['Start: success'],
-      'internal',
+      ['Start: success', 'Node Failed'],
+      'node-failed',
     ],
     ['a number that JSON has no word for', unserialisable({ secret: 5n }), ['Start: success'], 'internal'],
     ['data that goes in a circle', unserialisable(circular), ['Start: success'], 'internal'],
     [
       'an engine that fails',
       failing(new SpeechError('engine-failed', 'The engine stopped.', { cause: new Error(secret) })),
-      ['Start: success'],
+      ['Start: success', 'Node Failed'],
       'engine-failed',
     ],
   ])('ends the session and tells nothing of the inside for %s', async (_name, open, answers, code) => {
@@ -441,8 +442,8 @@ describe('a fault inside', () => {
     one.say(start())
     await turn()
     one.say(audio(320))
-    expect(one.since()).toEqual(['Start: success'])
-    expect(one.end()).toBe('internal')
+    expect(one.since()).toEqual(['Start: success', 'Node Failed'])
+    expect(one.end()).toBe('node-failed')
     nothingLeft(one)
     other.say(audio(320), finalize)
     expect(other.since()).toEqual(['Finalize: success', 'flushed'])

@@ -3,7 +3,10 @@ import { contentType } from '../../../src/protocol/content-type.js'
 import { dataflowConversation } from '../../../src/service/conversation/dataflow-conversation.js'
 import type { SessionLimits } from '../../../src/service/conversation/session-terms.js'
 import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/node.js'
-import { projectRegistry } from '../../../src/service/project/project.js'
+import { defineNode } from '../../../src/service/nodes/define-node.js'
+import { noOptions } from '../../../src/service/nodes/node-options.js'
+import { lineGraph } from '../../../src/service/project/line-graph.js'
+import { graphProject, projectRegistry } from '../../../src/service/project/project.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
 import { oneModel, stage, talk, type Stage, type Talk } from './talk.js'
 
@@ -109,7 +112,17 @@ export const dataflowTalk = (
     limits,
     admit,
   )
-  const projects = projectRegistry([{ tenant: 'Acme', name: 'talk', defaultModel: 'm', open }])
+  const node = defineNode({
+    name: 'scripted',
+    summary: 'Does what the test says.',
+    inputs: { audio: 'audio' },
+    outputs: { events: 'event', audio: 'audio' },
+    options: noOptions,
+    tellsConsumption: true,
+    open: async (_options, context) => open(context),
+  })
+  const place = { tenant: 'Acme', name: 'talk', version: '1' }
+  const projects = projectRegistry([graphProject(place, lineGraph(node), { name: 'm' })])
   const one = talk<DataflowMessage>(set.clock, (incoming$, link) =>
     dataflowConversation(incoming$, link, { ...set.terms, projects }),
   )

@@ -62,6 +62,7 @@ export const running = async (
 ) => {
   const clock = new VirtualTimeScheduler()
   const link = recordedLink()
+  const client: { resumed: () => void } = { resumed: () => undefined }
   const { node: _node, inputs: _inputs, outputs: _outputs, consumed: _consumed, ...shared } = nodeContext()
   const faults: unknown[] = []
   const logged: string[] = []
@@ -70,7 +71,13 @@ export const running = async (
     format: telephone,
     context: { ...shared, scheduler: clock },
     limits: { idleMs: 0, maxPendingAudioMs: 1000, finishWithinMs: 1000, maxCallMs: 100, ...change },
-    feeder: link,
+    feeder: {
+      pause: () => link.pause(),
+      resume: () => {
+        link.resume()
+        client.resumed()
+      },
+    },
     log: (node, message) => logged.push(`${node}: ${message}`),
     onFault: (error) => faults.push(error),
   })
@@ -88,5 +95,5 @@ export const running = async (
   const give = (...lengthsMs: readonly number[]): void => {
     for (const ms of lengthsMs) audio$.next(new Uint8Array(ms * 8).fill(1))
   }
-  return { clock, link, faults, logged, audio$, said, items, subscription, give, open }
+  return { clock, link, client, faults, logged, audio$, said, items, subscription, give, open }
 }

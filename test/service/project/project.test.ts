@@ -1,13 +1,12 @@
-import { EMPTY } from 'rxjs'
 import { expect, it } from 'vitest'
 import { projectRegistry, type Project } from '../../../src/service/project/project.js'
 
 it('finds a project by its tenant and its name, whole and exactly', () => {
-  const projectOf = (tenant: string, name: string): Project => ({
+  const projectOf = (tenant: string, name: string, version = '1'): Project => ({
     tenant,
     name,
-    defaultModel: 'm',
-    open: () => Promise.resolve(() => EMPTY),
+    version,
+    open: () => Promise.reject(new Error('not today')),
   })
   const [one, other] = [projectOf('Acme', 'talk'), projectOf('Other', 'talk')]
   const registry = projectRegistry([one, other])
@@ -26,4 +25,16 @@ it('finds a project by its tenant and its name, whole and exactly', () => {
     false,
     false,
   ])
+})
+
+it('gives the newest version, and the first of two that are the same', () => {
+  const projects = ['9', '10', '1.10', '10'].map((version): Project => ({
+    tenant: 'A',
+    name: 'p',
+    version,
+    open: () => Promise.reject(new Error('not today')),
+  }))
+  const registry = projectRegistry(projects)
+  expect(registry.find('A', 'p')).toBe(projects[1])
+  expect(registry.list().map(({ version }) => version)).toEqual(['1.10', '9', '10'])
 })

@@ -184,6 +184,19 @@ describe('a wire of a graph', () => {
     expect(link.paused).toBe(false)
   })
 
+  it('loses nothing where the link gives what it held, and ends, as soon as it is resumed', async () => {
+    const { node, account } = slow()
+    const { give, said, audio$, client } = await running(around('slow', '', ', holds: 500 ms'), [node])
+    give(250, 250, 20)
+    client.resumed = () => {
+      client.resumed = () => undefined
+      give(30, 40)
+      audio$.complete()
+    }
+    account.take(Infinity)
+    expect(said).toEqual(['a250', 'a250', 'a20', 'a30', 'a40', '|'])
+  })
+
   it('tells what it drops when that begins and when it ends, and puts silence in its place', async () => {
     const { node, account } = slow()
     const run = await running(around('slow', '', ', holds: 500 ms, whenFull: dropNewest'), [node])

@@ -1,0 +1,45 @@
+import { sharedTenant } from './access/open-model.js'
+import type { ModelRegistry } from './engine/model-registry.js'
+import type { ModelName } from './nodes/node.js'
+import { loadProjects } from './project/load-projects.js'
+import { nodeCatalog } from './project/node-catalog.js'
+import { projectRegistry, type ProjectRegistry } from './project/project.js'
+import { transcribeProjects } from './project/transcribe-projects.js'
+import type { ServiceOptions } from './service-options.js'
+
+/** Whether a project's name for a model means one that is there. */
+export const hasModelIn =
+  (models: Pick<ModelRegistry, 'find'>) =>
+  ({ tenant = sharedTenant, name = '', version = '' }: ModelName): boolean =>
+    models.find({ tenant, name, version }) !== undefined
+
+/**
+ * The projects of the folders, and `transcribe` for every tenant. Rejects with `invalid-options` for a folder that can't
+ * be read or a node whose name is taken, and with `missing-dependency`; broken projects are `problems` of the registry.
+ */
+export const openProjects = async (
+  options: Pick<ServiceOptions, 'projectFolders' | 'nodes' | 'recordingsFolder' | 'tenants'>,
+  models: ModelRegistry,
+  defaultModel = '',
+): Promise<ProjectRegistry> => {
+  const loaded = await loadProjects({
+    folders: options.projectFolders ?? [],
+    facts: {
+      nodes: nodeCatalog(options.nodes),
+      hasModel: hasModelIn(models),
+      recordings: options.recordingsFolder !== undefined,
+    },
+    model: { name: defaultModel },
+    env: process.env,
+  })
+  const named = [...models.list(), ...loaded.map(({ place }) => place)].map(({ tenant }) => tenant)
+  const tenants = options.tenants ?? [...new Set([sharedTenant, ...named])]
+  const own = loaded.map(({ project }) => project)
+  // A tenant's own project of that name takes the place of the one that comes with the service.
+  const isOwn = (tenant: string, name: string): boolean => own.some((one) => one.tenant === tenant && one.name === name)
+  const transcribe = transcribeProjects(tenants, defaultModel).filter(({ tenant, name }) => !isOwn(tenant, name))
+  return projectRegistry(
+    [...own, ...transcribe],
+    loaded.flatMap(({ problem }) => problem ?? []),
+  )
+}
