@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addDemo } from './commands/demo.js'
+import { addProject } from './commands/project.js'
 import { addServe } from './commands/serve.js'
 import { addSubscription } from './commands/subscription.js'
 import { addToken } from './commands/token.js'
@@ -47,6 +48,6 @@ export const createProgram = (host: Host, output: Output): Command => {
         ],
       }),
     )
-  for (const add of [addDemo, addTranscribe, addServe, addSubscription, addToken]) add(program, host, output)
+  for (const add of [addDemo, addTranscribe, addServe, addProject, addSubscription, addToken]) add(program, host, output)
   return program
 }

@@ -46,7 +46,7 @@ export const serviceOptions = async (
   env: Host['env'],
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
-  const { http, grpc, operations, tenants, reflection, allowQueryToken, models, tls } = values
+  const { http, grpc, operations, tenants, reflection, allowQueryToken, models, projects, tls } = values
   const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const subscriptions = await subscriptionsOf(loaded, env)
@@ -54,6 +54,8 @@ export const serviceOptions = async (
     stateFolder: path(values.stateFolder ?? '.rxspeech'),
     modelFolders: models?.folders?.map(path) ?? [sampleModels()],
     limits,
+    ...(projects?.folders === undefined ? {} : { projectFolders: projects.folders.map(path) }),
+    ...(projects?.recordingsFolder === undefined ? {} : { recordingsFolder: path(projects.recordingsFolder) }),
     identity: { ...identity, ...(failuresPerMinute === undefined ? {} : { bruteForce: { failuresPerMinute } }) },
     ...(subscriptions.length === 0 ? {} : { subscriptions: memorySubscriptions(subscriptions) }),
     ...(http === undefined ? {} : { http }),

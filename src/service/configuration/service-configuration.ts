@@ -56,7 +56,15 @@ export const configuration = section({
     folders: setting(names, 'that of the package', 'Folders of models, `<tenant>/<name>/<version>/model.json`.'),
     defaultModel: setting(text, 'the first of the tenant Default', 'The model of a session that names none.'),
   }),
-  tenants: setting(names, 'Default and those with models', 'The tenants that have the `transcribe` project.'),
+  projects: section({
+    folders: setting(names, 'none', 'Folders of projects, `<tenant>/<name>/<version>.yaml`; see PROJECTS.md.'),
+    recordingsFolder: setting(text, 'none', 'Where nodes may keep recordings.'),
+  }),
+  tenants: setting(
+    names,
+    'Default and those with models or projects',
+    'The tenants that have the `transcribe` project.',
+  ),
   identity: section({
     issuer: setting(webAddress, 'the address of http', 'The address that stands in tokens. A change ends all tokens.'),
     audience: setting(absoluteUri, 'urn:rxspeech:service', 'Whom tokens are for. A change ends all tokens.'),

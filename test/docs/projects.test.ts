@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { lastValueFrom, of, toArray } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { dataflow } from '../../src/session/dataflow.js'
+import { limitRanges, holdsRanges, projectKeys } from '../../src/service/project/project-keys.js'
+import { graphOf } from '../service/project/graphs.js'
+import { drawGraph, inputWords } from '../../src/service/project/draw-graph.js'
+import { inMemoryService } from '../../src/testing/in-memory-service.js'
+import { blocksOf, named, tableBelow } from './markdown.js'
+
+const root = join(__dirname, '../..')
+const page = readFileSync(join(root, 'docs/PROJECTS.md'), 'utf8')
+const [example] = blocksOf(page).filter(({ language }) => language === 'yaml')
+const text = example?.text ?? ''
+
+/** The heading of each table on the page. */
+const headings: Readonly<Record<keyof typeof projectKeys, string>> = {
+  project: 'Keys',
+  model: 'model',
+  inputs: 'inputs',
+  resource: 'resource',
+  secret: 'secret',
+  node: 'node',
+  wire: 'wire',
+  limits: 'limits',
+}
+
+describe('docs/PROJECTS.md', () => {
+  it.each(Object.entries(headings))('has every key of a %s that the file may have, and no other', (table, heading) => {
+    const onPage = tableBelow(page, heading).map(([key]) => named(key))
+    expect(onPage).toEqual(projectKeys[table as keyof typeof projectKeys])
+  })
+
+  it('names the ranges of limits and wires', () => {
+    const rows = new Map(tableBelow(page, 'limits').map(([key, said = '']) => [named(key), said]))
+    for (const [key, [least, most]] of Object.entries(limitRanges)) {
+      expect(rows.get(key)).toContain(String(least))
+      if (most < 2 ** 31 - 1) expect(rows.get(key)).toContain(String(most))
+    }
+    const holds = tableBelow(page, 'wire').find(([key]) => named(key) === 'holds')?.[1] ?? ''
+    for (const [unit, [least, most]] of Object.entries(holdsRanges)) {
+      expect(holds).toContain(`\`${String(least)} ${unit}\` to \`${String(most)} ${unit}\``)
+    }
+  })
+
+  it('shows a project that is sound', async () => {
+    const graph = await graphOf(text, [])
+    expect(inputWords(graph)).toBe('pcm or ulaw, 8000 or 16000 Hz, stereo')
+    expect(drawGraph(graph)).toBe(
+      [
+        'in                                                 entry',
+        '└─ audio ─▶ split                                  channel-split',
+        '   ├─ left → audio ─▶ agent                        recognizer',
+        '   │  └─ events ─▶ out                             publisher',
+        '   └─ right → audio (5000 ms, dropOldest) ─▶ customer recognizer, restart(2)',
+        '      └─ events ─▶ out                             (above)',
+      ].join('\n'),
+    )
+  })
+
+  it('shows a project that runs', async () => {
+    const service = inMemoryService({ projects: { calls: text } })
+    const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
+    const events = await lastValueFrom(
+      of(new Uint8Array(32_000).fill(0xff)).pipe(
+        dataflow({ ...service.dataflow, projectName: 'calls', format }),
+        toArray(),
+      ),
+    )
+    expect(events.filter(({ type }) => type === 'final')).toMatchObject([{ channel: 0 }, { channel: 1 }])
+    await service.close()
+  })
+
+  it('is the example that the package brings', () => {
+    expect(parse(readFileSync(join(root, 'samples/projects/Acme/calls/1.yaml'), 'utf8'))).toEqual(parse(text))
+  })
+})
