@@ -51,7 +51,7 @@ export const talkStatistics = defineNode({
 
 const counting = (
   { everyMs = Infinity, deadAirMs = 3000, interruptionMs = 200 }: t.TypeOf<typeof options>,
-  { inputs: { audio: format } }: NodeContext,
+  { inputs: { audio: format }, offsetMs = 0 }: NodeContext,
 ): ItemSteps => {
   const timeline = new TalkTimeline()
   let frames = 0
@@ -93,7 +93,7 @@ const counting = (
       }
       if (format === undefined) return []
       frames += item.bytes.byteLength / bytesPerFrame(format)
-      timeline.reach((frames * 1000) / format.sampleRateHz)
+      timeline.reach(offsetMs + (frames * 1000) / format.sampleRateHz)
       return due()
     },
     end: () => [report(timeline.lengthMs, true)],

@@ -136,6 +136,16 @@ describe('talk-statistics', () => {
     ])
   })
 
+  it('goes on with the time of the session when it was opened anew', async () => {
+    const context = {
+      inputs: { audio: { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } as const },
+      offsetMs: 5000,
+    }
+    const node = await openNode(talkStatistics, {}, context)
+    const [last] = eventsOf(answersTo(node, [audio(new Uint8Array(8000))]), 'Talk Statistics')
+    expect(last?.endMs).toBe(6000)
+  })
+
   it('takes events that are late, odd or of other channels', async () => {
     const node = await openNode(talkStatistics, {})
     const items = [

@@ -175,7 +175,7 @@ describe('webhook', () => {
     ['dropOldest', ['0', '8', '9']],
     ['dropNewest', ['0', '1', '2']],
   ])('with %s keeps what its queue can hold, and tells what it lost', async (whenFull, kept) => {
-    const input$ = new ReplaySubject<NodeItem>()
+    const input$ = new ReplaySubject<NodeItem>(1)
     input$.next(event('0'))
     receiver = await openReceiver((response, count) => {
       // The first one is under way when the others come.
