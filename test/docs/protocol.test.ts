@@ -324,6 +324,18 @@ describe('the errors and limits in PROTOCOL.md', () => {
     expect(limits.get('sessions of one token')).toMatch(
       new RegExp(`^${String(inUse.sessionsPerToken)}; ${String(generous.sessionsPerToken)} `),
     )
+    for (const [name, limit] of [
+      ['sessions of one tenant', 'sessionsPerTenant'],
+      ['connections of the service, of all interfaces', 'connections'],
+      ['connections of one address', 'connectionsPerAddress'],
+      ['streams without a Start and sockets without a first `recognize`', 'unstarted'],
+    ] as const) {
+      const shown = limits.get(name)?.replace(/,(?=\d{3})/g, '')
+      expect(shown, name).toMatch(new RegExp(`^${String(inUse[limit])}; ${String(generous[limit])} `))
+    }
+    expect(limits.get('pace of the audio')).toContain(
+      `${String(inUse.maxPacePercent / 100)} times real time after a burst of ${String(inUse.paceBurstMs / 1000)} s`,
+    )
     expect(limits.get('socket without a recognition')).toBe(limits.get('no audio'))
     expect(limits.get('time until `Start` (gRPC)')).toBe(`${String(defaultSessionLimits.startWithinMs / 1000)} s`)
     expect(limits.get('session')).toBe(`${String(defaultSessionLimits.maxSessionMs / 3_600_000)} h`)

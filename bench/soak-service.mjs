@@ -1,0 +1,75 @@
+// The service of `npm run soak`, in a process of its own: models that hear nothing, and no limit that the load could meet.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hashSecret, memorySubscriptions, newClientSecret, startService } from '../dist/cjs/service/index.js'
+import { NEVER } from 'rxjs'
+import { scriptedEngine } from '../dist/cjs/testing/index.js'
+
+const folder = await mkdtemp(join(tmpdir(), 'rxspeech-soak-'))
+await mkdir(join(folder, 'Default/m/1'), { recursive: true })
+await writeFile(join(folder, 'Default/m/1/model.json'), '{"engine":"scripted","batch":true}')
+
+/** `stuck`: an engine that takes audio for ever and never says that it has consumed any. */
+const stuck = process.argv[2] === 'stuck'
+const scripted = scriptedEngine({ texts: ['hello world'] })
+const engine = stuck ? { ...scripted, recognize: () => () => NEVER } : scripted
+
+const many = 100_000
+const secret = newClientSecret()
+const service = await startService({
+  subscriptions: memorySubscriptions([
+    {
+      clientId: 'soak',
+      secretHash: await hashSecret(secret),
+      tenants: ['*'],
+      projects: ['*'],
+      models: ['*'],
+      validFromMs: 0,
+      validUntilMs: Infinity,
+      cancelled: false,
+    },
+  ]),
+  modelFolders: [folder],
+  engines: [{ name: 'scripted', open: () => Promise.resolve(engine) }],
+  defaultModel: 'm',
+  limits: {
+    sessions: many,
+    sessionsPerToken: many,
+    sessionsPerTenant: many,
+    connections: many,
+    connectionsPerAddress: many,
+    unstarted: many,
+  },
+})
+const form = {
+  client_id: 'soak',
+  client_secret: secret,
+  grant_type: 'client_credentials',
+  scope: 'Ldm_Integration',
+}
+const answer = await fetch(`${service.authUrl}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
+const { access_token: token } = await answer.json()
+
+const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+/** What is held when everything that can be let go of is. */
+const held = async () => {
+  for (let round = 0; round < 5; round += 1) {
+    await turn()
+    globalThis.gc()
+  }
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return { fds: readdirSync('/proc/self/fd').length, heapBytes: heapUsed + external, rssBytes: rss }
+}
+
+process.on('message', async (what) => {
+  if (what === 'held') process.send(await held())
+  else {
+    await service.close({ drainMs: 1_000 })
+    await rm(folder, { recursive: true })
+    process.disconnect()
+  }
+})
+process.send({ wsUrl: service.wsUrl, grpc: service.grpcAddress, token })

@@ -1,0 +1,133 @@
+// One short session on either interface, ended in one of five ways, by clients that know only the wire.
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { WebSocket } from 'ws'
+import { loadDataflow } from '../dist/cjs/grpc.js'
+
+export const ways = ['final', 'stop', 'close', 'kill', 'refusal']
+
+/** Half a second of something that is no silence. */
+const audio = Buffer.from(Int16Array.from({ length: 4_000 }, (_none, at) => 8_000 * Math.sin(at * at)).buffer)
+
+const recognize = {
+  'message-name': 'recognize',
+  'audio-format': 'pcm',
+  'sample-rate': 8000,
+  'model-name': 'm',
+}
+
+/** The messages of a socket, one after another: several may arrive at once. */
+const listen = (socket) => {
+  const messages = []
+  let told = () => undefined
+  socket.on('message', (data) => {
+    messages.push(JSON.parse(String(data)))
+    told()
+  })
+  return async () => {
+    while (messages.length === 0) await new Promise((resolve) => (told = resolve))
+    return messages.shift()
+  }
+}
+const expectResult = (message, wanted) => {
+  const result = String(message['operation-result'])
+  if (!result.toLowerCase().startsWith(wanted)) throw new Error(`Expected ${wanted}, heard ${result}.`)
+}
+
+/** A recognition on a socket of its own. */
+export const socketSession = async ({ wsUrl, token }, way) => {
+  const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
+  socket.on('error', () => undefined)
+  const heard = listen(socket)
+  await once(socket, 'open')
+  const closed = once(socket, 'close')
+  const say = (message) => socket.send(JSON.stringify(message))
+  say(way === 'refusal' ? { ...recognize, 'model-name': 'none' } : recognize)
+  expectResult(await heard(), way === 'refusal' ? 'model-denied' : 'success')
+  if (way !== 'refusal') socket.send(audio)
+  if (way === 'final') {
+    say({ 'message-name': 'finalize-recognition' })
+    for (;;) {
+      const message = await heard()
+      if (message['message-name'] === 'final-result') break
+    }
+  } else if (way === 'stop') {
+    say({ 'message-name': 'stop-recognition' })
+    while ((await heard())['message-name'] !== 'stop-recognition-response');
+  }
+  if (way === 'kill') socket.terminate()
+  else socket.close(1000)
+  await closed
+}
+
+const { requestSerialize, responseDeserialize } = loadDataflow().Stream
+const none = new Uint8Array(0)
+const framed = (message) => {
+  const bytes = requestSerialize(message)
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(bytes.length, 1)
+  return Buffer.concat([head, bytes])
+}
+const requestFrame = (json) => framed({ contentType: 2, content: JSON.stringify(json), binaryContent: none })
+const audioFrame = framed({ contentType: 0, content: '', binaryContent: audio })
+
+const start = (token, way) => ({
+  MessageName: 'Start',
+  Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+  Tenant: 'Default',
+  Token: token,
+  ProjectName: way === 'refusal' ? 'none' : 'transcribe',
+})
+
+const openChannel = async ({ grpc }) => {
+  const channel = connect(`http://${grpc}`)
+  channel.on('error', () => undefined)
+  await once(channel, 'connect')
+  return channel
+}
+
+/** The JSON of the first message of the service. */
+const firstResponse = (stream) =>
+  new Promise((resolve, reject) => {
+    let bytes = Buffer.alloc(0)
+    let done = false
+    stream.on('data', (data) => {
+      if (done) return
+      bytes = Buffer.concat([bytes, data])
+      if (bytes.length < 5 || bytes.length < 5 + bytes.readUInt32BE(1)) return
+      done = true
+      resolve(JSON.parse(responseDeserialize(bytes.subarray(5, 5 + bytes.readUInt32BE(1))).content))
+    })
+    stream.once('close', () => reject(new Error('The stream ended without a response.')))
+  })
+
+let shared
+
+/** A stream on the one channel of all, or where the channel is to be killed, on one of its own. */
+export const streamSession = async (address, way) => {
+  const own = way === 'kill'
+  if (!own) shared ??= await openChannel(address)
+  const channel = own ? await openChannel(address) : shared
+  const stream = channel.request({
+    ':method': 'POST',
+    ':path': '/dataflow/Stream',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  })
+  stream.on('error', () => undefined)
+  const closed = once(stream, 'close')
+  let status
+  stream.on('trailers', (trailers) => (status = trailers['grpc-status']))
+  stream.write(requestFrame(start(address.token, way)))
+  expectResult(await firstResponse(stream), way === 'refusal' ? 'project-denied' : 'success')
+  if (way !== 'refusal') stream.write(audioFrame)
+  if (way === 'kill') channel.destroy()
+  else if (way === 'close') stream.close(8)
+  else if (way === 'stop') stream.end(requestFrame({ MessageName: 'Stop' }))
+  else stream.end()
+  await closed
+  const wanted = { final: '0', stop: '0', refusal: '7' }[way]
+  if (status !== wanted) throw new Error(`Expected the status ${wanted}, heard ${status}.`)
+}
+
+export const closeShared = () => shared?.destroy()
