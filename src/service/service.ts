@@ -15,8 +15,8 @@ import { soundswallower } from './engine/soundswallower/soundswallower.js'
 import { createIdentity, type Identity } from './identity/identity.js'
 import { everything } from './identity/subscription.js'
 import { ConnectionGate } from './listen/connection-gate.js'
-import { openDataflow } from './listen/dataflow-listener.js'
-import { openHttp } from './listen/http-listener.js'
+import { openDataflow, type DataflowListener } from './listen/dataflow-listener.js'
+import { openHttp, type HttpListener } from './listen/http-listener.js'
 import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
@@ -124,11 +124,8 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
   const drain = (drainMs: number): Promise<void> => {
     operation.draining()
-    // Whoever still comes is told, and sent elsewhere, until the last session has ended.
     drain$.next(undefined)
-    grpc.drain(drainMs + lastWordsMs)
-    const stop = () => Promise.all([http.stopAccepting(), grpc.stopAccepting()])
-    return endSessions(sessions, stop, drainMs, scheduler)
+    return endSessions(sessions, http, grpc, drainMs, scheduler)
   }
   let closing: Promise<void> | undefined
   return {
@@ -145,14 +142,17 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   }
 }
 
+/** Whoever still comes is told, and sent elsewhere, until the last session has ended. */
 const endSessions = async (
   sessions: SessionSet,
-  stop: () => Promise<unknown>,
+  http: HttpListener,
+  grpc: DataflowListener,
   drainMs: number,
   scheduler: SchedulerLike,
 ): Promise<void> => {
+  grpc.drain(drainMs + lastWordsMs)
   await within(sessions.empty(), drainMs, scheduler)
-  const ended = stop()
+  const ended = Promise.all([http.stopAccepting(), grpc.stopAccepting()])
   sessions.endAll()
   // A session has ended when its last word is said; that has to arrive, too.
   await within(ended, lastWordsMs, scheduler)

@@ -43,7 +43,7 @@ type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
  * is refused with a close code (4401, 4403, 4429) instead.
  */
 export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade => {
-  const { terms, sessions, maxMessageBytes, allowQueryToken, monitor = silentMonitor, gate } = options
+  const { terms, maxMessageBytes, allowQueryToken, monitor = silentMonitor, gate } = options
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -58,7 +58,48 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     draining = true
   })
 
-  const serve = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfAddress: string | null): void => {
+  const serve = socketServer(options, server)
+
+  return (...upgrade) => {
+    const [request, socket] = upgrade
+    const url = urlOf(request)
+    const unfit = unfitness(url, request, draining, gate)
+    if (url === undefined || unfit !== undefined) {
+      refuse(socket, unfit?.error ?? noSuchPath(), unfit?.status)
+      return
+    }
+    const presented = bearerToken(request, url, allowQueryToken)
+    if (presented === undefined) {
+      monitor.authFailed('missing-token', 'websocket', peerOf(request))
+      refuse(socket, new SpeechError('unauthenticated', errorTable.unauthenticated.help))
+      return
+    }
+    terms.admit(presented.token).then(
+      (admission) => {
+        serve(upgrade, admission, url.searchParams.get('ModelName'))
+      },
+      (cause: unknown) => {
+        const error = clientError(cause, terms.onFault)
+        if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), 'websocket', peerOf(request))
+        if (presented.by !== 'subprotocol') refuse(socket, error)
+        else {
+          monitor.refused('websocket', error.code)
+          takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
+            link.close(error)
+          })
+        }
+      },
+    )
+  }
+}
+
+type ServeSocket = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfAddress: string | null) => void
+
+/** What becomes of an upgrade that is admitted. */
+const socketServer = (options: RecognizerListenerOptions, server: WebSocketServer): ServeSocket => {
+  const { terms, sessions, maxMessageBytes, monitor = silentMonitor, gate } = options
+  const refuse = refusal(monitor)
+  return (upgrade, admission, modelOfAddress) => {
     const { rights, ended$, release, clientId } = admission
     const started = gate?.unstarted.take()
     if (gate !== undefined && started === undefined) {
@@ -87,50 +128,31 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     })
     if (!opened) leave()
   }
+}
 
-  return (...upgrade) => {
-    const [request, socket] = upgrade
-    const url = urlOf(request)
-    if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
-      refuse(socket, new SpeechError('refused', 'There is no socket at this path; use /recognizer.'), 404)
-      return
-    }
-    if (draining) {
-      refuse(socket, new SpeechError('going-away', 'The service is closing; connect again later.'))
-      return
-    }
-    const tooMany = gate?.refusal(request.socket)
-    if (tooMany !== undefined) {
-      refuse(socket, tooMany)
-      return
-    }
-    if (new Set(url.searchParams.getAll('ModelName')).size > 1) {
-      refuse(socket, new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), 400)
-      return
-    }
-    const presented = bearerToken(request, url, allowQueryToken)
-    if (presented === undefined) {
-      monitor.authFailed('missing-token', 'websocket', peerOf(request))
-      refuse(socket, new SpeechError('unauthenticated', errorTable.unauthenticated.help))
-      return
-    }
-    terms.admit(presented.token).then(
-      (admission) => {
-        serve(upgrade, admission, url.searchParams.get('ModelName'))
-      },
-      (cause: unknown) => {
-        const error = clientError(cause, terms.onFault)
-        if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), 'websocket', peerOf(request))
-        if (presented.by !== 'subprotocol') refuse(socket, error)
-        else {
-          monitor.refused('websocket', error.code)
-          takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
-            link.close(error)
-          })
-        }
-      },
-    )
+interface Unfit {
+  readonly error: SpeechError
+  readonly status?: number
+}
+
+const noSuchPath = (): SpeechError => new SpeechError('refused', 'There is no socket at this path; use /recognizer.')
+
+/** Why an upgrade is refused whoever asks for it: all that costs less than to verify a token. */
+const unfitness = (
+  url: URL | undefined,
+  { socket }: IncomingMessage,
+  draining: boolean,
+  gate: ConnectionGate | undefined,
+): Unfit | undefined => {
+  if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
+    return { error: noSuchPath(), status: 404 }
   }
+  if (draining) return { error: new SpeechError('going-away', 'The service is closing; connect again later.') }
+  const tooMany = gate?.refusal(socket)
+  if (tooMany !== undefined) return { error: tooMany }
+  return new Set(url.searchParams.getAll('ModelName')).size > 1
+    ? { error: new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), status: 400 }
+    : undefined
 }
 
 /** Calls back with the link; false where the handshake was no good and is refused, or its connection is gone. */

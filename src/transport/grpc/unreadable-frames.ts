@@ -1,6 +1,5 @@
 import { ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js'
-import { SpeechError } from '../../errors/speech-error.js'
-import { parseRefusal, refusalText } from '../../errors/speech-error.js'
+import { parseRefusal, refusalText, SpeechError } from '../../errors/speech-error.js'
 import type { DataflowMessage } from '../link.js'
 import { undecodableContentType } from './load-dataflow.js'
 
@@ -10,11 +9,11 @@ interface Receiver {
 
 /** What the gRPC package says of a frame that it cannot read, in the words of the error table. */
 const meaningOf = (details: string): SpeechError | undefined => {
-  const [, size, most] = /^Received message larger than max \((\d+) vs (\d+)\)/.exec(details) ?? []
-  if (size !== undefined && most !== undefined) {
+  const [, size] = /^Received message larger than max \((\d+) vs/.exec(details) ?? []
+  if (size !== undefined) {
     return new SpeechError('message-too-big', `A message of ${size} bytes is larger than is allowed.`)
   }
-  if (/^Received message that decompresses/.test(details)) {
+  if (details.startsWith('Received message that decompresses')) {
     return new SpeechError('message-too-big', 'A message is larger than is allowed when it is decompressed.')
   }
   return /^Failed to decompress message|^Received message compressed with/.test(details)

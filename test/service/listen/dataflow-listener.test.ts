@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
-import { Client, credentials } from '@grpc/grpc-js'
+import { Client, compressionAlgorithms, credentials } from '@grpc/grpc-js'
 import { Subject } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
@@ -152,8 +152,7 @@ describe('a message', () => {
         { 'operation-result': expect.stringMatching(/^message-too-big: /) as unknown },
       ],
     })
-    // gzip
-    const channel = plainClient(service, { 'grpc.default_compression_algorithm': 2 })
+    const channel = plainClient(service, { 'grpc.default_compression_algorithm': compressionAlgorithms.gzip })
     const bomb = openStream(channel)
     bomb.raw({ binary_content: new Uint8Array(50 * 1_048_576), content_type: 0 })
     expect(await bomb.ended).toMatchObject({
