@@ -103,7 +103,7 @@ describe('forged tokens, on both interfaces of a service', () => {
     ['a signature of another key with our key id', () => ({ key: strangers.privateKey })],
     [
       'a key of its own in jwk',
-      () => ({ key: strangers.privateKey, header: { jwk: strangers.publicKey.export({ format: 'jwk' }) as JWK } }),
+      () => ({ key: strangers.privateKey, header: { jwk: strangers.publicKey.export({ format: 'jwk' }) } }),
     ],
     [
       'a key elsewhere in jku',

@@ -39,19 +39,25 @@ const callerOf = async (
   { fields, address }: Form,
 ): Promise<Caller | undefined> => {
   const { authentication, subscriptions, issuer, now, onRefusal } = options
-  const refuse = (status: number, error: string, description: string): undefined => {
+  const refuse = (status: number, error: string, description: string): void => {
     onRefusal?.(error, address)
     const challenge = status === 401 ? { 'WWW-Authenticate': `Basic realm="${issuer}", error="${error}"` } : undefined
     answerError(response, status, error, description, challenge)
-    return undefined
   }
   const token = fields.get('token')
-  if (token === null || token === '') return refuse(400, 'invalid_request', 'token is missing')
+  if (token === null || token === '') {
+    refuse(400, 'invalid_request', 'token is missing')
+    return
+  }
   const credentials = presentedCredentials(request, fields)
   if (credentials.type === 'malformed') {
-    return refuse(400, 'invalid_request', 'client authentication must be given once, and well-formed')
+    refuse(400, 'invalid_request', 'client authentication must be given once, and well-formed')
+    return
   }
-  if (credentials.type === 'none') return refuse(401, 'invalid_client', 'client authentication is missing')
+  if (credentials.type === 'none') {
+    refuse(401, 'invalid_client', 'client authentication is missing')
+    return
+  }
   const verdict = await authentication.authenticate(credentials.clientId, credentials.secret, address)
   if (verdict.type === 'wait') {
     onRefusal?.('too_many_attempts', address)
@@ -60,10 +66,12 @@ const callerOf = async (
   }
   const subscription = subscriptions.find(credentials.clientId)
   if (verdict.type === 'rejected' || subscription === undefined) {
-    return refuse(401, 'invalid_client', 'client authentication failed')
+    refuse(401, 'invalid_client', 'client authentication failed')
+    return
   }
   if (!isInForce(subscription, now())) {
-    return refuse(400, 'unauthorized_client', 'the subscription has expired or was cancelled')
+    refuse(400, 'unauthorized_client', 'the subscription has expired or was cancelled')
+    return
   }
   return { subscription, token }
 }
