@@ -14,6 +14,7 @@ export {
   type ModelRegistryOptions,
 } from './engine/model-registry.js'
 export { pocketsphinx, type PocketsphinxLimits } from './engine/pocketsphinx/pocketsphinx.js'
+export { remote } from './engine/remote/remote.js'
 export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './identity/identity-store.js'

@@ -9,9 +9,8 @@ import { isGranted, type Rights } from './access/rights.js'
 import type { DataflowTerms } from './conversation/dataflow-conversation.js'
 import type { SessionTerms } from './conversation/session-terms.js'
 import type { ModelDescription } from './engine/engine.js'
+import { builtInEngines } from './engine/built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
-import { pocketsphinx } from './engine/pocketsphinx/pocketsphinx.js'
-import { soundswallower } from './engine/soundswallower/soundswallower.js'
 import { createIdentity, type Identity } from './identity/identity.js'
 import { everything } from './identity/subscription.js'
 import { ConnectionGate } from './listen/connection-gate.js'
@@ -165,7 +164,7 @@ const findModels = (
 ): ModelRegistry =>
   createModelRegistry({
     folders: modelFolders,
-    kinds: [soundswallower(), pocketsphinx(), ...engines],
+    kinds: [...builtInEngines(), ...engines],
     scheduler,
     onFault,
   })

@@ -5,9 +5,8 @@ import { dataflowConversation, type DataflowTerms } from '../service/conversatio
 import { recognizerConversation } from '../service/conversation/recognizer-conversation.js'
 import { defaultSessionLimits, type Admission, type SessionLimits } from '../service/conversation/session-terms.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
+import { builtInEngines } from '../service/engine/built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
-import { pocketsphinx } from '../service/engine/pocketsphinx/pocketsphinx.js'
-import { soundswallower } from '../service/engine/soundswallower/soundswallower.js'
 import { serveLink } from '../service/listen/serve-link.js'
 import type { AnyNodeDefinition } from '../service/nodes/node.js'
 import { nodeCatalog } from '../service/project/node-catalog.js'
@@ -158,8 +157,7 @@ const presents = ({ headers, protocols }: PresentedAddress, token: string): bool
 
 const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
   const { engine, modelFolders } = options
-  if (modelFolders !== undefined)
-    return createModelRegistry({ folders: modelFolders, kinds: [soundswallower(), pocketsphinx()] })
+  if (modelFolders !== undefined) return createModelRegistry({ folders: modelFolders, kinds: builtInEngines() })
   return oneEngine(engine ?? scriptedEngine({ texts: ['hello world'] }))
 }
 

@@ -9,7 +9,7 @@ import { startService, type Service } from '../../src/service/service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import type { Reachable } from '../interop/live-service.js'
 
-const secret = 'correct horse battery staple'
+export const plainSecret = 'correct horse battery staple'
 
 /** A service in plain text on loopback whose models `m` (tenant `Default`) and `n` (tenant `Acme`) are scripted. */
 export interface PlainService extends Reachable {
@@ -22,7 +22,7 @@ export interface PlainService extends Reachable {
 
 export const subscriptionOf = async (clientId: string, change: Partial<Subscription> = {}): Promise<Subscription> => ({
   clientId,
-  secretHash: await hashSecret(secret),
+  secretHash: await hashSecret(plainSecret),
   tenants: ['*'],
   projects: ['*'],
   models: ['*'],
@@ -63,7 +63,7 @@ export const plainService = async (
   const newToken = async (clientId = 'client'): Promise<string> => {
     const form = {
       client_id: clientId,
-      client_secret: secret,
+      client_secret: plainSecret,
       grant_type: 'client_credentials',
       scope: 'Ldm_Integration',
     }

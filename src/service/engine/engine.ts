@@ -20,6 +20,8 @@ export type Hypothesis =
       readonly endMs: number
       readonly text: string
       readonly words: readonly Word[]
+      /** 0 to 1, of the whole; read where the engine gives no words. */
+      readonly confidence?: number
     }
   /** So many samples more were taken in; the caller bounds what it has under way by this. 0 is a sign of life. */
   | { readonly type: 'progress'; readonly sampleCount: number }

@@ -3,10 +3,17 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
 import type { Hypothesis, SegmentPart } from './engine.js'
 
+/** A segment's text, and how sure the engine is of it, 0 to 1. */
+export interface DecidedWhole {
+  readonly text: string
+  readonly confidence?: number
+}
+
 /** What becomes of a segment; nothing follows `decided`, `failed` or an abort. */
 export interface SegmentListener {
   readonly taken: (sampleCount: number, partial: string | undefined) => void
-  readonly decided: (words: readonly Word[]) => void
+  /** `whole` where the engine gives no words, or more than they say. */
+  readonly decided: (words: readonly Word[], whole?: DecidedWhole) => void
   readonly failed: (error: SpeechError) => void
 }
 
@@ -87,10 +94,10 @@ class Lane {
   private open(startMs: number): void {
     const segment = this.openSegment(startMs, {
       taken: (sampleCount, text) => {
-        this.out.next({ type: 'progress', sampleCount })
+        if (sampleCount > 0) this.out.next({ type: 'progress', sampleCount })
         if (text !== undefined && this.state.type !== 'over') this.out.next({ type: 'partial', startMs, text })
       },
-      decided: (words) => this.decided(words),
+      decided: (words, whole = { text: textOf(words) }) => this.decided(words, whole),
       failed: (error) => this.fail(error),
     })
     this.state = { type: 'open', startMs, segment, sampleCount: 0 }
@@ -106,11 +113,11 @@ class Lane {
     segment.close(endMs)
   }
 
-  private decided(words: readonly Word[]): void {
+  private decided(words: readonly Word[], whole: DecidedWhole): void {
     const { state } = this
     if (state.type !== 'deciding') return
     // What comes while this is said still waits behind what waits already
-    this.out.next({ type: 'segment', startMs: state.startMs, endMs: state.endMs, text: textOf(words), words })
+    this.out.next({ type: 'segment', startMs: state.startMs, endMs: state.endMs, words, ...whole })
     if (this.state !== state) return
     this.state = { type: 'idle' }
     for (const part of state.later) this.next(part)

@@ -61,15 +61,16 @@ export class LaneResults {
     return [{ type: 'partial', startMs, endMs: this.account.heardMs, text }]
   }
 
-  private milestone({ startMs, endMs, text, words }: DecidedSegment): readonly LaneEvent[] {
+  private milestone({ startMs, endMs, text, words, confidence: whole }: DecidedSegment): readonly LaneEvent[] {
     const said = text.trim()
     if (said === '') return none
     const piece = this.text === '' ? said : this.separator + said
     this.text += piece
     this.startMs ??= startMs
     this.endMs = endMs
-    this.confidence.add(words)
-    const confidence = new Confidence().add(words).mean ?? 0
+    const sure = words.length === 0 && whole !== undefined ? [{ text: said, startMs, endMs, confidence: whole }] : words
+    this.confidence.add(sure)
+    const confidence = new Confidence().add(sure).mean ?? 0
     return [{ type: 'milestone', startMs, endMs, text: piece, words, confidence }]
   }
 }
