@@ -5,7 +5,7 @@ import { dataflowConversation, type DataflowTerms } from '../service/conversatio
 import { recognizerConversation } from '../service/conversation/recognizer-conversation.js'
 import { defaultSessionLimits, type Admission, type SessionLimits } from '../service/conversation/session-terms.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
-import { builtInEngines } from '../service/engine/built-in-engines.js'
+import { builtInEngines } from '../service/built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
 import { serveLink } from '../service/listen/serve-link.js'
 import type { AnyNodeDefinition } from '../service/nodes/node.js'
