@@ -112,7 +112,9 @@ describe('a client that is too fast', () => {
     await turn()
     expect(one.since()).toEqual(['?: too-fast'])
     expect(await one.ended).toBe('too-fast')
-    expect(node.account).toMatchObject({ running: 0, audio: [80_000] })
+    // What was too much did not reach the project.
+    expect(node.account.running).toBe(0)
+    expect(node.account.audio.reduce((sum, byteCount) => sum + byteCount, 0)).toBe(80_000)
     expect(one.clock.waiting).toBe(0)
   })
 
