@@ -48,6 +48,7 @@ export const createProgram = (host: Host, output: Output): Command => {
         ],
       }),
     )
-  for (const add of [addDemo, addTranscribe, addServe, addProject, addSubscription, addToken]) add(program, host, output)
+  for (const add of [addDemo, addTranscribe, addServe, addProject, addSubscription, addToken])
+    add(program, host, output)
   return program
 }

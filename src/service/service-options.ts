@@ -3,6 +3,7 @@ import { longestTimerMs } from '../protocol/longest-timer.js'
 import { wholeNumber } from '../transport/limits.js'
 import type { AdmissionLimits } from './access/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'
+import type { CustomNodeSource } from './custom-nodes/custom-node-source.js'
 import type { EngineKind } from './engine/engine.js'
 import type { IdentityOptions } from './identity/identity.js'
 import type { SubscriptionStore } from './identity/subscription.js'
@@ -31,6 +32,8 @@ export interface ServiceOptions {
   readonly projectFolders?: readonly string[]
   /** Nodes that projects may name, beside those that come with the package. */
   readonly nodes?: readonly AnyNodeDefinition[]
+  /** Files and packages whose nodes projects may name, each kept in threads of its own unless it is run inline. */
+  readonly customNodes?: readonly CustomNodeSource[]
   /** Where nodes may keep recordings; nowhere when left out. */
   readonly recordingsFolder?: string
   /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models or projects. */

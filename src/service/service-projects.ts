@@ -1,6 +1,7 @@
 import { sharedTenant } from './access/open-model.js'
+import { loadCustomNodes } from './custom-nodes/load-custom-nodes.js'
 import type { ModelRegistry } from './engine/model-registry.js'
-import type { ModelName } from './nodes/node.js'
+import type { AnyNodeDefinition, ModelName } from './nodes/node.js'
 import { loadProjects } from './project/load-projects.js'
 import { nodeCatalog } from './project/node-catalog.js'
 import { projectRegistry, type ProjectRegistry } from './project/project.js'
@@ -13,19 +14,34 @@ export const hasModelIn =
   ({ tenant = sharedTenant, name = '', version = '' }: ModelName): boolean =>
     models.find({ tenant, name, version }) !== undefined
 
+/** The nodes that come with the service, those that its host gave, and those of files and packages. */
+export const allNodes = async ({
+  nodes = [],
+  customNodes = [],
+}: Pick<ServiceOptions, 'nodes' | 'customNodes'>): Promise<readonly AnyNodeDefinition[]> => {
+  const catalog = nodeCatalog(nodes)
+  return nodeCatalog([
+    ...nodes,
+    ...(await loadCustomNodes(
+      customNodes,
+      catalog.map(({ name }) => name),
+    )),
+  ])
+}
+
 /**
  * The projects of the folders, and `transcribe` for every tenant. Rejects with `invalid-options` for a folder that can't
  * be read or a node whose name is taken, and with `missing-dependency`; broken projects are `problems` of the registry.
  */
 export const openProjects = async (
-  options: Pick<ServiceOptions, 'projectFolders' | 'nodes' | 'recordingsFolder' | 'tenants'>,
+  options: Pick<ServiceOptions, 'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants'>,
   models: ModelRegistry,
   defaultModel = '',
 ): Promise<ProjectRegistry> => {
   const loaded = await loadProjects({
     folders: options.projectFolders ?? [],
     facts: {
-      nodes: nodeCatalog(options.nodes),
+      nodes: await allNodes(options),
       hasModel: hasModelIn(models),
       recordings: options.recordingsFolder !== undefined,
     },

@@ -1,19 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, resolve } from 'node:path'
-import { hasModelIn } from '../../service/service-projects.js'
+import { allNodes, hasModelIn } from '../../service/service-projects.js'
 import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
 import { createModelRegistry } from '../../service/engine/model-registry.js'
 import { checkProject, type ProjectCheck } from '../../service/project/check-project.js'
 import { drawGraph, inputWords } from '../../service/project/draw-graph.js'
 import { drawMermaid } from '../../service/project/draw-mermaid.js'
 import { loadProjects } from '../../service/project/load-projects.js'
-import { nodeCatalog } from '../../service/project/node-catalog.js'
 import { faultLine } from '../../service/project/project-fault.js'
 import type { ProjectFacts } from '../../service/project/project-facts.js'
 import type { ProjectGraph } from '../../service/project/project-graph.js'
 import { loadYaml } from '../../service/project/read-yaml.js'
 import { readResourceFile } from '../../service/project/resource-file.js'
 import { excerptOf, positionOf } from '../../service/project/source-text.js'
+import { customNodes } from '../options/custom-node-flags.js'
 import { exitCode } from '../process/exit-code.js'
 import { unreadable } from '../input/input-error.js'
 import { QuietEnd, usageError } from '../process/failure.js'
@@ -21,6 +21,7 @@ import type { Output } from '../process/output.js'
 
 export interface ProjectCheckFlags {
   readonly models?: readonly string[]
+  readonly nodes?: readonly string[]
   readonly mermaid?: boolean
   readonly json?: boolean
 }
@@ -28,6 +29,7 @@ export interface ProjectCheckFlags {
 export interface ProjectListFlags {
   readonly projects?: readonly string[]
   readonly models?: readonly string[]
+  readonly nodes?: readonly string[]
   readonly json?: boolean
 }
 
@@ -38,7 +40,7 @@ export const checkProjectFile = async (file: string, flags: ProjectCheckFlags, o
   })
   const folder = dirname(resolve(file))
   const check = checkProject(text, await loadYaml(), {
-    ...(await factsOf(flags.models)),
+    ...(await factsOf(flags)),
     readFile: readResourceFile(folder),
     secret: (env) => process.env[env],
     versionOfFile: basename(file, extname(file)),
@@ -55,7 +57,7 @@ export const checkProjectFile = async (file: string, flags: ProjectCheckFlags, o
 export const listProjects = async (flags: ProjectListFlags, output: Output): Promise<void> => {
   const folders = flags.projects ?? []
   if (folders.length === 0) throw usageError('There is nothing to list; give --projects DIR.')
-  const loaded = await loadProjects({ folders, facts: await factsOf(flags.models), model: {}, env: process.env })
+  const loaded = await loadProjects({ folders, facts: await factsOf(flags), model: {}, env: process.env })
   const rows = loaded.map(({ place: { tenant, name, version }, problem }) => ({
     tenant,
     name,
@@ -71,8 +73,11 @@ export const listProjects = async (flags: ProjectListFlags, output: Output): Pro
   if (rows.some(({ isSound }) => !isSound)) throw new QuietEnd(exitCode.unreadable)
 }
 
-const factsOf = async (folders: readonly string[] = []): Promise<Pick<ProjectFacts, 'nodes' | 'hasModel'>> => {
-  const nodes = nodeCatalog()
+const factsOf = async ({
+  models: folders = [],
+  nodes: custom,
+}: Pick<ProjectCheckFlags, 'models' | 'nodes'>): Promise<Pick<ProjectFacts, 'nodes' | 'hasModel'>> => {
+  const nodes = await allNodes({ customNodes: customNodes(custom) })
   if (folders.length === 0) return { nodes }
   const models = createModelRegistry({ folders, kinds: [soundswallower()] })
   // Found by their folders alone: no engine is started.

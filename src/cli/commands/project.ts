@@ -17,6 +17,7 @@ export const addProject = (program: Command, host: Host, output: Output): void =
     .description('Checks a project file, tells every fault with its place, and draws the graph of one that is sound.')
     .argument('<file>', 'the project file, YAML')
     .option('--models <dir>', 'models that it may name; without any, names of models are not checked', collect)
+    .option('--nodes <file or package>', 'custom nodes that it may name; may be repeated', collect)
     .option('--mermaid', 'print the graph as a Mermaid flowchart, and nothing else')
     .option('--json', 'print what was found as JSON')
     .addHelpText('after', () =>
@@ -36,6 +37,7 @@ export const addProject = (program: Command, host: Host, output: Output): void =
     )
     .option('--projects <dir>', 'a folder of projects; may be repeated', collect)
     .option('--models <dir>', 'models that they may name', collect)
+    .option('--nodes <file or package>', 'custom nodes that they may name; may be repeated', collect)
     .option('--json', 'print the list as JSON')
     .action(async (flags: ProjectListFlags) => {
       const { listProjects } = await import('../actions/project.js')

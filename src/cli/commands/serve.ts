@@ -18,6 +18,8 @@ export const addServe = (program: Command, host: Host, output: Output): void => 
     .option('--http <host:port>', 'where tokens and WebSockets are served (default: 127.0.0.1:0, a free port)')
     .option('--grpc <host:port>', 'where gRPC is served (default: 127.0.0.1:0, a free port)')
     .option('--models <dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', collect)
+    .option('--projects <dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', collect)
+    .option('--nodes <file or package>', 'custom nodes that projects may name; may be repeated', collect)
     .option('--model <name>', 'the model of a session that names none')
     .option('--state <dir>', 'where keys and certificates are kept (default: .rxspeech)')
     .option('--operations <host:port>', 'where /livez, /readyz and /metrics are served (default: nowhere)')

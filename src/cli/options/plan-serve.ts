@@ -4,6 +4,7 @@ import { logLevels, type LogLevel } from '../../service/operation/logger.js'
 import { usageError } from '../process/failure.js'
 import type { ServeBasics, ServePlan } from '../service/serve-plan.js'
 import { isLoopback } from '../../protocol/loopback.js'
+import { customNodes } from './custom-node-flags.js'
 import { choiceFlag, textFlag } from './flag-values.js'
 
 export interface ServeFlags {
@@ -11,6 +12,8 @@ export interface ServeFlags {
   readonly http?: string
   readonly grpc?: string
   readonly models?: readonly string[]
+  readonly projects?: readonly string[]
+  readonly nodes?: readonly string[]
   readonly model?: string
   readonly state?: string
   readonly cert?: string
@@ -39,6 +42,8 @@ export const planServe = (flags: ServeFlags, env: Readonly<Record<string, string
     http: listenFlag('--http', flags.http),
     grpc: listenFlag('--grpc', flags.grpc),
     modelFolders: (flags.models ?? []).map((folder) => textFlag('--models', folder) ?? folder),
+    projectFolders: (flags.projects ?? []).map((folder) => textFlag('--projects', folder) ?? folder),
+    customNodes: customNodes(flags.nodes),
     stateFolder: textFlag('--state', flags.state) ?? '.rxspeech',
     ...(model === undefined ? {} : { model }),
     ...(flags.operations === undefined ? {} : { operations: listenFlag('--operations', flags.operations) }),

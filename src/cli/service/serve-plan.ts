@@ -1,3 +1,4 @@
+import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import type { ListenAddress } from '../../service/listen/listen-address.js'
 
 /** What both kinds of service take. */
@@ -7,6 +8,8 @@ export interface ServeBasics {
   /** Health and metrics; nowhere when left out. */
   readonly operations?: ListenAddress
   readonly modelFolders: readonly string[]
+  readonly projectFolders: readonly string[]
+  readonly customNodes: readonly CustomNodeSource[]
   readonly model?: string
   readonly stateFolder: string
 }

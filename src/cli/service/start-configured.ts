@@ -1,9 +1,11 @@
 import { hashSecret } from '../../service/identity/client-secret.js'
+import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import { makePrivateFolder } from '../../service/identity/private-folder.js'
 import { everything, memorySubscriptions, type Subscription } from '../../service/identity/subscription.js'
 import type { Logger } from '../../service/operation/logger.js'
 import type { ServiceOptions } from '../../service/service-options.js'
 import { startService } from '../../service/service.js'
+import type { CustomNode } from '../../service/configuration/service-configuration.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
@@ -46,7 +48,7 @@ export const serviceOptions = async (
   env: Host['env'],
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
-  const { http, grpc, operations, tenants, reflection, allowQueryToken, models, projects, tls } = values
+  const { http, grpc, operations, tenants, reflection, allowQueryToken, models, projects, nodes, tls } = values
   const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const subscriptions = await subscriptionsOf(loaded, env)
@@ -55,6 +57,7 @@ export const serviceOptions = async (
     modelFolders: models?.folders?.map(path) ?? [sampleModels()],
     limits,
     ...(projects?.folders === undefined ? {} : { projectFolders: projects.folders.map(path) }),
+    ...(nodes === undefined ? {} : { customNodes: nodes.map((node) => customNodeOf(node, loaded)) }),
     ...(projects?.recordingsFolder === undefined ? {} : { recordingsFolder: path(projects.recordingsFolder) }),
     identity: { ...identity, ...(failuresPerMinute === undefined ? {} : { bruteForce: { failuresPerMinute } }) },
     ...(subscriptions.length === 0 ? {} : { subscriptions: memorySubscriptions(subscriptions) }),
@@ -71,6 +74,16 @@ export const serviceOptions = async (
       ? {}
       : { certificate: readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }) }),
   }
+}
+
+const customNodeOf = (
+  { file, package: name, ...host }: CustomNode,
+  { file: config, path }: LoadedConfiguration,
+): CustomNodeSource => {
+  const given = { ...host, from: path('.') }
+  if (file !== undefined && name === undefined) return { ...given, file }
+  if (name !== undefined && file === undefined) return { ...given, package: name }
+  throw usageError(`${config}: nodes: each is a file or a package; give one of the two.`)
 }
 
 const subscriptionsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly Subscription[]> =>

@@ -51,6 +51,8 @@ export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<Pla
     grpc: plan.grpc,
     stateFolder,
     logger,
+    projectFolders: plan.projectFolders,
+    customNodes: plan.customNodes,
     ...(plan.operations === undefined ? {} : { operations: plan.operations }),
     ...(plan.model === undefined ? {} : { defaultModel: plan.model }),
   }

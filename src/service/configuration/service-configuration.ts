@@ -42,6 +42,21 @@ const subscriber = section(
   ['clientId', 'secret'],
 )
 
+/** A file or a package that custom nodes come from. */
+const customNode = section({
+  file: setting(text, '', 'a JavaScript module'),
+  package: setting(text, '', 'a package that is installed beside the file'),
+  run: setting(
+    oneOfWords(['worker', 'inline'] as const),
+    'worker',
+    'in a thread of its own, or in that of the service',
+  ),
+  budgetMs: durationMs(10, 1000, 'how long it may take over what it is given'),
+  openWithinMs: durationMs(10, 10_000, 'how long it may take to be ready'),
+  memoryMb: setting(wholeFrom(16, 4096), '64', 'memory of a thread'),
+  maxWorkers: setting(wholeFrom(1, 10_000), '64', 'threads at the same time'),
+})
+
 /** Every key of the file. `docs/OPERATING.md` shows them, and a test holds the two equal. */
 export const configuration = section({
   http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
@@ -56,6 +71,11 @@ export const configuration = section({
     folders: setting(names, 'that of the package', 'Folders of models, `<tenant>/<name>/<version>/model.json`.'),
     defaultModel: setting(text, 'the first of the tenant Default', 'The model of a session that names none.'),
   }),
+  nodes: setting(
+    listOf(customNode.codec),
+    'none',
+    'Custom nodes: `file` or `package`, and `run`, `budgetMs`, `openWithinMs`, `memoryMb`, `maxWorkers`; see recipes/custom-node.md.',
+  ),
   projects: section({
     folders: setting(names, 'none', 'Folders of projects, `<tenant>/<name>/<version>.yaml`; see PROJECTS.md.'),
     recordingsFolder: setting(text, 'none', 'Where nodes may keep recordings.'),
@@ -86,7 +106,11 @@ export const configuration = section({
   ),
   limits: section({
     sessions: setting(wholeFrom(1, 1_000_000), '200', 'Sessions at the same time.'),
+    sessionsPerTenant: setting(wholeFrom(1, 1_000_000), '200', 'Sessions of one tenant at the same time.'),
     sessionsPerToken: setting(wholeFrom(1, 1_000_000), '50', 'Sessions of one token at the same time.'),
+    connections: setting(wholeFrom(1, 1_000_000), '5000', 'Connections at the same time.'),
+    connectionsPerAddress: setting(wholeFrom(1, 1_000_000), '2500', 'Connections of one address at the same time.'),
+    unstarted: setting(wholeFrom(1, 1_000_000), '2500', 'Streams and sockets that have not started a session yet.'),
     startWithinMs: durationMs(1, defaultSessionLimits.startWithinMs, 'From the opening of a stream to its Start.'),
     openWithinMs: durationMs(1, defaultSessionLimits.openWithinMs, 'How long a token, a project and a model may take.'),
     flushWithinMs: durationMs(1, defaultSessionLimits.flushWithinMs, 'How long the last results may take.'),
@@ -116,6 +140,7 @@ export const configuration = section({
 
 /** The file, decoded; paths as they were written. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
+export type CustomNode = SectionValues<typeof customNode.shape>
 export type Subscriber = SectionValues<typeof subscriber.shape>
 
 export interface ConfigurationRow {

@@ -7,18 +7,20 @@ import { wholeNumber } from '../../transport/limits.js'
  */
 export type CustomNodeSource = (
   | {
-      /** A JavaScript module, CommonJS or ESM; a relative path counts from `baseFolder`. */
+      /** A JavaScript module, CommonJS or ESM; a relative path counts from `from`. */
       readonly file: string
     }
   | {
-      /** A package that is installed where `baseFolder` finds it. */
+      /** A package that is installed in `from`, or above it. */
       readonly package: string
     }
 ) &
   HostOptions
 
-/** How the nodes of a source are run. */
+/** How the nodes of a source are found and run. */
 export interface HostOptions {
+  /** The folder that a relative path and a package count from. Default: the working directory. */
+  readonly from?: string
   /**
    * `worker`, the default: each node of each session in a thread of its own, which can be ended whatever it does.
    * `inline`: on the service's own thread, without copies, for nodes that are trusted not to block it.
@@ -34,7 +36,7 @@ export interface HostOptions {
   readonly maxWorkers?: number
 }
 
-export type ResolvedHostOptions = Required<HostOptions>
+export type ResolvedHostOptions = Required<Omit<HostOptions, 'from'>>
 
 /** The options with their defaults; throws `invalid-options` with the name of the one that is out of range. */
 export const resolveHostOptions = ({

@@ -14,10 +14,11 @@ const refuse = (source: CustomNodeSource, sentence: string, cause?: unknown): Sp
   new SpeechError('invalid-options', `nodes: ${JSON.stringify(label(source))} ${sentence}`, { cause })
 
 /** The file that a source leads to. */
-const locate = (source: CustomNodeSource, baseFolder: string): string => {
+const locate = (source: CustomNodeSource): string => {
+  const baseFolder = resolve(source.from ?? '.')
   if ('file' in source) return isAbsolute(source.file) ? source.file : resolve(baseFolder, source.file)
   try {
-    return createRequire(join(resolve(baseFolder), 'package.json')).resolve(source.package)
+    return createRequire(join(baseFolder, 'package.json')).resolve(source.package)
   } catch (cause) {
     throw refuse(source, `is not installed; run npm install ${source.package} there.`, cause)
   }
@@ -39,13 +40,13 @@ const load = async (source: CustomNodeSource, file: string): Promise<readonly An
  */
 export const loadCustomNodes = async (
   sources: readonly CustomNodeSource[],
-  { baseFolder, taken }: { readonly baseFolder: string; readonly taken: readonly string[] },
+  taken: readonly string[],
 ): Promise<readonly AnyNodeDefinition[]> => {
   const known = new Set(taken)
   const loaded: AnyNodeDefinition[] = []
   for (const source of sources) {
     const host = resolveHostOptions(source)
-    const file = locate(source, baseFolder)
+    const file = locate(source)
     const definitions = await load(source, file)
     const start = host.run === 'worker' ? nodeWorkerStarter(file, host) : undefined
     for (const definition of definitions) {

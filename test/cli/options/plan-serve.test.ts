@@ -10,8 +10,19 @@ describe('planServe', () => {
       http: { host: '127.0.0.1', port: 0 },
       grpc: { host: '127.0.0.1', port: 0 },
       modelFolders: [],
+      projectFolders: [],
+      customNodes: [],
       stateFolder: '.rxspeech',
     })
+  })
+
+  it('takes folders of projects, and custom nodes by file or by package', () => {
+    const flags = { dev: true, projects: ['p'], nodes: ['./shout.mjs', 'shout.js', '@acme/nodes', 'nodes'] }
+    expect(planServe(flags, {})).toMatchObject({
+      projectFolders: ['p'],
+      customNodes: [{ file: './shout.mjs' }, { file: 'shout.js' }, { package: '@acme/nodes' }, { package: 'nodes' }],
+    })
+    expect(() => planServe({ dev: true, nodes: [' '] }, {})).toThrow('--nodes')
   })
 
   it('serves others with a certificate and a subscriber', () => {

@@ -7,7 +7,7 @@ import { loadCustomNodes } from '../../../src/service/custom-nodes/load-custom-n
 import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
 import { nodeContext } from '../nodes/node-context.js'
 
-const baseFolder = join(__dirname, 'fixtures')
+const from = join(__dirname, 'fixtures')
 const samples = join(__dirname, '../../../samples/nodes')
 
 const event = (name: string, data?: unknown): NodeItem => ({
@@ -16,7 +16,7 @@ const event = (name: string, data?: unknown): NodeItem => ({
 })
 
 const load = async (name: string, host: HostOptions = {}, file = 'bad-nodes.mjs') => {
-  const definitions = await loadCustomNodes([{ file, ...host }], { baseFolder, taken: [] })
+  const definitions = await loadCustomNodes([{ from, file, ...host }], [])
   const definition = definitions.find((one) => one.name === name)
   if (definition === undefined) throw new Error(`no ${name}`)
   return definition
@@ -139,14 +139,14 @@ describe('loadCustomNodes', () => {
     [{ file: 'bad-nodes.mjs', budgetMs: 1 }, 'budgetMs must be a whole number from 10'],
     [{ file: 'bad-nodes.mjs', run: 'elsewhere' as 'inline' }, 'run must be worker or inline'],
   ])('refuses %j by name', async (source, said) => {
-    await expect(loadCustomNodes([source], { baseFolder, taken: [] })).rejects.toMatchObject({
+    await expect(loadCustomNodes([{ from, ...source }], [])).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringContaining(said) as unknown,
     })
   })
 
   it('refuses a node whose name is taken', async () => {
-    await expect(loadCustomNodes([{ file: 'bad-nodes.mjs' }], { baseFolder, taken: ['told'] })).rejects.toThrow(
+    await expect(loadCustomNodes([{ from, file: 'bad-nodes.mjs' }], ['told'])).rejects.toThrow(
       'has a node told, whose name is taken',
     )
   })
