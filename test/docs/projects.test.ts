@@ -50,12 +50,12 @@ describe('docs/PROJECTS.md', () => {
     expect(inputWords(graph)).toBe('pcm or ulaw, 8000 or 16000 Hz, stereo')
     expect(drawGraph(graph)).toBe(
       [
-        'in                                entry',
-        '└─ audio ─▶ split                 channel-split',
-        '   ├─ left → audio ─▶ agent       recognizer',
-        '   │  └─ events ─▶ out            publisher',
-        '   └─ right → audio ─▶ customer   recognizer, restart(2); wire 5000 ms, dropOldest',
-        '      └─ events ─▶ out            (above)',
+        'in                               entry',
+        '└─ audio ─▶ split                channel-split',
+        '   ├─ left → audio ─▶ agent      recognizer',
+        '   │  └─ events ─▶ out           publisher',
+        '   └─ right → audio ─▶ customer  recognizer, restart(2); wire 5000 ms, dropOldest',
+        '      └─ events ─▶ out           (above)',
       ].join('\n'),
     )
   })

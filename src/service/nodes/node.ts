@@ -60,6 +60,8 @@ export interface NodeContext {
   readonly inputs: PortFormats
   readonly outputs: PortFormats
   readonly language: string
+  /** The format of the audio that the client sends. */
+  readonly sessionFormat?: AudioFormat
   /** `Audio.Output` of the Start message as it came: what the client wants to hear back. */
   readonly audioOutput: JsonObject | undefined
   /** Free primitives of the Start message, merged with later `Update`s: read them when you need them. */

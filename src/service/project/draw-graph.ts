@@ -25,7 +25,7 @@ export const drawGraph = (graph: ProjectGraph): string => {
     if (!graph.wires.some(({ to }) => to.node === node.id)) draw(node, '', '', '')
   }
   const widest = Math.max(...lines.map(({ left }) => left.length))
-  return lines.map(({ left, right }) => `${left.padEnd(widest)}   ${right}`).join('\n')
+  return lines.map(({ left, right }) => `${left.padEnd(widest)}  ${right}`).join('\n')
 }
 
 const kindOf = ({ definition, onFault }: GraphNode): string => {

@@ -78,6 +78,7 @@ const openNode = async (
   const context: NodeContext = {
     ...session.context,
     ...own,
+    sessionFormat: session.format,
     node: id,
     // The graph ends as a whole, at its entry.
     idleMs: 0,

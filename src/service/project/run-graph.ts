@@ -56,6 +56,8 @@ export class RunGraph {
   readonly #entry: string
   #listed: LiveWire[] = []
   #isPumping = false
+  /** How the session ends that cannot go on, when what was said before has been delivered. */
+  #lastWord: (() => void) | undefined
   #blocked = 0
   #entryState: 'open' | 'finished' | 'closed' = 'open'
 
@@ -159,6 +161,7 @@ export class RunGraph {
       while (!this.#subscriber.closed) {
         const live = this.#listed.shift()
         if (live !== undefined) this.#deliver(live)
+        else if (this.#lastWord !== undefined) this.#lastWord()
         else if (!this.#letIn()) break
       }
     } finally {
@@ -224,7 +227,9 @@ export class RunGraph {
   #overflow({ wire }: LiveWire, offered: 'full' | 'flooded'): void {
     const name = `${portText(wire.from)} -> ${portText(wire.to)}`
     if (offered === 'full') {
-      this.#subscriber.error(new SpeechError('node-failed', `The wire ${name} of the project is full.`))
+      this.#lastWord ??= () => {
+        this.#subscriber.error(new SpeechError('node-failed', `The wire ${name} of the project is full.`))
+      }
     } else this.#nodes.get(wire.from.node)?.supervisor.flooded(`It went on though the wire ${name} was full.`)
   }
 
@@ -318,20 +323,31 @@ export class RunGraph {
 
   #nodeFailed({ node, cause, action, attempt, error }: NodeFailure): void {
     this.#session.log(node, 'The node failed.', { cause, action, attempt })
-    this.#tell({
+    const event: EventEnvelope = {
       name: 'Node Failed',
       channel: -1,
       startMs: -1,
       endMs: -1,
       data: { Node: node, Cause: cause, Action: action, Attempt: attempt },
-    })
-    const failure = new SpeechError('node-failed', `The node ${node} of the project failed (${cause}).`, {
-      cause: error,
-    })
-    // An engine's failure has a name of its own.
-    if (action === 'failed')
-      this.#subscriber.error(isSpeechError(error) && error.code === 'engine-failed' ? error : failure)
-    else this.#session.onFault?.(failure)
+    }
+    const text = `The node ${node} of the project failed (${cause}).`
+    const failure = new SpeechError('node-failed', text, { cause: error })
+    if (action !== 'failed') {
+      this.#tell(event)
+      this.#session.onFault?.(failure)
+      return
+    }
+    this.#entryState = 'closed'
+    this.#gate.clear()
+    this.#lastWord ??= () => {
+      // An engine's failure has a name of its own, and the node has told of it.
+      if (isSpeechError(error) && error.code === 'engine-failed') this.#subscriber.error(error)
+      else {
+        this.#tell(event)
+        this.#subscriber.error(failure)
+      }
+    }
+    this.#pump()
   }
 
   #tell(event: EventEnvelope): void {

@@ -252,6 +252,19 @@ describe('a node that fails', () => {
     })
   })
 
+  it('is heard to its last word before the session ends', async () => {
+    const node: Node = (input$) =>
+      concat(
+        input$,
+        of(event('last words')),
+        throwError(() => new Error('x')),
+      )
+    const { give, said, audio$ } = await running(around('node'), [nodeOf('node', () => node)])
+    give(20)
+    audio$.complete()
+    expect(said).toEqual(['a20', 'last words', 'Node Failed', '# The node x of the project failed (threw).'])
+  })
+
   it('is left out by its policy: audio passes, in the length that it had, and the operator is told', async () => {
     const { give, said, items, audio$, faults } = await running(around('failing', ', onFault: bypass'), [
       nodeOf('failing', () => failing),

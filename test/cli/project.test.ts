@@ -1,0 +1,99 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { checkProjectFile, listProjects, type ProjectCheckFlags } from '../../src/cli/actions/project.js'
+import type { Output } from '../../src/cli/process/output.js'
+
+const sample = join(__dirname, '../../samples/projects/Acme/calls/1.yaml')
+const folders: string[] = []
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
+})
+
+const fileOf = async (text: string): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-project-'))
+  folders.push(folder)
+  await writeFile(join(folder, '1.yaml'), text)
+  return join(folder, '1.yaml')
+}
+
+/** What a command wrote, and the exit code that it ended with. */
+const heard = async (
+  run: (output: Output) => Promise<void>,
+): Promise<{ readonly text: string; readonly code: unknown }> => {
+  let text = ''
+  const output = { write: (more: string) => (text += more) } as unknown as Output
+  const code = await run(output).then(
+    () => 0,
+    (error: unknown) =>
+      (error as { exitCode?: unknown; code?: unknown }).exitCode ?? (error as { code?: unknown }).code,
+  )
+  return { text, code }
+}
+const check = (file: string, flags: ProjectCheckFlags = {}) => heard((output) => checkProjectFile(file, flags, output))
+
+describe('rxspeech project check', () => {
+  it('draws the graph of a project that is sound', async () => {
+    const { text, code } = await check(sample)
+    expect(code).toBe(0)
+    expect(text).toContain('version 1, takes pcm or ulaw, 8000 or 16000 Hz, stereo')
+    expect(text).toContain('   │  └─ events ─▶ out ')
+    expect(
+      Math.max(
+        ...text
+          .split('\n')
+          .slice(1)
+          .map((line) => line.length),
+      ),
+    ).toBeLessThanOrEqual(80)
+    expect((await check(sample, { mermaid: true })).text).toMatch(/^flowchart LR\n/)
+  })
+
+  it('shows every fault with its line and a caret, and ends with 3', async () => {
+    const file = await fileOf('version: 1\nnodes: { in: entri }\nwires: []\n')
+    const { text, code } = await check(file)
+    expect(code).toBe(3)
+    expect(text).toContain(
+      `${file}:2:14: nodes.in.node names "entri", which is no node; did you mean entry?\n  nodes: { in: entri }\n               ^^^^^\n`,
+    )
+    expect(text).toMatch(/\n3 faults\n$/)
+  })
+
+  it('tells the same for programs', async () => {
+    const file = await fileOf('version: 1\nnodes: { in: entri }\nwires: []\n')
+    const { text, code } = await check(file, { json: true })
+    expect(code).toBe(3)
+    const { ok, faults } = JSON.parse(text) as { readonly ok: boolean; readonly faults: readonly unknown[] }
+    expect(ok).toBe(false)
+    expect(faults).toContainEqual({
+      severity: 'error',
+      path: 'nodes.in.node',
+      message: 'names "entri", which is no node; did you mean entry?',
+      line: 2,
+      column: 14,
+    })
+    expect(JSON.parse((await check(sample, { json: true })).text)).toMatchObject({ ok: true, version: '1', faults: [] })
+  })
+
+  it('holds models against those that are there', async () => {
+    const file = await fileOf(
+      'version: 1\nmodel: best\nnodes: { in: entry, out: publisher }\nwires: [in.audio -> out.audio]\n',
+    )
+    expect((await check(file)).code).toBe(0)
+    const { text } = await check(file, { models: [join(__dirname, 'fixtures')] })
+    expect(text).toContain('model names best, which is not among the models here')
+  })
+
+  it('says of a file that is not there what to do', async () => {
+    expect((await check('/nowhere/1.yaml')).code).toBe('source-failed')
+  })
+})
+
+describe('rxspeech project list', () => {
+  it('lists what is there, and needs a folder', async () => {
+    const projects = [join(__dirname, '../../samples/projects')]
+    expect(await heard((output) => listProjects({ projects }, output))).toEqual({ text: 'Acme/calls/1\n', code: 0 })
+    expect((await heard((output) => listProjects({}, output))).code).toBe('invalid-options')
+  })
+})
