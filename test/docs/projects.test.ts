@@ -54,7 +54,7 @@ describe('docs/PROJECTS.md', () => {
         '└─ audio ─▶ split                channel-split',
         '   ├─ left → audio ─▶ agent      recognizer',
         '   │  └─ events ─▶ out           publisher',
-        '   └─ right → audio ─▶ customer  recognizer, restart(2); wire 5000 ms, dropOldest',
+        '   └─ right → audio ─▶ customer  recognizer, restart(2); 5000 ms, dropOldest',
         '      └─ events ─▶ out           (above)',
       ].join('\n'),
     )

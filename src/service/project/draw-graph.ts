@@ -40,7 +40,7 @@ const boundOf = ({ holds, whenFull }: GraphWire): string => {
     holds === undefined ? [] : [`${holds.count} ${holds.unit}`],
     whenFull === 'block' ? [] : [whenFull],
   ].flat()
-  return words.length === 0 ? '' : `; wire ${words.join(', ')}`
+  return words.length === 0 ? '' : `; ${words.join(', ')}`
 }
 
 /** What the project takes, in words. */
