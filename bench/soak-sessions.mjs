@@ -101,13 +101,27 @@ const firstResponse = (stream) =>
     stream.once('close', () => reject(new Error('The stream ended without a response.')))
   })
 
+/** Node cuts a connection whose client resets streams too often: 1000 at once, then 33 a second (CVE-2023-44487). */
+const streamsPerChannel = 500
 let shared
+let streams = 0
 
-/** A stream on the one channel of all, or where the channel is to be killed, on one of its own. */
+/** The one channel of all, renewed now and then. */
+const sharedChannel = (address) => {
+  if (streams % streamsPerChannel === 0) {
+    const last = shared
+    // Who was given it is still about to use it.
+    setTimeout(() => last?.then((channel) => channel.close()), 1_000)
+    shared = openChannel(address)
+  }
+  streams += 1
+  return shared
+}
+
+/** A stream on a channel with others, or where the channel is to be killed, on one of its own. */
 export const streamSession = async (address, way) => {
   const own = way === 'kill'
-  if (!own) shared ??= await openChannel(address)
-  const channel = own ? await openChannel(address) : shared
+  const channel = await (own ? openChannel(address) : sharedChannel(address))
   const stream = channel.request({
     ':method': 'POST',
     ':path': '/dataflow/Stream',
@@ -130,4 +144,4 @@ export const streamSession = async (address, way) => {
   if (status !== wanted) throw new Error(`Expected the status ${wanted}, heard ${status}.`)
 }
 
-export const closeShared = () => shared?.destroy()
+export const closeShared = () => shared?.then((channel) => channel.destroy())
