@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addDemo } from './commands/demo.js'
 import { addProject } from './commands/project.js'
+import { addModels } from './commands/models.js'
 import { addServe } from './commands/serve.js'
 import { addSubscription } from './commands/subscription.js'
 import { addToken } from './commands/token.js'
@@ -24,6 +25,8 @@ export const createProgram = (host: Host, output: Output): Command => {
       outputError: () => undefined,
     })
     .configureHelp({ styleTitle: (title) => paint('bold', title) })
+    // So that a command may have a --version of its own
+    .enablePositionalOptions()
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
@@ -48,7 +51,7 @@ export const createProgram = (host: Host, output: Output): Command => {
         ],
       }),
     )
-  for (const add of [addDemo, addTranscribe, addServe, addProject, addSubscription, addToken])
+  for (const add of [addDemo, addTranscribe, addServe, addModels, addProject, addSubscription, addToken])
     add(program, host, output)
   return program
 }

@@ -70,6 +70,16 @@ const collect = (
   return versions
 }
 
+/**
+ * All models of the folders, by tenant, name and version, also those with a problem. Nothing is loaded. Throws
+ * `invalid-options` for a folder that cannot be read.
+ */
+export const findModels = ({
+  folders,
+  kinds,
+}: Pick<ModelRegistryOptions, 'folders' | 'kinds'>): readonly FoundModel[] =>
+  [...collect(folders, new Map(kinds.map((kind) => [kind.name, kind]))).values()].flat()
+
 /** Resolves when the work is done or the time is over, whichever comes first; rejects when the work does. */
 const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> =>
   new Promise((resolve, reject) => {
