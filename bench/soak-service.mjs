@@ -76,4 +76,6 @@ process.on('message', async (what) => {
     process.disconnect()
   }
 })
+// Whoever started it may break off.
+process.on('disconnect', () => process.exit())
 process.send({ wsUrl: service.wsUrl, grpc: service.grpcAddress, token })
