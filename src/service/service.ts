@@ -105,19 +105,15 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     onFault,
   }
   const sessions = new SessionSet()
+  const shared = { terms, sessions, maxMessageBytes, monitor, gate }
   const grpc = await openDataflow({
     address: options.grpc ?? loopbackAnyPort,
     ...(certificate === undefined ? {} : { certificate }),
-    terms,
-    sessions,
-    maxMessageBytes,
-    monitor,
-    gate,
+    ...shared,
     addServices: operation.addTo,
   })
   opened.push(grpc.close)
-  const allowQueryToken = options.allowQueryToken ?? false
-  const upgrade = recognizerUpgrades({ terms, sessions, maxMessageBytes, allowQueryToken, monitor, gate })
+  const upgrade = recognizerUpgrades({ ...shared, allowQueryToken: options.allowQueryToken ?? false })
   http.handle({ request: answer(identity, onFault), upgrade })
   operation.opened(firstModel(models, defaultModel))
 
@@ -149,7 +145,7 @@ const endSessions = async (
   drainMs: number,
   scheduler: SchedulerLike,
 ): Promise<void> => {
-  grpc.drain(drainMs + lastWordsMs)
+  // No GOAWAY before the last stream has ended: Node's own client drops what is still to come when it has seen one.
   await within(sessions.empty(), drainMs, scheduler)
   const ended = Promise.all([http.stopAccepting(), grpc.stopAccepting()])
   sessions.endAll()

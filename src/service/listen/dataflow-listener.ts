@@ -36,8 +36,6 @@ export interface DataflowListenerOptions {
 export interface DataflowListener {
   /** `host:port`. */
   readonly address: string
-  /** Sends clients elsewhere with their next streams, and cuts their connections after so long. */
-  readonly drain: (graceMs: number) => void
   /** Takes no more connections and streams; resolves when the last one has ended. */
   readonly stopAccepting: () => Promise<void>
   /** Cuts what is still open. */
@@ -65,7 +63,6 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
   })
   return {
     address: hostPort(address, connections.port),
-    drain: connections.drain,
     stopAccepting: () => {
       connections.stop()
       return new Promise((resolve) => {

@@ -6,8 +6,6 @@ import { listenError, withCertificate, type ListenAddress, type ServerCertificat
 
 export interface GrpcConnections {
   readonly port: number
-  /** Asks clients to open no more streams on their connections (HTTP/2 GOAWAY); after so long these are cut. */
-  readonly drain: (graceMs: number) => void
   /** Takes no more connections. */
   readonly stop: () => void
   /** Cuts those that are open. */
@@ -42,9 +40,6 @@ export const listenForGrpc = async (
   })
   return {
     port: await listen(listener, address),
-    drain: (graceMs) => {
-      injector.drain(graceMs)
-    },
     stop: () => {
       listener.close()
     },
