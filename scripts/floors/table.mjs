@@ -68,6 +68,8 @@ export const browserDoor = {
 /** Files that are run, not imported: the only ones whose top level may do something. */
 export const programs = [
   'cli/main.ts',
+  'service/engine/sherpa-onnx/sherpa-trial.ts',
+  'service/engine/sherpa-onnx/sherpa-worker.ts',
   'service/engine/soundswallower/soundswallower-worker.ts',
   'service/custom-nodes/custom-node-worker.ts',
 ]

@@ -15,6 +15,7 @@ export {
 } from './engine/model-registry.js'
 export { pocketsphinx, type PocketsphinxLimits } from './engine/pocketsphinx/pocketsphinx.js'
 export { remote } from './engine/remote/remote.js'
+export { sherpaOnnx, type SherpaHost } from './engine/sherpa-onnx/sherpa-onnx.js'
 export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './identity/identity-store.js'

@@ -3,7 +3,7 @@ import { TestScheduler } from 'rxjs/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
 import { segmentLane } from '../../../src/service/engine/segment-lane.js'
-import { fakePool, type FakePool } from './soundswallower/fake-workers.js'
+import { fakePool, type FakePool } from './fake-workers.js'
 
 const open = (startMs: number): SegmentPart => ({ type: 'open', startMs })
 const audio = (length: number): SegmentPart => ({ type: 'audio', samples: new Int16Array(length) })

@@ -3,7 +3,8 @@ import { Shelf } from '../decoder-shelf.js'
 import { badGrammar, unknownPhone, unknownWords } from '../grammar-file.js'
 import { LentSegment, type SegmentAnswer } from '../lent-segment.js'
 import { SegmentDecoder } from './segment-decoder.js'
-import { decoderRateHz, type FromWorker, type ToWorker, type WorkerSettings } from './soundswallower-messages.js'
+import type { FromWorker, ToWorker } from '../worker-messages.js'
+import { decoderRateHz, type WorkerSettings } from './soundswallower-messages.js'
 import { loadSoundswallower, type Decoder } from './soundswallower-module.js'
 
 /** Wider than the package's own: with those, a rule of many digits pushes the right words out after 100 ms. */

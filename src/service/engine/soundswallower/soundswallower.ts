@@ -1,13 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { DecoderPool } from './decoder-pool.js'
-import { decoderWorkerStarter } from './decoder-worker.js'
+import { DecoderPool } from '../decoder-pool.js'
+import { decoderWorkerStarter, workerFile } from '../decoder-worker.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { loadDictionary, loadGrammar } from '../grammar-file.js'
 import { laneEngine } from '../lane-engine.js'
 import { invalidModel } from '../model-files.js'
 import { findSoundswallowerModels } from '../soundswallower-models.js'
-import { decoderRateHz, type WorkerSettings } from './soundswallower-messages.js'
+import { decoderRateHz, hopSamples, type WorkerSettings } from './soundswallower-messages.js'
 import { decodeSoundswallowerOptions } from './soundswallower-options.js'
 
 export interface SoundswallowerLimits {
@@ -16,6 +16,9 @@ export interface SoundswallowerLimits {
   /** Decoders of a thread, about 30 MB each; they are made as they are needed. 8 when absent. */
   readonly decodersPerWorker?: number
 }
+
+/** Beside this folder, as `workerFile` looks for it. */
+const soundswallowerWorker = 'soundswallower/soundswallower-worker.js'
 
 const defaultWorkers = (): number => Math.min(Math.max(availableParallelism() - 1, 1), 4)
 
@@ -66,7 +69,8 @@ export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind =>
     name: 'soundswallower',
     open: async (model) => {
       const pool = new DecoderPool({
-        start: decoderWorkerStarter(await loadSettings(model, decodersPerWorker)),
+        start: decoderWorkerStarter(await loadSettings(model, decodersPerWorker), workerFile(soundswallowerWorker)),
+        hopSamples,
         workers,
         decodersPerWorker,
         now: () => performance.now(),

@@ -5,11 +5,12 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 import type { Engine, Hypothesis } from '../../../../src/service/engine/engine.js'
 import { withSegmentRetry } from '../../../../src/service/engine/retry-segment.js'
-import { DecoderPool } from '../../../../src/service/engine/soundswallower/decoder-pool.js'
+import { DecoderPool } from '../../../../src/service/engine/decoder-pool.js'
 import {
   decoderWorkerStarter,
+  workerFile,
   type StartDecoderWorker,
-} from '../../../../src/service/engine/soundswallower/decoder-worker.js'
+} from '../../../../src/service/engine/decoder-worker.js'
 import { readGrammar } from '../../../../src/service/engine/grammar.js'
 import { laneEngine } from '../../../../src/service/engine/lane-engine.js'
 import {
@@ -28,6 +29,7 @@ const settings: WorkerSettings = {
   dictionary: [],
   maxDecoders: 4,
 }
+const soundFile = workerFile('soundswallower/soundswallower-worker.js')
 const faultyFile = join(__dirname, 'faulty-worker.cjs')
 
 interface Fault {
@@ -50,7 +52,7 @@ const engineOf = (script: readonly (Fault | undefined)[], workers = 1, decodersP
     const own = fault === undefined ? settings : { ...settings, ...fault }
     return decoderWorkerStarter(
       own,
-      fault === undefined ? undefined : faultyFile,
+      fault === undefined ? soundFile : faultyFile,
     )({
       ...events,
       message: (message) => {
@@ -63,6 +65,7 @@ const engineOf = (script: readonly (Fault | undefined)[], workers = 1, decodersP
     start,
     workers,
     decodersPerWorker,
+    hopSamples: 800,
     answerWithinMs: 2_000,
     now: () => performance.now(),
     refuse: (sentence) => new SpeechError('invalid-model', sentence),

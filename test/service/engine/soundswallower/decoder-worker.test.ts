@@ -2,13 +2,11 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { DecoderPool } from '../../../../src/service/engine/soundswallower/decoder-pool.js'
-import { decoderWorkerStarter } from '../../../../src/service/engine/soundswallower/decoder-worker.js'
+import { DecoderPool } from '../../../../src/service/engine/decoder-pool.js'
+import type { FromWorker } from '../../../../src/service/engine/worker-messages.js'
+import { decoderWorkerStarter, workerFile } from '../../../../src/service/engine/decoder-worker.js'
 import { findPackageRoot } from '../../../../src/service/engine/package-root.js'
-import type {
-  FromWorker,
-  WorkerSettings,
-} from '../../../../src/service/engine/soundswallower/soundswallower-messages.js'
+import type { WorkerSettings } from '../../../../src/service/engine/soundswallower/soundswallower-messages.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 
 const root = join(__dirname, '../../../..')
@@ -22,12 +20,17 @@ const settings: WorkerSettings = {
   maxDecoders: 1,
 }
 
+const file = workerFile('soundswallower/soundswallower-worker.js')
+
 describe('decoderWorkerStarter', () => {
   it('starts a thread that gets ready, and ends once when it is terminated', async () => {
     const messages: FromWorker[] = []
     let ends = 0
     await new Promise<void>((resolve) => {
-      const worker = decoderWorkerStarter(settings)({
+      const worker = decoderWorkerStarter(
+        settings,
+        file,
+      )({
         message: (message) => {
           messages.push(message)
           void worker.terminate().then(() => worker.terminate())
@@ -44,9 +47,10 @@ describe('decoderWorkerStarter', () => {
 
   it('ends with the cause when the thread breaks, so that a pool gives up after some', async () => {
     const pool = new DecoderPool({
-      start: decoderWorkerStarter({ ...settings, modelBase: '/nowhere/' }),
+      start: decoderWorkerStarter({ ...settings, modelBase: '/nowhere/' }, file),
       workers: 1,
       decodersPerWorker: 1,
+      hopSamples: 800,
       now: () => 0,
       refuse: (sentence) => new SpeechError('invalid-model', sentence),
     })

@@ -1,8 +1,8 @@
-import type { SpeechError } from '../../../errors/speech-error.js'
-import type { Word } from '../../../protocol/session-event.js'
-import { HopCutter } from '../hop-cutter.js'
-import type { LaneSegment, SegmentListener } from '../segment-lane.js'
-import { hopSamples, type ToWorker } from './soundswallower-messages.js'
+import type { SpeechError } from '../../errors/speech-error.js'
+import type { Word } from '../../protocol/session-event.js'
+import { HopCutter } from './hop-cutter.js'
+import type { DecidedWhole, LaneSegment, SegmentListener } from './segment-lane.js'
+import type { ToWorker } from './worker-messages.js'
 
 /** What a segment tells its pool. */
 export interface SegmentPool {
@@ -10,6 +10,7 @@ export interface SegmentPool {
   readonly leave: (segment: PooledSegment) => void
   /** Its worker has to say something now. */
   readonly asked: () => void
+  readonly hopSamples: number
 }
 
 type State =
@@ -23,7 +24,7 @@ type State =
  */
 export class PooledSegment implements LaneSegment {
   private state: State
-  private readonly hops = new HopCutter(hopSamples, (hop) => this.sendHop(hop))
+  private readonly hops: HopCutter
   /** Messages that the worker has and did not answer. */
   private owed = 0
 
@@ -33,6 +34,7 @@ export class PooledSegment implements LaneSegment {
     private readonly listener: SegmentListener,
     private readonly pool: SegmentPool,
   ) {
+    this.hops = new HopCutter(pool.hopSamples, (hop) => this.sendHop(hop))
     this.state = { type: 'waiting', held: [{ type: 'open', segment: id, startMs }] }
   }
 
@@ -70,8 +72,8 @@ export class PooledSegment implements LaneSegment {
     if (this.state.type !== 'over') this.listener.taken(sampleCount, partial)
   }
 
-  decided(words: readonly Word[]): void {
-    if (this.end()) this.listener.decided(words)
+  decided(words: readonly Word[], whole?: DecidedWhole): void {
+    if (this.end()) this.listener.decided(words, whole)
   }
 
   failed(error: SpeechError): void {
@@ -86,7 +88,7 @@ export class PooledSegment implements LaneSegment {
 
   /** A message to a worker is copied on its way, so the hop is used again; one that is held needs its own samples. */
   private sendHop(hop: Int16Array): void {
-    const samples = this.state.type === 'running' && hop.length === hopSamples ? hop : hop.slice()
+    const samples = this.state.type === 'running' && hop.length === this.pool.hopSamples ? hop : hop.slice()
     this.send({ type: 'audio', segment: this.id, samples })
   }
 

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { SpeechError } from '../../../errors/speech-error.js'
-import { findPackageRoot } from '../package-root.js'
-import type { FromWorker, ToWorker, WorkerSettings } from './soundswallower-messages.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import { findPackageRoot } from './package-root.js'
+import type { FromWorker, ToWorker } from './worker-messages.js'
 
 /** A worker as the pool sees it. */
 export interface DecoderWorker {
@@ -21,18 +21,19 @@ export interface DecoderWorkerEvents {
 
 export type StartDecoderWorker = (events: DecoderWorkerEvents) => DecoderWorker
 
-/** The built file: a thread can't be started from TypeScript. */
-const workerFile = (): string => {
-  const file = join(findPackageRoot(__dirname), 'dist/cjs/service/engine/soundswallower/soundswallower-worker.js')
+/** The built file of an engine's worker, by its place here: a thread can't be started from TypeScript. */
+export const workerFile = (name: string): string => {
+  const file = join(findPackageRoot(__dirname), 'dist/cjs/service/engine', name)
   if (!existsSync(file)) {
     throw new SpeechError('missing-dependency', "The recognition engine's worker is not built; run npm run build.")
   }
   return file
 }
 
-/** Makes starters of worker threads; throws `missing-dependency` when the package is not built. */
-export const decoderWorkerStarter = (settings: WorkerSettings, file: string = workerFile()): StartDecoderWorker => {
-  return ({ message, ended }) => {
+/** Makes a starter of worker threads of a file that know by the settings what they are for. */
+export const decoderWorkerStarter =
+  (settings: object, file: string): StartDecoderWorker =>
+  ({ message, ended }) => {
     // The options of this process (a loader, an inspector) are none of the worker's business
     const worker = new Worker(file, { workerData: settings, execArgv: [], name: 'rxspeech-decoder' })
     let cause: unknown
@@ -47,4 +48,3 @@ export const decoderWorkerStarter = (settings: WorkerSettings, file: string = wo
       },
     }
   }
-}

@@ -1,15 +1,17 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
-import { SpeechError } from '../../../errors/speech-error.js'
-import { WorkerWatch, type Watched } from '../worker-watch.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import { WorkerWatch, type Watched } from './worker-watch.js'
 import type { DecoderWorker, StartDecoderWorker } from './decoder-worker.js'
-import type { SegmentListener } from '../segment-lane.js'
+import type { SegmentListener } from './segment-lane.js'
 import { PooledSegment } from './pooled-segment.js'
-import type { FromWorker } from './soundswallower-messages.js'
+import type { FromWorker } from './worker-messages.js'
 
 export interface DecoderPoolOptions {
   readonly start: StartDecoderWorker
   readonly workers: number
   readonly decodersPerWorker: number
+  /** How much audio one message to a worker carries, and a decoder reads at a time. */
+  readonly hopSamples: number
   /** Milliseconds that never run backwards. */
   readonly now: () => number
   /** How long a worker may say nothing while it has work, in milliseconds; 10,000 when absent. It is ended then. */
@@ -81,6 +83,7 @@ export class DecoderPool {
     const segment = new PooledSegment(this.nextSegment, startMs, listener, {
       leave: (one) => this.release(one),
       asked: () => this.watch.wake(),
+      hopSamples: this.options.hopSamples,
     })
     this.nextSegment += 1
     if (this.closed) queueMicrotask(() => segment.failed(workerBroke()))
@@ -174,7 +177,7 @@ export class DecoderPool {
       return
     }
     this.release(segment)
-    if (message.type === 'decided') segment.decided(message.words)
+    if (message.type === 'decided') segment.decided(message.words, message.whole)
     else segment.failed(workerBroke())
   }
 

@@ -1,12 +1,9 @@
-import { DecoderPool } from '../../../../src/service/engine/soundswallower/decoder-pool.js'
-import type {
-  DecoderWorkerEvents,
-  StartDecoderWorker,
-} from '../../../../src/service/engine/soundswallower/decoder-worker.js'
-import type { SegmentListener } from '../../../../src/service/engine/segment-lane.js'
-import type { ToWorker } from '../../../../src/service/engine/soundswallower/soundswallower-messages.js'
-import { VirtualClock } from '../../virtual-clock.js'
-import { SpeechError } from '../../../../src/errors/speech-error.js'
+import { DecoderPool } from '../../../src/service/engine/decoder-pool.js'
+import type { DecoderWorkerEvents, StartDecoderWorker } from '../../../src/service/engine/decoder-worker.js'
+import type { SegmentListener } from '../../../src/service/engine/segment-lane.js'
+import type { ToWorker } from '../../../src/service/engine/worker-messages.js'
+import { VirtualClock } from '../virtual-clock.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
 
 /** A worker that only notes what it is told; the test speaks for it through `events`. */
 export interface FakeWorker {
@@ -64,6 +61,7 @@ export const fakePool = (workerCount: number, decodersPerWorker: number): FakePo
     start,
     workers: workerCount,
     decodersPerWorker,
+    hopSamples: 800,
     now: () => clock.ms,
     scheduler,
     refuse: (sentence) => new SpeechError('invalid-model', sentence),

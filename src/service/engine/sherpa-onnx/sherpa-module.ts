@@ -1,0 +1,38 @@
+import { createRequire } from 'node:module'
+import { SpeechError } from '../../../errors/speech-error.js'
+
+/** One utterance under way in a recogniser. */
+export interface SherpaStream {
+  acceptWaveform(sound: { readonly samples: Float32Array; readonly sampleRate: number }): void
+  inputFinished(): void
+}
+
+/** What has been recognised of a stream. The lists are of one length where the model gives them; times are seconds. */
+export interface SherpaResult {
+  readonly text: string
+  readonly tokens?: readonly string[]
+  readonly timestamps?: readonly number[]
+  /** Natural logarithms of the tokens' probabilities. */
+  readonly ys_probs?: readonly number[]
+}
+
+/** The part of the package's streaming recogniser that is used here. All calls are synchronous. */
+export interface SherpaRecognizer {
+  createStream(): SherpaStream
+  isReady(stream: SherpaStream): boolean
+  decode(stream: SherpaStream): void
+  getResult(stream: SherpaStream): SherpaResult
+}
+
+export interface SherpaModule {
+  readonly OnlineRecognizer: new (config: object) => SherpaRecognizer
+}
+
+/** Loads the package and its native library; throws `missing-dependency`. */
+export const loadSherpa = (): SherpaModule => {
+  try {
+    return createRequire(__filename)('sherpa-onnx-node') as SherpaModule
+  } catch (cause) {
+    throw new SpeechError('missing-dependency', 'This engine needs a package: npm install sherpa-onnx-node.', { cause })
+  }
+}

@@ -1,0 +1,29 @@
+import { rmSync } from 'node:fs'
+import { afterAll } from 'vitest'
+import { sherpaOnnx } from '../../src/service/engine/sherpa-onnx/sherpa-onnx.js'
+import { fakeThreads } from '../service/engine/sherpa-onnx/fake-sherpa.js'
+import { sherpaFolder, sherpaModel } from '../service/engine/sherpa-onnx/model-folder.js'
+import { engineConformance } from './engine-conformance.js'
+
+const folder = sherpaFolder()
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const open = (change: Readonly<Record<string, unknown>> = {}, threads = fakeThreads()) =>
+  sherpaOnnx(threads).open(sherpaModel(folder, { segmentsAtOnce: 2, ...change }))
+
+/** Three seconds of a loud tone between quiet, which the recogniser of the test takes for speech. */
+const tone = (): Int16Array =>
+  Int16Array.from({ length: 48_000 }, (_, at) => (at > 4_800 && at < 41_600 ? 8000 * Math.sin(at / 5) : 0))
+
+engineConformance(
+  'sherpa-onnx with a recogniser of the test',
+  async () => {
+    const threads = fakeThreads()
+    return { engine: await open({}, threads), crash: threads.crash }
+  },
+  {
+    speech: () => Promise.resolve(tone()),
+    text: /^ten of clubs$/,
+    openWrongRate: () => open({ sampleRateHz: 11_025 }),
+  },
+)
