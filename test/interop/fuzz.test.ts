@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { plainService, recognizeOf, startOf, type PlainService } from '../service/plain-service.js'
+import { openStream, plainClient } from './plain-dataflow-client.js'
+import { openSocket } from './plain-socket-client.js'
+
+let live: PlainService
+beforeAll(async () => {
+  live = await plainService({ development: true, limits: { idleMs: 0 } })
+})
+afterAll(() => live.close())
+
+/** A field's value of any kind, the fitting ones among them. */
+const anyValue = fc.oneof(
+  fc.constantFrom<unknown>('pcm', 'ulaw', 'm', 'Default', 8000, '8000', 16_000, 1, 2, '2', -1, 0, 5.5, true, null),
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+)
+
+/** A message with one or two of its fields changed, taken away or added. */
+const mutated = (message: Readonly<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> =>
+  fc
+    .tuple(
+      fc.subarray([...Object.keys(message), '__proto__', 'constructor', 'extra'], { minLength: 0, maxLength: 2 }),
+      fc.array(fc.option(anyValue, { nil: undefined }), { minLength: 2, maxLength: 2 }),
+    )
+    .map(([keys, values]) => ({ ...message, ...Object.fromEntries(keys.map((key, at) => [key, values[at]])) }))
+
+const junk = fc.oneof(
+  fc.constantFrom('', '{', '[]', 'null', '"x"', '{"a":', '\u0000', '{"message-name":5}', '{"MessageName":[]}'),
+  fc.json({ maxDepth: 3 }),
+  fc.string({ unit: 'binary', maxLength: 200 }),
+)
+
+const runs = { numRuns: 300, endOnFailure: true }
+
+describe('any messages in any state', { timeout: 180_000 }, () => {
+  it('of the recogniser end in an answer or in a close that fits, and harm no other', async () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: mutated(recognizeOf()).map((json) => ({ text: JSON.stringify(json) })) },
+      { weight: 2, arbitrary: fc.constant({ text: JSON.stringify(recognizeOf()) }) },
+      {
+        weight: 4,
+        arbitrary: fc
+          .constantFrom('finalize-recognition', 'stop-recognition', 'recognise', 'FINALIZE-RECOGNITION')
+          .map((name) => ({ text: JSON.stringify({ 'message-name': name }) })),
+      },
+      { weight: 1, arbitrary: junk.map((text) => ({ text })) },
+      { weight: 4, arbitrary: fc.uint8Array({ maxLength: 700 }).map((bytes) => ({ bytes })) },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const socket = await openSocket(live)
+        for (const one of steps) {
+          if ('text' in one) socket.say(one.text)
+          else socket.audio(one.bytes)
+        }
+        // Behind whatever came before, this has its answer, unless the socket was closed upon.
+        socket.say({ 'message-name': 'stop-recognition' })
+        let responses = 0
+        const wanted =
+          1 +
+          steps.filter((one) => 'text' in one && /"message-name":"(stop|finalize)-recognition"/.test(one.text)).length
+        for (;;) {
+          const heard = await socket.hear()
+          if ('close' in heard) {
+            expect([1000, 1003, 1007, 1008, 1009]).toContain(heard['close'])
+            return
+          }
+          expect(Object.values(heard).every((value) => typeof value === 'string')).toBe(true)
+          if (/^(stop|finalize)-recognition-response$/.test(String(heard['message-name']))) responses += 1
+          if (responses === wanted) break
+        }
+        socket.close()
+      }),
+      runs,
+    )
+    expect(live.faults).toEqual([])
+  })
+
+  it('of the dataflow stream end in a status that fits, with an answer to a Start, and harm no other', async () => {
+    const client = plainClient(live)
+    const start = startOf(live.token)
+    const step = fc.oneof(
+      { weight: 3, arbitrary: mutated(start).map((json) => ({ request: JSON.stringify(json) })) },
+      { weight: 3, arbitrary: fc.constant({ request: JSON.stringify(start) }) },
+      {
+        weight: 4,
+        arbitrary: fc
+          .constantFrom(
+            { MessageName: 'Finalize' },
+            { MessageName: 'Update', Settings: { a: 1 } },
+            { MessageName: 'Nothing' },
+          )
+          .map((json) => ({ request: JSON.stringify(json) })),
+      },
+      { weight: 1, arbitrary: junk.map((request) => ({ request })) },
+      {
+        weight: 4,
+        arbitrary: fc
+          .tuple(fc.uint8Array({ maxLength: 700 }), fc.constantFrom(0, 0, 0, 1, 2, 3, 7), fc.constantFrom('', 'x'))
+          .map(([binary_content, content_type, content]) => ({ raw: { binary_content, content_type, content } })),
+      },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.boolean(), async (steps, startsWell) => {
+        const stream = openStream(client)
+        if (startsWell) stream.request(start)
+        for (const one of steps) {
+          if ('request' in one) stream.request(one.request)
+          else stream.raw(one.raw)
+        }
+        stream.stream.end()
+        const { responses, status } = await stream.ended
+        expect(status).toMatch(/^(OK|INVALID_ARGUMENT|FAILED_PRECONDITION|UNAUTHENTICATED|PERMISSION_DENIED)$/)
+        if (startsWell) expect(responses[0]).toMatchObject({ 'operation-result': 'success' })
+        expect(responses.length).toBeGreaterThan(0)
+        expect(responses.every((one) => /^success$|^[a-z-]+: \S/.test(String(one['operation-result'])))).toBe(true)
+      }),
+      runs,
+    )
+    expect(live.faults).toEqual([])
+    client.close()
+  })
+
+  it('leave a service that recognises as before', async () => {
+    const socket = await openSocket(live)
+    socket.say(recognizeOf())
+    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.audio(new Uint8Array(16_000))
+    socket.say({ 'message-name': 'finalize-recognition' })
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'finalize-recognition-response' })
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'operation-result': 'Success' })
+    socket.close()
+  })
+})
