@@ -42,7 +42,7 @@ export const rooms = {
     conversation: ['access', 'engine', 'monitor', 'nodes', 'project', 'recognition'],
     listen: ['conversation', 'identity', 'monitor'],
     operation: ['engine', 'listen', 'monitor'],
-    configuration: ['conversation', 'listen', 'operation'],
+    configuration: ['conversation', 'listen', 'operation', 'project'],
   },
 }
 

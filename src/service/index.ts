@@ -26,8 +26,12 @@ export {
   type IssuedSecret,
   type SubscriptionWish,
 } from './identity/manage-subscriptions.js'
-export type { StoredSubscription } from './identity/subscription-table.js'
-export { memorySubscriptions, type Subscription, type SubscriptionStore } from './identity/subscription.js'
+export {
+  memorySubscriptions,
+  type StoredSubscription,
+  type Subscription,
+  type SubscriptionStore,
+} from './identity/subscription.js'
 export type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 export {
   startDevelopmentService,

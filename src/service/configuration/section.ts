@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import { nearestName } from './nearest-name.js'
+import { nearestName } from '../project/nearest-name.js'
 
 /** One key of the configuration: how it is read, and what its reader's manual says. */
 export interface Setting<A> {

@@ -1,11 +1,11 @@
 import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { validateSubscription, type SubscriptionStore } from './subscription.js'
+import { validateSubscription, type StoredSubscription, type SubscriptionStore } from './subscription.js'
 import { tokenLifetimeMs } from './token-claims.js'
 import { openDatabase } from './open-database.js'
 import { importRevokedTokens, revocationTable } from './revocation-table.js'
 import { storeError } from './store-error.js'
-import { subscriptionTable, type StoredSubscription } from './subscription-table.js'
+import { subscriptionTable } from './subscription-table.js'
 
 export interface IdentityStoreOptions {
   /** The folder of `identity.db`; made where it is missing. */

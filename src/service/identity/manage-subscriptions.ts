@@ -1,8 +1,7 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { hashSecret, newClientId, newClientSecret } from './client-secret.js'
 import type { IdentityStore } from './identity-store.js'
-import type { StoredSubscription } from './subscription-table.js'
-import { isInForce, type Subscription } from './subscription.js'
+import { isInForce, type StoredSubscription, type Subscription } from './subscription.js'
 
 /** What a subscription is to be; its secret is made here. */
 export interface SubscriptionWish extends Omit<

@@ -1,13 +1,8 @@
 import type { Database } from 'better-sqlite3'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import type { Subscription } from './subscription.js'
+import type { StoredSubscription } from './subscription.js'
 import { damaged } from './store-error.js'
-
-/** A subscription as it is kept. */
-export interface StoredSubscription extends Subscription {
-  readonly createdAtMs: number
-}
 
 interface Row {
   readonly client_id: string

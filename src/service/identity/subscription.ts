@@ -26,6 +26,11 @@ export interface Subscription {
   readonly mayIntrospect?: boolean
 }
 
+/** A subscription as a store keeps it. */
+export interface StoredSubscription extends Subscription {
+  readonly createdAtMs: number
+}
+
 /** Where subscriptions are looked up: at the token endpoint and again whenever a token is verified. */
 export interface SubscriptionStore {
   find(clientId: string): Subscription | undefined
