@@ -59,7 +59,6 @@ describe('a command line that is wrong ends with 2 and says what to do', () => {
     ['a token of no endpoint', ['token'], /--auth-url/],
     ['plain text beyond this machine', ['serve', '--http', '0.0.0.0:0'], /--cert and --key/],
     ['a development service beyond this machine', ['serve', '--dev', '--grpc', '[::]:0'], /127\.0\.0\.1/],
-    ['a service without a subscriber', ['serve'], /--client-id, or --dev/],
     ['an address to listen on without a port', ['serve', '--dev', '--http', 'localhost'], /HOST:PORT/],
   ])('for %s', async (_what, args, sentence) => {
     const refusal = await refused(args)

@@ -146,6 +146,15 @@ describe('rxspeech serve', () => {
     expect((await end).code).toBe(0)
   })
 
+  it('starts without a subscriber, and says how to make one while it runs', async () => {
+    const { child, access, end } = await serve([])
+    expect(access).not.toHaveProperty('clientId')
+    child.kill('SIGTERM')
+    const { code, stderr } = await end
+    expect(code).toBe(0)
+    expect(stderr).toContain('rxspeech subscription create')
+  })
+
   it('goes on when nobody reads its stdout', async () => {
     const { child, end } = await serve(['--dev'])
     child.stdout.destroy()
