@@ -179,11 +179,15 @@ describe('a message out of its place', () => {
     expect(await socket.hear()).toMatchObject({ close: 1003, reason: error })
   })
 
-  it('closes with 1009 for a message that is too big', async () => {
+  it('ends the recognition with its final and closes with 1009 for a message that is too big', async () => {
     const socket = await open()
     socket.say(recognize)
     await socket.hear()
     socket.audio(new Uint8Array(1_048_578))
+    expect(await socket.hear()).toMatchObject({
+      'message-name': 'final-result',
+      'operation-result': expect.stringMatching(/^message-too-big: /) as unknown,
+    })
     expect(await socket.hear()).toMatchObject({ close: 1009 })
   })
 })
