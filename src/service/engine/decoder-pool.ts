@@ -57,6 +57,7 @@ export class DecoderPool {
   private nextSegment = 1
   private readonly watch: WorkerWatch
   private lastBreak: unknown
+  private workedMs = 0
   private closed = false
 
   constructor(private readonly options: DecoderPoolOptions) {
@@ -66,6 +67,11 @@ export class DecoderPool {
 
   get segmentsAtOnce(): number {
     return this.options.workers * this.options.decodersPerWorker
+  }
+
+  /** How long its workers say that they have worked, all together. */
+  get busyMs(): number {
+    return this.workedMs
   }
 
   /** Resolves when a worker is ready; rejects with the refusal of the model, or `engine-failed`. */
@@ -152,6 +158,7 @@ export class DecoderPool {
 
   private receive(member: Member, message: FromWorker): void {
     if (!this.members.has(member)) return
+    this.workedMs += message.busyMs ?? 0
     this.watch.heard(member)
     if (message.type === 'ready') {
       member.phase = { type: 'ready' }

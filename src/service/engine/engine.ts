@@ -51,6 +51,11 @@ export interface Engine {
   recognize(): OperatorFunction<SegmentPart, Hypothesis>
   /** Resolves when the engine can recognise (warm), rejects with a `SpeechError` when it can't. */
   ready(): Promise<void>
+  /**
+   * How long its threads have worked on audio since it was opened, all together, in milliseconds; over the length of that
+   * audio it is the real-time factor. Absent or undefined where the work is done elsewhere, or not counted.
+   */
+  busyMs?(): number | undefined
   /** Frees everything; sessions that run get `engine-failed`. Idempotent. */
   close(): Promise<void>
 }

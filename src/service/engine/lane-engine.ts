@@ -8,12 +8,13 @@ export interface LaneEngineParts {
   /** Called for every lane: where its segments are opened. */
   readonly openLane: () => OpenSegment
   readonly ready: () => Promise<void>
+  readonly busyMs?: () => number
   /** Called once, before the lanes that run are told. */
   readonly close: () => Promise<void>
 }
 
 /** An engine of decoders that read one segment at a time. Its close ends the lanes that run, and later ones, with `engine-failed`. */
-export const laneEngine = ({ capabilities, openLane, ready, close }: LaneEngineParts): Engine => {
+export const laneEngine = ({ capabilities, openLane, ready, busyMs, close }: LaneEngineParts): Engine => {
   const { sampleRateHz } = capabilities
   const lanes = new Set<(error: SpeechError) => void>()
   let closing: Promise<void> | undefined
@@ -29,6 +30,7 @@ export const laneEngine = ({ capabilities, openLane, ready, close }: LaneEngineP
     recognize: () => (part$) =>
       defer(() => part$.pipe(segmentLane({ openSegment: openLane(), sampleRateHz, onClose }))),
     ready: () => (closing === undefined ? ready() : Promise.reject(closedError())),
+    ...(busyMs === undefined ? {} : { busyMs }),
     close: () => {
       closing ??= close()
       for (const fail of [...lanes]) fail(closedError())

@@ -168,5 +168,6 @@ export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): En
   capabilities: engine.capabilities,
   recognize: () => retrySegment(() => engine.recognize(), options),
   ready: () => engine.ready(),
+  busyMs: () => engine.busyMs?.(),
   close: () => engine.close(),
 })

@@ -10,7 +10,12 @@ export type ToWorker =
   | { readonly type: 'abort'; readonly segment: number }
 
 /** From the worker: `ready` or `refused` once, then what becomes of the segments. Nothing follows an `abort`. */
-export type FromWorker =
+export type FromWorker = WorkerNews & {
+  /** How long its thread has worked since it was ready and no message before told of, in milliseconds. */
+  readonly busyMs?: number
+}
+
+type WorkerNews =
   | { readonly type: 'ready' }
   /** The model can't be used; the sentence says why. */
   | { readonly type: 'refused'; readonly sentence: string }

@@ -8,12 +8,10 @@ export class EngineMeter {
   readonly #uses = new Map<string, EngineUse>()
   readonly #watched = new WeakMap<Engine, Engine>()
   readonly #broken = new Set<string>()
-  readonly #now: () => number
   readonly #changed: () => void
 
   /** `changed` is called when a model's engine opened or failed. */
-  constructor(now: () => number, changed: () => void) {
-    this.#now = now
+  constructor(changed: () => void) {
     this.#changed = changed
   }
 
@@ -52,7 +50,7 @@ export class EngineMeter {
   }
 
   #useOf(label: string): EngineUse {
-    const use = this.#uses.get(label) ?? new EngineUse(this.#now)
+    const use = this.#uses.get(label) ?? new EngineUse()
     this.#uses.set(label, use)
     return use
   }

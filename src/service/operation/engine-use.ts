@@ -5,18 +5,19 @@ import type { Engine, Hypothesis, SegmentPart } from '../engine/engine.js'
 interface OpenSegment {
   samples: number
   taken: number
-  readonly openedAtMs: number
 }
 
 /** Sums since they were last asked for. */
 export interface UseSums {
   readonly opened: number
   readonly failed: number
-  readonly decidedAudioMs: number
-  readonly decidedWallMs: number
+  /** Audio that it has read. */
+  readonly audioMs: number
+  /** How long its threads worked for that; absent where it does not know. */
+  readonly busyMs?: number
 }
 
-const noSums: UseSums = { opened: 0, failed: 0, decidedAudioMs: 0, decidedWallMs: 0 }
+const noSums: UseSums = { opened: 0, failed: 0, audioMs: 0 }
 
 /** What one model's engine is given and what it gives back, counted from outside: an engine need do nothing for it. */
 export class EngineUse {
@@ -25,11 +26,8 @@ export class EngineUse {
   #queuedSamples = 0
   #sampleRateHz = 8000
   #sums: UseSums = noSums
-  readonly #now: () => number
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
+  #busyMs: (() => number | undefined) | undefined
+  #toldBusyMs = 0
 
   get queuedMs(): number {
     return (this.#queuedSamples * 1000) / this.#sampleRateHz
@@ -38,7 +36,11 @@ export class EngineUse {
   sinceLast(): UseSums {
     const sums = this.#sums
     this.#sums = noSums
-    return sums
+    const nowMs = this.#busyMs?.()
+    if (nowMs === undefined) return sums
+    const busyMs = nowMs - this.#toldBusyMs
+    this.#toldBusyMs = nowMs
+    return { ...sums, busyMs }
   }
 
   failed(): void {
@@ -49,9 +51,12 @@ export class EngineUse {
   watch(engine: Engine): Engine {
     this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
     this.#sampleRateHz = engine.capabilities.sampleRateHz
+    this.#busyMs = () => engine.busyMs?.()
+    this.#toldBusyMs = 0
     return {
       capabilities: engine.capabilities,
       ready: () => engine.ready(),
+      busyMs: () => engine.busyMs?.(),
       close: () => engine.close(),
       recognize: () => (part$) =>
         defer(() => {
@@ -76,7 +81,7 @@ export class EngineUse {
 
   #given(lane: OpenSegment[], part: SegmentPart): void {
     if (part.type === 'open') {
-      lane.push({ samples: 0, taken: 0, openedAtMs: this.#now() })
+      lane.push({ samples: 0, taken: 0 })
       this.segments += 1
     } else if (part.type === 'audio') {
       const segment = lane.at(-1)
@@ -91,20 +96,19 @@ export class EngineUse {
     if (hypothesis.type === 'progress') {
       const segment = lane.find(({ samples, taken }) => taken < samples)
       if (segment === undefined) return
-      const taken = Math.min(hypothesis.sampleCount, segment.samples - segment.taken)
-      segment.taken += taken
-      this.#queuedSamples -= taken
+      this.#read(segment, Math.min(hypothesis.sampleCount, segment.samples - segment.taken))
     } else if (hypothesis.type === 'segment') {
       const segment = lane.shift()
       if (segment === undefined) return
+      this.#read(segment, segment.samples - segment.taken)
       this.#leave(segment)
-      const { decidedAudioMs, decidedWallMs } = this.#sums
-      this.#sums = {
-        ...this.#sums,
-        decidedAudioMs: decidedAudioMs + (segment.samples * 1000) / this.#sampleRateHz,
-        decidedWallMs: decidedWallMs + this.#now() - segment.openedAtMs,
-      }
     }
+  }
+
+  #read(segment: OpenSegment, samples: number): void {
+    segment.taken += samples
+    this.#queuedSamples -= samples
+    this.#sums = { ...this.#sums, audioMs: this.#sums.audioMs + (samples * 1000) / this.#sampleRateHz }
   }
 
   #leave({ samples, taken }: OpenSegment): void {

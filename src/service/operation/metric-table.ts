@@ -111,12 +111,12 @@ export const metricTable = {
   rxspeech_engine_audio_seconds_total: {
     type: 'counter',
     labels: ['model'],
-    help: 'Audio of segments that the engine has decided.',
+    help: 'Audio that the engine has read, of all its channels.',
   },
-  rxspeech_engine_segment_seconds_total: {
+  rxspeech_engine_busy_seconds_total: {
     type: 'counter',
     labels: ['model'],
-    help: 'How long those segments took from their opening to their decision, by the wall clock; over their audio the real-time factor.',
+    help: "How long the engine's threads worked for that, all together; over its audio the real-time factor. Not for engines elsewhere.",
   },
 } as const satisfies Readonly<Record<string, MetricRow>>
 

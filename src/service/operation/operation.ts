@@ -44,7 +44,7 @@ export interface Operation {
 export const openOperation = async (options: OperationOptions): Promise<Operation> => {
   const { address, certificate, reflection, scheduler, logger } = options
   const now = (): number => scheduler.now()
-  const life = new ServiceLife(scheduler, address !== undefined, now)
+  const life = new ServiceLife(scheduler, address !== undefined)
   const health = await openGrpcHealth()
   const reflect = reflection ? await openGrpcReflection() : undefined
   const isReady = (): boolean => life.readiness.type === 'ready'

@@ -20,10 +20,10 @@ export class ServiceLife {
   #isWarming: boolean
   #retry: Subscription | undefined
 
-  constructor(scheduler: SchedulerLike, warmsUp: boolean, now: () => number) {
+  constructor(scheduler: SchedulerLike, warmsUp: boolean) {
     this.#scheduler = scheduler
     this.#isWarming = warmsUp
-    this.engines = new EngineMeter(now, () => {
+    this.engines = new EngineMeter(() => {
       this.#changed()
     })
   }

@@ -100,11 +100,11 @@ class Meters {
       this.set('rxspeech_engine_lanes', model, use.lanes)
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
-      const { opened, failed, decidedAudioMs, decidedWallMs } = use.sinceLast()
+      const { opened, failed, audioMs, busyMs } = use.sinceLast()
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'opened' }, opened)
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'failed' }, failed)
-      this.count('rxspeech_engine_audio_seconds_total', model, decidedAudioMs / 1000)
-      this.count('rxspeech_engine_segment_seconds_total', model, decidedWallMs / 1000)
+      this.count('rxspeech_engine_audio_seconds_total', model, audioMs / 1000)
+      if (busyMs !== undefined) this.count('rxspeech_engine_busy_seconds_total', model, busyMs / 1000)
     }
   }
 }

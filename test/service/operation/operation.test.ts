@@ -6,6 +6,7 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine } from '../../../src/service/engine/engine.js'
 import { openJsonLogger } from '../../../src/service/operation/json-logger.js'
 import type { ServiceOptions } from '../../../src/service/service-options.js'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { converse, openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { openSocket } from '../../interop/plain-socket-client.js'
 import { spoken } from '../conversation/spoken.js'
@@ -112,7 +113,11 @@ describe('the operations listener', () => {
 
 describe('/metrics', () => {
   it('tells what sessions of both interfaces did', async () => {
-    const service = await started()
+    const worked = { ms: 0 }
+    const service = await started(
+      {},
+      { ...scriptedEngine({ texts: ['hello world'] }), busyMs: () => (worked.ms += 250) },
+    )
     const audio = await spoken(3_000)
     expect((await oneCall(service, audio)).status).toBe('OK')
     const socket = await openSocket(service)
@@ -144,6 +149,8 @@ describe('/metrics', () => {
     expect(told('rxspeech_first_partial_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
     expect(told('rxspeech_milestone_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
     expect(told('rxspeech_engine_audio_seconds_total{model="Default/m/1"}')).toBeGreaterThan(0)
+    // A look a scrape, each of which finds a quarter of a second more
+    expect(told('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
     expect(told('rxspeech_engine_queued_seconds{model="Default/m/1"}')).toBe(0)
     expect(told('rxspeech_engine_segments{model="Default/m/1"}')).toBe(0)
     expect(told('rxspeech_engine_lanes{model="Default/m/1"}')).toBe(0)

@@ -8,6 +8,7 @@ import { acousticRateHz } from './pocketsphinx-options.js'
 import type { SphinxLibrary } from './sphinx-library.js'
 import { readSphinxModel, type SphinxModel } from './sphinx-model.js'
 import { SphinxPool } from './sphinx-pool.js'
+import { ThreadTime, timedLibrary } from './thread-time.js'
 
 export interface PocketsphinxLimits {
   /**
@@ -24,7 +25,12 @@ const checkDecoders = (value: number): number => {
   throw new SpeechError('invalid-options', `decoders must be a whole number from 1 to 64, not ${String(value)}.`)
 }
 
-const makeEngine = (pool: SphinxPool, { acousticModel, search }: SphinxModel, segmentsAtOnce: number): Engine =>
+const makeEngine = (
+  pool: SphinxPool,
+  time: ThreadTime,
+  { acousticModel, search }: SphinxModel,
+  segmentsAtOnce: number,
+): Engine =>
   laneEngine({
     capabilities: {
       sampleRateHz: acousticRateHz[acousticModel],
@@ -35,6 +41,7 @@ const makeEngine = (pool: SphinxPool, { acousticModel, search }: SphinxModel, se
     },
     openLane: () => (startMs, listener) => pool.open(startMs, listener),
     ready: () => Promise.resolve(),
+    busyMs: () => time.workedMs,
     close: () => pool.close(),
   })
 
@@ -45,11 +52,12 @@ export const pocketsphinxOver = (load: () => Promise<SphinxLibrary>, limits: Poc
     name: 'pocketsphinx',
     open: async (description) => {
       const model = await readSphinxModel(description)
-      const library = await load()
+      const time = new ThreadTime(availableParallelism(), () => performance.now())
+      const library = timedLibrary(await load(), time)
       const make = () => makeSphinxDecoder(library, description, model)
       const pool = new SphinxPool(decoders, acousticRateHz[model.acousticModel], make)
       await pool.warm()
-      return makeEngine(pool, model, decoders)
+      return makeEngine(pool, time, model, decoders)
     },
   }
 }

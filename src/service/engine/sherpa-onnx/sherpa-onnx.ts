@@ -45,6 +45,7 @@ const makeEngine = (pool: DecoderPool, sampleRateHz: number): Engine =>
     },
     openLane: () => (startMs, listener) => pool.open(startMs, listener),
     ready: () => pool.warm(),
+    busyMs: () => pool.busyMs,
     close: () => pool.close(),
   })
 

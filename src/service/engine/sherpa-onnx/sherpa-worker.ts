@@ -1,11 +1,12 @@
 import { isMainThread, parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
-import type { FromWorker, ToWorker } from '../worker-messages.js'
+import { sayBusyTime } from '../busy-time.js'
+import type { ToWorker } from '../worker-messages.js'
 import type { SherpaSettings } from './sherpa-messages.js'
 import { loadSherpa } from './sherpa-module.js'
 import { SherpaSegments } from './sherpa-segments.js'
 
 const start = (port: MessagePort, { config, sampleRateHz }: SherpaSettings): void => {
-  const say = (message: FromWorker): void => port.postMessage(message)
+  const say = sayBusyTime((message) => port.postMessage(message))
   const { OnlineRecognizer } = loadSherpa()
   const takeNext = (): ToWorker | undefined =>
     (receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined)?.message

@@ -1,4 +1,5 @@
 import { isMainThread, parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
+import { sayBusyTime } from '../busy-time.js'
 import { Shelf } from '../decoder-shelf.js'
 import { badGrammar, unknownPhone, unknownWords } from '../grammar-file.js'
 import { LentSegment, type SegmentAnswer } from '../lent-segment.js'
@@ -102,7 +103,7 @@ class Segments {
 }
 
 const start = async (port: MessagePort, settings: WorkerSettings): Promise<void> => {
-  const say = (message: FromWorker): void => port.postMessage(message)
+  const say = sayBusyTime((message) => port.postMessage(message))
   const working = (): void => say({ type: 'working' })
   const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
   const make = async (): Promise<Decoder> => {

@@ -54,6 +54,7 @@ const makeEngine = (pool: DecoderPool): Engine =>
     },
     openLane: () => (startMs, listener) => pool.open(startMs, listener),
     ready: () => pool.warm(),
+    busyMs: () => pool.busyMs,
     close: () => pool.close(),
   })
 

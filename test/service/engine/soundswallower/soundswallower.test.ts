@@ -129,6 +129,20 @@ describe('soundswallower', () => {
     ])
   })
 
+  it('tells how long its threads worked on audio, and that it rests', async () => {
+    const busyMs = (): number => cards.busyMs?.() ?? NaN
+    const beforeMs = busyMs()
+    const beginMs = performance.now()
+    await run(cards, from(segmentParts(lineNoise(16_000, 3000))))
+    const workedMs = busyMs() - beforeMs
+    // Two threads at most, and the decoder does not read for nothing
+    expect(workedMs).toBeGreaterThan(5)
+    expect(workedMs).toBeLessThan(2 * (performance.now() - beginMs))
+    const restsAtMs = busyMs()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(busyMs()).toBe(restsAtMs)
+  })
+
   it('completes at once when the source is empty', async () => {
     expect(await run(cards, EMPTY)).toEqual([])
   })
