@@ -3,7 +3,7 @@ import type { SpeechError } from '../errors/speech-error.js'
 import type { DataflowRequestName } from './dataflow-requests.js'
 import { text } from './field-codecs.js'
 import { parseJsonObject } from './json-object.js'
-import { decodeWith, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
+import { decodeWith, hint, messageCodec, required, type MessageCodec } from './message-codec.js'
 
 /**
  * service.md 2.6: the answer to a request. A service of the description may leave out the name, so that only
@@ -15,7 +15,7 @@ export interface DataflowResponse {
 }
 
 export const dataflowResponse: MessageCodec<DataflowResponse> = messageCodec<DataflowResponse>('an object', {
-  messageName: optional(text, 'MessageName', 'message-name'),
+  messageName: hint(text, 'MessageName', 'message-name'),
   operationResult: required(text, 'operation-result', 'OperationResult'),
 })
 

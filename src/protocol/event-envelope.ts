@@ -2,9 +2,12 @@ import { either, function as f } from 'fp-ts'
 import type { SpeechError } from '../errors/speech-error.js'
 import { anything, integer, listOfText, text } from './field-codecs.js'
 import { parseJsonObject } from './json-object.js'
-import { decodeWith, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
+import { decodeWith, hint, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
 
-/** decisions.md, event envelope: what a node's event looks like on the wire. */
+/**
+ * decisions.md, event envelope: what a node's event looks like on the wire. It stands on its name: whatever else cannot be
+ * read counts as absent, so that one odd field does not cost a result.
+ */
 export interface EventEnvelope {
   readonly name: string
   /** -1 invalid, -2 all channels. */
@@ -19,11 +22,11 @@ export interface EventEnvelope {
 
 export const eventEnvelope: MessageCodec<EventEnvelope> = messageCodec<EventEnvelope>('an object', {
   name: required(text, 'Name'),
-  channel: optional(integer(), 'Channel'),
-  startMs: optional(integer(), 'StartMsec'),
-  endMs: optional(integer(), 'EndMsec'),
-  groupId: optional(text, 'GroupId'),
-  tags: optional(listOfText, 'Tags'),
+  channel: hint(integer(), 'Channel'),
+  startMs: hint(integer(), 'StartMsec'),
+  endMs: hint(integer(), 'EndMsec'),
+  groupId: hint(text, 'GroupId'),
+  tags: hint(listOfText, 'Tags'),
   data: optional(anything, 'Data'),
 })
 

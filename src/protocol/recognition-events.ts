@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import type { EventEnvelope } from './event-envelope.js'
 import { integer, text, unitNumber } from './field-codecs.js'
 import { listOf } from './list-codec.js'
-import { decodeWith, messageCodec, optional, required, type MessageCodec } from './message-codec.js'
+import { decodeWith, hint, messageCodec, required, type MessageCodec } from './message-codec.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from './session-event.js'
 
 /** The events of recognition on the dataflow stream (decisions.md: event names). A node may raise any other. */
@@ -33,10 +33,10 @@ const word: MessageCodec<Word> = messageCodec<Word>('an object', {
 
 export const recognitionData: MessageCodec<RecognitionData> = messageCodec<RecognitionData>('an object', {
   text: required(text, 'Text'),
-  confidence: optional(unitNumber, 'Confidence'),
-  words: optional(listOf(word), 'Words'),
-  recognitionId: optional(text, 'RecognitionId'),
-  error: optional(text, 'Error'),
+  confidence: hint(unitNumber, 'Confidence'),
+  words: hint(listOf(word), 'Words'),
+  recognitionId: hint(text, 'RecognitionId'),
+  error: hint(text, 'Error'),
 })
 
 /**

@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { SpeechError } from '../errors/speech-error.js'
 import { confidenceText, integerText, text } from './field-codecs.js'
 import { ownValue, parseJsonObject } from './json-object.js'
-import { decodeWith, hint, messageCodec, optional, required, type Fields, type MessageCodec } from './message-codec.js'
+import { decodeWith, hint, messageCodec, required, type Fields, type MessageCodec } from './message-codec.js'
 
 /** service.md 4.2: the answer to a request of the client. */
 export interface RecognizerResponse {
@@ -34,11 +34,11 @@ export type RecognizerMessage =
 
 const response: MessageCodec<RecognizerResponse> = messageCodec<RecognizerResponse>('an object', {
   operationResult: required(text, 'operation-result'),
-  recognitionId: optional(text, 'recognition-id'),
+  recognitionId: hint(text, 'recognition-id'),
 })
 
 const resultFields: Fields<RecognizerResult> = {
-  recognitionId: optional(text, 'recognition-id'),
+  recognitionId: hint(text, 'recognition-id'),
   text: required(text, 'text'),
   channel: hint(integerText, 'channel'),
   startMs: hint(integerText, 'start-msec'),
@@ -64,16 +64,24 @@ const codecs = {
 
 const isKnown = (name: unknown): name is keyof typeof codecs => typeof name === 'string' && Object.hasOwn(codecs, name)
 
+/** Why a message could not be read, and which one it was, where it is a known one. */
+export interface UnreadableRecognizerMessage {
+  readonly error: SpeechError
+  readonly message?: RecognizerMessage['message']
+}
+
 /** Reads a text frame of the service. Never throws. */
-export const readRecognizerMessage = (json: string): either.Either<SpeechError, RecognizerMessage> => {
+export const readRecognizerMessage = (json: string): either.Either<UnreadableRecognizerMessage, RecognizerMessage> => {
   const object = parseJsonObject(json)
-  if (either.isLeft(object)) return object
+  if (either.isLeft(object)) return either.left({ error: object.left })
   const message = ownValue(object.right, 'message-name')
   if (!isKnown(message)) {
-    return either.left(new SpeechError('unknown-message', 'message-name is none that this client knows.'))
+    return either.left({ error: new SpeechError('unknown-message', 'message-name is none that this client knows.') })
   }
   const fields = decodeWith(codecs[message] as MessageCodec<object>, object.right)
-  return either.isLeft(fields) ? fields : either.right({ message, ...fields.right } as RecognizerMessage)
+  return either.isLeft(fields)
+    ? either.left({ error: fields.left, message })
+    : either.right({ message, ...fields.right } as RecognizerMessage)
 }
 
 export const writeRecognizerMessage = (message: RecognizerMessage): string => {

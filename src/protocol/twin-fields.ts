@@ -27,7 +27,7 @@ const sameValue = (one: unknown, other: unknown): boolean =>
 
 const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-const plainName = /^[A-Za-z-]{1,32}$/
+const plainName = /^[A-Za-z][A-Za-z0-9 ._-]{0,31}$/
 
 /** The name of a message that is not known, fit to stand in a refusal; nothing where it could be anything else. */
 export const shownName = (name: string): string => (plainName.test(name) ? ` "${name}"` : '')

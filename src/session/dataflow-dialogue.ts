@@ -15,7 +15,7 @@ import { readEventEnvelope } from '../protocol/event-envelope.js'
 import { isSuccess } from '../protocol/operation-result.js'
 import { sessionEventOf } from '../protocol/recognition-events.js'
 import type { DataflowMessage } from '../transport/link.js'
-import type { Dialogue, Ending, Heard, Meaning } from './dialogue.js'
+import { unreadableStart, type Dialogue, type Ending, type Heard, type Meaning } from './dialogue.js'
 
 export interface DataflowDialogueOptions {
   readonly start: Omit<StartRequest, 'token'>
@@ -66,9 +66,10 @@ const readMessage = (message: DataflowMessage, answered: (response: DataflowResp
   switch (message.contentType) {
     case contentType.response: {
       const response = readDataflowResponse(message.content)
-      return either.isLeft(response)
-        ? unknown(response.left.message, message)
-        : heardResponse(response.right, answered(response.right))
+      if (either.isRight(response)) return heardResponse(response.right, answered(response.right))
+      // Whatever it was, it is the one answer that there is while the start is awaited, and no other will come.
+      const { message: reason } = response.left
+      return { ...unknown(reason, message), meaning: unreadableStart(reason) }
     }
     case contentType.event: {
       const event = readEventEnvelope(message.content)

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import type { SpeechError } from '../errors/speech-error.js'
+import { SpeechError } from '../errors/speech-error.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 
 /** What a message of the service means for the life of the session: */
@@ -11,6 +11,12 @@ export interface Meaning {
   readonly type: 'start-answer' | 'finalize-answer' | 'stop-answer' | 'last-word'
   readonly error?: SpeechError
 }
+
+/** An answer to the start that cannot be read: no other follows, so the session need not wait for its deadline. */
+export const unreadableStart = (reason: string): Meaning => ({
+  type: 'start-answer',
+  error: new SpeechError('protocol-violation', `The service's answer to the start cannot be read: ${reason}`),
+})
 
 /** A message of the service, read: what the user gets of it, and what it means, if anything. */
 export interface Heard {

@@ -13,7 +13,7 @@ import {
 } from '../protocol/recognizer-results.js'
 import type { FinalEvent } from '../protocol/session-event.js'
 import type { SocketMessage } from '../transport/link.js'
-import type { Dialogue, Heard } from './dialogue.js'
+import { unreadableStart, type Dialogue, type Heard } from './dialogue.js'
 
 export interface RecognizerDialogueOptions {
   readonly request: RecognizeRequest
@@ -40,9 +40,12 @@ const readMessage = (message: SocketMessage): Heard => {
     return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length } }
   }
   const read = readRecognizerMessage(message)
-  return either.isLeft(read)
-    ? { event: { type: 'unknown', reason: read.left.message, raw: message } }
-    : heard(read.right)
+  if (either.isRight(read)) return heard(read.right)
+  const { error, message: name } = read.left
+  return {
+    event: { type: 'unknown', reason: error.message, raw: message },
+    ...(name === 'recognize-response' && { meaning: unreadableStart(error.message) }),
+  }
 }
 
 const responses = {

@@ -40,13 +40,19 @@ describe('recognitionData', () => {
     )
   })
 
-  it('refuses an ill-typed field by its path', () => {
-    const said = (data: object) => refusalOf(decodeWith(recognitionData, { ...fullJson, ...data })).message
+  it('needs its text, and stands without a field that cannot be read', () => {
+    const read = (data: object) => decodeWith(recognitionData, { ...fullJson, ...data })
+    const without = (key: keyof RecognitionData) => ({ ...full, [key]: undefined })
     const word = { Text: 'a', StartMsec: 1, EndMsec: 2, Confidence: 1 }
-    expect(said({ Text: undefined })).toBe('Text must be a string.')
-    expect(said({ Confidence: 1.5 })).toBe('Confidence must be a number from 0 to 1.')
-    expect(said({ Words: [word, { ...word, StartMsec: 5.5 }] })).toBe('Words.1.StartMsec must be a whole number.')
-    expect(said({ Words: {} })).toBe('Words must be a list.')
+    expect(refusalOf(read({ Text: undefined })).message).toBe('Text must be a string.')
+    for (const Confidence of [1.5, -1, '0.5', null]) {
+      expect(rightOf(read({ Confidence }))).toEqual(without('confidence'))
+    }
+    for (const Words of [[word, { ...word, StartMsec: 5.5 }], {}, 'a']) {
+      expect(rightOf(read({ Words }))).toEqual(without('words'))
+    }
+    expect(rightOf(read({ RecognitionId: 5 }))).toEqual(without('recognitionId'))
+    expect(rightOf(read({ Error: null }))).toEqual(without('error'))
   })
 })
 
@@ -92,10 +98,15 @@ describe('sessionEventOf', () => {
   })
 
   it('keeps a result whose data does not fit as an event', () => {
-    for (const data of [undefined, null, 'text', [], {}, { Text: 5 }, { Text: 'a', Confidence: 2 }]) {
+    for (const data of [undefined, null, 'text', [], {}, { Text: 5 }]) {
       const given = event('SR Final', data)
       expect(sessionEventOf(given)).toStrictEqual({ type: 'event', ...given, tags: [], data: data ?? null })
     }
+  })
+
+  it('stays a result whose confidence, words or error cannot be read', () => {
+    const data = { Text: 'a', Confidence: 2, Words: 'a', RecognitionId: 1, Error: 5 }
+    expect(sessionEventOf(event('SR Final', data))).toStrictEqual({ type: 'final', ...times, text: 'a' })
   })
 
   it('never throws', () => {

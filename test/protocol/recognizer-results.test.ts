@@ -63,13 +63,24 @@ describe('a recognizer message', () => {
 
   it('refuses a missing or ill-typed field by its name', () => {
     const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
-    for (const name of ['text', 'operation-result', 'recognition-id']) {
+    for (const name of ['text', 'operation-result']) {
       for (const value of [5.5, true, [], null, {}]) {
         expect(refusalOf(read({ ...json, [name]: value })).message).toBe(`${name} must be a string.`)
       }
     }
     for (const message of [...responseNames, ...resultNames, 'final-result']) {
       expect(refusalOf(read({ 'message-name': message })).code).toBe('invalid-field')
+    }
+  })
+
+  it('stands without a recognition-id that cannot be read', () => {
+    const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
+    for (const value of [5.5, true, [], null, {}]) {
+      expect(rightOf(read({ ...json, 'recognition-id': value }))).toEqual({
+        message: 'final-result',
+        ...final,
+        recognitionId: undefined,
+      })
     }
   })
 

@@ -52,7 +52,7 @@ describe('a field under two of its names', () => {
 })
 
 describe('an unknown name of a message', () => {
-  it.each(['<script>', 'a b', 'x'.repeat(33), 'naïve', 'a"b', '', 'line\nline', 'a_b'])(
+  it.each(['<script>', ' lead', 'x'.repeat(33), 'naïve', 'a"b', '', 'line\nline', '7', '__proto__'])(
     'is not repeated where it is %j',
     (name) => {
       expect(shownName(name)).toBe('')

@@ -119,6 +119,19 @@ describe('a service that does not behave', () => {
     })
   })
 
+  it.each(['{"message-name":"recognize-response"}', '{"message-name":"recognize-response","operation-result":5}'])(
+    'errors at once when the answer to the start is %s',
+    (malformed) => {
+      const log = logOf([4, malformed])
+      expect(log).toEqual([`4 unknown ${malformed}`, '4 failed', '4 error protocol-violation'])
+    },
+  )
+
+  it('gives a second answer to the start as a value when it cannot be read', () => {
+    const malformed = '{"message-name":"recognize-response"}'
+    expect(logOf([0, accepted, malformed]).slice(2)).toEqual([`0 unknown ${malformed}`, ...tail])
+  })
+
   it('gives a final that carries an error, then errors with it', () => {
     const failed = said('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'hel' })
     expect(logOf([0, accepted], [0, failed]).slice(2)).toEqual([
@@ -221,6 +234,20 @@ describe('a dataflow service', () => {
       }
     })
   })
+
+  it.each(['not json', '{}', '{"MessageName":"StartResponse","operation-result":null}'])(
+    'errors at once when the answer to the start is %s',
+    (malformed) => {
+      virtually(({ clock, watch, flowing }) => {
+        const service = scriptedService<DataflowMessage>(clock, [{ Start: [7, response(malformed)] }])
+        const { log } = watch(flowing({ dial: service.dial })([audio(20)]))
+        return () => {
+          expect(log.slice(-3)).toEqual([`7 unknown ${malformed}`, '7 failed', '7 error protocol-violation'])
+          expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+        }
+      })
+    },
+  )
 
   it('gives events of nodes and audio, and is done when the service ends the stream early, telling what was not sent', () => {
     virtually(({ clock, watch, flowing, cold }) => {
