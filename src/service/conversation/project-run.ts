@@ -7,7 +7,8 @@ import type { Settings } from '../../protocol/settings.js'
 import { openModel } from '../access/open-model.js'
 import { isGranted, type Rights } from '../access/rights.js'
 import type { NodeItem } from '../nodes/node.js'
-import type { GraphSession } from '../project/graph-session.js'
+import type { SessionWatch } from '../monitor/session-watch.js'
+import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
 import type { OpenGraph } from '../project/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
 import type { Pausable } from './pause-reasons.js'
@@ -101,6 +102,15 @@ const findProject = ({ tenant, projectName }: StartRequest, rights: Rights, proj
   throw new SpeechError('project-denied', 'The project is not known here, or not granted to this subscription.')
 }
 
+const monitorOf = (watch: SessionWatch): GraphMonitor => ({
+  dropped: (loss) => {
+    watch.dropped(loss)
+  },
+  nodeFailed: (failure) => {
+    watch.nodeFailed(failure)
+  },
+})
+
 const graphSession = (
   project: Project,
   { audio, language = '' }: StartRequest,
@@ -122,6 +132,7 @@ const graphSession = (
       maxCallMs,
     },
     log: (node, message, fields) => watch?.noted(node, message, fields),
+    ...(watch === undefined ? {} : { monitor: monitorOf(watch) }),
     ...(onFault === undefined ? {} : { onFault }),
     context: {
       session: {

@@ -35,6 +35,9 @@ export const joinMonitors = (monitors: readonly ServiceMonitor[]): ServiceMonito
     dropped: (...told) => {
       for (const monitor of monitors) monitor.dropped(...told)
     },
+    nodeFailed: (...told) => {
+      for (const monitor of monitors) monitor.nodeFailed(...told)
+    },
   }
 }
 

@@ -65,6 +65,23 @@ export type AuthFailure = (typeof authFailures)[number]
 /** Beside a note of a node; nothing of what was said. */
 export type NotedFields = Readonly<Record<string, string | number | boolean>>
 
+/** What a full wire of a project lost since it last told. */
+export interface WireLoss {
+  /** The kind of node that the wire leads to. */
+  readonly node: string
+  /** The wire's `whenFull`. */
+  readonly policy: string
+  readonly what: 'audio-ms' | 'events'
+  readonly amount: number
+}
+
+/** A node that failed, by its kind, and what became of it. */
+export interface NodeFailed {
+  readonly node: string
+  readonly cause: 'threw' | 'hung' | 'flooded' | 'blocked'
+  readonly action: 'failed' | 'restarted' | 'bypassed'
+}
+
 /**
  * Told what happens in a service, for metrics and logs. Every hook returns at once and never throws. None is called for
  * single messages of audio, and none learns what was said, a token or a secret.
@@ -85,6 +102,7 @@ export interface ServiceMonitor {
   milestone(session: SessionFacts, afterMs: number): void
   /** A node told the operator something. */
   noted(session: SessionFacts, node: string, message: string, fields: NotedFields): void
-  /** A full wire or buffer of a session lost so much; `where` is a name out of configuration. */
-  dropped(session: SessionFacts, what: 'audio-ms' | 'events', amount: number, where: string): void
+  /** A wire of a session's project dropped: told when that begins, when it ends, and of the rest when the session ends. */
+  dropped(session: SessionFacts, loss: WireLoss): void
+  nodeFailed(session: SessionFacts, failure: NodeFailed): void
 }

@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { ErrorCode } from '../../errors/error-code.js'
 import { authFailureOf } from './auth-failure-of.js'
 import type {
+  NodeFailed,
   NotedFields,
   ServiceMonitor,
   SessionFacts,
   SessionInterface,
   SessionOutcome,
   SessionPhase,
+  WireLoss,
 } from './service-monitor.js'
 import { SpeechTimes, type SpeechMark } from './speech-times.js'
 
@@ -126,8 +128,12 @@ export class SessionWatch {
     this.#monitor.noted(this.#facts, node, message, fields)
   }
 
-  dropped(what: 'audio-ms' | 'events', amount: number, where: string): void {
-    this.#monitor.dropped(this.#facts, what, amount, where)
+  dropped(loss: WireLoss): void {
+    this.#monitor.dropped(this.#facts, loss)
+  }
+
+  nodeFailed(failure: NodeFailed): void {
+    this.#monitor.nodeFailed(this.#facts, failure)
   }
 
   /** The first call counts; an error's outcome depends on whether the session ever ran. */

@@ -79,13 +79,18 @@ export const metricTable = {
   },
   rxspeech_dropped_audio_seconds_total: {
     type: 'counter',
-    labels: ['where'],
-    help: 'Audio that a full wire of a project dropped.',
+    labels: ['node', 'policy'],
+    help: 'Audio that full wires of projects dropped, by the kind of node that they lead to and their whenFull.',
   },
   rxspeech_dropped_events_total: {
     type: 'counter',
-    labels: ['where'],
-    help: 'Events that a full wire of a project dropped.',
+    labels: ['node', 'policy'],
+    help: 'Events that full wires of projects dropped, in the same way.',
+  },
+  rxspeech_node_faults_total: {
+    type: 'counter',
+    labels: ['node', 'cause', 'action'],
+    help: 'Nodes of projects that failed, by their kind: threw, hung, flooded or blocked; failed, restarted or bypassed.',
   },
   rxspeech_faults_total: {
     type: 'counter',

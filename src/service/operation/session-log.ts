@@ -15,11 +15,10 @@ const endFields = ({ outcome, code, durationMs, audioMs }: SessionEnd): LogField
   audioMs,
 })
 
-/** Writes the life of sessions: a line at the start, one at the end, one for who is not let in, one for a loss. */
+/** Writes the life of sessions: a line at the start, one at the end, one for who is not let in, one for what a node or a wire has to say. */
 export const sessionLog = (logger: Logger, now: () => number): ServiceMonitor => {
   const refusals = new LineLimit(linesPerMinute, now)
   const strangers = new LineLimit(linesPerMinute, now)
-  const losses = new LineLimit(linesPerMinute, now)
   const notes = new LineLimit(linesPerMinute, now)
   const limited = (limit: LineLimit, write: (leftOut: LogFields) => void): void => {
     const leftOut = limit.pass()
@@ -55,11 +54,9 @@ export const sessionLog = (logger: Logger, now: () => number): ServiceMonitor =>
         logger.log('info', message, { ...fields, ...fieldsOf(session), node, ...leftOut })
       })
     },
-    dropped: (session, what, amount, where) => {
-      limited(losses, (leftOut) => {
-        logger.log('warn', 'A full wire dropped', { ...fieldsOf(session), what, amount, where, ...leftOut })
-      })
-    },
+    // The graph notes both with the names of the wire and the node.
+    dropped: () => undefined,
+    nodeFailed: () => undefined,
   }
 }
 

@@ -54,7 +54,7 @@ class Meters {
   readonly #histograms = new Map<MetricName, Prometheus.Histogram>()
   readonly #tenants = new BoundedNames(mostNames)
   readonly #models = new BoundedNames(mostNames)
-  readonly #wires = new BoundedNames(mostNames)
+  readonly #nodes = new BoundedNames(mostNames)
 
   constructor(registry: Prometheus.Registry, client: typeof Prometheus) {
     for (const [name, row] of Object.entries(metricTable) as [MetricName, MetricRow][]) {
@@ -85,8 +85,9 @@ class Meters {
     this.#histograms.get(name)?.observe(labels, valueMs / 1000)
   }
 
-  wire(name: string): string {
-    return this.#wires.of(name)
+  /** A kind of node: one of ours, or of those that the operator brings. */
+  node(kind: string): string {
+    return this.#nodes.of(kind)
   }
 
   /** The labels of a session that was granted; what it was granted is configured. */
@@ -141,8 +142,12 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
     meters.observeMs('rxspeech_milestone_seconds', labels, afterMs)
   },
   noted: () => undefined,
-  dropped: (_session, what, amount, where) => {
-    if (what === 'events') meters.count('rxspeech_dropped_events_total', { where: meters.wire(where) }, amount)
-    else meters.count('rxspeech_dropped_audio_seconds_total', { where: meters.wire(where) }, amount / 1000)
+  dropped: (_session, { node, policy, what, amount }) => {
+    const labels = { node: meters.node(node), policy }
+    if (what === 'events') meters.count('rxspeech_dropped_events_total', labels, amount)
+    else meters.count('rxspeech_dropped_audio_seconds_total', labels, amount / 1000)
+  },
+  nodeFailed: (_session, { node, cause, action }) => {
+    meters.count('rxspeech_node_faults_total', { node: meters.node(node), cause, action })
   },
 })

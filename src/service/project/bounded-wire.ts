@@ -25,6 +25,7 @@ export class BoundedWire {
   #isBlocked = false
   #isDrain = false
   #isUnbounded = false
+  #untold = 0
   #episode: { dropped: number; readonly atCount: number } | undefined
 
   constructor(
@@ -68,6 +69,13 @@ export class BoundedWire {
         if (this.held > capacity) this.#block(true)
         return this.held > capacity + slack ? 'flooded' : 'taken'
     }
+  }
+
+  /** What was dropped since this was last asked for. */
+  takeLoss(): number {
+    const count = this.#untold
+    this.#untold = 0
+    return count
   }
 
   /** The next for the consumer, which counts as in flight from here on; undefined where there is none, or no room for it. */
@@ -211,6 +219,7 @@ export class BoundedWire {
   }
 
   #drop(count: number): void {
+    this.#untold += count
     if (this.#episode !== undefined) {
       this.#episode.dropped += count
       return

@@ -1,5 +1,7 @@
 import type { AudioFormat } from '../../audio/format.js'
 import type { NodeContext } from '../nodes/node.js'
+import type { WhenFull } from './project-graph.js'
+import type { NodeFailure } from './supervise-node.js'
 
 /** Whoever can be told to wait: the link of a session. */
 export interface Feeder {
@@ -19,6 +21,20 @@ export interface GraphLimits {
   readonly maxCallMs: number
 }
 
+/** What a full wire lost since it last told; `node` is the kind of node that it leads to. */
+export interface WireLoss {
+  readonly node: string
+  readonly policy: WhenFull
+  readonly what: 'audio-ms' | 'events'
+  readonly amount: number
+}
+
+/** Told what goes wrong within a graph, in words of ours and kinds of nodes, so that it can be counted. */
+export interface GraphMonitor {
+  readonly dropped: (loss: WireLoss) => void
+  readonly nodeFailed: (failure: Pick<NodeFailure, 'node' | 'cause' | 'action'>) => void
+}
+
 /** What a graph needs of the session that it runs for: what its nodes get, and what is its own business. */
 export interface GraphSession {
   readonly format: AudioFormat
@@ -27,6 +43,7 @@ export interface GraphSession {
   readonly feeder: Feeder
   /** For the operator, of a node. */
   readonly log: (node: string, message: string, fields?: Readonly<Record<string, string | number | boolean>>) => void
+  readonly monitor?: GraphMonitor
   /** Told of faults that the session survives. */
   readonly onFault?: (error: unknown) => void
 }

@@ -1,6 +1,7 @@
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import { SpeechError } from '../../errors/speech-error.js'
+import type { WireLoss } from './graph-session.js'
 import type { Drops, WireTerms } from './wire-policy.js'
 import type { GraphWire, PortName } from './project-graph.js'
 import { defaultHeldItems } from './project-keys.js'
@@ -31,6 +32,19 @@ export const wireTerms = (wire: GraphWire, format: AudioFormat | undefined, maxP
 }
 
 export const portText = ({ node, port }: PortName): string => `${node}.${port}`
+
+/** So much that a wire dropped, for who counts it; nothing where it dropped nothing. */
+export const wireLoss = (
+  { kind, whenFull: policy }: GraphWire,
+  node: string,
+  format: AudioFormat | undefined,
+  count: number,
+): WireLoss | undefined => {
+  if (count === 0) return undefined
+  return kind === 'event' || format === undefined
+    ? { node, policy, what: 'events', amount: count }
+    : { node, policy, what: 'audio-ms', amount: (count * 1000) / format.sampleRateHz }
+}
 
 /** The event that tells of drops: once when they begin, and with the total when they end. */
 export const droppedEvent = ({ from, to }: GraphWire, format: AudioFormat | undefined, drops: Drops): EventEnvelope => {

@@ -1,5 +1,5 @@
 import { Subscription, type Observable, type Subscriber } from 'rxjs'
-import { bytesForMs, bytesPerFrame, msForBytes } from '../../audio/format.js'
+import { bytesForMs, bytesPerFrame, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
@@ -8,7 +8,7 @@ import { BoundedWire } from './bounded-wire.js'
 import { EntryGate } from './entry-gate.js'
 import { entryName, publisherName, type GraphFormats, type NodeFormats } from './graph-formats.js'
 import type { GraphSession } from './graph-session.js'
-import { droppedEvent, portText, wireTerms } from './graph-wire.js'
+import { droppedEvent, portText, wireLoss, wireTerms } from './graph-wire.js'
 import type { GraphNode, GraphWire, ProjectGraph } from './project-graph.js'
 import { SupervisedNode, type NodeFailure } from './supervise-node.js'
 
@@ -22,6 +22,7 @@ export interface OpenedNode {
 /** A wire at work, and whom it leads to. */
 interface LiveWire {
   readonly wire: GraphWire
+  readonly format: AudioFormat | undefined
   readonly bounded: BoundedWire
   readonly sampleRateHz: number
   readonly to: LiveNode
@@ -109,6 +110,7 @@ export class RunGraph {
     this.#entryState = 'closed'
     this.#gate.clear()
     this.#listed = []
+    for (const wires of this.#wiresFrom.values()) for (const live of wires) this.#tellLoss(live)
     this.#owned.unsubscribe()
     for (const { supervisor } of this.#nodes.values()) supervisor.cancel()
     this.#session.feeder.resume()
@@ -281,12 +283,14 @@ export class RunGraph {
       },
       dropped: (drops) => {
         const event = droppedEvent(wire, format, drops)
+        this.#tellLoss(live)
         this.#session.log(wire.to.node, `A wire dropped (${drops.phase}).`, fieldsOf(event))
         this.#tell(event)
       },
     })
     const live: LiveWire = {
       wire,
+      format,
       bounded,
       to,
       isFinished: false,
@@ -296,6 +300,11 @@ export class RunGraph {
     to.inputs.push(live)
     to.openInputs += 1
     this.#wiresFrom.set(wire.from.node, [...(this.#wiresFrom.get(wire.from.node) ?? []), live])
+  }
+
+  #tellLoss({ wire, bounded, format, to }: LiveWire): void {
+    const loss = wireLoss(wire, to.opened.node.definition.name, format, bounded.takeLoss())
+    if (loss !== undefined) this.#session.monitor?.dropped(loss)
   }
 
   /** The node is there again, or left out: nothing is in flight any more. */
@@ -322,6 +331,8 @@ export class RunGraph {
   }
 
   #nodeFailed({ node, cause, action, attempt, error }: NodeFailure): void {
+    const kind = this.#nodes.get(node)?.opened.node.definition.name ?? node
+    this.#session.monitor?.nodeFailed({ node: kind, cause, action })
     this.#session.log(node, 'The node failed.', { cause, action, attempt })
     const event: EventEnvelope = {
       name: 'Node Failed',

@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { credentials, loadPackageDefinition, type Client } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { protoPath } from 'grpc-health-check'
@@ -39,10 +42,10 @@ const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise(setImmediate)
 }
 
-const oneCall = async (service: PlainService, audio: Uint8Array) =>
+const oneCall = async (service: PlainService, audio: Uint8Array, start = startOf(service.token)) =>
   converse(
     service,
-    ({ request }) => request(startOf(service.token)),
+    ({ request }) => request(start),
     (response, stream) => {
       if (response['MessageName'] !== 'StartResponse') return
       for (let at = 0; at < audio.length; at += 320) {
@@ -187,6 +190,41 @@ describe('/metrics', () => {
     expect(told('rxspeech_auth_failures_total{at="websocket",reason="invalid-token"}')).toBe(1)
     expect(told('rxspeech_auth_failures_total{at="token-endpoint",reason="invalid-client"}')).toBe(1)
     expect(told('rxspeech_sessions_ended_total{interface="grpc",outcome="refused"}')).toBe(2)
+  })
+})
+
+describe('/metrics of projects', () => {
+  const lossy = `version: 1
+nodes:
+  in: entry
+  hear: recognizer
+  slow: told
+  gone: { node: exits, onFault: bypass }
+  out: publisher
+wires:
+  - in -> hear
+  - { from: hear, to: slow, holds: 2 items, whenFull: dropNewest }
+  - hear -> gone
+  - slow -> out
+  - gone -> out
+`
+
+  it('counts what full wires drop and nodes that fail, by kinds of nodes and words of ours', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'rxspeech-metrics-'))
+    await mkdir(join(folder, 'Default', 'a-name-of-the-tenant'), { recursive: true })
+    await writeFile(join(folder, 'Default', 'a-name-of-the-tenant', '1.yaml'), lossy)
+    const from = join(__dirname, '../custom-nodes/fixtures')
+    const service = await started({ projectFolders: [folder], customNodes: [{ from, file: 'bad-nodes.mjs' }] })
+    const request = startOf(service.token, { ProjectName: 'a-name-of-the-tenant' })
+    expect(service.started.projects.problems().map(({ message }) => message)).toEqual([])
+    const { events, status } = await oneCall(service, await spoken(3_000), request)
+    expect(status).toBe('OK')
+    expect(events.map(({ Name }) => Name)).toContain('Wire Dropped')
+    const { body } = await get(service, '/metrics')
+    expect(valueOf(body, 'rxspeech_dropped_events_total{node="told",policy="dropNewest"}')).toBeGreaterThan(0)
+    expect(valueOf(body, 'rxspeech_node_faults_total{node="exits",cause="threw",action="bypassed"}')).toBe(1)
+    expect(body).not.toMatch(/="(gone|slow|hear|a-name-of-the-tenant)/)
+    await rm(folder, { recursive: true })
   })
 })
 

@@ -66,6 +66,7 @@ export const running = async (
   const { node: _node, inputs: _inputs, outputs: _outputs, consumed: _consumed, ...shared } = nodeContext()
   const faults: unknown[] = []
   const logged: string[] = []
+  const counted: object[] = []
   const graph = await graphOf(text, nodes)
   const open = await openGraph(graph, {
     format: telephone,
@@ -79,6 +80,10 @@ export const running = async (
       },
     },
     log: (node, message) => logged.push(`${node}: ${message}`),
+    monitor: {
+      dropped: (loss) => counted.push(loss),
+      nodeFailed: (failure) => counted.push(failure),
+    },
     onFault: (error) => faults.push(error),
   })
   const audio$ = new Subject<Uint8Array>()
@@ -95,5 +100,5 @@ export const running = async (
   const give = (...lengthsMs: readonly number[]): void => {
     for (const ms of lengthsMs) audio$.next(new Uint8Array(ms * 8).fill(1))
   }
-  return { clock, link, client, faults, logged, audio$, said, items, subscription, give, open }
+  return { clock, link, client, faults, logged, counted, audio$, said, items, subscription, give, open }
 }

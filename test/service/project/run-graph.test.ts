@@ -215,6 +215,25 @@ describe('a wire of a graph', () => {
     ])
   })
 
+  it('counts what it drops by kind of node and policy, all of it once, also where the session ends meanwhile', async () => {
+    const { node, account } = slow()
+    const run = await running(around('slow', '', ', holds: 500 ms, whenFull: dropNewest'), [node])
+    const amounts = (): readonly unknown[] =>
+      run.counted.map((loss) => {
+        expect(loss).toMatchObject({ node: 'slow', policy: 'dropNewest', what: 'audio-ms' })
+        return 'amount' in loss && loss.amount
+      })
+    run.give(250, 250, 100, 30)
+    expect(amounts()).toEqual([100])
+    account.take(500 * 8)
+    run.give(20)
+    expect(amounts()).toEqual([100, 30])
+    run.give(250, 250, 100, 40)
+    expect(amounts()).toEqual([100, 30, 150])
+    run.subscription.unsubscribe()
+    expect(amounts()).toEqual([100, 30, 150, 140])
+  })
+
   it('ends the session by its name when it is full and is to fail', async () => {
     const { node } = slow()
     const { give, said } = await running(around('slow', '', ', holds: 500 ms, whenFull: fail'), [node])
@@ -266,7 +285,7 @@ describe('a node that fails', () => {
   })
 
   it('is left out by its policy: audio passes, in the length that it had, and the operator is told', async () => {
-    const { give, said, items, audio$, faults } = await running(around('failing', ', onFault: bypass'), [
+    const { give, said, items, audio$, faults, counted } = await running(around('failing', ', onFault: bypass'), [
       nodeOf('failing', () => failing),
     ])
     give(20, 10, 30)
@@ -275,6 +294,7 @@ describe('a node that fails', () => {
     expect(said).toEqual(['a20', 'Node Failed', 'a10', 'a30', '|'])
     expect(items[2]).toMatchObject({ bytes: new Uint8Array(80).fill(0xff) })
     expect(faults).toMatchObject([{ code: 'node-failed', cause: { message: 'secret text' } }])
+    expect(counted).toEqual([{ node: 'failing', cause: 'threw', action: 'bypassed' }])
   })
 
   it('is opened anew by its policy; what comes meanwhile waits, and times go on', async () => {
