@@ -1,4 +1,5 @@
-import type { SessionState } from './states.js'
+import type { ErrorCode } from '../errors/error-table.js'
+import type { AnnouncedState } from './states.js'
 
 /** A word with its times in milliseconds of audio since the session's first sample, and its posterior from 0 to 1. */
 export interface Word {
@@ -71,25 +72,87 @@ export interface AudioEvent {
   readonly bytes: Uint8Array
 }
 
-/** What became of the session itself: each state it enters, and audio that had to be dropped, exactly. */
+/** What became of the session itself: each state it enters, what it does about a lost connection, and dropped audio. */
 export type ConnectionEvent =
-  | { readonly type: 'connection'; readonly state: SessionState }
-  | {
-      readonly type: 'connection'
-      readonly state: 'gap'
-      /** Milliseconds of the source's audio, from its first byte. */
-      readonly fromMs: number
-      readonly toMs: number
-      readonly cause: GapCause
-      /** The channel that it concerns, where only one is; stereo over WebSocket runs as two recognitions. */
-      readonly channel?: number
-    }
+  | { readonly type: 'connection'; readonly state: AnnouncedState }
+  | ReconnectingEvent
+  | ResumedEvent
+  | SilentEvent
+  | GapEvent
+
+/** The connection was lost, or an attempt to have another one failed; the audio is kept meanwhile. */
+export interface ReconnectingEvent {
+  readonly type: 'connection'
+  readonly state: 'reconnecting'
+  /** The attempt that follows, from 1; from 1 again once the service has made progress. */
+  readonly attempt: number
+  /** Milliseconds until it begins. */
+  readonly delayMs: number
+  /** Milliseconds of audio that are held: what was sent and has no definitive result yet, and what was not sent yet. */
+  readonly bufferedMs: number
+  /** What failed. */
+  readonly cause: ErrorCode
+  readonly channel?: number
+}
+
+/** Another connection has taken the session over: it goes on where it was. */
+export interface ResumedEvent {
+  readonly type: 'connection'
+  readonly state: 'resumed'
+  /** Milliseconds of audio that had been sent before and are sent again. */
+  readonly replayedMs: number
+  readonly channel?: number
+}
+
+/** Audio flows and the service has said nothing at all for so long. It is told once; any message ends the silence. */
+export interface SilentEvent {
+  readonly type: 'connection'
+  readonly state: 'silent'
+  readonly forMs: number
+  readonly channel?: number
+}
+
+/** Audio that had to be dropped, exactly. */
+export interface GapEvent {
+  readonly type: 'connection'
+  readonly state: 'gap'
+  /** Milliseconds of the source's audio, from its first byte. */
+  readonly fromMs: number
+  readonly toMs: number
+  readonly cause: GapCause
+  /** The channel that it concerns, where only one is; stereo over WebSocket runs as two recognitions. */
+  readonly channel?: number
+}
 
 /**
- * Why audio was not sent: the bound of a pushed source was reached; the source ended within a sample; the user stopped;
- * the service ended the session in good order before the source did; the session failed.
+ * Why audio was dropped: the bound of a pushed source was reached; the source ended within a sample; the user stopped;
+ * the service ended the session in good order before the source did; the session failed; audio that was sent and has no
+ * result yet was more than may be kept for a replay when the connection broke.
  */
-export type GapCause = 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed'
+export type GapCause = 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed' | 'replay-full'
+
+/**
+ * Where the captured audio stands, whenever some of it was finalised, dropped or sent again, and at the end. In
+ * milliseconds; `capturedMs = finalisedMs + pendingMs + replayedPendingMs + droppedMs`.
+ */
+export interface LedgerEvent {
+  readonly type: 'ledger'
+  /** All audio that came from the source. */
+  readonly capturedMs: number
+  /** Definitive: the service has given all results of it. */
+  readonly finalisedMs: number
+  /** Held, whether it was sent or not. */
+  readonly pendingMs: number
+  /** Held and sent again, for the connection that it was sent on first is lost. */
+  readonly replayedPendingMs: number
+  /** Told as `gap`. */
+  readonly droppedMs: number
+  /** How far the source's audio was sent, from its first byte. */
+  readonly sentMs: number
+  /** Whether the service gives no times, so that `finalisedMs` is a lower bound taken from when milestones came. */
+  readonly estimated: boolean
+  readonly channel?: number
+}
 
 /** A message that is not of the protocol: kept, named, and survived. */
 export interface UnknownEvent {
@@ -101,4 +164,12 @@ export interface UnknownEvent {
 
 /** All that a session says, the same over both transports. */
 export type SessionEvent =
-  ResponseEvent | NodeEvent | PartialEvent | MilestoneEvent | FinalEvent | AudioEvent | ConnectionEvent | UnknownEvent
+  | ResponseEvent
+  | NodeEvent
+  | PartialEvent
+  | MilestoneEvent
+  | FinalEvent
+  | AudioEvent
+  | ConnectionEvent
+  | LedgerEvent
+  | UnknownEvent

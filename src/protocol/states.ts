@@ -16,6 +16,9 @@ export const sessionStates = [
 ] as const
 export type SessionState = (typeof sessionStates)[number]
 
+/** The states that are told by their name alone; `reconnecting` is told with what it is about. */
+export type AnnouncedState = Exclude<SessionState, 'reconnecting'>
+
 /** The states of a session as the service sees it (decisions.md). */
 export const serviceStates = ['opened', 'started', 'running', 'flushing', 'ended', 'stopped', 'refused'] as const
 export type ServiceState = (typeof serviceStates)[number]

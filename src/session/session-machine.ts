@@ -1,7 +1,7 @@
 import { SpeechError } from '../errors/speech-error.js'
 import type { ErrorCode } from '../errors/error-table.js'
 import type { GapCause } from '../protocol/session-event.js'
-import type { SessionState } from '../protocol/states.js'
+import type { AnnouncedState } from '../protocol/states.js'
 import type { Ending, Meaning } from './dialogue.js'
 
 /**
@@ -36,7 +36,7 @@ export type Command =
   | {
       readonly do: 'authorize' | 'renew' | 'dial' | 'start' | 'stream' | 'finalize' | 'stop' | 'extend' | 'complete'
     }
-  | { readonly do: 'announce'; readonly state: SessionState }
+  | { readonly do: 'announce'; readonly state: AnnouncedState }
   | { readonly do: 'drop'; readonly cause: GapCause }
   | { readonly do: 'fail'; readonly error: SpeechError }
 
@@ -89,7 +89,7 @@ export const isEnd = (state: MachineState): boolean =>
 const stay = (state: MachineState): Step => ({ state, commands: [] })
 
 /** Enters a state that has a name on the outside. */
-const enter = (state: MachineState & { readonly name: SessionState }, ...commands: readonly Command[]): Step => ({
+const enter = (state: MachineState & { readonly name: AnnouncedState }, ...commands: readonly Command[]): Step => ({
   state,
   commands: [{ do: 'announce', state: state.name }, ...commands],
 })

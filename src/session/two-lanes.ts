@@ -18,7 +18,7 @@ import type { AudioFormat } from '../audio/format.js'
 import { isSpeechError, type SpeechError } from '../errors/speech-error.js'
 import { pullerOf } from '../operators/pull.js'
 import type { SessionEvent } from '../protocol/session-event.js'
-import type { SessionState } from '../protocol/states.js'
+import { sessionStates, type AnnouncedState } from '../protocol/states.js'
 import { jointState } from './joint-state.js'
 import { ChannelSplitter, type Pair } from './split-channels.js'
 import { splitPulled } from './split-pulled.js'
@@ -80,9 +80,9 @@ const splitPushed =
 
 /** The two sessions of one pair: what they announce is told once, and what fails one fails the other. */
 const joined = (lane: Lane): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
-  const reached: [SessionState, SessionState] = ['idle', 'idle']
+  const reached: [AnnouncedState, AnnouncedState] = ['idle', 'idle']
   const failed$ = new Subject<SpeechError>()
-  let told: SessionState = 'idle'
+  let told: AnnouncedState = 'idle'
   const announce = (): Observable<SessionEvent> => {
     const state = jointState(...reached)
     if (state === told) return EMPTY
@@ -92,7 +92,7 @@ const joined = (lane: Lane): ((channel: 0 | 1, audio: ObservableInput<Uint8Array
   return (channel, audio) =>
     lane(audio, failed$).pipe(
       mergeMap((event) => {
-        if (event.type !== 'connection' || event.state === 'gap') return of(ofChannel(channel, event))
+        if (!isAnnouncement(event)) return of(ofChannel(channel, event))
         reached[channel] = event.state
         return announce()
       }),
@@ -104,14 +104,22 @@ const joined = (lane: Lane): ((channel: 0 | 1, audio: ObservableInput<Uint8Array
     )
 }
 
+const isAnnouncement = (
+  event: SessionEvent,
+): event is Extract<SessionEvent, { readonly type: 'connection'; readonly state: AnnouncedState }> =>
+  event.type === 'connection' && announced.has(event.state)
+
+const announced: ReadonlySet<string> = new Set(sessionStates.filter((state) => state !== 'reconnecting'))
+
 const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
   switch (event.type) {
     case 'partial':
     case 'milestone':
     case 'final':
+    case 'ledger':
       return { ...event, channel }
     case 'connection':
-      return event.state === 'gap' ? { ...event, channel } : event
+      return isAnnouncement(event) ? event : { ...event, channel }
     default:
       return event
   }

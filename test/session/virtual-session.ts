@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, finalize, from, map, merge, mergeMap, NEVER, of, Subscription, tap, timer } from 'rxjs'
 import type { Observable, SchedulerAction, SchedulerLike } from 'rxjs'
 import { isSpeechError, type SpeechError } from '../../src/errors/speech-error.js'
-import type { SessionEvent } from '../../src/protocol/session-event.js'
+import type { LedgerEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { recognize } from '../../src/session/recognize.js'
 import type { RecognizeOptions } from '../../src/session/recognize-by.js'
 import { dataflow, type DataflowOptions } from '../../src/session/dataflow.js'
@@ -146,6 +146,8 @@ export const labelOf = (one: SessionEvent): string => {
       return `${one.type} ${one.text}${one.channel === undefined ? '' : ` on ${one.channel}`}`
     case 'event':
       return `event ${one.name}`
+    case 'ledger':
+      return `ledger ${one.capturedMs} = ${one.finalisedMs} + ${one.pendingMs} + ${one.replayedPendingMs} + ${one.droppedMs}`
     case 'audio':
       return `audio ${one.bytes.length}`
     case 'unknown':
@@ -164,6 +166,8 @@ export interface Tools extends MarbleHelpers {
 
 export interface Watched {
   readonly log: string[]
+  /** The accounts, which stand apart from the log. */
+  readonly ledger: LedgerEvent[]
   readonly subscription: Subscription
   error?: SpeechError
 }
@@ -188,11 +192,14 @@ export const virtually = (test: (tools: Tools) => () => void): void => {
 
 const watch = (session$: Observable<SessionEvent>, scheduler: SchedulerLike, unsubscribeAtMs?: number): Watched => {
   const startMs = scheduler.now()
-  const watched: Watched = { log: [], subscription: new Subscription() }
+  const watched: Watched = { log: [], ledger: [], subscription: new Subscription() }
   const note = (text: string): void => void watched.log.push(`${scheduler.now() - startMs} ${text}`)
   watched.subscription.add(
     session$.subscribe({
-      next: (one) => note(labelOf(one)),
+      next: (one) => {
+        if (one.type === 'ledger') watched.ledger.push(one)
+        else note(labelOf(one))
+      },
       complete: () => note('complete'),
       error: (error: unknown) => {
         if (!isSpeechError(error)) throw error
