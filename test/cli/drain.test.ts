@@ -18,6 +18,8 @@ interface Served {
   readonly signal: (name: NodeJS.Signals) => void
   readonly end: Promise<Ended>
   readonly open: () => Promise<PlainSocket>
+  /** Resolves when a line of the log holds the text. */
+  readonly logged: (text: string) => Promise<void>
 }
 
 const serve = async (): Promise<Served> => {
@@ -30,6 +32,14 @@ const serve = async (): Promise<Served> => {
   return {
     signal: (name) => child.kill(name),
     end,
+    logged: (text) =>
+      new Promise((resolve) => {
+        let log = ''
+        child.stderr.on('data', (more: string) => {
+          log += more
+          if (log.includes(text)) resolve()
+        })
+      }),
     open: () => openSocket({ service: { access: { wsUrl, grpc } }, ca: readFileSync(ca), token }),
   }
 }
@@ -56,20 +66,24 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     while (message['message-name'] !== 'final-result') message = await speaking.hear()
     expect(message).toMatchObject({ 'operation-result': 'Success', text: callBeginning.left })
     expect(await speaking.hear()).toMatchObject({ close: 1001 })
-    const { code } = await served.end
+    const { code, stderr } = await served.end
     expect(code).toBe(0)
+    expect(stderr).toContain('The service has ended.')
     deaf.raw.terminate()
   })
 
-  it('a second time ends at once', async () => {
+  it('a second time ends at once, though finals are awaited', async () => {
     const served = await serve()
-    const socket = await recognizing(served)
-    socket.audio(await spoken(3_500))
+    const sockets = [await recognizing(served), await recognizing(served), await recognizing(served)]
+    // To read so much takes the engine seconds.
+    const speech = await spoken(10_000)
+    for (const socket of sockets) socket.audio(speech)
     served.signal('SIGTERM')
+    await served.logged('takes no more sessions')
     served.signal('SIGTERM')
-    const { code } = await served.end
-    // Two that come together may be told as one.
-    expect([143, 0]).toContain(code)
-    socket.raw.terminate()
+    const { code, stderr } = await served.end
+    expect(code).toBe(143)
+    expect(stderr).not.toContain('The service has ended.')
+    for (const socket of sockets) socket.raw.terminate()
   })
 })

@@ -105,7 +105,7 @@ describe('the operations listener', () => {
     expect(await get(service, '/readyz')).toMatchObject({ status: 503, body: expect.stringMatching(/^draining/) })
     expect(await get(service, '/livez')).toMatchObject({ status: 200 })
     await told
-    expect((await session.ended).events.map(({ Name }) => Name)).toEqual(['SR Final'])
+    expect(await session.ended).toMatchObject({ status: 'OK', events: [{ Name: 'SR Final' }] })
     watch.cancel()
     health.client.close()
     client.close()
