@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addDemo } from './commands/demo.js'
 import { addProject } from './commands/project.js'
+import { addKeys } from './commands/keys.js'
 import { addModels } from './commands/models.js'
 import { addServe } from './commands/serve.js'
 import { addSubscription } from './commands/subscription.js'
@@ -51,7 +52,7 @@ export const createProgram = (host: Host, output: Output): Command => {
         ],
       }),
     )
-  for (const add of [addDemo, addTranscribe, addServe, addModels, addProject, addSubscription, addToken])
+  for (const add of [addDemo, addTranscribe, addServe, addModels, addProject, addSubscription, addToken, addKeys])
     add(program, host, output)
   return program
 }

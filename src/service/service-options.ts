@@ -36,8 +36,13 @@ export interface ServiceOptions {
   readonly customNodes?: readonly CustomNodeSource[]
   /** Where nodes may keep recordings; nowhere when left out. */
   readonly recordingsFolder?: string
-  /** The tenants that have the `transcribe` project. Default: `Default` and every tenant that has models or projects. */
+  /** The tenants that have the `transcribe` project. Default: `Default` and those of `grantedTenants`. */
   readonly tenants?: readonly string[]
+  /**
+   * Whether every tenant that has models or projects has it, too, and every tenant that a subscription names, from the
+   * first session with such a grant on. Default: where `tenants` is left out.
+   */
+  readonly grantedTenants?: boolean
   /** Where signing keys, subscriptions and revocations survive a restart; see `openIdentityStore`. */
   readonly stateFolder?: string
   /** The address that stands in tokens, where it is not that of the HTTP listener. */

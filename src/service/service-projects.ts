@@ -34,7 +34,10 @@ export const allNodes = async ({
  * be read or a node whose name is taken, and with `missing-dependency`; broken projects are `problems` of the registry.
  */
 export const openProjects = async (
-  options: Pick<ServiceOptions, 'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants'>,
+  options: Pick<
+    ServiceOptions,
+    'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants' | 'grantedTenants'
+  >,
   models: ModelRegistry,
   defaultModel = '',
 ): Promise<ProjectRegistry> => {
@@ -49,7 +52,8 @@ export const openProjects = async (
     env: process.env,
   })
   const named = [...models.list(), ...loaded.map(({ place }) => place)].map(({ tenant }) => tenant)
-  const tenants = options.tenants ?? [...new Set([sharedTenant, ...named])]
+  const isOpen = options.grantedTenants ?? options.tenants === undefined
+  const tenants = [...new Set([...(options.tenants ?? [sharedTenant]), ...(isOpen ? named : [])])]
   const own = loaded.map(({ project }) => project)
   // A tenant's own project of that name takes the place of the one that comes with the service.
   const isOwn = (tenant: string, name: string): boolean => own.some((one) => one.tenant === tenant && one.name === name)
@@ -57,5 +61,6 @@ export const openProjects = async (
   return projectRegistry(
     [...own, ...transcribe],
     loaded.flatMap(({ problem }) => problem ?? []),
+    isOpen ? (tenant) => transcribeProjects([tenant], defaultModel) : undefined,
   )
 }

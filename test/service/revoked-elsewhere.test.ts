@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tokenIdOf } from '../../src/service/identity/token-claims.js'
 import { run } from '../cli/command.js'
-import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
+import { converse, openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
 /** What the issue of this part asks: a change that another process makes ends running sessions within so many milliseconds. */
 const withinMs = 5_000
 
-describe('what another process ends', () => {
+describe('what another process changes', () => {
   let stateFolder: string
   let service: PlainService
   beforeEach(async () => {
@@ -23,8 +23,10 @@ describe('what another process ends', () => {
     await rm(stateFolder, { recursive: true })
   })
 
-  const command = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
-    const { code, stdout, stderr } = await run(['subscription', ...args, '--state', stateFolder], { env })
+  const command = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> =>
+    rxspeech(['subscription', ...args], env)
+  const rxspeech = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
+    const { code, stdout, stderr } = await run([...args, '--state', stateFolder], { env })
     expect([code, stderr]).toEqual([0, ''])
     return stdout
   }
@@ -87,5 +89,40 @@ describe('what another process ends', () => {
     expect(Date.now() - cancelledAtMs).toBeLessThan(withinMs)
     expect(await tokenOf(subscriber)).toBeUndefined()
     await expect(openSocket(service, { token })).rejects.toThrow(/HTTP 401/)
+  })
+
+  it('makes a tenant known that it grants by name, and no other', async () => {
+    const subscriber = JSON.parse(await command(['create', '--json', '--tenant', 'Newcomer'])) as Record<string, string>
+    const token = await tokenOf(subscriber)
+    const start = async (Tenant: string, by: string) =>
+      (
+        await converse(service, ({ request, end }) => {
+          request(startOf(by, { Tenant }))
+          end()
+        })
+      ).details
+    // Whoever may do all does not make tenants by naming them.
+    expect(await start('Newcomer', service.token)).toMatch(/^tenant-denied: /)
+    expect(await start('Newcomer', token)).toBe('OK')
+    expect(await start('Newcomer', service.token)).toBe('OK')
+    expect(await start('Default', token)).toMatch(/^tenant-denied: /)
+  })
+
+  it('takes away signing keys at once: tokens of before are refused, new ones are good', async () => {
+    const before = service.token
+    expect(await rxspeech(['keys', 'rotate'])).toMatch(
+      /^The key [\w-]{43} signs in 10 minutes; tokens of before stay good.\n$/,
+    )
+    ;(await openSocket(service, { token: before })).close()
+    const said = await rxspeech(['keys', 'rotate', '--alone'])
+    const [kid = ''] = /[\w-]{43}/.exec(said) ?? []
+    expect(said).toContain('is the only one')
+    // By the token itself, before anybody asks for a new one.
+    await expect(openSocket(service, { token: before })).rejects.toThrow(/HTTP 401: unauthenticated/)
+    const after = await service.newToken()
+    expect(JSON.parse(Buffer.from(after.split('.')[0] ?? '', 'base64url').toString())).toMatchObject({ kid })
+    ;(await openSocket(service, { token: after })).close()
+    const { keys } = (await (await fetch(`${service.started.authUrl}/jwks`)).json()) as { keys: unknown[] }
+    expect(keys).toMatchObject([{ kid }])
   })
 })

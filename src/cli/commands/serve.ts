@@ -20,6 +20,7 @@ export const addServe = (program: Command, host: Host, output: Output): void => 
     .option('--models <dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', collect)
     .option('--projects <dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', collect)
     .option('--nodes <file or package>', 'custom nodes that projects may name; may be repeated', collect)
+    .option('--recordings <dir>', 'where the node recorder may keep recordings (default: nowhere)')
     .option('--model <name>', 'the model of a session that names none')
     .option('--state <dir>', 'where keys and certificates are kept (default: .rxspeech)')
     .option('--operations <host:port>', 'where /livez, /readyz and /metrics are served (default: nowhere)')

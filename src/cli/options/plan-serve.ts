@@ -14,6 +14,7 @@ export interface ServeFlags {
   readonly models?: readonly string[]
   readonly projects?: readonly string[]
   readonly nodes?: readonly string[]
+  readonly recordings?: string
   readonly model?: string
   readonly state?: string
   readonly cert?: string
@@ -38,6 +39,7 @@ const shortestSecret = 16
 /** Reads the flags. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
 export const planServe = (flags: ServeFlags, env: Readonly<Record<string, string | undefined>>): ServePlan => {
   const model = textFlag('--model', flags.model)
+  const recordingsFolder = textFlag('--recordings', flags.recordings)
   const basics: ServeBasics = {
     http: listenFlag('--http', flags.http),
     grpc: listenFlag('--grpc', flags.grpc),
@@ -46,6 +48,7 @@ export const planServe = (flags: ServeFlags, env: Readonly<Record<string, string
     customNodes: customNodes(flags.nodes),
     stateFolder: textFlag('--state', flags.state) ?? '.rxspeech',
     ...(model === undefined ? {} : { model }),
+    ...(recordingsFolder === undefined ? {} : { recordingsFolder }),
     ...(flags.operations === undefined ? {} : { operations: listenFlag('--operations', flags.operations) }),
   }
   return flags.dev === true ? planDevelopment(flags, basics) : planProduction(flags, basics, env)

@@ -9,6 +9,8 @@ export interface ServeBasics {
   readonly operations?: ListenAddress
   readonly modelFolders: readonly string[]
   readonly projectFolders: readonly string[]
+  /** Where nodes may keep recordings; nowhere when left out. */
+  readonly recordingsFolder?: string
   readonly customNodes: readonly CustomNodeSource[]
   readonly model?: string
   readonly stateFolder: string

@@ -10,7 +10,7 @@ import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
 import { revealSecret, type LoadedConfiguration } from './load-configuration.js'
-import { readServerCertificate, readStored, type PlannedService } from './start-planned.js'
+import { readServerCertificate, hasStored, type PlannedService } from './start-planned.js'
 
 /** Starts the service as its file says. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
 export const startConfigured = async (
@@ -23,11 +23,11 @@ export const startConfigured = async (
     throw usageError(`${loaded.file}: stateFolder ${options.stateFolder} cannot be used as a folder.`, error)
   })
   const [first] = loaded.values.subscriptions ?? []
-  const stored = first === undefined ? await readStored(options.stateFolder) : { count: 0 }
+  const hasSubscribers = first !== undefined || (await hasStored(options.stateFolder))
   const service = await startService({ ...options, logger })
   return {
     service,
-    hasSubscribers: first !== undefined || stored.count > 0,
+    hasSubscribers,
     access: {
       authUrl: service.authUrl,
       wsUrl: service.wsUrl,

@@ -52,6 +52,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<Pla
     stateFolder,
     logger,
     projectFolders: plan.projectFolders,
+    ...(plan.recordingsFolder === undefined ? {} : { recordingsFolder: resolve(plan.recordingsFolder) }),
     customNodes: plan.customNodes,
     ...(plan.operations === undefined ? {} : { operations: plan.operations }),
     ...(plan.model === undefined ? {} : { defaultModel: plan.model }),
@@ -61,18 +62,19 @@ export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<Pla
     return { service, hasSubscribers: true, access: { ...service.access, ...operationsOf(service) } }
   }
   // Without the package there is only the subscriber of the flags, as ever.
-  const stored = plan.subscriber === undefined ? await readStored(stateFolder) : noneStored
+  const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
   const certificate = plan.tls === undefined ? undefined : readServerCertificate(plan.tls)
   const service = await startService({
     ...basics,
     modelFolders: plan.modelFolders.length === 0 ? [sampleModels()] : plan.modelFolders,
-    tenants: [...new Set([...plan.tenants, ...stored.tenants])],
+    tenants: plan.tenants,
+    grantedTenants: true,
     ...(plan.subscriber === undefined ? {} : { subscriptions: await onlySubscriber(plan.subscriber, plan.tenants) }),
     ...(certificate === undefined ? {} : { certificate }),
   })
   return {
     service,
-    hasSubscribers: plan.subscriber !== undefined || stored.count > 0,
+    hasSubscribers,
     access: {
       authUrl: service.authUrl,
       wsUrl: service.wsUrl,
@@ -104,22 +106,11 @@ const onlySubscriber = async (
     },
   ])
 
-interface Stored {
-  /** Subscriptions that are in force. */
-  readonly count: number
-  /** All that they name. */
-  readonly tenants: readonly string[]
-}
-
-const noneStored: Stored = { count: 0, tenants: [] }
-
-/** The subscriptions of the store that are in force now. */
-export const readStored = async (stateFolder: string): Promise<Stored> => {
+/** Whether a subscription of the store is in force now. */
+export const hasStored = async (stateFolder: string): Promise<boolean> => {
   const store = await openIdentityStore({ stateFolder })
   try {
-    const inForce = store.list().filter((one) => isInForce(one, Date.now()))
-    const tenants = inForce.flatMap((one) => one.tenants).filter((name) => name !== everything)
-    return { count: inForce.length, tenants }
+    return store.list().some((one) => isInForce(one, Date.now()))
   } finally {
     store.close()
   }

@@ -1,4 +1,4 @@
-export { isGranted } from '../identity/subscription.js'
+export { isGranted, isGrantedByName } from '../identity/subscription.js'
 
 /** What a token grants; `*` stands for all. */
 export interface Rights {

@@ -82,7 +82,7 @@ export const configuration = section({
   }),
   tenants: setting(
     names,
-    'Default and those with models or projects',
+    'Default, those with models or projects, those of subscriptions',
     'The tenants that have the `transcribe` project.',
   ),
   identity: section({

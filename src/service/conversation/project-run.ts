@@ -5,7 +5,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { StartRequest, UpdateRequest } from '../../protocol/dataflow-requests.js'
 import type { Settings } from '../../protocol/settings.js'
 import { openModel } from '../access/open-model.js'
-import { isGranted, type Rights } from '../access/rights.js'
+import { isGranted, isGrantedByName, type Rights } from '../access/rights.js'
 import type { NodeItem } from '../nodes/node.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
@@ -94,6 +94,8 @@ interface Facts {
 }
 
 const findProject = ({ tenant, projectName }: StartRequest, rights: Rights, projects: ProjectRegistry): Project => {
+  // Made while the service ran, it names a tenant that the service need not have known.
+  if (isGrantedByName(rights.tenants, tenant)) projects.addTenant(tenant)
   if (!isGranted(rights.tenants, tenant) || !projects.hasTenant(tenant)) {
     throw new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
   }

@@ -17,6 +17,9 @@ export interface SigningJwk {
   readonly kid: string
 }
 
+/** In the state folder. */
+export const signingKeysFile = 'signing-keys.json'
+
 interface SigningKey {
   readonly createdAtMs: number
   readonly jwk: SigningJwk
@@ -51,6 +54,8 @@ export interface SigningKeys {
   readonly current: () => SigningKeyList
   /** Takes over what other processes have written, and makes a new key when the newest has its age; true when the list has changed. */
   readonly rotateIfDue: () => Promise<boolean>
+  /** Makes a new key now; `alone`: all others end with it, and it signs at once. Gives its id. */
+  readonly rotate: (options?: { readonly alone?: boolean }) => Promise<string>
   /** The first half of that: looks at the file again; true when the list has changed. */
   readonly refresh: () => Promise<boolean>
 }
@@ -113,7 +118,7 @@ export const openSigningKeys = async ({
   now,
   rotateAfterMs,
 }: SigningKeysOptions): Promise<SigningKeys> => {
-  const path = stateFolder === undefined ? undefined : join(stateFolder, 'signing-keys.json')
+  const path = stateFolder === undefined ? undefined : join(stateFolder, signingKeysFile)
   let keys: readonly SigningKey[] = []
   let list: readonly SigningJwk[] = []
   let stamp: string | undefined
@@ -141,20 +146,30 @@ export const openSigningKeys = async ({
     const newest = keys[0]
     return newest === undefined || newest.createdAtMs + rotateAfterMs <= now()
   }
-  const rotate = async (): Promise<void> => {
-    const next = withoutOutlived([await createKey(now()), ...keys], now())
+  const add = async (others: readonly SigningKey[]): Promise<SigningKey> => {
+    const key = await createKey(now())
+    const next = withoutOutlived([key, ...others], now())
     if (path === undefined) {
       keys = next
-      return
+      return key
     }
     const text = `${JSON.stringify({ keys: next }, undefined, 2)}\n`
     // Of processes that make the first key at once one wins; a key after it does not sign before all have seen the file.
     await writePrivateFile(path, text, { onlyIfAbsent: keys.length === 0 && stamp === undefined })
     await reread()
+    return key
+  }
+  const rotate = async ({ alone = false } = {}): Promise<string> => {
+    await reread()
+    const { jwk } = await add(alone ? [] : keys)
+    settle()
+    const isKept = keys.some(({ jwk: { kid } }) => kid === jwk.kid) && (!alone || keys.length === 1)
+    if (isKept) return jwk.kid
+    throw new SpeechError('overloaded', 'Another process has made a signing key at the same time; try again.')
   }
   const rotateIfDue = (): Promise<boolean> => {
     rotation ??= reread()
-      .then(() => (isDue() ? rotate() : undefined))
+      .then(() => (isDue() ? add(keys) : undefined))
       .then(settle)
       .finally(() => (rotation = undefined))
     return rotation
@@ -163,6 +178,7 @@ export const openSigningKeys = async ({
   await rotateIfDue()
   return {
     rotateIfDue,
+    rotate,
     refresh,
     current: () => {
       const [first] = list

@@ -48,6 +48,10 @@ export const isClientId = (text: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,12
 export const isInForce = (subscription: Subscription, atMs: number): boolean =>
   !subscription.cancelled && subscription.validFromMs <= atMs && atMs < subscription.validUntilMs
 
+/** True when a list of grants holds the name itself, not only `*`. */
+export const isGrantedByName = (granted: readonly string[], name: string): boolean =>
+  name !== everything && granted.includes(name)
+
 /** True when a list of grants holds the name, or `*`. */
 export const isGranted = (granted: readonly string[], name: string): boolean =>
   granted.includes(everything) || granted.includes(name)

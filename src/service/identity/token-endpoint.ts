@@ -14,18 +14,19 @@ export interface TokenEndpointOptions extends Omit<TokenProviderOptions, 'keys'>
 export const createTokenEndpoint = async (options: TokenEndpointOptions): Promise<HttpEndpoint> => {
   const { keys, onFault } = options
   const openProvider = (): Promise<TokenProvider> => openTokenProvider({ ...options, keys: keys.current() })
+  let list = keys.current()
   let provider = await openProvider()
 
   // A full disk is no reason to turn clients away: the key of before goes on signing.
-  const rotate = (): Promise<boolean> =>
-    keys.rotateIfDue().catch((error: unknown) => {
-      onFault(error)
-      return false
-    })
+  const rotate = (): Promise<unknown> => keys.rotateIfDue().catch(onFault)
 
   return formEndpoint(options, async (request, response, { bytes, address }) => {
-    // The provider holds the keys it was made with, so new keys mean a new one.
-    if (await rotate()) provider = await openProvider()
+    await rotate()
+    // The provider holds the keys it was made with, so new keys mean a new one, whoever has seen them first.
+    if (list !== keys.current()) {
+      list = keys.current()
+      provider = await openProvider()
+    }
     await provider(replayForm(request, tokenRoute, bytes), response, address)
   })
 }

@@ -21,6 +21,8 @@ export interface ProjectRegistry {
   find(tenant: string, name: string): Project | undefined
   /** Whether the tenant has any project at all. */
   hasTenant(tenant: string): boolean
+  /** A subscription names the tenant: it has what every tenant has from now on, unless the tenants are a closed list. */
+  addTenant(tenant: string): void
   list(): readonly Project[]
   /** One `invalid-project` for every project file that is broken. */
   problems(): readonly SpeechError[]
@@ -43,24 +45,31 @@ const withModel = (session: GraphSession, model: ModelName): GraphSession => ({
 /** 10 is newer than 9, and 1.10 than 1.9. */
 const versionOrder = new Intl.Collator('en', { numeric: true })
 
-/** Of projects that bear the same three names the first wins. */
+/** Of projects that bear the same three names the first wins. `forTenant`: what a tenant has that is added later. */
 export const projectRegistry = (
   projects: readonly Project[],
   problems: readonly SpeechError[] = [],
+  forTenant?: (tenant: string) => readonly Project[],
 ): ProjectRegistry => {
   const versions = new Map<string, Project[]>()
-  for (const project of projects) {
+  const tenants = new Set<string>()
+  const add = (project: Project): void => {
     const key = JSON.stringify([project.tenant, project.name])
     const known = versions.get(key) ?? []
-    if (known.some(({ version }) => version === project.version)) continue
+    tenants.add(project.tenant)
+    if (known.some(({ version }) => version === project.version)) return
     versions.set(
       key,
       [...known, project].sort((one, other) => versionOrder.compare(one.version, other.version)),
     )
   }
+  for (const project of projects) add(project)
   return {
     find: (tenant, name) => versions.get(JSON.stringify([tenant, name]))?.at(-1),
-    hasTenant: (tenant) => projects.some((project) => project.tenant === tenant),
+    hasTenant: (tenant) => tenants.has(tenant),
+    addTenant: (tenant) => {
+      if (!tenants.has(tenant)) for (const project of forTenant?.(tenant) ?? []) add(project)
+    },
     list: () => [...versions.values()].flat(),
     problems: () => problems,
   }

@@ -25,6 +25,11 @@ describe('planServe', () => {
     expect(() => planServe({ dev: true, nodes: [' '] }, {})).toThrow('--nodes')
   })
 
+  it('takes a folder for recordings', () => {
+    expect(planServe({ dev: true, recordings: 'r' }, {})).toMatchObject({ recordingsFolder: 'r' })
+    expect(() => planServe({ dev: true, recordings: ' ' }, {})).toThrow('--recordings')
+  })
+
   it('serves others with a certificate and a subscriber', () => {
     const flags = { http: '0.0.0.0:443', grpc: '[::]:8443', cert: 'c', key: 'k', clientId: 'acme', tenant: ['A', 'B'] }
     expect(planServe(flags, env)).toMatchObject({

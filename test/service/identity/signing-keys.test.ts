@@ -70,6 +70,26 @@ describe('state of the identity service', () => {
     expect(kids(keys)).not.toContain(first)
   })
 
+  it('gets a key by hand that signs after ten minutes, which other processes see, and old ones stay', async () => {
+    const [running, hand] = [await openKeys(), await openKeys()]
+    const [first = ''] = kids(running)
+    const made = await hand.rotate()
+    expect(await running.refresh()).toBe(true)
+    expect(kids(running)).toStrictEqual([first, made])
+    nowMs += publishAheadMs
+    await running.rotateIfDue()
+    expect(kids(running)).toStrictEqual([made, first])
+  })
+
+  it('gets a key by hand that takes the place of all others and signs at once', async () => {
+    const [running, hand] = [await openKeys(), await openKeys()]
+    await hand.rotate()
+    const made = await hand.rotate({ alone: true })
+    expect(kids(hand)).toStrictEqual([made])
+    await running.refresh()
+    expect(kids(running)).toStrictEqual([made])
+  })
+
   it('is agreed upon by processes that share a folder, also when they make a key at the same time', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, openKeys))
     const [first = ''] = kids(await openKeys())

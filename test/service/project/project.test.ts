@@ -38,3 +38,19 @@ it('gives the newest version, and the first of two that are the same', () => {
   expect(registry.find('A', 'p')).toBe(projects[1])
   expect(registry.list().map(({ version }) => version)).toEqual(['1.10', '9', '10'])
 })
+
+it('gives a tenant that is added later what every tenant has, once, and nothing where the tenants are a closed list', () => {
+  const given: string[] = []
+  const projectsOf = (tenant: string): readonly Project[] => {
+    given.push(tenant)
+    return [{ tenant, name: 'talk', version: '1', open: () => Promise.reject(new Error('not today')) }]
+  }
+  const registry = projectRegistry(projectsOf('Acme'), [], projectsOf)
+  for (const tenant of ['New', 'New', 'Acme']) registry.addTenant(tenant)
+  expect(given).toEqual(['Acme', 'New'])
+  expect(registry.find('New', 'talk')?.tenant).toBe('New')
+  expect(registry.list()).toHaveLength(2)
+  const closed = projectRegistry(projectsOf('Acme'))
+  closed.addTenant('New')
+  expect([closed.hasTenant('New'), closed.find('New', 'talk')]).toEqual([false, undefined])
+})
