@@ -105,6 +105,16 @@ const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readon
   return newestFirst.toSorted((one, other) => Number(other === signing) - Number(one === signing)).map(({ jwk }) => jwk)
 }
 
+/** Of processes that make the first key at once one wins; a key after it does not sign before all have seen the file. */
+const save = (path: string, keys: readonly SigningKey[], onlyIfAbsent: boolean): Promise<void> =>
+  writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`, { onlyIfAbsent })
+
+/** Of processes that write at the same time the last one wins. */
+const checkKept = (keys: readonly SigningKey[], { kid }: SigningJwk, alone: boolean): void => {
+  if (keys.some(({ jwk }) => jwk.kid === kid) && (!alone || keys.length === 1)) return
+  throw new SpeechError('overloaded', 'Another process has made a signing key at the same time; try again.')
+}
+
 const sameKids = (one: readonly SigningJwk[], other: readonly SigningJwk[]): boolean =>
   one.length === other.length && one.every(({ kid }, at) => kid === other[at]?.kid)
 
@@ -149,23 +159,16 @@ export const openSigningKeys = async ({
   const add = async (others: readonly SigningKey[]): Promise<SigningKey> => {
     const key = await createKey(now())
     const next = withoutOutlived([key, ...others], now())
-    if (path === undefined) {
-      keys = next
-      return key
-    }
-    const text = `${JSON.stringify({ keys: next }, undefined, 2)}\n`
-    // Of processes that make the first key at once one wins; a key after it does not sign before all have seen the file.
-    await writePrivateFile(path, text, { onlyIfAbsent: keys.length === 0 && stamp === undefined })
-    await reread()
+    if (path === undefined) keys = next
+    else await save(path, next, keys.length === 0 && stamp === undefined).then(reread)
     return key
   }
   const rotate = async ({ alone = false } = {}): Promise<string> => {
     await reread()
     const { jwk } = await add(alone ? [] : keys)
     settle()
-    const isKept = keys.some(({ jwk: { kid } }) => kid === jwk.kid) && (!alone || keys.length === 1)
-    if (isKept) return jwk.kid
-    throw new SpeechError('overloaded', 'Another process has made a signing key at the same time; try again.')
+    checkKept(keys, jwk, alone)
+    return jwk.kid
   }
   const rotateIfDue = (): Promise<boolean> => {
     rotation ??= reread()
