@@ -115,6 +115,11 @@ const checkKept = (keys: readonly SigningKey[], { kid }: SigningJwk, alone: bool
   throw new SpeechError('overloaded', 'Another process has made a signing key at the same time; try again.')
 }
 
+const notEmpty = (list: readonly SigningJwk[]): SigningKeyList => {
+  if (list.length === 0) throw new SpeechError('internal', 'There is no signing key; start the service again.')
+  return list as SigningKeyList
+}
+
 const sameKids = (one: readonly SigningJwk[], other: readonly SigningJwk[]): boolean =>
   one.length === other.length && one.every(({ kid }, at) => kid === other[at]?.kid)
 
@@ -152,10 +157,7 @@ export const openSigningKeys = async ({
     await reread()
     return settle()
   }
-  const isDue = (): boolean => {
-    const newest = keys[0]
-    return newest === undefined || newest.createdAtMs + rotateAfterMs <= now()
-  }
+  const isDue = (): boolean => (keys[0]?.createdAtMs ?? -Infinity) + rotateAfterMs <= now()
   const add = async (others: readonly SigningKey[]): Promise<SigningKey> => {
     const key = await createKey(now())
     const next = withoutOutlived([key, ...others], now())
@@ -183,10 +185,6 @@ export const openSigningKeys = async ({
     rotateIfDue,
     rotate,
     refresh,
-    current: () => {
-      const [first] = list
-      if (first === undefined) throw new SpeechError('internal', 'There is no signing key; start the service again.')
-      return list as SigningKeyList
-    },
+    current: () => notEmpty(list),
   }
 }
