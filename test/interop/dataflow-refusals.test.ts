@@ -212,6 +212,20 @@ describe('a session that runs', () => {
     expect(status).toBe('OK')
   })
 
+  it('gives each channel its final before it refuses a cut sample, naming the bytes', async () => {
+    const { responses, events, status } = await running(
+      (write) => {
+        write({ binary_content: new Uint8Array(322), content_type: 0 })
+      },
+      { Audio: { ...audio, ChannelCount: 2 } },
+      false,
+    )
+    const error = expect.stringMatching(/^cut-sample: .*322 bytes/) as unknown
+    expect(events).toMatchObject([0, 1].map((Channel) => ({ Name: 'SR Final', Channel, Data: { Error: error } })))
+    expect(responses.at(-1)).toEqual({ 'operation-result': error })
+    expect(status).toBe('INVALID_ARGUMENT')
+  })
+
   it('refuses a message that is too big with RESOURCE_EXHAUSTED', async () => {
     const { status } = await running(
       (write) => {

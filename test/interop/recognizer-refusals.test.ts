@@ -175,7 +175,12 @@ describe('a message out of its place', () => {
     await socket.hear()
     socket.audio(new Uint8Array(321))
     const error = expect.stringMatching(/^cut-sample: .*321 bytes/) as unknown
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'operation-result': error })
+    expect(await socket.hear()).toMatchObject({
+      'message-name': 'final-result',
+      'operation-result': error,
+      'start-msec': '0',
+      'end-msec': '0',
+    })
     expect(await socket.hear()).toMatchObject({ close: 1003, reason: error })
   })
 

@@ -85,6 +85,8 @@ class DataflowConversation {
   readonly #line: MessageLine<DataflowMessage | 'finished'>
   readonly #owned = new Subscription()
   #state: State = { name: 'opened' }
+  /** How the stream ends when the project has said its last to that. */
+  #lastWord: (() => void) | undefined
   #deadline: Subscription
 
   constructor(link: Pausable, terms: DataflowTerms, subscriber: Subscriber<DataflowMessage>) {
@@ -93,7 +95,7 @@ class DataflowConversation {
     this.#subscriber = subscriber
     this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
     this.#deadline = terms.scheduler.schedule(() => {
-      this.#refuse(new SpeechError('not-started', 'No Start message came in time; send it first.'), 'Start')
+      this.#refuse(new SpeechError('not-started', 'No Start message came in time; send it first.'))
     }, terms.limits.startWithinMs)
     this.#owned.add(terms.drain$.pipe(take(1)).subscribe(this.#drain))
   }
@@ -126,7 +128,7 @@ class DataflowConversation {
     if (this.#state.name === 'ended') return undefined
     if (message === 'finished') {
       if (this.#state.name === 'opened')
-        this.#refuse(new SpeechError('not-started', 'The stream ended without a Start message.'), 'Start')
+        this.#refuse(new SpeechError('not-started', 'The stream ended without a Start message.'))
       else this.#flush()
       return undefined
     }
@@ -152,7 +154,6 @@ class DataflowConversation {
     } else if (this.#state.name === 'opened') {
       this.#refuse(
         new SpeechError('not-started', 'Audio came before Start; send Start first and wait for its response.'),
-        'Start',
       )
     } else if (this.#state.name === 'running') {
       const { frameBytes, run, pace } = this.#state
@@ -175,8 +176,8 @@ class DataflowConversation {
     const request = readDataflowRequest(content)
     if (either.isLeft(request)) {
       const { error, request: name } = request.left
-      if (this.#state.name === 'opened') this.#refuse(error, 'Start')
-      else this.#refuseRequest(error, name)
+      if (this.#state.name === 'opened') this.#refuse(error)
+      else this.#refuseRequest(name === 'Start' ? secondStart() : error, name)
       return undefined
     }
     if (this.#state.name !== 'opened') {
@@ -212,7 +213,7 @@ class DataflowConversation {
       const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
       if (!this.#subscriber.closed) this.#run(run, request, pace)
     } catch (error) {
-      this.#refuse(clientError(error, this.#terms.onFault), 'Start')
+      this.#refuse(clientError(error, this.#terms.onFault))
     }
   }
 
@@ -236,7 +237,7 @@ class DataflowConversation {
         complete: () => {
           this.#subscriber.complete()
         },
-        error: this.#fail,
+        error: this.#projectFailed,
       }),
     )
   }
@@ -245,7 +246,7 @@ class DataflowConversation {
     const { request: name } = request
     switch (name) {
       case 'Start':
-        this.#refuseRequest(new SpeechError('already-started', 'The session runs already; open another stream.'), name)
+        this.#refuseRequest(secondStart(), name)
         return
       case 'Update':
         this.#update(request)
@@ -284,13 +285,13 @@ class DataflowConversation {
     if (this.#state.name === 'running') this.#flush()
     else if (this.#state.name === 'opened' || this.#state.name === 'started') {
       const text = 'The service is closing; start the session elsewhere or later.'
-      this.#refuse(new SpeechError('going-away', text), 'Start')
+      this.#refuse(new SpeechError('going-away', text))
     }
   }
 
   /** The token is good no longer, and neither is what it had asked for: nothing more is recognised or flushed. */
   readonly #expel = (error: SpeechError): void => {
-    if (this.#state.name === 'started') this.#refuse(error, 'Start')
+    if (this.#state.name === 'started') this.#refuse(error)
     else this.#fail(error)
   }
 
@@ -300,13 +301,40 @@ class DataflowConversation {
 
   /** The session cannot go on, by no fault of the client's. */
   readonly #fail = (error: unknown): void => {
-    if (!this.#subscriber.closed) this.#end(clientError(error, this.#terms.onFault))
+    if (this.#subscriber.closed) return
+    const told = clientError(error, this.#terms.onFault)
+    this.#breakOff(told, () => {
+      this.#end(told)
+    })
   }
 
-  /** Every refusal has its response; the stream then ends with the error's status. */
-  #refuse(error: SpeechError, request?: DataflowRequestName): void {
-    this.#respond(refusalText(error), request)
-    this.#end(error)
+  /** Every refusal has its response, that of a Start where none was accepted; the stream then ends with the error's status. */
+  #refuse(
+    error: SpeechError,
+    request: DataflowRequestName | undefined = 'run' in this.#state ? undefined : 'Start',
+  ): void {
+    this.#breakOff(error, () => {
+      this.#respond(refusalText(error), request)
+      this.#end(error)
+    })
+  }
+
+  /** What recognises says its final first, one a channel unless the session was stopped (decisions.md: final-result). */
+  #breakOff(error: SpeechError, lastWord: () => void): void {
+    if (!('run' in this.#state)) {
+      lastWord()
+      return
+    }
+    const { run } = this.#state
+    this.#state = { name: 'ended' }
+    this.#lastWord = lastWord
+    run.breakOff(error)
+  }
+
+  readonly #projectFailed = (error: unknown): void => {
+    this.#state = { name: 'ended' }
+    if (this.#lastWord === undefined) this.#fail(error)
+    else this.#lastWord()
   }
 
   /** The closing link ends what comes from it, which must not be taken for a client that asks for the last results. */
@@ -337,6 +365,9 @@ class DataflowConversation {
   }
 }
 
+const secondStart = (): SpeechError =>
+  new SpeechError('already-started', 'The session runs already; open another stream.')
+
 const startedSession = (run: ProjectRun, { tenant, projectName, audio }: StartRequest): StartedSession => ({
   tenant,
   project: projectName,
@@ -357,4 +388,11 @@ const speechMarks: ReadonlyMap<string, SpeechMark['type']> = new Map([
 const messageOf = (item: NodeItem): DataflowMessage =>
   item.type === 'audio'
     ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
-    : { contentType: contentType.event, content: writeEventEnvelope(item.event), binaryContent: noBytes }
+    : {
+        contentType: contentType.event,
+        content: writeEventEnvelope({ ...nowhere, ...item.event }),
+        binaryContent: noBytes,
+      }
+
+/** Each event has a channel and times, be it those that say that there are none (decisions.md: event envelope). */
+const nowhere = { channel: -1, startMs: -1, endMs: -1 }

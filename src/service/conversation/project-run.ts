@@ -79,6 +79,11 @@ export class ProjectRun {
     return undefined
   }
 
+  /** The session ends before its time: each recognition says its final, then the output errors with this. */
+  breakOff(error: SpeechError): void {
+    this.#graph.breakOff(error)
+  }
+
   /** No more audio: every node flushes, and the output completes after the last event. */
   finish(): void {
     this.#audio$.complete()

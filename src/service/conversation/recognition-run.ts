@@ -26,6 +26,9 @@ export class RecognitionRun {
   readonly #watch: SessionWatch | undefined
   /** All milestones so far, so that a recognition that breaks can say what it had. */
   #text = ''
+  #span: { readonly startMs: number; readonly endMs: number } | undefined
+  #receivedSamples = 0
+  readonly #sampleRateHz: number
 
   /** Refuses a model that is not granted or contradicts the address, and fields out of their ranges. */
   static async open(request: RecognizeRequest, terms: RecognizerTerms, link: Pausable): Promise<RecognitionRun> {
@@ -52,11 +55,12 @@ export class RecognitionRun {
   ) {
     this.#flow = flow
     this.#watch = watch
+    this.#sampleRateHz = sampleRateHz
     this.output$ = this.#input$.pipe(
       recognizeLane({ engine, parameters, sampleRateHz, finalizeAfterMs: limits.idleMs, scheduler }),
       tap((event) => {
         if (event.type === 'progress') flow.taken(0, event.sampleCount)
-        if (event.type === 'milestone') this.#text += event.text
+        if (event.type === 'milestone') this.#note(event)
         watchLane(event, watch)
       }),
       mergeMap((event) => this.#messageOf(event)),
@@ -73,6 +77,7 @@ export class RecognitionRun {
   audio(samples: Int16Array): void {
     this.#watch?.audio(samples.length)
     this.#flow.given(samples.length)
+    this.#receivedSamples += samples.length
     this.#input$.next(samples)
   }
 
@@ -89,7 +94,13 @@ export class RecognitionRun {
       text: this.#text,
       confidence: 0,
       channel: 0,
+      ...(this.#span ?? { startMs: 0, endMs: Math.round((this.#receivedSamples * 1000) / this.#sampleRateHz) }),
     }
+  }
+
+  #note({ text, startMs, endMs }: Extract<LaneEvent, { type: 'milestone' }>): void {
+    this.#text += text
+    this.#span = { startMs: this.#span?.startMs ?? startMs, endMs }
   }
 
   #messageOf(event: LaneEvent): Observable<RecognizerMessage> {

@@ -121,7 +121,8 @@ class RecognizerConversation {
     const request = readRecognizerRequest(message)
     if (either.isRight(request)) return this.#request(request.right)
     const { error, request: name } = request.left
-    if (name !== undefined) this.#respond(name, error)
+    if (name === 'recognize' && 'run' in this.#state) this.#respond(name, secondRecognize())
+    else if (name !== undefined) this.#respond(name, error)
     else if ('run' in this.#state) this.#broken(this.#state.run, error)
     else this.#subscriber.error(error)
     return undefined
@@ -148,8 +149,7 @@ class RecognizerConversation {
     switch (request.request) {
       case 'recognize':
         if ('run' in this.#state) {
-          const text = 'A recognition runs on this connection; finalize or stop it first.'
-          this.#respond('recognize', new SpeechError('already-started', text))
+          this.#respond('recognize', secondRecognize())
           return undefined
         }
         return this.#recognize(request)
@@ -316,6 +316,9 @@ class RecognizerConversation {
     this.#subscriber.next(writeRecognizerMessage(message))
   }
 }
+
+const secondRecognize = (): SpeechError =>
+  new SpeechError('already-started', 'A recognition runs on this connection; finalize or stop it first.')
 
 const noRecognition = (): SpeechError =>
   new SpeechError('no-recognition', 'No recognition runs on this connection; send recognize first.')

@@ -1,6 +1,16 @@
 import { either } from 'fp-ts'
-import { catchError, concat, defer, of, tap, throwError, type MonoTypeOperatorFunction } from 'rxjs'
-import { isSpeechError, refusalText } from '../../errors/speech-error.js'
+import {
+  catchError,
+  concat,
+  defer,
+  NEVER,
+  takeUntil,
+  tap,
+  throwError,
+  type MonoTypeOperatorFunction,
+  type Observable,
+} from 'rxjs'
+import { isSpeechError, refusalText, type SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import { eventName, recognitionData } from '../../protocol/recognition-events.js'
 import type { NodeItem } from './node.js'
@@ -32,29 +42,40 @@ const refusalOf = (error: unknown): string =>
 
 /**
  * Passes events on. When they end with an error, each channel that had no `SR Final` yet gets one: the milestones so
- * far as its text and the reason in `Data.Error` (service.md 7); then the error. So there is one final a channel always,
- * unless the session was stopped.
+ * far as its text and the reason in `Data.Error` (service.md 7); then the error. The same when the session is broken off
+ * (`brokenOff$`), then completion. So there is one final a channel always, unless the session was stopped.
  */
 export const finalsOnFailure =
-  (channels: number, firstChannel = 0): MonoTypeOperatorFunction<NodeItem> =>
+  (
+    channels: number,
+    firstChannel = 0,
+    brokenOff$: Observable<SpeechError> = NEVER,
+  ): MonoTypeOperatorFunction<NodeItem> =>
   (item$) =>
     defer(() => {
+      let brokenBy: SpeechError | undefined
       const told = Array.from({ length: channels }, (): Told => ({ text: '', startMs: -1, endMs: -1, final: false }))
-      return item$.pipe(
+      const finals = (error: string): readonly NodeItem[] =>
+        told.flatMap(({ text, startMs, endMs, final }, at): NodeItem[] => {
+          const data = recognitionData.encode({ text, confidence: 0, error })
+          const event = { name: eventName.final, channel: firstChannel + at, startMs, endMs, data }
+          return final ? [] : [{ type: 'event', event }]
+        })
+      const passed$ = item$.pipe(
+        takeUntil(brokenOff$.pipe(tap((error) => (brokenBy = error)))),
         tap((item) => {
           const one = item.type === 'event' ? told[(item.event.channel ?? -1) - firstChannel] : undefined
           if (one !== undefined && item.type === 'event') note(one, item.event)
         }),
-        catchError((error: unknown) => {
-          const finals = told.flatMap(({ text, startMs, endMs, final }, at): NodeItem[] => {
-            const channel = firstChannel + at
-            const data = recognitionData.encode({ text, confidence: 0, error: refusalOf(error) })
-            return final ? [] : [{ type: 'event', event: { name: eventName.final, channel, startMs, endMs, data } }]
-          })
-          return concat(
-            of(...finals),
+        catchError((error: unknown) =>
+          concat(
+            finals(refusalOf(error)),
             throwError(() => error),
-          )
-        }),
+          ),
+        ),
+      )
+      return concat(
+        passed$,
+        defer(() => (brokenBy === undefined ? [] : finals(refusalText(brokenBy)))),
       )
     })

@@ -69,6 +69,11 @@ export interface NodeContext {
   readonly callProperties: () => Settings
   /** Emits after each `Update` that changed one of them. */
   readonly updated$: Observable<unknown>
+  /**
+   * Emits why the session ends before its time, once. What a node says within that call is the last of it that is
+   * delivered; then it is cancelled. No use where a node runs in a thread of its own.
+   */
+  readonly brokenOff$?: Observable<SpeechError>
   /** A resource of the project by its name. */
   readonly resource: (name: string) => Resource | undefined
   /** A model that the session may use, loaded; rejects with `model-denied`. */

@@ -29,7 +29,7 @@ const defaultsOf = (given: RecognizerOptions, { resource }: Pick<NodeContext, 'r
 /**
  * Voice activity and recognition of each channel, told as `Speech Started`, `Speech Ended`, `SR Partial`, `SR Milestone`
  * and `SR Final` (decisions.md: event names), one final a channel. A fault of the engine is told as `Engine Failed`; one
- * that could not be mended ends every channel with a final that says so. An `Update` of a voice setting holds from when nobody
+ * that could not be mended, and any other end before the session's time, ends every channel with a final that says so. An `Update` of a voice setting holds from when nobody
  * speaks on the channel; one that does not fit, or names another model, is refused.
  */
 export const recognizer = defineNode({
@@ -65,7 +65,7 @@ export const recognizer = defineNode({
             consumed: session.consumed,
             scheduler: session.scheduler,
           }),
-          finalsOnFailure(format.channels, channel),
+          finalsOnFailure(format.channels, channel, session.brokenOff$),
         ),
       )
   },

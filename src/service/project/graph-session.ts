@@ -38,7 +38,10 @@ export interface GraphMonitor {
 /** What a graph needs of the session that it runs for: what its nodes get, and what is its own business. */
 export interface GraphSession {
   readonly format: AudioFormat
-  readonly context: Omit<NodeContext, 'node' | 'inputs' | 'outputs' | 'consumed' | 'resource' | 'idleMs' | 'log'>
+  readonly context: Omit<
+    NodeContext,
+    'node' | 'inputs' | 'outputs' | 'consumed' | 'resource' | 'idleMs' | 'log' | 'brokenOff$'
+  >
   readonly limits: GraphLimits
   readonly feeder: Feeder
   /** For the operator, of a node. */

@@ -103,7 +103,9 @@ export class NodeCall {
 
   #fault(error: unknown): void {
     if (this.#isOver) return
-    this.cancel()
+    this.#isOver = true
+    // A node that a session ends by may have a last word, of which it learns from here.
     this.#listener.fault(error)
+    this.cancel()
   }
 }

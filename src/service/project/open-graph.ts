@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs'
+import { Observable, Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Settings } from '../../protocol/settings.js'
@@ -15,6 +15,11 @@ export interface OpenGraph {
    * last. It errors with `node-failed` where a node or a wire fails whose policy is to fail. Unsubscribe cancels all.
    */
   readonly run: (audio$: Observable<Uint8Array>) => Observable<NodeItem>
+  /**
+   * Ends the session before its time: no more audio is taken, nodes may say their last to it, and the output errors with
+   * this.
+   */
+  readonly breakOff: (error: SpeechError) => void
   /** The audio that was taken in and that the slowest node has not dealt with, in milliseconds. */
   readonly pendingMs: () => number
   /** The longest that the project lets a session take, in milliseconds. */
@@ -38,7 +43,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
     )
   }
   const limits = tightened(session.limits, graph.limits)
-  const bound: { run?: RunGraph } = {}
+  const bound: Bound = { brokenOff$: new Subject() }
   const nodes = await Promise.all(
     graph.nodes
       .filter(({ definition }) => definition.name !== entryName)
@@ -47,13 +52,18 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
   return {
     run: (audio$) =>
       new Observable((subscriber) => {
-        const run = new RunGraph(graph, nodes, formats, { ...session, limits }, subscriber)
+        const run = new RunGraph(graph, nodes, formats, { ...session, limits }, bound.brokenOff$, subscriber)
         bound.run = run
         subscriber.add(() => {
           run.cancel()
         })
         run.start(audio$)
+        if (bound.brokenBy !== undefined) run.breakOff(bound.brokenBy)
       }),
+    breakOff: (error) => {
+      bound.brokenBy ??= error
+      bound.run?.breakOff(error)
+    },
     pendingMs: () => bound.run?.pendingMs ?? 0,
     maxSessionMs: graph.limits.maxSessionMs ?? Infinity,
     checkSettings: (next, now) => {
@@ -66,12 +76,19 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
   }
 }
 
+/** What the nodes of a session share with the graph that they will run in. */
+interface Bound {
+  readonly brokenOff$: Subject<SpeechError>
+  run?: RunGraph
+  brokenBy?: SpeechError
+}
+
 const openNode = async (
   node: GraphNode,
   graph: ProjectGraph,
   formats: GraphFormats,
   session: GraphSession,
-  bound: { readonly run?: RunGraph },
+  bound: Readonly<Bound>,
 ): Promise<OpenedNode> => {
   const { id } = node
   const own: NodeFormats = formats.byNode.get(id) ?? { inputs: {}, outputs: {} }
@@ -80,6 +97,7 @@ const openNode = async (
     ...own,
     sessionFormat: session.format,
     node: id,
+    brokenOff$: bound.brokenOff$.asObservable(),
     // The graph ends as a whole, at its entry.
     idleMs: 0,
     resource: (name) => graph.resources.get(name),

@@ -1,4 +1,4 @@
-import { Subscription, type Observable, type Subscriber } from 'rxjs'
+import { Subscription, type Observable, type Subject, type Subscriber } from 'rxjs'
 import { bytesForMs, bytesPerFrame, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
@@ -57,6 +57,7 @@ export class RunGraph {
   readonly #entry: string
   #listed: LiveWire[] = []
   #isPumping = false
+  readonly #brokenOff$: Subject<SpeechError>
   /** How the session ends that cannot go on, when what was said before has been delivered. */
   #lastWord: (() => void) | undefined
   #blocked = 0
@@ -67,9 +68,11 @@ export class RunGraph {
     nodes: readonly OpenedNode[],
     formats: GraphFormats,
     session: GraphSession,
+    brokenOff$: Subject<SpeechError>,
     subscriber: Subscriber<NodeItem>,
   ) {
     this.#session = session
+    this.#brokenOff$ = brokenOff$
     this.#subscriber = subscriber
     this.#entry = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
     this.#gate = new EntryGate(Math.max(bytesPerFrame(session.format), bytesForMs(session.format, pieceMs)))
@@ -104,6 +107,13 @@ export class RunGraph {
         },
       }),
     )
+  }
+
+  /** Ends the session by this error, after what was said until now and what nodes say to it. */
+  breakOff(error: SpeechError): void {
+    this.#part(error, () => {
+      this.#subscriber.error(error)
+    })
   }
 
   cancel(): void {
@@ -228,11 +238,8 @@ export class RunGraph {
 
   #overflow({ wire }: LiveWire, offered: 'full' | 'flooded'): void {
     const name = `${portText(wire.from)} -> ${portText(wire.to)}`
-    if (offered === 'full') {
-      this.#lastWord ??= () => {
-        this.#subscriber.error(new SpeechError('node-failed', `The wire ${name} of the project is full.`))
-      }
-    } else this.#nodes.get(wire.from.node)?.supervisor.flooded(`It went on though the wire ${name} was full.`)
+    if (offered === 'full') this.breakOff(new SpeechError('node-failed', `The wire ${name} of the project is full.`))
+    else this.#nodes.get(wire.from.node)?.supervisor.flooded(`It went on though the wire ${name} was full.`)
   }
 
   #finishOutputs(from: string): void {
@@ -319,6 +326,8 @@ export class RunGraph {
   #nodeEnded(id: string): void {
     for (const { bounded } of this.#nodes.get(id)?.inputs ?? []) bounded.drain()
     this.#finishOutputs(id)
+    // That last word is said when all wires are empty.
+    if (this.#lastWord !== undefined) return
     const nodes = [...this.#nodes.values()]
     if (nodes.every(({ supervisor }) => supervisor.hasEnded)) {
       this.#subscriber.complete()
@@ -348,16 +357,27 @@ export class RunGraph {
       this.#session.onFault?.(failure)
       return
     }
+    // An engine's failure has a name of its own, and the node has told of it.
+    if (isSpeechError(error) && error.code === 'engine-failed') {
+      this.breakOff(error)
+      return
+    }
+    this.#part(failure, () => {
+      this.#tell(event)
+      this.#subscriber.error(failure)
+    })
+  }
+
+  #part(error: SpeechError, lastWord: () => void): void {
+    if (this.#lastWord !== undefined) return
     this.#entryState = 'closed'
     this.#gate.clear()
-    this.#lastWord ??= () => {
-      // An engine's failure has a name of its own, and the node has told of it.
-      if (isSpeechError(error) && error.code === 'engine-failed') this.#subscriber.error(error)
-      else {
-        this.#tell(event)
-        this.#subscriber.error(failure)
-      }
-    }
+    this.#lastWord = lastWord
+    // All that nodes say to it goes into the wires before anything is taken from them.
+    const wasPumping = this.#isPumping
+    this.#isPumping = true
+    this.#brokenOff$.next(error)
+    this.#isPumping = wasPumping
     this.#pump()
   }
 

@@ -125,10 +125,7 @@ export class SupervisedNode {
 
   /** What the node has said cannot be held any more. */
   flooded(message: string): void {
-    if (this.#state.name === 'running') {
-      this.#state.call.cancel()
-      this.#fault(new NodeFault('flooded', message))
-    }
+    if (this.#state.name === 'running') this.#fault(new NodeFault('flooded', message))
   }
 
   cancel(): void {
@@ -151,7 +148,6 @@ export class SupervisedNode {
   #watch(message: string): void {
     this.#timer.unsubscribe()
     this.#timer = this.terms.scheduler.schedule(() => {
-      if (this.#state.name === 'running') this.#state.call.cancel()
       this.#fault(new NodeFault('hung', message))
     }, this.terms.finishWithinMs)
   }
@@ -169,8 +165,10 @@ export class SupervisedNode {
     this.#attempts += 1
     const action = this.#action(this.node.onFault)
     const cause = isNodeFault(error) ? error.kind : 'threw'
+    const before = this.#state
     this.#state = action === 'restarted' ? { name: 'opening' } : { name: 'bypassed' }
     this.listener.failed({ node: this.node.id, cause, action, attempt: this.#attempts, error })
+    if (before.name === 'running') before.call.cancel()
     // Whoever was told may have ended everything.
     if (this.hasEnded) return
     if (action === 'failed') this.cancel()

@@ -104,6 +104,12 @@ const refused = (answer: string, code: string): readonly [readonly string[], str
 const goesOn = (...answers: readonly string[]): readonly [readonly string[], string] => [answers, '-']
 const inEveryState = (result: Row[2][State]): Row[2] => ({ opened: result, running: result, flushing: result })
 
+/** Until a Start was accepted, every refusal is the response to it. */
+const refusedInEveryState = (code: string): Row[2] => ({
+  ...inEveryState(refused('?', code)),
+  opened: refused('Start', code),
+})
+
 describe('every message in every state', () => {
   const table: readonly Row[] = [
     [
@@ -129,7 +135,7 @@ describe('every message in every state', () => {
     [
       'a Start with a bad field',
       start({ Audio: 5 }),
-      { ...inEveryState(goesOn('Start: invalid-field')), opened: refused('Start', 'invalid-field') },
+      { ...inEveryState(goesOn('Start: already-started')), opened: refused('Start', 'invalid-field') },
     ],
     [
       'an Update with a bad field',
@@ -149,10 +155,10 @@ describe('every message in every state', () => {
       audio(321),
       { opened: refused('Start', 'not-started'), running: refused('?', 'cut-sample'), flushing: goesOn() },
     ],
-    ['audio that is text', audio(0, '{}'), inEveryState(refused('?', 'empty-audio'))],
-    ['an event', { ...request('{}'), contentType: 1 }, inEveryState(refused('?', 'unknown-content-type'))],
-    ['a response', { ...request('{}'), contentType: 3 }, inEveryState(refused('?', 'unknown-content-type'))],
-    ['another content type', { ...request('{}'), contentType: 99 }, inEveryState(refused('?', 'unknown-content-type'))],
+    ['audio that is text', audio(0, '{}'), refusedInEveryState('empty-audio')],
+    ['an event', { ...request('{}'), contentType: 1 }, refusedInEveryState('unknown-content-type')],
+    ['a response', { ...request('{}'), contentType: 3 }, refusedInEveryState('unknown-content-type')],
+    ['another content type', { ...request('{}'), contentType: 99 }, refusedInEveryState('unknown-content-type')],
   ]
   const cases = table.flatMap(([name, message, byState]) =>
     states.map((state) => [name, state, message, byState[state]] as const),
@@ -467,7 +473,7 @@ describe('a fault inside', () => {
     }
     const text = 'A message of 5 bytes is larger than the 4 allowed.'
     expect(hears(new SpeechError('message-too-big', text))).toEqual([
-      `{"operation-result":"message-too-big: ${text}"}`,
+      `{"MessageName":"StartResponse","operation-result":"message-too-big: ${text}"}`,
       'message-too-big',
     ])
     expect(hears(new SpeechError('connection-lost', 'Gone.'))).toEqual(['complete'])
@@ -483,6 +489,68 @@ describe('a fault inside', () => {
     expect(one.since()).toEqual(['Start: model-denied'])
     expect(one.faults).toEqual([])
     nothingLeft(one)
+  })
+})
+
+describe('a session that is broken off', () => {
+  /** Owes a final, and never ends by itself. */
+  const owing: OpenNode = ({ brokenOff$ = NEVER }) =>
+    Promise.resolve(() => brokenOff$.pipe(map(({ code }) => event(`final ${code}`))))
+
+  it.each([
+    ['a cut sample', audio(321), '?: cut-sample', 'cut-sample'],
+    [
+      'an unknown content type',
+      { ...request('{}'), contentType: 1 },
+      '?: unknown-content-type',
+      'unknown-content-type',
+    ],
+  ])('by %s has its final, then the refusal, then the status', async (_what, message, answer, code) => {
+    const one = dataflowTalk(owing)
+    one.say(start())
+    await turn()
+    one.say(message, audio(321), stop)
+    expect(one.since()).toEqual(['Start: success', `final ${code}`, answer])
+    expect(one.end()).toBe(code)
+    nothingLeft(one)
+  })
+
+  it('by the end of its token has its final, then the status', async () => {
+    const one = dataflowTalk(owing)
+    one.say(start())
+    await turn()
+    one.ended$.next(new SpeechError('unauthenticated', 'The token was revoked.'))
+    expect(one.since()).toEqual(['Start: success', 'final unauthenticated'])
+    expect(one.end()).toBe('unauthenticated')
+    nothingLeft(one)
+  })
+
+  it('by last results that do not come has its final, then the status', async () => {
+    const one = dataflowTalk(owing)
+    one.say(start(), finalize)
+    await turn()
+    one.clock.advanceTo(60_000)
+    expect(one.since()).toEqual(['Start: success', 'Finalize: success', 'final node-failed', 'Node Failed'])
+    expect(one.end()).toBe('node-failed')
+    nothingLeft(one)
+  })
+
+  it('does not end by a Stop: nothing is said after that', async () => {
+    const one = dataflowTalk(owing)
+    one.say(start(), stop)
+    await turn()
+    expect(one.since()).toEqual(['Start: success', 'Stop: success'])
+    expect(one.end()).toBe('ok')
+    nothingLeft(one)
+  })
+
+  it('tells events that have no place of their own as those of none', async () => {
+    const { node, client: _client, ...one } = await inState('running')
+    node.says$.next(event('Mood'))
+    expect(one.heard.map(({ content }) => content)).toEqual([
+      '{"Name":"Mood","Channel":-1,"StartMsec":-1,"EndMsec":-1}',
+    ])
+    one.session.unsubscribe()
   })
 })
 

@@ -148,8 +148,8 @@ describe('every message in every state', () => {
       recognize({ 'sample-rate': 5 }),
       {
         opened: stays('recognize: invalid-field'),
-        running: stays('recognize: invalid-field'),
-        flushing: stays('recognize: invalid-field'),
+        running: stays('recognize: already-started'),
+        flushing: stays('recognize: already-started'),
         idle: stays('recognize: invalid-field'),
       },
     ],

@@ -1,4 +1,4 @@
-import { concat, from, NEVER, of, throwError, toArray, lastValueFrom, type Observable } from 'rxjs'
+import { concat, from, NEVER, of, Subject, throwError, toArray, lastValueFrom, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { finalsOnFailure } from '../../../src/service/nodes/finals-on-failure.js'
@@ -62,6 +62,22 @@ describe('finalsOnFailure', () => {
       expect(JSON.stringify(items)).not.toContain('secret')
       expect(last).toBe(error)
     }
+  })
+
+  it('gives them when the session is broken off, whatever the items would still say, and completes', () => {
+    const item$ = new Subject<NodeItem>()
+    const brokenOff$ = new Subject<SpeechError>()
+    const said: unknown[] = []
+    item$.pipe(finalsOnFailure(2, 0, brokenOff$)).subscribe({
+      next: (item) => said.push(item.type === 'event' && [item.event.name, item.event.channel, item.event.data]),
+      complete: () => said.push('complete'),
+    })
+    item$.next(event('SR Milestone', 1, 'a', 10, 20))
+    item$.next(event('SR Final', 0, 'b', 10, 20))
+    said.length = 0
+    brokenOff$.next(new SpeechError('cut-sample', 'Cut.'))
+    expect(item$.observed).toBe(false)
+    expect(said).toEqual([['SR Final', 1, { Text: 'a', Confidence: 0, Error: 'cut-sample: Cut.' }], 'complete'])
   })
 
   it('tells nothing more when it is unsubscribed', () => {

@@ -5,6 +5,7 @@ import {
   from,
   ignoreElements,
   map,
+  merge,
   mergeMap,
   NEVER,
   Observable,
@@ -15,7 +16,7 @@ import {
 } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Node, NodeItem } from '../../../src/service/nodes/node.js'
+import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
 import { brief, nodeOf, running } from './graphs.js'
 import { turn } from '../virtual-clock.js'
 
@@ -41,6 +42,15 @@ const failing: Node = (input$) =>
       item.type === 'audio' && item.bytes.length === 80 ? throwError(() => new Error('secret text')) : of(item),
     ),
   )
+
+const lastWordOf = ({ brokenOff$ = NEVER }: NodeContext): Observable<NodeItem> =>
+  brokenOff$.pipe(map(({ code }) => event(`final ${code}`)))
+
+/** Passes audio on, and owes a last word. */
+const owing =
+  (context: NodeContext): Node =>
+  (input$) =>
+    merge(input$, lastWordOf(context))
 
 describe('a graph', () => {
   it('gives audio and events to the client, finalizes node after node, and completes', async () => {
@@ -374,6 +384,38 @@ describe('a node that fails', () => {
     clock.maxFrames = 1000
     clock.flush()
     expect(said).toEqual(['a20', 'Node Failed', '# The node x of the project failed (hung).'])
+  })
+
+  it('lets a node have a last word when the session is broken off, then errors', async () => {
+    const { give, said, open } = await running(around('owing'), [nodeOf('owing', owing)])
+    give(20)
+    open.breakOff(new SpeechError('cut-sample', 'Cut.'))
+    give(20)
+    expect(said).toEqual(['a20', 'final cut-sample', '# Cut.'])
+  })
+
+  it('lets it have that when the project cannot go on because of itself or of another node', async () => {
+    const hung =
+      (context: NodeContext): Node =>
+      (input$) =>
+        merge(concat(input$, NEVER), lastWordOf(context))
+    const one = await running(around('hung'), [nodeOf('hung', hung)])
+    one.audio$.complete()
+    one.clock.flush()
+    expect(one.said).toEqual(['final node-failed', 'Node Failed', '# The node x of the project failed (hung).'])
+
+    const two = await running(around('owing').replace('wires:', '  y: failing\nwires:\n  - in -> y.audio'), [
+      nodeOf('owing', owing),
+      nodeOf('failing', () => failing),
+    ])
+    two.give(20, 10)
+    expect(two.said).toEqual([
+      'a20',
+      'final node-failed',
+      'a10',
+      'Node Failed',
+      '# The node y of the project failed (threw).',
+    ])
   })
 
   it('is found out when it holds up its thread, and no other node for it', async () => {
