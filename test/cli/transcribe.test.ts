@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callBeginning, callSamples, cards, ended, firstLine, run, start } from './command.js'
 import { writeCall } from './wav-files.js'
@@ -104,14 +105,34 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
-  it('ends at once at Ctrl-C when it reads a file', async () => {
-    const file = join(folder, 'slow.wav')
+  const playing = async (name: string) => {
+    const file = join(folder, name)
     await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, durationMs)
     const child = start(['transcribe', file, '--speed', '1', '--format', 'ndjson'])
-    const end = ended(child)
+    return { child, end: ended(child), lines: createInterface(child.stdout) }
+  }
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('prints the words of what it has sent of a file at %s, and ends with %i', async (signal, expected) => {
+    const { child, end, lines } = await playing(`${signal}.wav`)
+    // The last word of the left channel, whose segment is still open.
+    for await (const line of lines) if (line.includes(`"text":"${left}"`)) break
+    child.kill(signal)
+    const { code, stdout, stderr } = await end
+    const events = eventsOf(stdout)
+    expect(events.filter(({ type }) => type === 'milestone')).toMatchObject([{ channel: 0, text: left }])
+    expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
+    expect([code, stderr]).toEqual([expected, ''])
+  })
+
+  it('ends at once at a second signal', async () => {
+    const { child, end } = await playing('twice.wav')
     await firstLine(child)
+    child.kill('SIGTERM')
     child.kill('SIGINT')
-    expect(await end).toMatchObject({ code: 130, stderr: '' })
+    expect([143, 130]).toContain((await end).code)
   })
 
   it('waits for no more of a pipe that stays silent when it is told to end', async () => {

@@ -124,7 +124,10 @@ const reads: Readonly<Record<string, (json: string) => boolean>> = {
   Response: (json) => either.isRight(readDataflowResponse(json)),
   Event: (json) => either.isRight(readEventEnvelope(json)),
   'Result data': (json) => either.isRight(recognitionData.decode(JSON.parse(json))),
-  Word: (json) => either.isRight(recognitionData.decode({ Text: 't', Words: [JSON.parse(json)] })),
+  Word: (json) => {
+    const read = recognitionData.decode({ Text: 't', Words: [JSON.parse(json)] })
+    return either.isRight(read) && read.right.words !== undefined
+  },
   recognize: (json) => either.isRight(readRecognizerRequest(json)),
   Responses: (json) => either.isRight(readRecognizerMessage(json)),
   Results: (json) => either.isRight(readRecognizerMessage(json)),

@@ -1,6 +1,7 @@
 import { Subject } from 'rxjs'
 import { acquire } from '../process/acquire.js'
-import type { Host } from '../process/host.js'
+import { QuietEnd } from '../process/failure.js'
+import { signalExitCode, type Host } from '../process/host.js'
 import type { SendableAudio } from '../input/sendable-audio.js'
 import { atTakenRate } from '../input/sendable-audio.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
@@ -29,10 +30,14 @@ export type OpenView = (
   reader: TranscriptReader,
 ) => Promise<View> | View
 
+/** How long a command that is told to end waits for the words of what it has sent, in milliseconds. */
+const lastWordsWithinMs = 3_000
+
 /**
  * Transcribes one recording: opens it, reaches the service, runs the session, shows it, and lets go of all of that
  * however it ends. Gives the summary. Rejects with the first thing that failed; a recording that broke off is
- * transcribed as far as it goes, and then is that.
+ * transcribed as far as it goes, and then is that. The first signal ends the audio, and the command when the words of what was
+ * sent are there, at the latest after 3 s; the second one ends it at once.
  */
 export const transcribeRecording = async (
   { input: request, service: plan, over, speed, timeoutMs }: Recording,
@@ -42,16 +47,26 @@ export const transcribeRecording = async (
 ): Promise<string> => {
   const finalize$ = new Subject<void>()
   let endedEarly = false
+  const told: { toEndBy?: QuietEnd } = {}
+  const tooLate = new AbortController()
+  let deadline: NodeJS.Timeout | undefined
   const interruption = watchInterruption(host, {
-    also: output.gone,
-    // Who speaks into a pipe ends it so, and wants the last words.
+    also: AbortSignal.any([output.gone, tooLate.signal]),
+    // What was said until then is worth its words, if they come soon.
     first: (signal) => {
-      endedEarly = signal === 'SIGINT' && request.file === '-' && finalize$.observed
-      if (endedEarly) finalize$.next()
-      return endedEarly
+      endedEarly = finalize$.observed
+      if (!endedEarly) return false
+      // Who speaks into a pipe ends it so.
+      if (signal !== 'SIGINT' || request.file !== '-') {
+        const quietEnd = new QuietEnd(signalExitCode(signal))
+        told.toEndBy = quietEnd
+        deadline = setTimeout(() => tooLate.abort(quietEnd), lastWordsWithinMs)
+      }
+      finalize$.next()
+      return true
     },
   })
-  const opened: (() => Promise<void> | void)[] = [interruption.release]
+  const opened: (() => Promise<void> | void)[] = [interruption.release, () => clearTimeout(deadline)]
   try {
     const input = await acquire(openInput(request, host, interruption.signal), interruption.signal)
     opened.push(input.close)
@@ -79,6 +94,7 @@ export const transcribeRecording = async (
       endedEarly: () => endedEarly,
     })
     view.end()
+    if (told.toEndBy !== undefined) throw told.toEndBy
     const fault = input.fault()
     if (fault !== undefined) throw fault
     return summaryLine(reader.tally(), work)

@@ -62,7 +62,6 @@ export const finalsOnFailure =
           return final ? [] : [{ type: 'event', event }]
         })
       const passed$ = item$.pipe(
-        takeUntil(brokenOff$.pipe(tap((error) => (brokenBy = error)))),
         tap((item) => {
           const one = item.type === 'event' ? told[(item.event.channel ?? -1) - firstChannel] : undefined
           if (one !== undefined && item.type === 'event') note(one, item.event)
@@ -73,6 +72,7 @@ export const finalsOnFailure =
             throwError(() => error),
           ),
         ),
+        takeUntil(brokenOff$.pipe(tap((error) => (brokenBy = error)))),
       )
       return concat(
         passed$,
