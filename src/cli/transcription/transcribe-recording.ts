@@ -73,9 +73,8 @@ export const transcribeRecording = async (
     const audio: SendableAudio = atTakenRate(input)
     const reached = await acquire(reachService(plan, host), interruption.signal)
     opened.push(reached.close)
-    const { access } = reached
     const session = await openSession({
-      access,
+      access: reached.access,
       over,
       format: audio.format,
       finalize$,
