@@ -22,6 +22,7 @@ import { SessionSet } from './listen/session-set.js'
 import { authFailureOf } from './monitor/auth-failure-of.js'
 import { openOperation, type Operation } from './operation/operation.js'
 import type { ProjectRegistry } from './project/project.js'
+import { chooseDefaultModel } from './default-model.js'
 import { operationOptions } from './operation-options.js'
 import { openProjects } from './service-projects.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
@@ -84,7 +85,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   const { monitor, onFault } = operation
   const models = operation.watchModels(findModels(options, scheduler, onFault))
   opened.push(() => models.close())
-  checkDefaultModel(models, options.defaultModel)
+  const defaultModel = chooseDefaultModel(models, options.defaultModel)
   const gate = new ConnectionGate(limits)
   const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, onFault, gate)
   opened.push(http.close)
@@ -92,7 +93,6 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   opened.push(() => identity.close())
 
   const drain$ = new ReplaySubject<undefined>(1)
-  const defaultModel = options.defaultModel ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
   const projects = await openProjects(options, models, defaultModel)
   const terms: DataflowTerms = {
     admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
@@ -232,16 +232,6 @@ const answer =
 
 /** Somewhat more than a link takes to cut a client that does not answer its close. */
 const lastWordsMs = 3_000
-
-const checkDefaultModel = (models: ModelRegistry, name: string | undefined): void => {
-  if (name === undefined || models.find({ tenant: sharedTenant, name, version: '' }) !== undefined) return
-  const known = models.list().map((model) => model.name)
-  const list = known.length === 0 ? 'there are none' : `there are ${[...new Set(known)].join(', ')}`
-  throw new SpeechError(
-    'invalid-options',
-    `There is no model ${JSON.stringify(name)} of the tenant ${sharedTenant}; ${list}.`,
-  )
-}
 
 /** Resolves when the work is done, or after the time, whichever comes first. */
 const within = async (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {

@@ -1,3 +1,4 @@
+import { checkService } from '../../service/check-service.js'
 import type { LogFormat } from '../../service/configuration/service-configuration.js'
 import { openJsonLogger } from '../../service/operation/json-logger.js'
 import type { Logger, LogLevel } from '../../service/operation/logger.js'
@@ -48,8 +49,15 @@ const checked = async (loaded: LoadedConfiguration | undefined, host: Host, outp
   if (loaded === undefined) {
     throw usageError('--check is for a file; name it with --config.')
   }
-  await serviceOptions(loaded, host.env)
-  output.write(`${loaded.file} is sound.\n`)
+  const problems = await checkService(await serviceOptions(loaded, host.env))
+  if (problems.length === 0) {
+    output.write(`${loaded.file} is sound.\n`)
+    return
+  }
+  for (const { message } of problems) host.stderr.write(`${message}\n`)
+  const count = problems.length === 1 ? 'a model or project' : `${problems.length} models or projects`
+  host.stderr.write(`rxspeech: ${loaded.file} is sound, but names ${count} with faults; nothing was started.\n`)
+  throw new QuietEnd(exitCode.usage)
 }
 
 const untilEnded = async (

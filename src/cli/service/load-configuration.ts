@@ -4,7 +4,6 @@ import { either } from 'fp-ts'
 import { readConfiguration, type ConfigurationFault } from '../../service/configuration/read-configuration.js'
 import type { ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import type { SecretSource } from '../../service/configuration/setting-codecs.js'
-import { isLoopback } from '../../protocol/loopback.js'
 import { usageError } from '../process/failure.js'
 
 /** A configuration file, checked: what it says, and where its paths begin. */
@@ -32,8 +31,6 @@ export class ConfigurationFaults extends Error {
 export const loadConfiguration = async (file: string): Promise<LoadedConfiguration> => {
   const read = await readConfiguration(readText('--config', file))
   if (either.isLeft(read)) throw new ConfigurationFaults(file, read.left)
-  const together = faultsTogether(read.right)
-  if (together.length > 0) throw new ConfigurationFaults(file, together)
   const folder = dirname(resolve(file))
   return { file, values: read.right, path: (written) => resolve(folder, written) }
 }
@@ -44,21 +41,6 @@ const readText = (what: string, file: string): string => {
   } catch (error) {
     throw usageError(`${what} names ${file}, which cannot be read; check the path and its rights.`, error)
   }
-}
-
-/** What no key says alone. */
-const faultsTogether = ({ tls, http, grpc, operations }: ServiceConfiguration): readonly ConfigurationFault[] => {
-  const faults: ConfigurationFault[] = []
-  const fault = (key: string, sentence: string): void => void faults.push({ line: 1, column: 1, key, sentence })
-  if ((tls?.certificateFile === undefined) !== (tls?.keyFile === undefined)) {
-    fault('tls', 'certificateFile and keyFile belong together; give both')
-  }
-  for (const [key, address] of Object.entries({ http, grpc, operations })) {
-    if (address !== undefined && tls?.certificateFile === undefined && !isLoopback(address.host)) {
-      fault(key, `listening on ${address.host} needs tls; plain text is for loopback only`)
-    }
-  }
-  return faults
 }
 
 /** The secret itself. Throws `invalid-options` that names where it was to stand. */

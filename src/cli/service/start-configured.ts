@@ -78,12 +78,11 @@ export const serviceOptions = async (
 
 const customNodeOf = (
   { file, package: name, ...host }: CustomNode,
-  { file: config, path }: LoadedConfiguration,
+  { path }: LoadedConfiguration,
 ): CustomNodeSource => {
   const given = { ...host, from: path('.') }
-  if (file !== undefined && name === undefined) return { ...given, file }
-  if (name !== undefined && file === undefined) return { ...given, package: name }
-  throw usageError(`${config}: nodes: each is a file or a package; give one of the two.`)
+  // One of the two is there, or the file would not have been loaded.
+  return name === undefined ? { ...given, file: file ?? '' } : { ...given, package: name }
 }
 
 const subscriptionsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly Subscription[]> =>

@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Document, LineCounter } from 'yaml'
 import { loadOptional } from '../operation/load-optional.js'
+import { faultsTogether, type FaultTogether } from './faults-together.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
 
 /** One fault of the file: where it stands, by line and column from 1, and by its keys. */
@@ -39,14 +40,25 @@ export const readConfiguration = async (
   } catch {
     return either.left([{ line: 1, column: 1, key: '', sentence: 'the file refers to itself too often' }])
   }
-  const faultOf = ({ context, message = 'this does not fit' }: t.ValidationError): ConfigurationFault => {
-    const path = context.slice(1).map(({ key }) => key)
-    return { ...place(lines, offsetOf(document, path)), key: path.join('.'), sentence: message }
-  }
-  return either.mapLeft((errors: t.Errors) =>
-    errors.map(faultOf).toSorted((one, other) => one.line - other.line || one.column - other.column),
-  )(configuration.codec.decode(value))
+  return either.mapLeft((faults: readonly FaultTogether[]) =>
+    faults
+      .map(({ path, sentence }) => ({ ...place(lines, offsetOf(document, path)), key: path.join('.'), sentence }))
+      .toSorted((one, other) => one.line - other.line || one.column - other.column),
+  )(decode(value))
 }
+
+/** Left: what is wrong with the keys one by one, or else with what stands beside each other. */
+const decode = (value: unknown): either.Either<readonly FaultTogether[], ServiceConfiguration> => {
+  const read = configuration.codec.decode(value)
+  if (either.isLeft(read)) return either.left(read.left.map(faultAlone))
+  const together = faultsTogether(read.right)
+  return together.length > 0 ? either.left(together) : read
+}
+
+const faultAlone = ({ context, message = 'this does not fit' }: t.ValidationError): FaultTogether => ({
+  path: context.slice(1).map(({ key }) => key),
+  sentence: message,
+})
 
 const place = (lines: LineCounter, offset: number): { readonly line: number; readonly column: number } => {
   const { line, col } = lines.linePos(offset)

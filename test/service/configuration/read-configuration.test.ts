@@ -50,6 +50,27 @@ describe('readConfiguration', () => {
     ])
   })
 
+  it('tells what does not go together at the key that is to blame', async () => {
+    const source = [
+      'limits: { sessions: 3 }',
+      'grpc: 0.0.0.0:8444',
+      'tls:',
+      '  # without its certificate',
+      '  keyFile: key.pem',
+      'nodes:',
+      '  - file: a.mjs',
+      '  - { file: b.mjs, package: b }',
+      '  - run: inline',
+    ].join('\n')
+    expect(await faultsOf(source)).toEqual([
+      '2:1 grpc: listening on 0.0.0.0 needs tls; plain text is for loopback only',
+      '5:3 tls.keyFile: certificateFile and keyFile belong together; give both',
+      '8:5 nodes.1: is a file or a package; give one of the two',
+      '9:5 nodes.2: is a file or a package; give one of the two',
+    ])
+    expect(await faultsOf('http: 0.0.0.0:1\ntls: { certificateFile: c, keyFile: k }')).toEqual([])
+  })
+
   it('never repeats what stands where a secret belongs', async () => {
     expect((await faultsOf('subscriptions: [{clientId: a, secret: hunter2}]')).join()).not.toContain('hunter2')
   })

@@ -1,0 +1,106 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { callBeginning, callSamples, cards, ended, firstLine, run, start } from './command.js'
+
+let folder: string
+let file: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-config-'))
+  file = join(folder, 'service.yaml')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const write = async (name: string, text: string): Promise<void> => {
+  await mkdir(dirname(join(folder, name)), { recursive: true })
+  await writeFile(join(folder, name), text)
+}
+const project = 'version: 1\nnodes: { in: entry, hear: recognizer, out: publisher }\nwires: [in -> hear, hear -> out]\n'
+const check = () => run(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
+
+describe('rxspeech serve --config', { timeout: 60_000 }, () => {
+  it('runs the service that the file says, and drains it', async () => {
+    await write('projects/Acme/calls/1.yaml', project)
+    await write(
+      'service.yaml',
+      `operations: 127.0.0.1:0
+stateFolder: state
+projects: { folders: [projects] }
+subscriptions:
+  - { clientId: acme, secret: { env: SECRET }, tenants: [Acme] }
+log: { level: warn }
+`,
+    )
+    const env = { SECRET: 'a secret of enough characters' }
+    const child = start(['serve', '--config', file], { env })
+    const end = ended(child)
+    const access = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
+    expect(access).toMatchObject({ clientId: 'acme', model: 'call', ca: null })
+    expect(JSON.stringify(access)).not.toContain(env.SECRET)
+    expect((await fetch(`${access['operations'] ?? ''}/livez`)).status).toBe(200)
+    const client = ['--auth-url', access['authUrl'] ?? '', '--client-id', 'acme', '--plaintext']
+    const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
+    const heard = await run(
+      ['transcribe', ...raw, '--grpc', access['grpc'] ?? '', ...client, '--tenant', 'Acme', '--project', 'calls'],
+      { env: { RXSPEECH_CLIENT_SECRET: env.SECRET }, stdin: callSamples(3500) },
+    )
+    expect(heard).toMatchObject({ code: 0, stdout: expect.stringContaining(`left: ${callBeginning.left}`) })
+    child.kill('SIGTERM')
+    // At the level of the file there is nothing to tell.
+    expect(await end).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it('starts nothing for a file with faults, each of which it tells with its place', async () => {
+    await write('service.yaml', 'limits:\n  sesions: 3\n')
+    const { code, stdout, stderr } = await run(['serve', '--config', file])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toBe(
+      `${file}:2:3: limits.sesions: there is no such key; did you mean sessions?\n` +
+        `rxspeech: ${file} has a fault; nothing was started.\n`,
+    )
+  })
+
+  it('refuses another flag beside it by name', async () => {
+    await write('service.yaml', '')
+    const { code, stderr } = await run(['serve', '--config', file, '--recordings', 'r'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('leave --recordings out')])
+  })
+})
+
+describe('rxspeech serve --config --check', { timeout: 60_000 }, () => {
+  it('says that a file is sound, and that its models and projects are', async () => {
+    await write('projects/Acme/calls/1.yaml', project)
+    await write('service.yaml', `models: { folders: [${JSON.stringify(cards)}] }\nprojects: { folders: [projects] }\n`)
+    expect(await check()).toEqual({ code: 0, stdout: `${file} is sound.\n`, stderr: '' })
+  })
+
+  it('tells every model and project with a fault, and ends with 2', async () => {
+    await write('models/Default/good/1/model.json', '{"engine":"soundswallower"}')
+    await write('models/Default/broken/1/model.json', '{')
+    await write('models/Default/strange/1/model.json', '{"engine":"crystal-ball"}')
+    await write('projects/Acme/calls/1.yaml', project.replace('recognizer', 'recogniser'))
+    await write('service.yaml', 'models: { folders: [models] }\nprojects: { folders: [projects] }\n')
+    const { code, stdout, stderr } = await check()
+    expect([code, stdout]).toEqual([2, ''])
+    const lines = stderr.trimEnd().split('\n')
+    expect(lines).toEqual([
+      expect.stringContaining('Default/broken/1'),
+      expect.stringContaining('crystal-ball'),
+      expect.stringMatching(/^Project Acme\/calls\/1: .*1\.yaml:2:\d+: .*recogniser/),
+      `rxspeech: ${file} is sound, but names 3 models or projects with faults; nothing was started.`,
+    ])
+  })
+
+  it.each([
+    ['a folder of models that is not there', 'models: { folders: [nowhere] }', /nowhere/],
+    ['a folder of projects that is not there', 'projects: { folders: [nowhere] }', /nowhere/],
+    ['a default model that is not there', 'models: { defaultModel: parrot }', /There is no model "parrot"/],
+    ['a secret that is not there', 'subscriptions: [{ clientId: a, secret: { env: NONE } }]', /the variable NONE/],
+  ])('refuses %s', async (_what, text, sentence) => {
+    await write('service.yaml', text)
+    const { code, stdout, stderr } = await check()
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(sentence)
+  })
+})
