@@ -4,3 +4,8 @@ export { inMemoryService, type InMemoryService, type InMemoryServiceOptions } fr
 export { scriptedDial, type ScriptedPeer } from './scripted-dial.js'
 export { scriptedEngine, type ScriptedEngineOptions } from './scripted-engine.js'
 export type { MemoryLinkOptions } from '../transport/memory/memory.js'
+export type { DoneFault } from './faults/fault-director.js'
+export { faultLegend, faultMarbles, type FaultMarblesOptions } from './faults/fault-marbles.js'
+export { faultProxy, type FaultProxy, type FaultProxyOptions } from './faults/fault-proxy.js'
+export type { Direction, Fault, FaultMoment, FaultScript, FaultStep } from './faults/fault-script.js'
+export { linkFaults, type LinkFaults, type LinkFaultsOptions } from './faults/link-faults.js'

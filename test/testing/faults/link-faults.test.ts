@@ -1,0 +1,174 @@
+import { map, mergeMap, NEVER, Subject, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { isSpeechError } from '../../../src/errors/speech-error.js'
+import { faultMarbles } from '../../../src/testing/faults/fault-marbles.js'
+import { linkFaults, type LinkFaultsOptions } from '../../../src/testing/faults/link-faults.js'
+import { scriptedDial } from '../../../src/testing/scripted-dial.js'
+import type { Link } from '../../../src/transport/link.js'
+import { codeThrownBy, marbles, type MarbleHelpers } from '../../operators/marbles.js'
+
+type Message = string | Uint8Array
+
+/** A link under faults to a peer that says what its marbles say, and what either end hears. */
+const play = (
+  { scheduler }: Pick<MarbleHelpers, 'scheduler'>,
+  options: LinkFaultsOptions,
+  said$: Observable<Message> = NEVER,
+) => {
+  const heard$ = new Subject<Message>()
+  const faults = linkFaults({ scheduler, ...options })
+  const dial = scriptedDial<Message, Message>((peer) => {
+    peer.heard$.subscribe(heard$)
+    return said$
+  })
+  return { faults, dial: faults.wrap(dial), heard$ }
+}
+
+const codes = (log: string[]) => ({
+  error: (error: unknown) => log.push(isSpeechError(error) ? error.code : 'junk'),
+})
+
+describe('faults on a link', () => {
+  it('hands everything on at once where there are none', () => {
+    marbles(({ cold, hot, expectObservable, scheduler }) => {
+      const { dial, heard$ } = play({ scheduler }, {}, cold('--a-b|'))
+      let link: Link<Message, Message> | undefined
+      dial().subscribe((one) => (link = one))
+      hot('-x-y').subscribe((one) => link?.send(one))
+      expectObservable(link?.incoming ?? NEVER).toBe('--a-b|')
+      expectObservable(heard$).toBe('-x-y-|')
+    })
+  })
+
+  it('breaks off at a moment of the script, and is refused during an outage', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const { dial } = play({ scheduler }, { script: faultMarbles('--r--o 10ms |') }, cold('-a-b-c-'))
+      const attempt = (): Observable<Message> => dial().pipe(mergeMap((link) => link.incoming))
+      const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
+      const refused = expect.objectContaining({ code: 'connection-failed' }) as unknown
+      expectObservable(attempt()).toBe('-a#', undefined, lost)
+      expectObservable(attempt(), '---^').toBe('----a#', undefined, lost)
+      expectObservable(attempt(), '------^').toBe('------#', undefined, refused)
+      expectObservable(attempt(), '20ms ^').toBe('20ms -a-b-c-')
+    })
+  })
+
+  it('delays in order, and counts what is under way as not taken', () => {
+    marbles(({ cold, hot, expectObservable, scheduler }) => {
+      const { faults, dial, heard$ } = play({ scheduler }, {}, cold('a---b-'))
+      faults.act({ do: 'delay', delayMs: 5, direction: 'to-service' })
+      faults.act({ do: 'delay', delayMs: 3, direction: 'to-client' })
+      let link: Link<Message, Message> | undefined
+      dial().subscribe((one) => (link = one))
+      hot('xy').subscribe((one) => link?.send(one))
+      hot('--x').subscribe(() => expect(link?.bufferedBytes).toBe(2))
+      expectObservable(link?.incoming ?? NEVER).toBe('---a---b-')
+      expectObservable(heard$).toBe('-----xy')
+    })
+  })
+
+  it('drops after exactly so many messages, and so much audio', () => {
+    marbles(({ hot, expectObservable, scheduler }) => {
+      const audioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+      const script = [{ at: { when: 'audio', ms: 3 }, fault: { do: 'reset' } }] as const
+      const { dial, heard$ } = play({ scheduler }, { script, audioFormat })
+      let link: Link<Message, Message> | undefined
+      dial().subscribe((one) => (link = one))
+      const ms = new Uint8Array(16)
+      hot('ta-a-a-a-a', { t: 'text that is no audio', a: ms }).subscribe((one) => link?.send(one))
+      const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
+      expectObservable(heard$).toBe('ta-a-(a#)', { t: 'text that is no audio', a: ms }, lost)
+    })
+  })
+
+  it('says nothing of a half-open connection until its time has passed', () => {
+    marbles(({ cold, hot, expectObservable, scheduler }) => {
+      const script = [{ at: { when: 'elapsed', ms: 2 }, fault: { do: 'half-open', forMs: 20 } }] as const
+      const { dial, heard$ } = play({ scheduler }, { script }, cold('-a-b-c-|'))
+      let link: Link<Message, Message> | undefined
+      dial().subscribe((one) => (link = one))
+      hot('-x-y').subscribe((one) => link?.send(one))
+      const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
+      expectObservable(link?.incoming ?? NEVER).toBe('-a 20ms #', undefined, lost)
+      expectObservable(heard$).toBe('-x-----|')
+    })
+  })
+
+  it('holds back while it is stalled, so that the sender sees no room', () => {
+    marbles(({ hot, expectObservable, scheduler }) => {
+      const { dial, heard$, faults } = play({ scheduler }, { script: faultMarbles('-s 9ms |') })
+      let link: Link<Message, Message> | undefined
+      dial().subscribe((one) => (link = one))
+      const big = new Uint8Array(300_000)
+      hot('--b', { b: big }).subscribe((one) => link?.send(one))
+      hot('---x').subscribe(() => expect(link?.congested).toBe(true))
+      expectObservable(heard$.pipe(map(({ length }) => length))).toBe('11ms b', { b: big.length })
+      hot('12ms x').subscribe(() => {
+        expect(link?.congested).toBe(false)
+        expect(faults.done.map(({ atMs }) => atMs)).toEqual([1, 11])
+      })
+    })
+  })
+
+  it('corrupts, duplicates and puts in what was never said', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const { dial } = play(
+        { scheduler },
+        {
+          script: faultMarbles('-c-d----i', { legend: { i: { do: 'inject', message: '{' } } }),
+        },
+        cold('--a-a-', { a: 'abc' }),
+      )
+      expectObservable(dial().pipe(mergeMap((link) => link.incoming))).toBe('--b-(aa)i', {
+        b: 'a\u0000c',
+        a: 'abc',
+        i: '{',
+      })
+    })
+    marbles(({ expectObservable, scheduler }) => {
+      const legend = { i: { do: 'inject', message: '{' } } as const
+      const { dial } = play({ scheduler }, { script: faultMarbles('--i', { legend }) })
+      expectObservable(dial().pipe(mergeMap((link) => link.incoming))).toBe('--i', { i: '{' })
+    })
+  })
+
+  it('refuses the next connections with the code that is wanted, and counts them', () => {
+    marbles(({ scheduler }) => {
+      const { dial, faults } = play({ scheduler }, {})
+      faults.act({ do: 'refuse', connections: 2, code: 'unauthenticated' })
+      const log: string[] = []
+      for (let count = 0; count < 3; count += 1) dial().subscribe({ next: () => log.push('open'), ...codes(log) })
+      expect(log).toEqual(['unauthenticated', 'unauthenticated', 'open'])
+      expect(faults.connections).toBe(3)
+    })
+  })
+
+  it('plays the same script the same way, jitter too', () => {
+    const arrivals = (seed: number): readonly number[] => {
+      const times: number[] = []
+      marbles(({ cold, scheduler, flush }) => {
+        const { dial, faults } = play({ scheduler }, { seed }, cold('a-b-c-d-e-f'))
+        faults.act({ do: 'delay', delayMs: 10, jitterMs: 50 })
+        dial()
+          .pipe(mergeMap((link) => link.incoming))
+          .subscribe(() => times.push(scheduler.now()))
+        flush()
+      })
+      return times
+    }
+    expect(arrivals(7)).toHaveLength(6)
+    expect(arrivals(7)).toEqual(arrivals(7))
+    expect(arrivals(7)).not.toEqual(arrivals(8))
+    expect(arrivals(7)).toEqual([...arrivals(7)].sort((a, b) => a - b))
+  })
+
+  it('refuses a script that is for bytes, and audio that has no format', () => {
+    const bytes = [{ at: { when: 'bytes', direction: 'to-client', count: 1 }, fault: { do: 'reset' } }] as const
+    expect(codeThrownBy(() => linkFaults({ script: bytes }))).toBe('invalid-options')
+    expect(codeThrownBy(() => linkFaults({ script: [{ at: { when: 'audio', ms: 1 }, fault: { do: 'reset' } }] }))).toBe(
+      'invalid-options',
+    )
+    expect(codeThrownBy(() => linkFaults().act({ do: 'slice', bytes: 3 }))).toBe('invalid-options')
+    expect(codeThrownBy(() => linkFaults().act({ do: 'delay', delayMs: NaN }))).toBe('invalid-options')
+  })
+})
