@@ -2,6 +2,7 @@ import { createServer, type AddressInfo, type Server as NetServer, type Socket }
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import type { ConnectionGate } from './connection-gate.js'
+import { cutHandshake } from './cut-handshake.js'
 import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
 
 export interface GrpcConnections {
@@ -13,7 +14,7 @@ export interface GrpcConnections {
 }
 
 /** As long as the headers of an HTTP request may take. */
-const handshakeTimeoutMs = 10_000
+const patienceMs = 10_000
 
 /**
  * Accepts the connections of a gRPC server in its place. So they can be counted before TLS, one that says nothing in
@@ -24,9 +25,10 @@ export const listenForGrpc = async (
   address: ListenAddress,
   certificate: ServerCertificate | undefined,
   gate: ConnectionGate | undefined,
+  handshakeTimeoutMs = patienceMs,
 ): Promise<GrpcConnections> => {
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
-  const listener = createListener(certificate, (socket) => {
+  const listener = createListener(certificate, handshakeTimeoutMs, (socket) => {
     // The gRPC package learns of it by the close that follows.
     socket.on('error', () => undefined)
     injector.injectConnection(socket)
@@ -49,10 +51,16 @@ export const listenForGrpc = async (
   }
 }
 
-const createListener = (certificate: ServerCertificate | undefined, accept: (socket: Socket) => void): NetServer => {
+const createListener = (
+  certificate: ServerCertificate | undefined,
+  handshakeTimeoutMs: number,
+  accept: (socket: Socket) => void,
+): NetServer => {
   if (certificate === undefined) return createServer({ noDelay: true }, accept)
   const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: handshakeTimeoutMs }
-  return withCertificate(() => createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept))
+  return withCertificate(() =>
+    createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept).on('tlsClientError', cutHandshake),
+  )
 }
 
 const listen = (listener: NetServer, address: ListenAddress): Promise<number> =>

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { refusalText } from '../../errors/speech-error.js'
 import type { ConnectionGate } from './connection-gate.js'
+import { cutHandshake } from './cut-handshake.js'
 import {
   checkPlainText,
   hostPort,
@@ -56,7 +57,7 @@ const createHttpServer = (
   }
   if (certificate === undefined) return createServer(options, onRequest)
   const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: headersMs }
-  return withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest))
+  return withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', cutHandshake))
 }
 
 /** Rejects with `listen-failed`, or `invalid-options` for plain text beyond loopback and a certificate that is none. */
