@@ -101,7 +101,10 @@ class RecognizerConversation {
   /** The connection is gone, unless it only carried what cannot be read: that is told, first of all to what runs. */
   clientFailed(error: unknown): void {
     if (isSpeechError(error) && unreadable.has(error.code)) this.#fail(error)
-    else this.#subscriber.complete()
+    else {
+      this.clientLeft()
+      this.#subscriber.complete()
+    }
   }
 
   release(): void {

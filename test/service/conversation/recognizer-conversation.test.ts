@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine } from '../../../src/service/engine/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import { silentMonitor } from '../../../src/service/monitor/join-monitors.js'
+import type { SessionEnd } from '../../../src/service/monitor/service-monitor.js'
+import { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { turn } from '../virtual-clock.js'
 import {
@@ -269,6 +272,23 @@ describe('a client that vanishes', () => {
     nothingLeft(one, one.engine)
     await turn()
     expect(one.since()).toEqual([])
+  })
+
+  it.each([
+    ['breaks', (one: RecognizerTalk) => vanish(one)],
+    ['closes', ({ client }: RecognizerTalk) => client.close()],
+  ])('is told as gone when the connection %s in the middle of a recognition', async (_how, leave) => {
+    const outcomes: string[] = []
+    const monitor = {
+      ...silentMonitor,
+      sessionEnded: (_facts: unknown, { outcome }: SessionEnd) => outcomes.push(outcome),
+    }
+    const watch = new SessionWatch({ monitor, interface: 'websocket', peer: '', now: () => 0 })
+    const one = recognizerTalk(() => Promise.resolve(countedEngine()), {}, undefined, watch)
+    one.say(recognize())
+    await one.hear()
+    leave(one)
+    expect(outcomes).toEqual(['gone'])
   })
 
   it('leaves nothing behind when the model is being loaded', async () => {

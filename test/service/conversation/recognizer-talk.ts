@@ -2,6 +2,7 @@ import { concat, EMPTY, finalize, ignoreElements, type Observable } from 'rxjs'
 import { recognizerConversation } from '../../../src/service/conversation/recognizer-conversation.js'
 import type { SessionLimits } from '../../../src/service/conversation/session-terms.js'
 import type { Engine } from '../../../src/service/engine/engine.js'
+import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { everyRight, oneModel, stage, talk, type Stage, type Talk } from './talk.js'
@@ -63,6 +64,7 @@ export const recognizerTalk = (
   open: () => Promise<Engine>,
   limits: Partial<SessionLimits> = {},
   modelOfAddress?: string,
+  watch?: SessionWatch,
 ): RecognizerTalk => {
   const set = stage(oneModel(open), limits)
   const terms = {
@@ -70,6 +72,7 @@ export const recognizerTalk = (
     rights: everyRight,
     ended$: set.ended$,
     ...(modelOfAddress === undefined ? {} : { modelOfAddress }),
+    ...(watch === undefined ? {} : { watch }),
   }
   const one = talk<SocketMessage>(set.clock, (incoming$, link) => recognizerConversation(incoming$, link, terms))
   return {
