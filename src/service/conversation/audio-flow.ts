@@ -10,6 +10,7 @@ export class AudioFlow {
   readonly #takenBy: number[]
   #given = 0
   #released = false
+  #isHeldBack = false
 
   /** `maxPending` in samples of one channel. */
   constructor(link: Pausable, channels: number, maxPending: number) {
@@ -21,13 +22,22 @@ export class AudioFlow {
   /** So many samples of each channel came in. */
   given(sampleCount: number): void {
     this.#given += sampleCount
-    if (!this.#released && this.pendingSamples > this.#maxPending) this.#link.pause()
+    if (this.#released || this.pendingSamples <= this.#maxPending) return
+    this.#isHeldBack = true
+    this.#link.pause()
   }
 
   /** A channel has consumed so many samples; `Infinity` when it wants no more, and nobody need wait for it. */
   taken(channel: number, sampleCount: number): void {
     this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
-    if (this.pendingSamples <= this.#maxPending / 2) this.#link.resume()
+    if (this.pendingSamples > this.#maxPending / 2) return
+    this.#isHeldBack = false
+    this.#link.resume()
+  }
+
+  /** Whether the link is paused for audio to be consumed. */
+  get isHeldBack(): boolean {
+    return this.#isHeldBack
   }
 
   /** The audio's end, whatever became of it: the link is free again. */

@@ -57,7 +57,14 @@ export class RecognitionRun {
     this.#watch = watch
     this.#sampleRateHz = sampleRateHz
     this.output$ = this.#input$.pipe(
-      recognizeLane({ engine, parameters, sampleRateHz, finalizeAfterMs: limits.idleMs, scheduler }),
+      recognizeLane({
+        engine,
+        parameters,
+        sampleRateHz,
+        finalizeAfterMs: limits.idleMs,
+        heldBack: () => flow.isHeldBack,
+        scheduler,
+      }),
       tap((event) => {
         if (event.type === 'progress') flow.taken(0, event.sampleCount)
         if (event.type === 'milestone') this.#note(event)

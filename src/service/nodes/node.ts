@@ -69,6 +69,8 @@ export interface NodeContext {
   readonly callProperties: () => Settings
   /** Emits after each `Update` that changed one of them. */
   readonly updated$: Observable<unknown>
+  /** Whether the graph keeps the client's audio waiting just now, for a node to catch up: none comes, and nobody is silent. */
+  readonly heldBack?: () => boolean
   /**
    * Emits why the session ends before its time, once. What a node says within that call is the last of it that is
    * delivered; then it is cancelled. No use where a node runs in a thread of its own.

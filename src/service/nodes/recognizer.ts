@@ -63,6 +63,7 @@ export const recognizer = defineNode({
             finalizeAfterMs: session.idleMs,
             tells: ({ type }) => partials || type !== 'partial',
             consumed: session.consumed,
+            ...(session.heldBack === undefined ? {} : { heldBack: session.heldBack }),
             scheduler: session.scheduler,
           }),
           finalsOnFailure(format.channels, channel, session.brokenOff$),

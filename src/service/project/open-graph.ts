@@ -98,6 +98,7 @@ const openNode = async (
     sessionFormat: session.format,
     node: id,
     brokenOff$: bound.brokenOff$.asObservable(),
+    heldBack: () => bound.run?.isHeldBack ?? false,
     // The graph ends as a whole, at its entry.
     idleMs: 0,
     resource: (name) => graph.resources.get(name),

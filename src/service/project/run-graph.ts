@@ -77,7 +77,8 @@ export class RunGraph {
     this.#entry = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
     this.#gate = new EntryGate(Math.max(bytesPerFrame(session.format), bytesForMs(session.format, pieceMs)))
     const { idleMs } = session.limits
-    this.#idle = new IdleWatch({ closeAfterSilentWallMs: 0, finalizeAfterMs: idleMs }, session.context.scheduler)
+    const rules = { closeAfterSilentWallMs: 0, finalizeAfterMs: idleMs, heldBack: () => this.isHeldBack }
+    this.#idle = new IdleWatch(rules, session.context.scheduler)
     for (const opened of nodes) this.#nodes.set(opened.node.id, this.#liveNode(opened))
     for (const wire of graph.wires) this.#connect(wire, formats)
   }
@@ -90,8 +91,7 @@ export class RunGraph {
     if (this.#subscriber.closed) return
     this.#owned.add(
       this.#idle.ticks$.subscribe(() => {
-        if (this.#blocked > 0) this.#idle.touch()
-        else if (this.#idle.due === 'finalize') this.#finishEntry()
+        if (this.#idle.due === 'finalize') this.#finishEntry()
       }),
     )
     this.#owned.add(
@@ -137,6 +137,11 @@ export class RunGraph {
     }
     this.#idle.touch()
     this.#pump()
+  }
+
+  /** Whether nothing is let in until a wire has room. */
+  get isHeldBack(): boolean {
+    return this.#blocked > 0
   }
 
   /** What the fullest wire of audio holds, in milliseconds. */

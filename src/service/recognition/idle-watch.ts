@@ -5,6 +5,8 @@ export interface IdleRules {
   readonly closeAfterSilentWallMs: number
   /** No audio for so long ends the recognition; 0 switches it off. */
   readonly finalizeAfterMs: number
+  /** Whether the client's audio is kept waiting: then it is not the client who is silent. */
+  readonly heldBack?: () => boolean
 }
 
 /** However long the rules wait, the clock is looked at once in this time: timers have a bound of their own. */
@@ -45,6 +47,10 @@ export class IdleWatch {
   /** What is due now; nothing after a stall, for then it is not the client who was silent. */
   get due(): 'nothing' | 'close' | 'finalize' {
     if (this.stalled) return 'nothing'
+    if (this.rules.heldBack?.() === true) {
+      this.touch()
+      return 'nothing'
+    }
     const nowMs = this.scheduler.now()
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
     if (finalizeAfterMs > 0 && nowMs - this.lastMs >= finalizeAfterMs) return 'finalize'

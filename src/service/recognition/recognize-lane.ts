@@ -34,6 +34,8 @@ export interface RecognizeLaneOptions {
   readonly closeAfterSilentWallMs?: number
   /** No audio for so long by the wall clock ends the recognition. Default 30 000; 0 switches it off. */
   readonly finalizeAfterMs?: number
+  /** Whether audio is kept from the lane for others to catch up, so that none comes and nobody is silent. */
+  readonly heldBack?: () => boolean
   /** Whether silence as long as `gracefulSilenceMs` ends the recognition. Default `finalize`. */
   readonly graceful?: 'finalize' | 'off'
   /** What stands between milestones. Default a space. */
@@ -67,7 +69,8 @@ export const recognizeLane =
       const { closeAfterSilentWallMs = 1000, finalizeAfterMs = 30_000 } = options
       const engineRateHz = engine.capabilities.sampleRateHz
       const account = new EngineAccount(sampleRateHz, engineRateHz)
-      const watch = new IdleWatch({ closeAfterSilentWallMs, finalizeAfterMs }, scheduler)
+      const { heldBack = () => false } = options
+      const watch = new IdleWatch({ closeAfterSilentWallMs, finalizeAfterMs, heldBack }, scheduler)
       const results = new LaneResults(account, separator)
       const adapted = (parameters: SegmenterParameters): SegmenterParameters =>
         graceful === 'off' ? { ...parameters, gracefulSilenceMs: 0 } : parameters

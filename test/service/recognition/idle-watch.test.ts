@@ -29,6 +29,14 @@ const firstVerdict = (audioMs: number): readonly [number, string] => {
   return firstVerdictOf(watch, scheduler)
 }
 
+const whenHeldUntil = (releaseMs: number): readonly [number, string] => {
+  const scheduler = new StallingScheduler()
+  const heldBack = (): boolean => scheduler.now() < releaseMs
+  const watch = new IdleWatch({ closeAfterSilentWallMs: 1000, finalizeAfterMs: 30_000, heldBack }, scheduler)
+  watch.receive(20)
+  return firstVerdictOf(watch, scheduler)
+}
+
 const verdicts = (stallMs: number): readonly string[] => {
   const scheduler = new StallingScheduler()
   const watch = watchOf(scheduler)
@@ -62,5 +70,13 @@ describe('IdleWatch', () => {
 
   it('finds nothing due when its timer comes late, until it had time to read what came', () => {
     expect(verdicts(900)).toEqual(['nothing', 'close'])
+  })
+
+  it('does not take for silence that audio is held back, by either rule', () => {
+    expect(whenHeldUntil(0)).toEqual([1020, 'close'])
+    const [atMs, due] = whenHeldUntil(50_000)
+    expect(due).toBe('close')
+    expect(atMs).toBeGreaterThanOrEqual(50_000)
+    expect(atMs).toBeLessThanOrEqual(52_000)
   })
 })
