@@ -42,9 +42,9 @@ export const accumulateMilestones = (): OperatorFunction<SessionEvent, Transcrip
     map(({ transcript }) => transcript),
   )
 
-type ResultEvent = PartialEvent | MilestoneEvent | FinalEvent
+export type ResultEvent = PartialEvent | MilestoneEvent | FinalEvent
 
-const isResult = (event: SessionEvent): event is ResultEvent =>
+export const isResult = (event: SessionEvent): event is ResultEvent =>
   event.type === 'partial' || event.type === 'milestone' || event.type === 'final'
 
 /** A lane and what is known of the recognition that fills it. */
@@ -57,17 +57,18 @@ interface Growing {
   readonly recent: readonly string[]
 }
 
-interface Accumulated {
+export interface Accumulated {
   readonly growing: readonly Growing[]
   readonly transcript: Transcript
 }
 
-const nothingYet: Accumulated = { growing: [], transcript: { lanes: [], text: '' } }
+export const nothingYet: Accumulated = { growing: [], transcript: { lanes: [], text: '' } }
 
 /** Repetitions come from a resumed session, close to what they repeat. */
 const rememberedMilestones = 64
 
-function accumulate(state: Accumulated, event: ResultEvent): Accumulated {
+/** What stands after an event; the same state where nothing changed. */
+export function accumulate(state: Accumulated, event: ResultEvent): Accumulated {
   const channel = event.channel ?? 0
   const before = state.growing.find(({ lane }) => lane.channel === channel) ?? newGrowing(channel)
   const after = grow(before, event)

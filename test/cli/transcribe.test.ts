@@ -33,6 +33,33 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
+  it('prints captions of a stereo WAV file as WebVTT, in order and with voices, and nothing else', async () => {
+    const file = join(folder, 'captions.wav')
+    await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, durationMs)
+    const { code, stdout, stderr } = await run(['transcribe', file, '--format', 'vtt', '--speakers', 'Agent,Guest'])
+    expect(stdout).toMatch(
+      /^WEBVTT\n\n1\n00:00:00\.\d{3} --> 00:00:03\.\d{3}\n<v Agent>good evening harbor grill how can i\nhelp you\n\n2\n00:00:03\.\d{3} --> 00:00:06\.\d{3}\n<v Guest>hello i would like to book a table\nfor four\n\n$/,
+    )
+    expect(stderr).toMatch(/^6\.5 s of audio, 19 words/)
+    expect(code).toBe(0)
+  })
+
+  it('prints captions of samples on standard input as SubRip, over WebSocket too', async () => {
+    const args = ['transcribe', '-', ...raw, '--format', 'srt', '--over', 'websocket']
+    const { code, stdout } = await run(args, { stdin: callSamples(3500) })
+    expect(stdout).toMatch(
+      /^1\n00:00:00,\d{3} --> 00:00:0\d,\d{3}\nleft: good evening harbor grill how can i\nhelp you\n\n$/,
+    )
+    expect(code).toBe(0)
+  })
+
+  it('refuses names of speakers that leave no room for words in captions', async () => {
+    const names = 'The one on the left side,Guest'
+    const { code, stdout, stderr } = await run(['transcribe', 'no.wav', '--format', 'srt', '--speakers', names])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('--speakers of captions')
+  })
+
   it.each([
     { encoding: 'pcm', sampleRateHz: 44_100, channels: 1 },
     { encoding: 'alaw', sampleRateHz: 16_000, channels: 1 },

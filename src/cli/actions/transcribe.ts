@@ -2,6 +2,7 @@ import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
 import { planTranscribe, type TranscribeFlags, type TranscribePlan } from '../options/plan-transcribe.js'
 import { transcribeRecording, type OpenView } from '../transcription/transcribe-recording.js'
+import { captionView } from '../view/caption-view.js'
 import { LiveScreen } from '../view/live-screen.js'
 import { ndjsonView } from '../view/ndjson-view.js'
 import { paintFor } from '../view/paint.js'
@@ -11,9 +12,7 @@ import { openTextView } from '../view/text-view.js'
 /** `rxspeech transcribe FILE`: the transcript on stdout, the summary on stderr. */
 export const transcribe = async (file: string, flags: TranscribeFlags, host: Host, output: Output): Promise<void> => {
   const plan = planTranscribe(file, flags, host.env)
-  const openView: OpenView =
-    plan.format === 'ndjson' ? (_audio, reader) => ndjsonView(output.write, reader) : textView(plan, host, output)
-  const summary = await transcribeRecording(plan, openView, host, output)
+  const summary = await transcribeRecording(plan, viewFor(plan, host, output), host, output)
   host.stderr.write(`${summary}\n${readsWithSample(plan) ? sampleNote : ''}`)
 }
 
@@ -23,6 +22,27 @@ const sampleNote =
 
 const readsWithSample = ({ service }: TranscribePlan): boolean =>
   service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'
+
+const viewFor = (plan: TranscribePlan, host: Host, output: Output): OpenView => {
+  const { format } = plan
+  switch (format) {
+    case 'text':
+      return textView(plan, host, output)
+    case 'ndjson':
+      return (_audio, reader) => ndjsonView(output.write, reader)
+    case 'vtt':
+    case 'srt':
+      return ({ format: { channels }, durationMs }, reader) =>
+        captionView({
+          format,
+          reader,
+          speakers: channels === 1 ? [] : plan.speakers,
+          ...(durationMs === undefined ? {} : { channels }),
+          write: output.write,
+          note: (line) => void host.stderr.write(`${line}\n`),
+        })
+  }
+}
 
 const textView =
   ({ speakers, speed }: TranscribePlan, host: Host, output: Output): OpenView =>

@@ -31,6 +31,7 @@ export const addTranscribe = (program: Command, host: Host, output: Output): voi
           'with a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
         ],
         ['rxspeech transcribe call.wav --format ndjson | jq -r \'select(.type=="final").text\'', 'every event as JSON'],
+        ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
       ]),
     )
     .action(async (file: string, flags: TranscribeFlags) => {
@@ -47,7 +48,7 @@ const addSessionOptions = (command: Command): void => {
     .option('--channels <count>', '1 or 2 channels of raw samples (default: 1)')
     .option('--speed <times>', 'times real time, such as 1, or max (default: max)')
     .optionsGroup('Output:')
-    .option('--format <name>', 'text, or ndjson: every event as one line of JSON (default: text)')
+    .option('--format <name>', 'text; vtt or srt: captions; ndjson: every event as one line of JSON (default: text)')
     .option('--speakers <names>', 'who the channels are (default: left,right)')
     .optionsGroup('Recognition:')
     .option('--over <transport>', 'grpc or websocket (default: grpc)')

@@ -1,4 +1,5 @@
 import { validateFormat, type AudioFormat, encodings, maxSampleRateHz, minSampleRateHz } from '../../audio/format.js'
+import { columnsOf } from '../../operators/captions/caption-tokens.js'
 import { usageError } from '../process/failure.js'
 import type { InputRequest } from '../input/open-input.js'
 import type { ModelChoice } from '../service/access.js'
@@ -33,7 +34,7 @@ export interface TranscribePlan {
   readonly service: ServicePlan
   readonly over: 'grpc' | 'websocket'
   readonly speed: number
-  readonly format: 'text' | 'ndjson'
+  readonly format: 'text' | 'ndjson' | 'vtt' | 'srt'
   readonly speakers: readonly [string, string]
   readonly timeoutMs?: number
 }
@@ -46,15 +47,26 @@ export const planTranscribe = (file: string, flags: TranscribeFlags, env: Enviro
   const service = servicePlan(flags, env)
   const over = transport(flags, service)
   const timeoutMs = wholeNumberFlag('--timeout-ms', flags.timeoutMs, { least: 1, most: 86_400_000 })
+  const format = choiceFlag('--format', flags.format, ['text', 'ndjson', 'vtt', 'srt']) ?? 'text'
   return {
     input: { file: textFlag('FILE', file) ?? file, ...(raw === undefined ? {} : { raw }) },
     service,
     over,
     speed: speedFlag('--speed', flags.speed) ?? Infinity,
-    format: choiceFlag('--format', flags.format, ['text', 'ndjson']) ?? 'text',
-    speakers: speakersFlag('--speakers', flags.speakers) ?? ['left', 'right'],
+    format,
+    speakers: speakers(flags, format),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }
+}
+
+const longestCaptionName = 19
+
+/** A caption has room for a short name only: half of its first line is for words. */
+const speakers = (flags: TranscribeFlags, format: TranscribePlan['format']): readonly [string, string] => {
+  const names = speakersFlag('--speakers', flags.speakers) ?? ['left', 'right']
+  const isCaption = format === 'vtt' || format === 'srt'
+  if (!isCaption || names.every((name) => columnsOf(name) <= longestCaptionName)) return names
+  throw usageError(`--speakers of captions must be names of at most ${longestCaptionName} characters.`)
 }
 
 const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat | undefined => {

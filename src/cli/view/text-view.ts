@@ -1,7 +1,8 @@
 import { interval } from 'rxjs'
 import type { LiveScreen } from './live-screen.js'
+import { noticeOf } from './notice.js'
 import type { ProgressLine } from './progress.js'
-import { clockText, finishedLine, liveLine, type LineStyle } from './transcript-line.js'
+import { finishedLine, liveLine, type LineStyle } from './transcript-line.js'
 import { isResult, type TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
@@ -46,9 +47,8 @@ export const openTextView = (options: TextViewOptions): View => {
 
   return {
     event: (event, transcript) => {
-      if (event.type === 'connection' && event.state === 'gap') {
-        screen.note(`rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} was not sent.`)
-      }
+      const notice = noticeOf(event)
+      if (notice !== undefined) screen.note(notice)
       if (!isResult(event) || transcript === undefined) return
       heardMs = Math.max(heardMs, event.endMs ?? event.startMs ?? 0)
       const said = reader.take(event, transcript)

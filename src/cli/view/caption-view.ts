@@ -1,0 +1,48 @@
+import { Subject } from 'rxjs'
+import type { CaptionOptions } from '../../operators/captions/caption-options.js'
+import { toCaptions } from '../../operators/to-captions.js'
+import { toSrt } from '../../operators/to-srt.js'
+import { toWebVtt } from '../../operators/to-web-vtt.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { noticeOf } from './notice.js'
+import { isResult, type TranscriptReader } from './transcript-reader.js'
+import type { View } from './view.js'
+
+export type CaptionFormat = 'vtt' | 'srt'
+
+export interface CaptionViewOptions {
+  readonly format: CaptionFormat
+  readonly reader: TranscriptReader
+  /** The names of the channels; none for one channel. */
+  readonly speakers: readonly string[]
+  /** Of a file: how many channels there are, so that cues are put in order. Live, each is written at once. */
+  readonly channels?: number
+  readonly options?: CaptionOptions
+  /** Takes the captions, and nothing else. */
+  readonly write: (text: string) => void
+  /** Takes a line about the work. */
+  readonly note: (line: string) => void
+}
+
+/** Captions as a file of WebVTT or SubRip, each cue as soon as it is final. */
+export const captionView = (view: CaptionViewOptions): View => {
+  const { format, reader, speakers, channels, options, write, note } = view
+  const events$ = new Subject<SessionEvent>()
+  const order = channels === undefined ? {} : { channels }
+  const written$ = events$.pipe(toCaptions({ ...options, speakers }), format === 'vtt' ? toWebVtt(order) : toSrt(order))
+  const writing = written$.subscribe({ next: write, error: () => undefined })
+  return {
+    event: (event, transcript) => {
+      const notice = noticeOf(event)
+      if (notice !== undefined) note(notice)
+      events$.next(event)
+      if (isResult(event) && transcript !== undefined) reader.take(event, transcript)
+    },
+    sent: () => undefined,
+    // What is committed is written, however the session ended.
+    end: () => {
+      events$.complete()
+      writing.unsubscribe()
+    },
+  }
+}

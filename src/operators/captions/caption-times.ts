@@ -1,0 +1,73 @@
+import type { Word } from '../../protocol/session-event.js'
+import type { CueTimes } from './caption-cue.js'
+import type { CaptionToken } from './caption-tokens.js'
+
+/** A token and when it is said, in milliseconds of audio. */
+export interface TimedToken extends CaptionToken {
+  readonly startMs: number
+  readonly endMs: number
+  readonly times: CueTimes
+}
+
+/** A stretch of audio in which so many characters are said. */
+interface Stretch {
+  readonly fromChar: number
+  readonly toChar: number
+  readonly startMs: number
+  readonly endMs: number
+}
+
+/** Where a result stands in the audio. */
+export interface Span {
+  readonly startMs: number
+  readonly endMs: number
+  readonly times: CueTimes
+  readonly words?: readonly Word[]
+}
+
+/**
+ * Gives tokens their times: those of the words where there are some, however their borders fall (a service may write
+ * "3 pm" for "three p m"); else a part of the span, by characters. Times never run backwards.
+ */
+export const timed = (tokens: readonly CaptionToken[], span: Span): readonly TimedToken[] => {
+  const { stretches, times } = stretchesOf(span)
+  const all = tokens.reduce((sum, { text }) => sum + text.length, 0)
+  const scale = (stretches.at(-1)?.toChar ?? 0) / Math.max(1, all)
+  let at = 0
+  let stretch = 0
+  let endMs = span.startMs
+  const timeOf = (char: number, isStart: boolean): number => {
+    const reaches = (one: Stretch): boolean => (isStart ? char < one.toChar - slack : char <= one.toChar + slack)
+    while (stretch < stretches.length - 1 && !reaches(stretches[stretch] ?? nowhere)) stretch += 1
+    const { fromChar, toChar, startMs, endMs: toMs } = stretches[stretch] ?? nowhere
+    const part = Math.min(1, Math.max(0, (char - fromChar) / Math.max(1, toChar - fromChar)))
+    return startMs + part * (toMs - startMs)
+  }
+  return tokens.map((token) => {
+    const startMs = Math.max(endMs, timeOf(at * scale, true))
+    at += token.text.length
+    endMs = Math.max(startMs, timeOf(at * scale, false))
+    return { ...token, startMs, endMs, times }
+  })
+}
+
+/** Of what doubles lose when characters are scaled. */
+const slack = 1e-6
+const nowhere: Stretch = { fromChar: 0, toChar: 1, startMs: 0, endMs: 0 }
+
+const stretchesOf = ({
+  startMs,
+  endMs,
+  times,
+  words = [],
+}: Span): { stretches: readonly Stretch[]; times: CueTimes } => {
+  let toChar = 0
+  const stretches = words.map(({ text, startMs: from, endMs: to }): Stretch => {
+    const fromChar = toChar
+    toChar += text.replace(/\s/gu, '').length
+    return { fromChar, toChar, startMs: from, endMs: to }
+  })
+  const said = stretches.filter((one) => one.toChar > one.fromChar)
+  if (said.length > 0) return { stretches: said, times: 'words' }
+  return { stretches: [{ fromChar: 0, toChar: 1000, startMs, endMs: Math.max(startMs, endMs) }], times }
+}

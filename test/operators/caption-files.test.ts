@@ -1,0 +1,158 @@
+import { concat, from, of, Subject, throwError } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { CaptionCue } from '../../src/operators/captions/caption-cue.js'
+import { toSrt } from '../../src/operators/to-srt.js'
+import { toWebVtt } from '../../src/operators/to-web-vtt.js'
+import { codeThrownBy, marbles } from './marbles.js'
+
+const cue = (details: Partial<CaptionCue> = {}): CaptionCue => ({
+  id: 7,
+  state: 'final',
+  channel: 0,
+  startMs: 1000,
+  endMs: 2500,
+  lines: [],
+  text: 'hello',
+  times: 'words',
+  flicker: 0,
+  contradicted: 0,
+  ...details,
+})
+const values = { f: cue(), l: cue({ state: 'live' }), w: cue({ state: 'withdrawn', text: '' }) }
+
+const kinds = [
+  {
+    kind: 'toWebVtt',
+    write: toWebVtt,
+    header: ['WEBVTT\n\n'],
+    block: (number: number) => `${number}\n00:00:01.000 --> 00:00:02.500\nhello\n\n`,
+  },
+  {
+    kind: 'toSrt',
+    write: toSrt,
+    header: [] as string[],
+    block: (number: number) => `${number}\n00:00:01,000 --> 00:00:02,500\nhello\n\n`,
+  },
+]
+
+describe.each(kinds)('$kind', ({ write, header, block }) => {
+  const h = header[0] ?? ''
+  const blocks = { h, a: block(1), b: block(2) }
+  /** The first frame of a drawing: the header, where there is one. */
+  const first = header.length === 0 ? '-' : 'h'
+  const written = (options: { channels?: number }, ...cues: CaptionCue[]): string[] => {
+    const seen: string[] = []
+    from(cues)
+      .pipe(write(options))
+      .subscribe((text) => seen.push(text))
+    return seen.slice(header.length)
+  }
+
+  it('writes each final cue once, numbered from 1, and passes over others', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<CaptionCue>('-l-f-w-f-|', values)
+      const subscription = '            ^--------!'
+      const expected = `                ${first}--a---b-|`
+      expectObservable(source$.pipe(write())).toBe(expected, blocks)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('is a whole file without a cue, and stays silent while the source does', () => {
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold<CaptionCue>('--|').pipe(write())).toBe(`${first}-|`, blocks)
+      expectObservable(cold<CaptionCue>('-').pipe(write())).toBe(first, blocks)
+    })
+  })
+
+  it('passes an error behind the cues that waited for their turn', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<CaptionCue>('-f-#', values)
+      const subscription = '            ^--!'
+      const expected = `                ${first}--(a#)`
+      expectObservable(source$.pipe(write({ channels: 2 }))).toBe(expected, blocks)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('unsubscribes early, and numbers from 1 again when subscribed again', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<CaptionCue>('-f-f-|   ', values)
+      const early = '                   ^-!      '
+      const again = '                   ------^  '
+      const subscriptions = ['          ^-!      ', '------^----!']
+      const expected = [`               ${first}a`, `------${first}a-b-|`] as const
+      const text$ = source$.pipe(write())
+      expectObservable(text$, early).toBe(expected[0], blocks)
+      expectObservable(text$, again).toBe(expected[1], blocks)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('keeps the order when a subscriber causes a cue while it gets a block', () => {
+    const source$ = new Subject<CaptionCue>()
+    const seen: string[] = []
+    source$.pipe(write({ channels: 2 })).subscribe((text) => {
+      if (seen.push(text) === header.length + 1)
+        source$.next(cue({ channel: 1, startMs: 9000, endMs: 9500, text: 'c' }))
+    })
+    source$.next(cue({ channel: 0, startMs: 1000, text: 'a' }))
+    source$.next(cue({ channel: 0, startMs: 2000, text: 'b' }))
+    source$.next(cue({ channel: 1, startMs: 3000, text: 'd' }))
+    source$.complete()
+    expect(seen.slice(header.length).map((text) => text.split('\n')[2])).toEqual(['a', 'b', 'd', 'c'])
+  })
+
+  it('puts the cues of two channels in order of their starts, each as soon as its place is sure', () => {
+    const at = (channel: number, startMs: number) =>
+      cue({ channel, startMs, endMs: startMs + 500, text: String(startMs) })
+    const order = (...cues: CaptionCue[]) => written({ channels: 2 }, ...cues).map((text) => text.split('\n')[2])
+    expect(order(at(0, 100), at(0, 900), at(1, 300), at(0, 1500), at(1, 1200))).toEqual([
+      '100',
+      '300',
+      '900',
+      '1200',
+      '1500',
+    ])
+    const seen: string[] = []
+    concat(
+      from([at(0, 100), at(0, 900), at(1, 300)]),
+      throwError(() => new Error('cut')),
+    )
+      .pipe(write({ channels: 2 }))
+      .subscribe({ next: (text) => seen.push(text), error: () => seen.push('error') })
+    expect(seen.at(-1)).toBe('error')
+    expect(seen.slice(header.length, -1).map((text) => text.split('\n')[2])).toEqual(['100', '300', '900'])
+    expect(codeThrownBy(() => write({ channels: 0 }))).toBe('invalid-options')
+  })
+
+  it('writes hours as they are, and no cue without length', () => {
+    const [long = ''] = written({}, cue({ startMs: 360_000_000.4, endMs: 360_000_000.4 }))
+    const mark = header.length === 0 ? ',' : '.'
+    expect(long.split('\n')[1]).toBe(`100:00:00${mark}000 --> 100:00:00${mark}001`)
+    const [late = ''] = written({}, cue({ startMs: 3_599_999.6, endMs: 3_661_001 }))
+    expect(late.split('\n')[1]).toBe(`01:00:00${mark}000 --> 01:01:01${mark}001`)
+  })
+})
+
+describe('toWebVtt', () => {
+  it('names the speaker in a voice tag, and escapes what would be markup', () => {
+    const seen: string[] = []
+    of(cue({ speaker: 'R&D <1>', text: 'a < b & c --> d\nnext' }))
+      .pipe(toWebVtt())
+      .subscribe((text) => seen.push(text))
+    expect(seen.join('')).toBe(
+      'WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.500\n<v R&amp;D &lt;1&gt;>a &lt; b &amp; c --&gt; d\nnext\n\n',
+    )
+  })
+})
+
+describe('toSrt', () => {
+  it('names the speaker before the text, and has no arrow in it', () => {
+    const seen: string[] = []
+    of(cue({ speaker: 'Agent', text: 'a & b --> c' }))
+      .pipe(toSrt())
+      .subscribe((text) => seen.push(text))
+    expect(seen.join('')).toBe('1\n00:00:01,000 --> 00:00:02,500\nAgent: a & b -> c\n\n')
+  })
+})

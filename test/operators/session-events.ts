@@ -1,0 +1,65 @@
+import type {
+  FinalEvent,
+  GapEvent,
+  LedgerEvent,
+  MilestoneEvent,
+  PartialEvent,
+  SessionEvent,
+} from '../../src/protocol/session-event.js'
+
+type Details<Event> = Partial<Omit<Event, 'type' | 'text'>>
+
+export const partial = (text: string, details: Details<PartialEvent> = {}): PartialEvent => ({
+  type: 'partial',
+  text,
+  ...details,
+})
+export const milestone = (text: string, details: Details<MilestoneEvent> = {}): MilestoneEvent => ({
+  type: 'milestone',
+  text,
+  ...details,
+})
+export const final = (text: string, details: Details<FinalEvent> = {}): FinalEvent => ({
+  type: 'final',
+  text,
+  ...details,
+})
+export const gap = (fromMs: number, toMs: number, details: Details<GapEvent> = {}): GapEvent => ({
+  type: 'connection',
+  state: 'gap',
+  fromMs,
+  toMs,
+  cause: 'buffer-full',
+  ...details,
+})
+/** All that was captured is pending but for what is given. */
+export const ledgerOf = (details: Details<LedgerEvent>): LedgerEvent => {
+  const { capturedMs = 0, finalisedMs = 0, replayedPendingMs = 0, droppedMs = 0 } = details
+  const pendingMs = capturedMs - finalisedMs - replayedPendingMs - droppedMs
+  return {
+    type: 'ledger',
+    capturedMs,
+    finalisedMs,
+    pendingMs,
+    replayedPendingMs,
+    droppedMs,
+    sentMs: capturedMs,
+    estimated: false,
+    ...details,
+  }
+}
+export const streaming: SessionEvent = { type: 'connection', state: 'streaming' }
+
+/** Text as words of equal length in time. */
+export const wordsOf = (text: string, startMs: number, msPerWord = 300): MilestoneEvent => {
+  const words = text
+    .trim()
+    .split(' ')
+    .map((word, at) => ({
+      text: word,
+      startMs: startMs + at * msPerWord,
+      endMs: startMs + (at + 1) * msPerWord,
+      confidence: 0.9,
+    }))
+  return milestone(text, { startMs, endMs: startMs + words.length * msPerWord, words })
+}

@@ -1,0 +1,370 @@
+import * as fc from 'fast-check'
+import { from, map, Subject, type OperatorFunction } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { CaptionCue } from '../../src/operators/captions/caption-cue.js'
+import type { CaptionOptions } from '../../src/operators/captions/caption-options.js'
+import { columnsOf } from '../../src/operators/captions/caption-tokens.js'
+import { toCaptions } from '../../src/operators/to-captions.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { codeThrownBy, marbles } from './marbles.js'
+import { final, gap, ledgerOf, milestone, partial, streaming, wordsOf } from './session-events.js'
+
+const cues = (options: CaptionOptions, ...events: SessionEvent[]): CaptionCue[] => {
+  const seen: CaptionCue[] = []
+  from(events)
+    .pipe(toCaptions(options))
+    .subscribe((cue) => seen.push(cue))
+  return seen
+}
+const finals = (options: CaptionOptions, ...events: SessionEvent[]): CaptionCue[] =>
+  cues(options, ...events).filter(({ state }) => state === 'final')
+const textsOf = (seen: readonly CaptionCue[]): string[] => seen.map(({ text }) => text)
+/** `stable|changing` of each line. */
+const linesOf = (seen: readonly CaptionCue[]): string[][] =>
+  seen.map(({ lines }) => lines.map(({ stable, changing }) => `${stable}|${changing}`))
+
+const values = {
+  p: partial('good', { startMs: 0, endMs: 500 }),
+  m: wordsOf('good morning all', 0, 500),
+  o: streaming,
+}
+const toText = (): OperatorFunction<CaptionCue, string> => map(({ state, text }) => `${state} ${text}`)
+const texts = { l: 'live good', f: 'final good morning all', w: 'withdrawn ' }
+
+describe('toCaptions', () => {
+  it('emits a live cue with a partial, and the final one with its milestone', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-o-p-p-m-o-|', values)
+      const subscription = '              ^----------!'
+      const expected = '                  ---l---f---|'
+      expectObservable(source$.pipe(toCaptions(), toText())).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('completes empty when the source holds no result', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-o-|', values)
+      const subscription = '              ^--!'
+      const expected = '                  ---|'
+      expectObservable(source$.pipe(toCaptions())).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('stays silent while the source does', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-')
+      const subscription = '              ^'
+      const expected = '                  -'
+      expectObservable(source$.pipe(toCaptions())).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('takes back what is not committed when the source fails, then passes the error', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-p-#', values)
+      const subscription = '              ^--!'
+      const expected = '                  -l-(w#)'
+      expectObservable(source$.pipe(toCaptions(), toText())).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-p-m-|        ', values)
+      const early = '                     ^-!           '
+      const again = '                     -------^      '
+      const subscriptions = ['            ^-!           ', '-------^----!']
+      const expected = ['                 -l            ', '--------l-f-|'] as const
+      const result$ = source$.pipe(toCaptions(), toText())
+      expectObservable(result$, early).toBe(expected[0], texts)
+      expectObservable(result$, again).toBe(expected[1], texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('keeps the order when a subscriber causes an event while it gets a cue', () => {
+    const source$ = new Subject<SessionEvent>()
+    const seen: string[] = []
+    source$.pipe(toCaptions({ maxLines: 1, maxChars: 8, minMs: 0 }), toText()).subscribe((text) => {
+      seen.push(text)
+      if (seen.length === 1) source$.next(wordsOf(' three four', 2000))
+    })
+    source$.next(wordsOf('one more two more', 0))
+    expect(seen).toEqual(['final one more', 'final two more', 'final three', 'final four'])
+  })
+
+  it.each([
+    { maxChars: 7 },
+    { maxLines: 0 },
+    { minMs: -1 },
+    { minMs: 5000, maxMs: 4000 },
+    { commitAfterMs: Number.NaN },
+    { speakers: ['A name that takes more than half'] },
+  ])('refuses %o when it is called', (options) => {
+    expect(codeThrownBy(() => toCaptions(options))).toBe('invalid-options')
+  })
+
+  describe('lines', () => {
+    it('breaks between words, fills lines and cues from the first word on', () => {
+      const text = 'one two three four five six seven eight nine ten'
+      expect(textsOf(finals({ maxChars: 12 }, wordsOf(text, 0, 100)))).toEqual([
+        'one two\nthree four',
+        'five six\nseven eight',
+        'nine ten',
+      ])
+    })
+
+    it('cuts a word that is longer than a line, and no other', () => {
+      expect(textsOf(finals({ maxChars: 8 }, wordsOf('a 123456789012 b', 0)))).toEqual(['a\n12345678', '9012 b'])
+    })
+
+    it('leaves room for the name of the speaker in the first line', () => {
+      const [cue] = finals({ maxChars: 16, speakers: ['Agent'] }, wordsOf('one two three four', 0))
+      expect(cue).toMatchObject({ speaker: 'Agent', text: 'one two\nthree four' })
+    })
+
+    it.each([
+      [
+        'breaks Chinese anywhere but before a mark',
+        '今天天气很好，我们去公园吧。',
+        ['今天天气', '很好，我', '们去公园', '吧。'],
+      ],
+      ['never ends a line with an opening mark', '去今天「公园」吧', ['去今天', '「公园」', '吧']],
+      ['never begins one with small kana', 'きょうはしゃしん', ['きょうは', 'しゃしん']],
+      ['breaks Thai between words of the dictionary', 'สวัสดีครับยินดี', ['สวัสดีครับ', 'ยินดี']],
+      ['keeps what a reader sees as one character', '👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', ['👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', '👨‍👩‍👧']],
+    ])('%s', (_, text, lines) => {
+      const shown = finals(
+        { maxChars: 8, maxLines: 10, pauseMs: 100_000 },
+        milestone(text, { startMs: 0, endMs: 4000 }),
+      )
+      expect(textsOf(shown)).toEqual([lines.join('\n')])
+    })
+
+    it('never has a line that is longer than it may be, nor loses a word, whatever is said', () => {
+      const word = fc.string({
+        unit: fc.constantFrom('a', 'ö', '文', 'ー', '。', '「', 'ก', '👍', '-', '\u0007'),
+        minLength: 1,
+        maxLength: 14,
+      })
+      fc.assert(
+        fc.property(fc.array(word, { maxLength: 30 }), fc.integer({ min: 8, max: 30 }), (said, maxChars) => {
+          const shown = finals({ maxChars }, milestone(said.join(' '), { startMs: 0, endMs: said.length * 400 }))
+          const lines = shown.flatMap(({ text }) => text.split('\n'))
+          expect(Math.max(0, ...lines.map(columnsOf))).toBeLessThanOrEqual(maxChars)
+          const bare = (text: string): string => text.replace(/[\s\u0007]/gu, '')
+          expect(bare(lines.join(''))).toBe(bare(said.join('')))
+        }),
+      )
+    })
+  })
+
+  describe('words that change', () => {
+    const at = (text: string, endMs: number) => partial(text, { startMs: 0, endMs })
+
+    it('tells what stands from what may change, and takes a cue back whose words are gone', () => {
+      const seen = cues({}, at('i', 300), at('', 400), at('ice', 600), milestone('nice', { startMs: 0, endMs: 1500 }))
+      expect(seen.map(({ id, state, flicker }) => [id, state, flicker])).toEqual([
+        [1, 'live', 0],
+        [1, 'withdrawn', 1],
+        [2, 'live', 1],
+        [2, 'final', 2],
+      ])
+      expect(linesOf(seen)).toEqual([['|i'], [], ['|ice'], ['nice|']])
+    })
+
+    it('commits a word that has stood as long as it must, and never changes it', () => {
+      const seen = cues(
+        { commitAfterMs: 400 },
+        at('good', 300),
+        at('good even', 600),
+        at('good evening', 700),
+        at('wood evening all', 1200),
+        milestone('wood evening, all friends', { startMs: 0, endMs: 2000 }),
+      )
+      expect(linesOf(seen)).toEqual([
+        ['|good'],
+        ['|good even'],
+        ['good| evening'],
+        ['good evening| all'],
+        ['good evening all friends|'],
+      ])
+      expect(seen.at(-1)).toMatchObject({ state: 'final', flicker: 1, contradicted: 1 })
+    })
+
+    it.each([
+      ['one word fewer', 'a b x c', 'a b c d', 'a b x c d', 1],
+      ['one word more', 'a b c', 'a x b c d', 'a b c d', 1],
+      ['other letters', 'a b c', 'A b, C. d', 'a b c d', 0],
+      ['nothing of it', 'a b', 'x y z', 'a b z', 2],
+    ])('goes on behind committed words where the milestone has %s', (_, said, definitive, shown, contradicted) => {
+      const [cue] = finals({ commitAfterMs: 0 }, at(said, 1000), milestone(definitive, { startMs: 0, endMs: 2000 }))
+      expect(cue).toMatchObject({ text: shown, contradicted })
+    })
+
+    it('sets a partial that begins anew behind the words that are committed', () => {
+      const seen = cues({ commitAfterMs: 0 }, at('one two three', 900), at('one', 300), at('one two three four', 1200))
+      expect(linesOf(seen).at(-2)).toEqual(['one two three four|'])
+      expect(seen.at(-1)).toMatchObject({ state: 'final', flicker: 0, contradicted: 0 })
+    })
+
+    it('forgets what was committed of a recognition that ends without it', () => {
+      const seen = finals(
+        { commitAfterMs: 0 },
+        at('one', 1000),
+        final('', { startMs: 0, endMs: 1000 }),
+        at('one', 5000),
+      )
+      expect(seen.map(({ text, contradicted }) => [text, contradicted])).toEqual([
+        ['one', 1],
+        ['one', 1],
+      ])
+    })
+
+    it('never changes a committed word nor the line it stands on, whatever is said', () => {
+      const text = fc.array(fc.constantFrom('a', 'bb', 'ccc', 'dddd'), { maxLength: 12 }).map((said) => said.join(' '))
+      const said = fc.tuple(fc.constantFrom('partial', 'milestone'), text, fc.integer({ min: 50, max: 900 }))
+      fc.assert(
+        fc.property(fc.array(said, { maxLength: 25 }), fc.constantFrom(0, 300, Infinity), (script, commitAfterMs) => {
+          let [startMs, endMs] = [0, 0]
+          const events = script.map(([type, words, ms]): SessionEvent => {
+            endMs += ms
+            const span = { startMs, endMs }
+            if (type === 'partial') return partial(words, span)
+            startMs = endMs
+            return milestone(words, span)
+          })
+          const lines = new Map<number, readonly string[]>()
+          const ends = new Map<number, number>()
+          const isFinal = new Set<number>()
+          for (const cue of cues({ maxChars: 9, minMs: 200, maxMs: 3000, commitAfterMs }, ...events)) {
+            expect(isFinal.has(cue.id)).toBe(false)
+            const before = lines.get(cue.id) ?? []
+            if (cue.state !== 'withdrawn') {
+              before.forEach((line, index) => expect((cue.lines[index]?.stable ?? '').startsWith(line)).toBe(true))
+              lines.set(
+                cue.id,
+                cue.lines.map(({ stable }) => stable),
+              )
+            } else expect(before.join('')).toBe('')
+            if (cue.state !== 'final') continue
+            isFinal.add(cue.id)
+            expect(cue.startMs).toBeGreaterThanOrEqual(ends.get(cue.channel) ?? 0)
+            expect(cue.endMs).toBeGreaterThan(cue.startMs)
+            ends.set(cue.channel, cue.endMs)
+          }
+          if (commitAfterMs < Infinity) return
+          const definitive = script.filter(([type]) => type === 'milestone').map(([, words]) => words)
+          const shown = textsOf(finals({ maxChars: 9, commitAfterMs }, ...events)).join(' ')
+          expect(shown.replace(/\s/g, '')).toBe(definitive.join('').replace(/\s/g, ''))
+        }),
+      )
+    })
+  })
+
+  describe('times', () => {
+    it('takes them from words, and tells so', () => {
+      const [cue] = finals({}, wordsOf('one two three', 700, 400))
+      expect(cue).toMatchObject({ startMs: 700, endMs: 1900, times: 'words' })
+    })
+
+    it('finds them where words and text are written otherwise', () => {
+      const said = wordsOf('three p m', 1000, 500)
+      const [cue] = finals({ maxChars: 8, maxLines: 1 }, { ...said, text: '3 pm' })
+      expect(cue).toMatchObject({ text: '3 pm', startMs: 1000, endMs: 2500 })
+    })
+
+    it('shares out those of the result without words', () => {
+      const shown = finals(
+        { maxChars: 8, maxLines: 1, minMs: 0 },
+        milestone('aaaaaa bbb', { startMs: 1000, endMs: 4000 }),
+      )
+      expect(shown.map(({ startMs, endMs, times }) => [startMs, endMs, times])).toEqual([
+        [1000, 3000, 'results'],
+        [3000, 4000, 'results'],
+      ])
+    })
+
+    it('takes those of partials for words that were committed before their milestone', () => {
+      const [cue] = cues({ commitAfterMs: 0 }, partial('one', { startMs: 200, endMs: 600 }))
+      expect(cue).toMatchObject({ startMs: 200, endMs: 600 })
+    })
+
+    it('goes by when results come where the service gives no times', () => {
+      marbles(({ scheduler, cold, expectObservable }) => {
+        const source$ = cold<SessionEvent>('s 4999ms m|', { s: streaming, m: milestone('good morning') })
+        const shown$ = source$.pipe(
+          toCaptions({ scheduler, minMs: 500 }),
+          map(({ startMs, endMs, times }) => ({ startMs, endMs, times })),
+        )
+        expectObservable(shown$).toBe('5000ms a|', {
+          a: { startMs: 5000 - 13 * 75, endMs: 5000, times: 'arrival' },
+        })
+      })
+    })
+
+    it('goes by the clock that it is given', () => {
+      const [cue] = finals({ audioMs: () => 90_000 }, milestone('hi'))
+      expect(cue?.endMs).toBeGreaterThanOrEqual(90_000)
+    })
+
+    it('lets a cue stand as long as it must, unless the next begins before', () => {
+      const next = milestone(' b', { startMs: 700, endMs: 800 })
+      const short = milestone('a', { startMs: 0, endMs: 100 })
+      expect(finals({ minMs: 1000, pauseMs: 500 }, short, next).map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
+        [0, 700],
+        [700, 1700],
+      ])
+    })
+
+    it('joins a piece to one that is too short to stand alone', () => {
+      const shown = finals({}, wordsOf('yes', 0, 300), wordsOf(' of course', 400, 300))
+      expect(textsOf(shown)).toEqual(['yes of course'])
+    })
+
+    it('begins a new cue behind a silence, behind lost audio, and when the longest time is over', () => {
+      expect(textsOf(finals({ minMs: 5000 }, wordsOf('a b', 0), wordsOf(' c', 2500)))).toEqual(['a b', 'c'])
+      expect(textsOf(finals({ minMs: 5000 }, wordsOf('a b', 0), gap(600, 900), wordsOf(' c', 900)))).toEqual([
+        'a b',
+        'c',
+      ])
+      const other = gap(600, 900, { channel: 1 })
+      expect(textsOf(finals({ minMs: 5000 }, wordsOf('a b', 0), other, wordsOf(' c', 900)))).toEqual(['a b c'])
+      expect(textsOf(finals({ maxMs: 1000 }, wordsOf('a b c d', 0)))).toEqual(['a b c', 'd'])
+    })
+
+    it('ends a short cue as soon as it is known that nothing joins it', () => {
+      const seen = cues({}, wordsOf('yes', 0), ledgerOf({ capturedMs: 3000, finalisedMs: 1799 }))
+      expect(seen.slice(0, -1).map(({ state }) => state)).toEqual(['live'])
+      const early = cues({}, wordsOf('yes', 0), ledgerOf({ capturedMs: 3000, finalisedMs: 1800 }), streaming, streaming)
+      expect(early.map(({ state }) => state)).toEqual(['live', 'final'])
+    })
+  })
+
+  it('keeps two channels apart', () => {
+    const seen = cues(
+      { speakers: ['Agent', 'Customer'] },
+      partial('hello', { channel: 0, startMs: 0, endMs: 300 }),
+      partial('hi', { channel: 1, startMs: 100, endMs: 400 }),
+      { ...wordsOf('hello there you', 0, 400), channel: 0 },
+      { ...wordsOf('hi agent smith', 100, 400), channel: 1 },
+    )
+    expect(seen.map(({ id, channel, speaker, state, text }) => [id, channel, speaker, state, text])).toEqual([
+      [1, 0, 'Agent', 'live', 'hello'],
+      [2, 1, 'Customer', 'live', 'hi'],
+      [1, 0, 'Agent', 'final', 'hello there you'],
+      [2, 1, 'Customer', 'final', 'hi agent smith'],
+    ])
+  })
+
+  it('takes a milestone once that a resumed session repeats, and text that only the final has', () => {
+    const one = wordsOf('one two', 0, 600)
+    const shown = finals({}, one, one, final('one two three', { startMs: 0, endMs: 2000 }))
+    expect(textsOf(shown)).toEqual(['one two', 'three'])
+    expect(shown[1]?.startMs).toBeGreaterThanOrEqual(1200)
+  })
+})
