@@ -26,9 +26,9 @@ export { deinterleave, type DeinterleaveOptions } from './operators/deinterleave
 export { interleave, type InterleaveOptions, type SkewAccount } from './operators/interleave.js'
 export { keepFresh, type KeepFreshOptions } from './operators/keep-fresh.js'
 export { pace, type PaceOptions } from './operators/pace.js'
-export { toCaptions } from './operators/to-captions.js'
-export { toSrt, type SrtOptions } from './operators/to-srt.js'
-export { toWebVtt, type WebVttOptions } from './operators/to-web-vtt.js'
+export { toCaptions } from './operators/captions/to-captions.js'
+export { toSrt, type SrtOptions } from './operators/captions/to-srt.js'
+export { toWebVtt, type WebVttOptions } from './operators/captions/to-web-vtt.js'
 export { transcode, type TranscodeOptions } from './operators/transcode.js'
 export type {
   AudioEvent,

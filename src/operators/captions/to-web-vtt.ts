@@ -1,7 +1,7 @@
 import { map, startWith, type OperatorFunction } from 'rxjs'
-import type { CaptionCue } from './captions/caption-cue.js'
-import { inOrder, type CueOrder } from './captions/cue-order.js'
-import { cueTimes } from './captions/cue-time.js'
+import type { CaptionCue } from './caption-cue.js'
+import { inOrder, type CueOrder } from './cue-order.js'
+import { cueTimes } from './cue-time.js'
 
 export type WebVttOptions = CueOrder
 

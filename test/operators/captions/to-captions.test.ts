@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { from, map, Subject, type OperatorFunction } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { CaptionCue } from '../../src/operators/captions/caption-cue.js'
-import type { CaptionOptions } from '../../src/operators/captions/caption-options.js'
-import { columnsOf } from '../../src/operators/captions/caption-tokens.js'
-import { toCaptions } from '../../src/operators/to-captions.js'
-import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { codeThrownBy, marbles } from './marbles.js'
-import { final, gap, ledgerOf, milestone, partial, streaming, wordsOf } from './session-events.js'
+import type { CaptionCue } from '../../../src/operators/captions/caption-cue.js'
+import type { CaptionOptions } from '../../../src/operators/captions/caption-options.js'
+import { columnsOf } from '../../../src/operators/captions/caption-tokens.js'
+import { toCaptions } from '../../../src/operators/captions/to-captions.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+import { codeThrownBy, marbles } from '../marbles.js'
+import { final, gap, ledgerOf, milestone, partial, streaming, wordsOf } from '../session-events.js'
 
 const cues = (options: CaptionOptions, ...events: SessionEvent[]): CaptionCue[] => {
   const seen: CaptionCue[] = []
@@ -156,7 +156,7 @@ describe('toCaptions', () => {
           const shown = finals({ maxChars }, milestone(said.join(' '), { startMs: 0, endMs: said.length * 400 }))
           const lines = shown.flatMap(({ text }) => text.split('\n'))
           expect(Math.max(0, ...lines.map(columnsOf))).toBeLessThanOrEqual(maxChars)
-          const bare = (text: string): string => text.replace(/[\s\u0007]/gu, '')
+          const bare = (text: string): string => text.replace(/[\s\p{Cc}]/gu, '')
           expect(bare(lines.join(''))).toBe(bare(said.join('')))
         }),
       )

@@ -1,9 +1,9 @@
 import { defer, mergeMap, type OperatorFunction } from 'rxjs'
-import type { SessionEvent } from '../protocol/session-event.js'
-import { CaptionBook } from './captions/caption-book.js'
-import type { CaptionCue } from './captions/caption-cue.js'
-import { captionRulesOf, type CaptionOptions } from './captions/caption-options.js'
-import { endWithRest } from './end-with-rest.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { CaptionBook } from './caption-book.js'
+import type { CaptionCue } from './caption-cue.js'
+import { captionRulesOf, type CaptionOptions } from './caption-options.js'
+import { endWithRest } from '../end-with-rest.js'
 
 /**
  * Makes captions of a session while it runs: cues of a few short lines, of each channel its own.
