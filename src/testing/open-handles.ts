@@ -1,0 +1,99 @@
+import { createHook } from 'node:async_hooks'
+
+/** What holds something of the system, or will run: timers, those too that don't keep the process; sockets; threads. */
+const handleTypes: ReadonlySet<string> = new Set([
+  'Timeout',
+  'TCPWRAP',
+  'TCPSERVERWRAP',
+  'PIPEWRAP',
+  'PIPESERVERWRAP',
+  'UDPWRAP',
+  'WORKER',
+  'PROCESSWRAP',
+  'FSEVENTWRAP',
+])
+
+export interface OpenHandle {
+  /** As `node:async_hooks` names it, such as `Timeout` and `TCPWRAP`. */
+  readonly type: string
+  /** Where it was opened, a line for each call, innermost first. */
+  readonly openedAt: string
+}
+
+export interface HandleOptions {
+  /** How long everything has to close, in milliseconds. Default 1000. */
+  readonly withinMs?: number
+  /** Handles that are none of the test's, by the innermost call outside Node. Default: those of test runners. */
+  readonly ignore?: RegExp
+}
+
+const testRunners = /[\\/]node_modules[\\/](?:@?vitest|birpc|tinypool|jest[^\\/]*|mocha)[\\/]/
+const pollMs = 10
+
+/**
+ * Runs work, such as a session to its end or to its unsubscription, and gives what that gives; rejects, naming each
+ * handle and where it was opened, when any that was opened meanwhile is still open after `withinMs`. What was open
+ * before does not count. Needs no test runner. Node only.
+ */
+export const expectNoHandles = async <Result>(
+  work: () => Promise<Result> | Result,
+  { withinMs = 1_000, ignore = testRunners }: HandleOptions = {},
+): Promise<Result> => {
+  const watch = watchHandles(ignore)
+  try {
+    const result = await work()
+    const untilMs = performance.now() + withinMs
+    while (watch.open().length > 0 && performance.now() < untilMs) await watch.pause(pollMs)
+    const left = watch.open()
+    if (left.length > 0) throw new Error(sentenceOf(left, withinMs))
+    return result
+  } finally {
+    watch.end()
+  }
+}
+
+const watchHandles = (ignore: RegExp) => {
+  const live = new Map<number, OpenHandle>()
+  let isOwn = false
+  const hook = createHook({
+    init: (id, type) => {
+      if (isOwn || !handleTypes.has(type)) return
+      const openedAt = callers()
+      const [innermost = ''] = openedAt.split('\n')
+      if (!ignore.test(innermost)) live.set(id, { type, openedAt })
+    },
+    destroy: (id) => {
+      live.delete(id)
+    },
+  }).enable()
+  return {
+    open: (): readonly OpenHandle[] => [...live.values()],
+    pause: (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        isOwn = true
+        setTimeout(resolve, ms)
+        isOwn = false
+      }),
+    end: () => {
+      hook.disable()
+    },
+  }
+}
+
+/** The calls that are not of Node itself. */
+const callers = (): string => {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 30
+  const { stack = '' } = new Error('opened')
+  Error.stackTraceLimit = stackTraceLimit
+  const lines = stack.split('\n').slice(1)
+  return lines.filter((line) => !/\(?node:|testing[\\/]open-handles\.[cm]?[jt]s/.test(line)).join('\n')
+}
+
+const sentenceOf = (left: readonly OpenHandle[], withinMs: number): string => {
+  const counts = new Map<string, number>()
+  for (const { type } of left) counts.set(type, (counts.get(type) ?? 0) + 1)
+  const types = [...counts].map(([type, count]) => `${count} ${type}`).join(', ')
+  const places = left.slice(0, 5).map(({ type, openedAt }) => `${type}, opened\n${openedAt || '    by Node itself'}`)
+  return `${types} still open after ${withinMs} ms.\n${places.join('\n')}`
+}

@@ -1,0 +1,84 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Server } from '@grpc/grpc-js'
+import { WebSocketServer } from 'ws'
+import { SpeechError } from '../../errors/speech-error.js'
+import { subprotocol } from '../../service/listen/bearer-token.js'
+import { listenForGrpc } from '../../service/listen/grpc-connections.js'
+import { openHttp } from '../../service/listen/http-listener.js'
+import type { ServerCertificate } from '../../service/listen/listen-address.js'
+import { refuseUpgrade } from '../../service/listen/refuse-upgrade.js'
+import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
+import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
+import { webSocketLink } from '../../transport/websocket/websocket-link.js'
+import { presentedToken, type ProvingDoors } from './proving-doors.js'
+
+export interface ProvingListenOptions {
+  /** TLS for both; plain text without it. */
+  readonly certificate?: ServerCertificate
+}
+
+/** A service that listens on ports of 127.0.0.1. */
+export interface ListeningProver {
+  /** Of the recognition socket, `ws://` or `wss://`. */
+  readonly url: string
+  /** `127.0.0.1:port` of the dataflow stream. */
+  readonly address: string
+  /** Cuts what is open and listens no more. Idempotent. */
+  close(): Promise<void>
+}
+
+const address = { host: '127.0.0.1', port: 0 }
+
+/** Rejects with `listen-failed`, or `invalid-options` for a certificate that is none. */
+export const listenForProof = async (
+  doors: ProvingDoors,
+  { certificate }: ProvingListenOptions,
+): Promise<ListeningProver> => {
+  const http = await openHttp(address, certificate)
+  http.handle({
+    request: (_request, response) => {
+      response.writeHead(404).end()
+    },
+    upgrade: upgradesTo(doors),
+  })
+  const server = new Server({ 'grpc.max_send_message_length': -1 })
+  server.addService(
+    { ...loadDataflow() },
+    {
+      Stream: (call: Parameters<typeof grpcServerLink>[0]) => doors.stream(grpcServerLink(call)),
+    },
+  )
+  const grpc = await listenForGrpc(server, address, certificate, undefined).catch(async (error: unknown) => {
+    await http.close()
+    throw error
+  })
+  let closing: Promise<void> | undefined
+  return {
+    url: http.url.replace(/^http/, 'ws'),
+    address: `127.0.0.1:${grpc.port}`,
+    close: () =>
+      (closing ??= (async () => {
+        grpc.stop()
+        server.forceShutdown()
+        grpc.cut()
+        await http.close()
+      })()),
+  }
+}
+
+const upgradesTo = (doors: ProvingDoors) => {
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
+  })
+  return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
+    if (!doors.admit(presentedToken(request.headers.authorization, offered))) {
+      refuseUpgrade(socket, new SpeechError('unauthenticated', 'The token is not accepted.'))
+      return
+    }
+    server.handleUpgrade(request, socket, head, (open) => doors.socket(webSocketLink(open)))
+  }
+}

@@ -1,0 +1,132 @@
+import type { Subscription } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
+import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/memory.js'
+import type { WebSocketDialOptions } from '../../transport/websocket/websocket.js'
+import { resolveBehaviour, type ProvingBehaviour } from './proving-behaviour.js'
+import { converse } from './proving-conversation.js'
+import { ConnectionRecord, prove, type ConnectionEvidence, type Proof } from './proving-evidence.js'
+import { presentedToken, type ProvingDoors } from './proving-doors.js'
+import { listenForProof, type ListeningProver, type ProvingListenOptions } from './proving-listener.js'
+import { dataflowWording, recognizerWording } from './proving-wordings.js'
+
+/**
+ * A scripted service that proves what arrived. Spread `recognizer` into the options of `recognize`, and `dataflow` into
+ * those of `dataflow`, for links in memory (and virtual time); or `listen` for sockets.
+ */
+export interface ProvingService {
+  readonly recognizer: {
+    readonly url: string
+    readonly token: string
+    readonly modelName: string
+    readonly dial: (options: Pick<WebSocketDialOptions, 'headers' | 'protocols'>) => Dial<SocketMessage, SocketMessage>
+  }
+  readonly dataflow: {
+    readonly address: string
+    readonly token: string
+    readonly tenant: string
+    readonly projectName: string
+    readonly dial: () => Dial<DataflowMessage, DataflowMessage>
+  }
+  /** Takes connections on ports of 127.0.0.1, over WebSocket and gRPC. */
+  listen(options?: ProvingListenOptions): Promise<ListeningProver>
+  /** What each connection brought, in the order in which they were made. */
+  readonly connections: readonly ConnectionEvidence[]
+  /** Holds what came against a mono source of so many samples (or frames, of stereo over gRPC). */
+  prove(source: { readonly sampleCount: number; readonly sampleRateHz: number }): Proof
+  /** The words of a source, as its whole transcript must be. */
+  transcript(source: { readonly sampleCount: number; readonly sampleRateHz: number }): string
+  /** Breaks off all conversations, and forgets them. What listens goes on. */
+  reset(): void
+}
+
+/**
+ * A recognition service for proofs: it hears audio of `positionAudio`, whose samples say their positions, and records
+ * for each connection which of them came and which it gave a milestone of. Its transcript of a whole source is
+ * `w0 w1 w2 …`, a word each `wordMs`, however many connections that took. Throws `invalid-options`.
+ */
+export const provingService = (
+  behaviour: ProvingBehaviour = {},
+  linkOptions: MemoryLinkOptions = {},
+): ProvingService => {
+  const resolved = resolveBehaviour(behaviour)
+  const records: ConnectionRecord[] = []
+  const conversations = new Set<Subscription>()
+  const accepts = (token: string | undefined, connection: number): boolean =>
+    resolved.accepts === undefined || (token !== undefined && resolved.accepts(token, connection))
+  const open = (over: 'websocket' | 'grpc'): ConnectionRecord => {
+    const record = new ConnectionRecord(records.length + 1, over)
+    records.push(record)
+    return record
+  }
+  const keep = (conversation: Subscription, close: () => void): void => {
+    conversations.add(conversation)
+    conversation.add(() => {
+      conversations.delete(conversation)
+      close()
+    })
+  }
+  const doors: ProvingDoors = {
+    admit: (token) => {
+      if (accepts(token, records.length + 1)) return true
+      open('websocket').isOpen = false
+      return false
+    },
+    socket: (link) => {
+      const terms = { behaviour: resolved, record: open('websocket'), accepts: () => true }
+      keep(converse(link, recognizerWording(resolved.times), terms), () => link.close())
+    },
+    stream: (link) => {
+      const record = open('grpc')
+      const connection = records.length
+      const terms = { behaviour: resolved, record, accepts: (token?: string) => accepts(token, connection) }
+      keep(converse(link, dataflowWording(resolved.times), terms), () => link.close())
+    },
+  }
+  const token = 'proving-token'
+  return {
+    recognizer: {
+      url: 'ws://localhost',
+      token,
+      modelName: 'proving',
+      dial: ({ headers, protocols }) =>
+        dialMemory<SocketMessage, SocketMessage>((end) => {
+          if (!doors.admit(presentedToken(headers?.['Authorization'], protocols))) throw notAccepted()
+          doors.socket(end)
+        }, linkOptions),
+    },
+    dataflow: {
+      address: 'localhost:0',
+      token,
+      tenant: 'Default',
+      projectName: 'proving',
+      dial: () => dialMemory<DataflowMessage, DataflowMessage>(doors.stream, linkOptions),
+    },
+    listen: (options = {}) => listenForProof(doors, options),
+    get connections() {
+      return records.map((record) => record.evidence())
+    },
+    prove: ({ sampleCount, sampleRateHz }) =>
+      prove(
+        records.map((record) => record.evidence()),
+        sampleCount,
+        sampleRateHz,
+      ),
+    transcript: (source) => transcriptOf(source, resolved.wordMs),
+    reset: () => {
+      for (const conversation of [...conversations]) conversation.unsubscribe()
+      records.splice(0)
+    },
+  }
+}
+
+const notAccepted = (): SpeechError => new SpeechError('unauthenticated', 'The token is not accepted.')
+
+const transcriptOf = (
+  { sampleCount, sampleRateHz }: { readonly sampleCount: number; readonly sampleRateHz: number },
+  wordMs: number,
+): string => {
+  const length = Math.round((wordMs * sampleRateHz) / 1_000)
+  const count = Math.max(0, Math.ceil((sampleCount - Math.floor(length / 2)) / length))
+  return Array.from({ length: count }, (_, word) => `w${word}`).join(' ')
+}

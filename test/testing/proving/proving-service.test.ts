@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { from, lastValueFrom, toArray, type Observable } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+import { dataflow } from '../../../src/session/dataflow.js'
+import { recognize } from '../../../src/session/recognize.js'
+import { positionAudio } from '../../../src/testing/proving/position-audio.js'
+import { provingService, type ProvingService } from '../../../src/testing/proving/proving-service.js'
+import type { ProvingBehaviour } from '../../../src/testing/proving/proving-behaviour.js'
+
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+const source = { sampleCount: 20_000, sampleRateHz: 8000 }
+const transports = ['websocket', 'grpc'] as const
+type Transport = (typeof transports)[number]
+
+const opened: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close()
+})
+
+const chunks = (sampleCount: number): readonly Uint8Array[] =>
+  Array.from({ length: Math.ceil(sampleCount / 160) }, (_, chunk) =>
+    positionAudio(chunk * 160, Math.min(160, sampleCount - chunk * 160)),
+  )
+
+const inMemory = (service: ProvingService, over: Transport, options: object = {}) =>
+  over === 'grpc'
+    ? dataflow({ format, ...service.dataflow, ...options })
+    : recognize({ format, ...service.recognizer, ...options })
+
+const overSockets = async (behaviour: ProvingBehaviour, over: Transport, options: object = {}) => {
+  const service = provingService(behaviour)
+  const listening = await service.listen()
+  opened.push(() => listening.close())
+  const session =
+    over === 'grpc'
+      ? dataflow({
+          format,
+          address: listening.address,
+          insecure: true,
+          tenant: 'T',
+          projectName: 'p',
+          token: 't',
+          ...options,
+        })
+      : recognize({ format, url: listening.url, modelName: 'm', token: 't', ...options })
+  return { service, session }
+}
+
+const all = (session$: Observable<SessionEvent>): Promise<readonly SessionEvent[]> =>
+  lastValueFrom(session$.pipe(toArray()))
+const text = (events: readonly SessionEvent[]): string =>
+  events.map((event) => (event.type === 'milestone' ? event.text : '')).join('')
+
+describe.each(transports)('a proving service over %s', (over) => {
+  it('proves in memory that all of a source came once, and was finalised', async () => {
+    const service = provingService()
+    const events = await all(inMemory(service, over)(from(chunks(source.sampleCount))))
+    expect(service.prove(source)).toEqual({
+      connections: 1,
+      missing: [],
+      missingMs: 0,
+      unfinalised: [],
+      unfinalisedMs: 0,
+      repeatedMs: 0,
+    })
+    expect(text(events)).toBe(service.transcript(source))
+    expect(service.transcript(source)).toMatch(/^w0 w1 .* w24$/)
+    expect(events.filter(({ type }) => type === 'final')).toMatchObject([{ text: service.transcript(source) }])
+    const sha256 = createHash('sha256').update(positionAudio(0, source.sampleCount)).digest('hex')
+    expect(service.connections).toMatchObject([
+      { over, started: true, sha256, audioBytes: 40_000, finalizeAsked: true, isOpen: false },
+    ])
+  })
+
+  it('proves the same over a socket', async () => {
+    const { service, session } = await overSockets({}, over)
+    const events = await all(session(chunks(source.sampleCount)))
+    expect(text(events)).toBe(service.transcript(source))
+    expect(service.prove(source)).toMatchObject({ connections: 1, missingMs: 0, unfinalisedMs: 0 })
+  })
+
+  it('says times, or none', async () => {
+    for (const times of [true, false]) {
+      const events = await all(inMemory(provingService({ times }), over)(from(chunks(16_000))))
+      const milestones = events.filter((event) => event.type === 'milestone')
+      expect(milestones.map(({ startMs, endMs }) => [startMs, endMs])).toEqual(
+        times
+          ? [
+              [0, 1_000],
+              [1_000, 2_000],
+            ]
+          : [
+              [undefined, undefined],
+              [undefined, undefined],
+            ],
+      )
+    }
+  })
+
+  it('tells what is missing, and what came and was never finalised', async () => {
+    const service = provingService({ milestoneEveryMs: 500 })
+    const holed = chunks(source.sampleCount).filter((_, chunk) => chunk < 30 || chunk >= 40)
+    const subscription = inMemory(
+      service,
+      over,
+    )(
+      new (await import('rxjs')).Observable<Uint8Array>((subscriber) => holed.forEach((one) => subscriber.next(one))),
+    ).subscribe()
+    expect(service.prove(source)).toMatchObject({
+      missing: [{ from: 4_800, to: 6_400 }],
+      missingMs: 200,
+      unfinalised: [{ from: 17_600, to: 20_000 }],
+      unfinalisedMs: 300,
+    })
+    expect(service.connections).toMatchObject([{ isOpen: true }])
+    subscription.unsubscribe()
+    expect(service.connections).toMatchObject([{ isOpen: false }])
+  })
+
+  it('refuses a token that it is told not to accept', async () => {
+    const behaviour = { accepts: (token: string, connection: number) => token === 'good' && connection > 1 }
+    const { service, session } = await overSockets(behaviour, over, { token: 'bad', resumption: false })
+    await expect(all(session(chunks(100)))).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(service.connections).toMatchObject([{ number: 1, started: false }])
+  })
+
+  it('never answers a finalize when that is its behaviour', async () => {
+    const { session, service } = await overSockets({ answersFinalize: false }, over, {
+      finalizeTimeoutMs: 100,
+      resumption: false,
+    })
+    await expect(all(session(chunks(1_600)))).rejects.toMatchObject({ code: 'finalize-timeout' })
+    expect(service.connections).toMatchObject([{ finalizeAsked: true }])
+  })
+
+  it('says a malformed message, and goes on', async () => {
+    const events = await all(
+      inMemory(provingService({ malformedAfterMs: 300 }), over)(from(chunks(source.sampleCount))),
+    )
+    expect(events.filter(({ type }) => type === 'unknown')).toHaveLength(1)
+    expect(text(events)).toMatch(/w24$/)
+  })
+
+  it('goes away after so much audio, with all its results', async () => {
+    const { session, service } = await overSockets({ goesAwayAfterMs: 1_500 }, over, { resumption: false })
+    await expect(all(session(chunks(source.sampleCount)))).rejects.toMatchObject({ code: 'going-away' })
+    expect(service.connections[0]?.finalised).toEqual([{ from: 0, to: 12_000 }])
+  })
+
+  it('stops reading when it is told to', async () => {
+    const service = provingService({ stopsReadingAfterBytes: 3_200 })
+    const subscription = inMemory(service, over)(from(chunks(160_000))).subscribe({ error: () => undefined })
+    expect(service.connections).toMatchObject([{ audioBytes: 3_200 }])
+    subscription.unsubscribe()
+  })
+})
