@@ -16,3 +16,5 @@ export type { ListeningProver, ProvingListenOptions } from './proving/proving-li
 export { provingService, type ProvingService } from './proving/proving-service.js'
 export type { SampleRange } from './proving/sample-ranges.js'
 export { expectNoHandles, type HandleOptions, type OpenHandle } from './open-handles.js'
+export { faultScripts, namedFaults, type FaultScripts, type NamedFault } from './faults/named-faults.js'
+export { measuredPeers, peerMeasurements, type MeasuredPeer } from './faults/peer-measurements.js'
