@@ -1,5 +1,5 @@
 // @ts-check
-// The doors that need Node (grpc, service, nodes, testing) exist once, as CommonJS; an ESM importer gets a re-export of that
+// The doors that need Node (grpc, cassette, service, nodes, testing) exist once, as CommonJS; an ESM importer gets a re-export of that
 // one copy, so that workers, native handles and caches are never loaded twice. Only the browser-safe door is truly dual.
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 
@@ -19,6 +19,7 @@ for (const built of [cjs, esm]) {
 writeFileSync(new URL('package.json', esm), JSON.stringify({ type: 'module', sideEffects: false }) + '\n')
 const doors = {
   grpc: 'grpc.js',
+  cassette: 'cassette/index.js',
   service: 'service/index.js',
   nodes: 'service/nodes/index.js',
   testing: 'testing/index.js',

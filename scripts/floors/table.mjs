@@ -12,7 +12,7 @@ export const floors = [
   ['protocol'],
   ['operators', 'transport', 'auth'],
   ['session'],
-  ['service'],
+  ['cassette', 'service'],
   ['testing'],
   ['cli', 'web'],
 ]
@@ -51,6 +51,7 @@ export const doors = [
   'index.ts',
   'browser.ts',
   'grpc.ts',
+  'cassette/index.ts',
   'service/index.ts',
   'service/nodes/index.ts',
   'testing/index.ts',

@@ -1,0 +1,37 @@
+import type { SessionEvent } from '../protocol/session-event.js'
+import { dataflowDialogue } from '../session/dataflow-dialogue.js'
+import { recognizerDialogue } from '../session/recognizer-dialogue.js'
+import type { CassetteHeader, TapedMessage } from './cassette.js'
+import { stepOf } from './mismatch.js'
+import { dataflowMessageOf, socketMessageOf } from './taped-message.js'
+
+/** Reads the service's messages of one connection, as the session of that connection would. */
+export interface EventReader {
+  /** A plain service does not name its responses: they are known by what was asked. */
+  readonly asked: (message: TapedMessage) => void
+  readonly eventOf: (message: TapedMessage) => SessionEvent
+}
+
+export const eventReader = ({ transport, format }: CassetteHeader): EventReader => {
+  if (transport === 'websocket') {
+    const { read } = recognizerDialogue({
+      request: { audioFormat: 'pcm', modelName: '', sampleRateHz: format.sampleRateHz },
+      encoding: 'pcm',
+    })
+    return { asked: () => undefined, eventOf: (message) => read(socketMessageOf(message)).event }
+  }
+  const dialogue = dataflowDialogue({
+    start: { audio: format, tenant: '', projectName: '' },
+    dialect: 'pascal',
+    finalizeBy: 'request',
+  })
+  const asking: Readonly<Record<string, () => unknown>> = {
+    start: () => dialogue.start(''),
+    finalize: dialogue.finalize,
+    stop: dialogue.stop,
+  }
+  return {
+    asked: (message) => asking[stepOf(message)]?.(),
+    eventOf: (message) => dialogue.read(dataflowMessageOf(message)).event,
+  }
+}

@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { lastValueFrom, toArray } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../src/audio/format.js'
+import { readWav } from '../../src/audio/read-wav.js'
+import type { Cassette } from '../../src/cassette/cassette.js'
+import { parseCassette } from '../../src/cassette/read-cassette.js'
+import { record } from '../../src/cassette/record.js'
+import { replay } from '../../src/cassette/replay.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow, type DataflowOptions } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import type { RecognizeOptions } from '../../src/session/recognize-by.js'
+import { liveService, sampleModels, type LiveService } from '../interop/live-service.js'
+
+let live: LiveService
+beforeAll(async () => {
+  live = await liveService({ modelFolders: [sampleModels, 'test/service/engine/fixtures'], defaultModel: 'call' })
+})
+afterAll(() => live.close())
+
+interface Sound {
+  readonly format: AudioFormat
+  readonly chunks: readonly Uint8Array[]
+}
+
+const soundOf = async (path: string): Promise<Sound> => {
+  const file = await readFile(path)
+  const { format, audio } = await readWav(
+    (async function* () {
+      yield await Promise.resolve(new Uint8Array(file))
+    })(),
+  )
+  const parts: Uint8Array[] = []
+  for await (const part of audio) parts.push(part)
+  const bytes = Buffer.concat(parts)
+  const size = 1600
+  const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_none, index) =>
+    bytes.subarray(index * size, index * size + size),
+  )
+  return { format, chunks }
+}
+
+const optionsOf = (format: AudioFormat, model: string): { grpc: DataflowOptions; websocket: RecognizeOptions } => {
+  const { access } = live.service
+  return {
+    grpc: {
+      address: access.grpc,
+      rootCertificates: live.ca,
+      token: live.token,
+      tenant: access.tenant,
+      projectName: access.project,
+      settings: { ModelName: model },
+      format,
+    },
+    websocket: {
+      url: access.wsUrl,
+      ca: live.ca,
+      token: live.token,
+      modelName: model,
+      voiceActivity: { gracefulSilenceThresholdMs: 0 },
+      format,
+    },
+  }
+}
+
+interface Recorded {
+  readonly cassette: Cassette
+  readonly events: readonly SessionEvent[]
+}
+
+type Over = 'grpc' | 'websocket'
+
+const recordOver = async (over: Over, { format, chunks }: Sound, model: string): Promise<Recorded> => {
+  const lines: string[] = []
+  const recorded = record((line) => void lines.push(line))
+  const options = optionsOf(format, model)
+  const session = over === 'grpc' ? recorded(dataflow, options.grpc) : recorded(recognize, options.websocket)
+  const events = await lastValueFrom(session(chunks).pipe(toArray()))
+  expect(lines.join('\n')).not.toContain(live.token)
+  return { cassette: parseCassette(lines), events }
+}
+
+const replayed = (over: Over, { cassette }: Recorded, { chunks }: Sound): Promise<SessionEvent[]> => {
+  const tape = replay(cassette)
+  const session = over === 'grpc' ? dataflow(tape.dataflow()) : recognize(tape.recognizer())
+  return lastValueFrom(session(chunks).pipe(toArray()))
+}
+
+/** What one union promises of two transports: the way of the session, and milestones and finals channel by channel. */
+const promised = (events: readonly SessionEvent[]): unknown => ({
+  states: events.flatMap((event) => (event.type === 'connection' ? [event.state] : [])),
+  refusals: events.filter((event) => event.type === 'response' && !event.success),
+  results: [0, 1].map((channel) =>
+    events
+      .filter((event) => event.type === 'milestone' || event.type === 'final')
+      .filter((event) => event.channel === channel)
+      .map(({ type, text, startMs, endMs }) => ({ type, text, startMs, endMs })),
+  ),
+})
+
+const results = (events: readonly SessionEvent[]): number =>
+  events.filter(({ type }) => type === 'milestone' || type === 'final').length
+
+/** All but what the ledger and the clock of the session say of their own. */
+const fromTheWire = (events: readonly SessionEvent[]): readonly SessionEvent[] =>
+  events.filter(({ type }) => type !== 'ledger' && type !== 'connection')
+
+const speech = '../shared/audio/ten-of-clubs.wav'
+const sounds = [
+  { name: 'the sample call', path: 'samples/call.wav', model: 'call', least: 8 },
+  ...(existsSync(speech) ? [{ name: 'a recording of a person', path: speech, model: 'cards', least: 2 }] : []),
+]
+
+describe.each(sounds)('cassettes of $name', ({ path, model, least }) => {
+  it('give equal events over both transports, when recorded and when replayed', async () => {
+    const sound = await soundOf(path)
+    const grpc = await recordOver('grpc', sound, model)
+    const websocket = await recordOver('websocket', sound, model)
+    const [fromGrpc, fromSocket] = [
+      await replayed('grpc', grpc, sound),
+      await replayed('websocket', websocket, sound),
+    ]
+    expect(results(fromGrpc)).toBeGreaterThanOrEqual(least)
+    expect(promised(fromGrpc)).toEqual(promised(fromSocket))
+    expect(promised(fromGrpc)).toEqual(promised(grpc.events))
+    // Message for message what each session said when it was recorded.
+    expect(fromTheWire(fromGrpc)).toEqual(fromTheWire(grpc.events))
+    const perChannel = (events: readonly SessionEvent[], channel: number): readonly SessionEvent[] =>
+      fromTheWire(events).filter((event) => 'channel' in event && event.channel === channel)
+    for (const channel of [0, 1])
+      expect(perChannel(fromSocket, channel)).toEqual(perChannel(websocket.events, channel))
+  })
+})
