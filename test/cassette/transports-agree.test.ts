@@ -113,11 +113,14 @@ const sounds = [
   ...(existsSync(speech) ? [{ name: 'a recording of a person', path: speech, model: 'cards', least: 2 }] : []),
 ]
 
-describe.each(sounds)('cassettes of $name', ({ path, model, least }) => {
+describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, least }) => {
   it('give equal events over both transports, when recorded and when replayed', async () => {
     const sound = await soundOf(path)
+    const t0 = Date.now(); const say = (w: string) => console.log(w, Date.now() - t0)
     const grpc = await recordOver('grpc', sound, model)
     const websocket = await recordOver('websocket', sound, model)
+    say("recorded")
+    await replayed("grpc", grpc, sound); say("grpc replayed")
     const [fromGrpc, fromSocket] = [
       await replayed('grpc', grpc, sound),
       await replayed('websocket', websocket, sound),
