@@ -4,7 +4,14 @@ import { SpeechError } from '../errors/speech-error.js'
 import { codec, failure } from '../protocol/codec.js'
 import { integer, listOfText, oneOf, text, type FieldCodec } from '../protocol/field-codecs.js'
 import { isJsonObject, ownValue, parseJsonObject, type JsonObject } from '../protocol/json-object.js'
-import { decodeWith, messageCodec, optional, required, type Fields, type MessageCodec } from '../protocol/message-codec.js'
+import {
+  decodeWith,
+  messageCodec,
+  optional,
+  required,
+  type Fields,
+  type MessageCodec,
+} from '../protocol/message-codec.js'
 import type {
   CassetteHeader,
   CassetteLine,
@@ -161,7 +168,8 @@ const unknownEvent = (): SpeechError =>
 const wholeMessage = (line: CassetteLine): either.Either<SpeechError, CassetteLine> => {
   if (line.event !== 'sent' && line.event !== 'received') return either.right(line)
   const { contentType, text: said, bytes, base64: embedded, sha256 } = line
-  if (contentType === undefined && said === undefined && bytes === undefined) return refuse('text or bytes must be given.')
+  if (contentType === undefined && said === undefined && bytes === undefined)
+    return refuse('text or bytes must be given.')
   if (bytes === undefined) {
     return embedded === undefined && sha256 === undefined ? either.right(line) : refuse('bytes must be given.')
   }

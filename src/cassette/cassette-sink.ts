@@ -8,13 +8,21 @@ import type { LineWriter } from './line-queue.js'
  * Where cassettes go. A function takes the lines of one session after another, each without its line break; where it
  * gives a promise, the next line waits for it. Otherwise something that is opened for each session.
  */
-export type CassetteSink = LineWriter['write'] | { readonly open: () => LineWriter }
+export type CassetteSink = LineWriter['write'] | OpenedSink
+
+/** A sink that is opened once a session. */
+export interface OpenedSink {
+  readonly open: () => LineWriter
+}
 
 /** How a sink is opened for a session. A function takes one session at a time: `already-started`. */
 export const openSink = (sink: CassetteSink): (() => LineWriter) => {
   if (typeof sink !== 'function') {
     if (typeof (sink as { readonly open?: unknown } | null)?.open === 'function') return () => sink.open()
-    throw new SpeechError('invalid-options', 'sink must be a function that takes lines, or toFile(path), or toStream(stream).')
+    throw new SpeechError(
+      'invalid-options',
+      'sink must be a function that takes lines, or toFile(path), or toStream(stream).',
+    )
   }
   let state: 'free' | 'taken' = 'free'
   return () => {
@@ -38,7 +46,7 @@ export const openSink = (sink: CassetteSink): (() => LineWriter) => {
  * Writes to a file, which only its owner may read, for it holds what was said. A file that is there is replaced. The
  * second session goes to a file of its own: `call.jsonl`, `call-2.jsonl`.
  */
-export const toFile = (path: string): CassetteSink => {
+export const toFile = (path: string): OpenedSink => {
   let sessions = 0
   return {
     open: () => {

@@ -14,7 +14,15 @@ interface OpenLane {
 export type SentAt = (audioMs: number) => number
 
 /** The lanes that a chart always has, be there something on them or not. */
-const constantKinds: readonly LaneKind[] = ['connection', 'control', 'audio', 'speech', 'partials', 'milestones', 'finals']
+const constantKinds: readonly LaneKind[] = [
+  'connection',
+  'control',
+  'audio',
+  'speech',
+  'partials',
+  'milestones',
+  'finals',
+]
 
 /** Gathers what happened into lanes: results and speech by channel, connections by row. */
 export class ChartLanes {
@@ -42,7 +50,12 @@ export class ChartLanes {
         const on = channel ?? event.channel ?? 0
         const isFault = event.type === 'final' && event.error !== undefined
         const label = isFault ? `${event.text} (${event.error})` : event.text
-        this.lane(`${event.type}s`, String(on)).marbles.push({ atMs, label, from: 'service', ...(isFault && { isFault }) })
+        this.lane(`${event.type}s`, String(on)).marbles.push({
+          atMs,
+          label,
+          from: 'service',
+          ...(isFault && { isFault }),
+        })
         if (event.type === 'milestone') this.#span(on, event, sentAt)
         return
       }
@@ -72,7 +85,9 @@ export class ChartLanes {
     this.#speech(durationMs)
     const lanes = [...this.#lanes.values()]
     return laneKinds.flatMap((kind) => {
-      const ofKind = lanes.filter((lane) => lane.kind === kind).sort((one, other) => one.which.localeCompare(other.which))
+      const ofKind = lanes
+        .filter((lane) => lane.kind === kind)
+        .sort((one, other) => one.which.localeCompare(other.which))
       return ofKind.map(({ which, ...lane }) => ({ ...lane, name: ofKind.length > 1 ? `${kind} ${which}` : kind }))
     })
   }

@@ -32,7 +32,10 @@ const titleOf = ({ transport, format, startedAt }: CassetteHeader): string =>
   [
     transport === 'grpc' ? 'gRPC' : 'WebSocket',
     `${format.encoding} ${format.sampleRateHz} Hz ${format.channels === 1 ? 'mono' : 'stereo'}`,
-    startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC').replace(/Z$/, ' UTC'),
+    startedAt
+      .replace('T', ' ')
+      .replace(/\.\d+Z$/, ' UTC')
+      .replace(/Z$/, ' UTC'),
   ].join(' · ')
 
 const endOf = ({ lines }: TapedConnection, durationMs: number): number => lines.at(-1)?.line.atMs ?? durationMs

@@ -90,7 +90,12 @@ const drawBar = ({ fromMs, toMs, label, isFaint }: Bar, y: number, area: Area): 
 const drawMarble = (marble: Marble, y: number, area: Area, number: number | undefined): string => {
   const { atMs, label, from, isFault } = marble
   const x = xOf(atMs, area)
-  const classes = ['marble', number === undefined ? 'small' : '', from === 'client' ? 'client' : '', isFault === true ? 'fault' : '']
+  const classes = [
+    'marble',
+    number === undefined ? 'small' : '',
+    from === 'client' ? 'client' : '',
+    isFault === true ? 'fault' : '',
+  ]
   const circle = `<circle class="${classes.filter((one) => one !== '').join(' ')}" cx="${x}" cy="${y}" r="${number === undefined ? 5 : 9}"><title>${escaped(`${momentText(atMs)} ${label}`)}</title></circle>`
   return number === undefined ? circle : `${circle}<text class="number" x="${x}" y="${y + 3.5}">${number}</text>`
 }

@@ -82,7 +82,8 @@ class Plot {
     let line = ''
     for (const { atMs, label } of this.#ticks()) {
       const column = this.#column(atMs)
-      if (column + label.length <= this.columns && (line === '' || column > line.length)) line = line.padEnd(column) + label
+      if (column + label.length <= this.columns && (line === '' || column > line.length))
+        line = line.padEnd(column) + label
     }
     return line
   }

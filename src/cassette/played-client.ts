@@ -33,11 +33,19 @@ export const playClient = <Message extends WireMessage>(
   const { token, speed, scheduler, answerTimeoutMs = 30_000 } = options
   refuseHoles(cassette, 'a client cannot be played without them')
   if (cassette.header.audio === 'sha256') {
-    throw new SpeechError('invalid-options', "The cassette has hashes in place of audio; record with audio: 'embedded'.")
+    throw new SpeechError(
+      'invalid-options',
+      "The cassette has hashes in place of audio; record with audio: 'embedded'.",
+    )
   }
-  const settings = { token, speed, scheduler, messageOf, answerTimeoutMs: timeoutMs('answerTimeoutMs', answerTimeoutMs) }
-  const play = (connection: TapedConnection): Observable<SessionEvent> =>
-    playOn(dial, connection, cassette, settings)
+  const settings = {
+    token,
+    speed,
+    scheduler,
+    messageOf,
+    answerTimeoutMs: timeoutMs('answerTimeoutMs', answerTimeoutMs),
+  }
+  const play = (connection: TapedConnection): Observable<SessionEvent> => playOn(dial, connection, cassette, settings)
   return from(turnsOf(connectionsOf(cassette))).pipe(
     concatMap((turn) => {
       const startMs = turn[0]?.dial.atMs ?? 0

@@ -115,7 +115,7 @@ export class PlayedConnection<Message extends WireMessage> {
   }
 
   #say(line: MessageLine | EndingLine): void {
-    if (line.event === 'received') this.#link.send(this.#settings.messageOf(line as MessageLine))
+    if (line.event === 'received') this.#link.send(this.#settings.messageOf(line))
     else this.#over(line as EndingLine)
   }
 
@@ -146,7 +146,8 @@ export class PlayedConnection<Message extends WireMessage> {
       this.#differ(placed, heard, wordsFor(heard.message))
     } else if (heard.audio !== undefined) this.#matchAudio(placed, line, heard.message, heard.audio)
     else {
-      const isSame = line.contentType === heard.message.contentType && sameText(line.text ?? '', heard.message.text ?? '')
+      const isSame =
+        line.contentType === heard.message.contentType && sameText(line.text ?? '', heard.message.text ?? '')
       if (!isSame) this.#tell(placed, `${wordsFor(heard.message)} with other fields`)
       this.#advance()
     }
@@ -155,7 +156,8 @@ export class PlayedConnection<Message extends WireMessage> {
   #matchAudio(placed: PlacedLine, line: TapedMessage, message: TapedMessage, bytes: Uint8Array): void {
     const audio = (this.#audio ??= new TapedAudio(line))
     const rest = audio.take(bytes)
-    if (rest.length > 0) this.#heard.unshift({ step: 'message', message: { ...message, bytes: rest.length }, audio: rest })
+    if (rest.length > 0)
+      this.#heard.unshift({ step: 'message', message: { ...message, bytes: rest.length }, audio: rest })
     if (!audio.isComplete) return
     const isSame = this.#settings.mismatch === 'lenient' || audio.isSame()
     if (!isSame) this.#tell(placed, 'other audio of that length')

@@ -81,7 +81,8 @@ class CassetteReader {
   }
 
   end(): Cassette {
-    if (this.#header === undefined) throw new SpeechError('invalid-json', 'The cassette is empty; line 1 must be its header.')
+    if (this.#header === undefined)
+      throw new SpeechError('invalid-json', 'The cassette is empty; line 1 must be its header.')
     return { header: this.#header, lines: this.#lines }
   }
 
@@ -107,7 +108,8 @@ class CassetteReader {
     }
     if (event === 'dial') this.#connections.set(connection, 'dialled')
     else if (event === 'open') this.#connections.set(connection, 'open')
-    else if (event === 'close' || event === 'ended' || event === 'dial-failed') this.#connections.set(connection, 'over')
+    else if (event === 'close' || event === 'ended' || event === 'dial-failed')
+      this.#connections.set(connection, 'over')
   }
 
   #right<A>(read: either.Either<SpeechError, A>): A {

@@ -72,7 +72,7 @@ export const record = (sink: CassetteSink, options: RecordOptions = {}): Recorde
 const transportOf = (options: Recordable): 'websocket' | 'grpc' => ('url' in options ? 'websocket' : 'grpc')
 
 /** The session's way to connect, written down. */
-const recordedBy = (options: Recordable, recorder: Recorder): Pick<RecognizeOptions & DataflowOptions, never> => {
+const recordedBy = (options: Recordable, recorder: Recorder): Pick<Recordable, 'dial'> => {
   const wrap =
     <DialOptions, Message extends WireMessage>(
       dial: (dialOptions: DialOptions) => Dial<Message, Message>,

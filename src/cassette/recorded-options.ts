@@ -73,13 +73,19 @@ const sentTexts = ({ lines }: Cassette): readonly string[] =>
 
 const firstWords = (cassette: Cassette, transport: 'grpc' | 'websocket', other: string): string => {
   if (cassette.header.transport !== transport) {
-    throw new SpeechError('invalid-options', `The cassette was recorded over ${cassette.header.transport}; use its ${other}.`)
+    throw new SpeechError(
+      'invalid-options',
+      `The cassette was recorded over ${cassette.header.transport}; use its ${other}.`,
+    )
   }
   return sentTexts(cassette)[0] ?? ''
 }
 
 const noStart = (name: string): SpeechError =>
-  new SpeechError('invalid-options', `The cassette has no ${name} that can be read; give the session its options and dial alone.`)
+  new SpeechError(
+    'invalid-options',
+    `The cassette has no ${name} that can be read; give the session its options and dial alone.`,
+  )
 
 const saidFinalize = (cassette: Cassette): boolean =>
   sentTexts(cassette).some((text) => {

@@ -1,7 +1,15 @@
 import type { SchedulerLike } from 'rxjs'
 import type { SpeechError } from '../errors/speech-error.js'
 import type { Address } from './address-line.js'
-import type { AudioKeeping, CassetteHeader, CassetteLine, ConnectionLine, EndLine, MessageLine, Reason } from './cassette.js'
+import type {
+  AudioKeeping,
+  CassetteHeader,
+  CassetteLine,
+  ConnectionLine,
+  EndLine,
+  MessageLine,
+  Reason,
+} from './cassette.js'
 import { writeLine } from './cassette-codec.js'
 import type { LineQueue } from './line-queue.js'
 import type { Secrets } from './secrets.js'
@@ -47,11 +55,7 @@ export class Recorder {
   connect(address: Address): ConnectionRecorder {
     const connection = this.#connections.length + 1
     const { secrets, audio } = this.#settings
-    const recorder = new ConnectionRecorder(
-      secrets,
-      audio,
-      (line) => this.#write({ connection, ...line } as Untimed<ConnectionLine>),
-    )
+    const recorder = new ConnectionRecorder(secrets, audio, (line) => this.#write({ connection, ...line }))
     this.#connections.push(recorder)
     recorder.dial(address)
     return recorder
@@ -69,7 +73,7 @@ export class Recorder {
 
   #write(line: Untimed<CassetteLine>): void {
     if (this.#state === 'ended') return
-    this.#queue.push(writeLine({ atMs: this.#elapsedMs(), ...line } as CassetteLine), this.#holeLine)
+    this.#queue.push(writeLine({ atMs: this.#elapsedMs(), ...line }), this.#holeLine)
   }
 
   /** A clock may be set back; a cassette's is not. */

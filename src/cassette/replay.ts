@@ -4,7 +4,7 @@ import { SpeechError } from '../errors/speech-error.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../transport/link.js'
 import { dialMemory } from '../transport/memory/memory.js'
-import type { Cassette, TapedMessage } from './cassette.js'
+import type { Cassette } from './cassette.js'
 import { connectionsOf, refuseHoles, type TapedConnection } from './cassette-connections.js'
 import type { CassetteMismatch } from './mismatch.js'
 import { PlayedConnection, type PlaySettings } from './played-connection.js'
@@ -43,14 +43,12 @@ export interface Replay {
   readonly dataflow: () => RecordedDataflowOptions & { readonly dial: () => Dial<DataflowMessage, DataflowMessage> }
   /**
    * Plays the client against a service: connects by `dial` as often as the recorded client did and says what it said.
-   * Gives what the service answers. See `PlayClientOptions`.
+   * Gives what the service answers. The dial is one of the cassette's transport. See `PlayClientOptions`.
    */
-  readonly client: PlayClient
-}
-
-interface PlayClient {
-  (dial: () => Dial<SocketMessage, SocketMessage>, options: PlayClientOptions): Observable<SessionEvent>
-  (dial: () => Dial<DataflowMessage, DataflowMessage>, options: PlayClientOptions): Observable<SessionEvent>
+  readonly client: (
+    dial: (() => Dial<SocketMessage, SocketMessage>) | (() => Dial<DataflowMessage, DataflowMessage>),
+    options: PlayClientOptions,
+  ) => Observable<SessionEvent>
 }
 
 /**
@@ -72,17 +70,14 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
       ...recordedDataflowOptions(cassette),
       dial: dialTape(cassette, { ...settings, messageOf: dataflowMessageOf }),
     }),
-    client: <Message extends WireMessage>(
-      dial: () => Dial<Message, Message>,
-      clientOptions: PlayClientOptions,
-    ): Observable<SessionEvent> =>
-      playClient(cassette, dial, messagesOf<Message>(cassette), { ...clientOptions, speed, scheduler }),
+    client: (dial, clientOptions) => {
+      const pace = { ...clientOptions, speed, scheduler }
+      return cassette.header.transport === 'grpc'
+        ? playClient(cassette, dial as () => Dial<DataflowMessage, DataflowMessage>, dataflowMessageOf, pace)
+        : playClient(cassette, dial as () => Dial<SocketMessage, SocketMessage>, socketMessageOf, pace)
+    },
   }
 }
-
-/** By the transport of the cassette; who gives a dial of the other one has been told by its type. */
-const messagesOf = <Message extends WireMessage>({ header }: Cassette): ((taped: TapedMessage) => Message) =>
-  (header.transport === 'grpc' ? dataflowMessageOf : socketMessageOf) as (taped: TapedMessage) => Message
 
 /** Every dial is the next connection of the cassette. */
 const dialTape = <Message extends WireMessage>(
@@ -108,7 +103,9 @@ const noMore = <Message>(
 ): Observable<never> => {
   const expected = `${count} ${count === 1 ? 'connection' : 'connections'}`
   onMismatch({ connection: count + 1, line: lines.length + 1, expected, heard: 'one more' })
-  return throwError(() => new SpeechError('protocol-violation', `The cassette has ${expected}; the client dials once more.`))
+  return throwError(
+    () => new SpeechError('protocol-violation', `The cassette has ${expected}; the client dials once more.`),
+  )
 }
 
 const playedDial = <Message extends WireMessage>(
@@ -137,6 +134,7 @@ const mostBytes = 0x7fff_ffff
 
 const failureOf = (lines: TapedConnection['lines']): SpeechError => {
   const line = lines.map((placed) => placed.line).find(({ event }) => event === 'dial-failed' || event === 'close')
-  const { code = '', message = 'The recorded client left before it was connected.' } = line as { code?: string; message?: string } ?? {}
+  const { code = '', message = 'The recorded client left before it was connected.' } =
+    (line as { code?: string; message?: string }) ?? {}
   return new SpeechError(isErrorCode(code) ? code : 'connection-failed', message)
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addCassette } from './commands/cassette.js'
 import { addDemo } from './commands/demo.js'
 import { addProject } from './commands/project.js'
 import { addKeys } from './commands/keys.js'
@@ -52,7 +53,17 @@ export const createProgram = (host: Host, output: Output): Command => {
         ],
       }),
     )
-  for (const add of [addDemo, addTranscribe, addServe, addModels, addProject, addSubscription, addToken, addKeys])
-    add(program, host, output)
+  const commands = [
+    addDemo,
+    addTranscribe,
+    addCassette,
+    addServe,
+    addModels,
+    addProject,
+    addSubscription,
+    addToken,
+    addKeys,
+  ]
+  for (const add of commands) add(program, host, output)
   return program
 }

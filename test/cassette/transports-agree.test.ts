@@ -116,15 +116,10 @@ const sounds = [
 describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, least }) => {
   it('give equal events over both transports, when recorded and when replayed', async () => {
     const sound = await soundOf(path)
-    const t0 = Date.now(); const say = (w: string) => console.log(w, Date.now() - t0)
     const grpc = await recordOver('grpc', sound, model)
     const websocket = await recordOver('websocket', sound, model)
-    say("recorded")
-    await replayed("grpc", grpc, sound); say("grpc replayed")
-    const [fromGrpc, fromSocket] = [
-      await replayed('grpc', grpc, sound),
-      await replayed('websocket', websocket, sound),
-    ]
+    await replayed('grpc', grpc, sound)
+    const [fromGrpc, fromSocket] = [await replayed('grpc', grpc, sound), await replayed('websocket', websocket, sound)]
     expect(results(fromGrpc)).toBeGreaterThanOrEqual(least)
     expect(promised(fromGrpc)).toEqual(promised(fromSocket))
     expect(promised(fromGrpc)).toEqual(promised(grpc.events))
@@ -132,7 +127,6 @@ describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model
     expect(fromTheWire(fromGrpc)).toEqual(fromTheWire(grpc.events))
     const perChannel = (events: readonly SessionEvent[], channel: number): readonly SessionEvent[] =>
       fromTheWire(events).filter((event) => 'channel' in event && event.channel === channel)
-    for (const channel of [0, 1])
-      expect(perChannel(fromSocket, channel)).toEqual(perChannel(websocket.events, channel))
+    for (const channel of [0, 1]) expect(perChannel(fromSocket, channel)).toEqual(perChannel(websocket.events, channel))
   })
 })

@@ -50,6 +50,7 @@ const addSessionOptions = (command: Command): void => {
     .optionsGroup('Output:')
     .option('--format <name>', 'text; vtt or srt: captions; ndjson: every event as one line of JSON (default: text)')
     .option('--speakers <names>', 'who the channels are (default: left,right)')
+    .option('--record <file>', 'write the session to a cassette, audio included, tokens not')
     .optionsGroup('Recognition:')
     .option('--over <transport>', 'grpc or websocket (default: grpc)')
     .option('--model <name>', 'the model; by default the only one of --models')

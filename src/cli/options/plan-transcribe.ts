@@ -16,6 +16,7 @@ export interface TranscribeFlags extends CredentialFlags {
   readonly speed?: string
   readonly format?: string
   readonly speakers?: string
+  readonly record?: string
   readonly encoding?: string
   readonly rate?: string
   readonly channels?: string
@@ -37,6 +38,8 @@ export interface TranscribePlan {
   readonly format: 'text' | 'ndjson' | 'vtt' | 'srt'
   readonly speakers: readonly [string, string]
   readonly timeoutMs?: number
+  /** The file of the cassette. */
+  readonly record?: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -46,6 +49,7 @@ export const planTranscribe = (file: string, flags: TranscribeFlags, env: Enviro
   const raw = rawFormat(flags)
   const service = servicePlan(flags, env)
   const over = transport(flags, service)
+  const record = textFlag('--record', flags.record)
   const timeoutMs = wholeNumberFlag('--timeout-ms', flags.timeoutMs, { least: 1, most: 86_400_000 })
   const format = choiceFlag('--format', flags.format, ['text', 'ndjson', 'vtt', 'srt']) ?? 'text'
   return {
@@ -56,6 +60,7 @@ export const planTranscribe = (file: string, flags: TranscribeFlags, env: Enviro
     format,
     speakers: speakers(flags, format),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(record === undefined ? {} : { record }),
   }
 }
 

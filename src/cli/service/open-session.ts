@@ -1,5 +1,6 @@
 import { shareReplay, type Observable, type Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
+import type { RecordedSession } from '../../cassette/record.js'
 import type { Settings } from '../../protocol/settings.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { SessionOptions, TokenSource } from '../../session/session-options.js'
@@ -15,13 +16,15 @@ export interface SessionRequest {
   readonly timeoutMs?: number
   /** Ends the audio before its source does. */
   readonly finalize$: Subject<void>
+  /** Writes the session down. */
+  readonly record?: RecordedSession
 }
 
 type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
 
 /** A session with the service, over either transport. Loads that transport only. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
-  const { access, over, format, timeoutMs, finalize$ } = request
+  const { access, over, format, timeoutMs, finalize$, record = unrecorded } = request
   const options: SessionOptions = {
     format,
     finalize$,
@@ -36,8 +39,10 @@ export const openSession = async (request: SessionRequest): Promise<OpenSession>
           stopTimeoutMs: timeoutMs,
         }),
   }
-  return over === 'grpc' ? overGrpc(access, options) : overWebSocket(access, options)
+  return over === 'grpc' ? overGrpc(access, options, record) : overWebSocket(access, options, record)
 }
+
+const unrecorded: RecordedSession = (session, options) => session(options)
 
 /** Two sessions of one stereo recording share a token. */
 const tokenSource = ({ credentials, ca }: Access, timeoutMs: number | undefined): TokenSource =>
@@ -45,11 +50,11 @@ const tokenSource = ({ credentials, ca }: Access, timeoutMs: number | undefined)
     ? credentials.token
     : tokenOf(credentials, { ca, timeoutMs }).pipe(shareReplay({ bufferSize: 1, refCount: true }))
 
-const overGrpc = async (access: Access, options: SessionOptions): Promise<OpenSession> => {
+const overGrpc = async (access: Access, options: SessionOptions, record: RecordedSession): Promise<OpenSession> => {
   const { dataflow } = await import('../../session/dataflow.js')
   const { grpc, ca, isPlaintext, tenant, project, model } = access
   if (grpc === undefined) throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT.')
-  return dataflow({
+  return record(dataflow, {
     ...options,
     address: grpc,
     ...(isPlaintext ? { insecure: true } : {}),
@@ -66,12 +71,16 @@ const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
   ...(tenant === undefined ? {} : { ModelTenant: tenant }),
 })
 
-const overWebSocket = async (access: Access, options: SessionOptions): Promise<OpenSession> => {
+const overWebSocket = async (
+  access: Access,
+  options: SessionOptions,
+  record: RecordedSession,
+): Promise<OpenSession> => {
   const { recognize } = await import('../../session/recognize.js')
   const { url, ca, model } = access
   if (url === undefined) throw usageError('A session over WebSocket needs an address; give --url wss://HOST.')
   if (model === undefined) throw usageError('A session over WebSocket names its model; give --model NAME.')
-  return recognize({
+  return record(recognize, {
     ...options,
     url,
     ...(ca === undefined ? {} : { ca }),

@@ -10,6 +10,7 @@ import type { Output } from '../process/output.js'
 import { openSession } from '../service/open-session.js'
 import { reachService } from '../service/reach-service.js'
 import type { ServicePlan } from '../service/service-plan.js'
+import { openCassetteFile } from './cassette-file.js'
 import { runTranscription } from './run-transcription.js'
 import { summaryLine, type Work } from '../view/summary.js'
 import { TranscriptReader } from '../view/transcript-reader.js'
@@ -22,6 +23,8 @@ export interface Recording {
   /** Times real time; `Infinity` for as fast as it is taken. */
   readonly speed: number
   readonly timeoutMs?: number
+  /** The file to which the session is written. */
+  readonly record?: string
 }
 
 /** Opens what shows the session, once it is known what the audio is. */
@@ -40,7 +43,7 @@ const lastWordsWithinMs = 3_000
  * sent are there, at the latest after 3 s; the second one ends it at once.
  */
 export const transcribeRecording = async (
-  { input: request, service: plan, over, speed, timeoutMs }: Recording,
+  { input: request, service: plan, over, speed, timeoutMs, record }: Recording,
   openView: OpenView,
   host: Host,
   output: Output,
@@ -73,12 +76,15 @@ export const transcribeRecording = async (
     const audio: SendableAudio = atTakenRate(input)
     const reached = await acquire(reachService(plan, host), interruption.signal)
     opened.push(reached.close)
+    const cassette = record === undefined ? undefined : await openCassetteFile(record)
+    if (cassette !== undefined) opened.push(cassette.close)
     const session = await openSession({
       access: reached.access,
       over,
       format: audio.format,
       finalize$,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(cassette === undefined ? {} : { record: cassette.record }),
     })
     const reader = new TranscriptReader()
     const view = await openView(input, reader)
@@ -94,7 +100,7 @@ export const transcribeRecording = async (
     })
     view.end()
     if (told.toEndBy !== undefined) throw told.toEndBy
-    const fault = input.fault()
+    const fault = input.fault() ?? cassette?.fault()
     if (fault !== undefined) throw fault
     return summaryLine(reader.tally(), work)
   } finally {
