@@ -30,6 +30,10 @@ export const sideways = {}
  * @type {Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>}
  */
 export const rooms = {
+  session: {
+    audio: [],
+    results: ['audio'],
+  },
   service: {
     monitor: [],
     identity: ['monitor'],

@@ -1,8 +1,8 @@
 import { either } from 'fp-ts'
-import { map, type Observable } from 'rxjs'
 import { parseRefusal, type SpeechError } from '../errors/speech-error.js'
 import { contentType } from '../protocol/content-type.js'
 import {
+  mergedUpdate,
   requestNames,
   writeDataflowRequest,
   type DataflowRequest,
@@ -22,8 +22,8 @@ export interface DataflowDialogueOptions {
   readonly dialect: Dialect
   /** How the end of the audio is said: by half-closing the stream, which any service understands, or by `Finalize`. */
   readonly finalizeBy: Ending['finalizeBy']
-  /** Changes while the session streams. */
-  readonly update$?: Observable<UpdateRequest>
+  /** What was changed on earlier connections. */
+  readonly update?: UpdateRequest
 }
 
 const noBytes = new Uint8Array(0)
@@ -36,7 +36,7 @@ export const dataflowDialogue = ({
   start,
   dialect,
   finalizeBy,
-  update$,
+  update: earlier,
 }: DataflowDialogueOptions): Dialogue<DataflowMessage, DataflowMessage> => {
   // A plain service does not name its responses; then they come in the order of the requests.
   let asked: readonly string[] = []
@@ -51,16 +51,19 @@ export const dataflowDialogue = ({
     return request
   }
   return {
-    start: (token) => say({ request: 'Start', ...start, token }),
+    start: (token) => say({ request: 'Start', ...start, ...changed(start, earlier), token }),
     audio: (bytes) => ({ contentType: contentType.audio, content: '', binaryContent: bytes }),
     finalize: () => say({ request: 'Finalize' }),
     stop: () => say({ request: 'Stop' }),
     read: (message) => readMessage(message, answered),
     endsWith: 'end-of-stream',
     finalizeBy,
-    ...(update$ && { requests$: update$.pipe(map((update) => say({ request: 'Update', ...update }))) }),
+    update: (update) => say({ request: 'Update', ...update }),
   }
 }
+
+const changed = (start: UpdateRequest, update: UpdateRequest | undefined): UpdateRequest =>
+  update === undefined ? {} : mergedUpdate(start, update)
 
 const readMessage = (message: DataflowMessage, answered: (response: DataflowResponse) => string): Heard => {
   switch (message.contentType) {

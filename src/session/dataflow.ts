@@ -66,7 +66,8 @@ export const dataflow = (
       {
         settings,
         dial: () => dial({ ...options, connectTimeoutMs: settings.deadlines.connecting }),
-        dialogue: () => dataflowDialogue({ start, dialect, finalizeBy, ...(update$ && { update$ }) }),
+        dialogue: (update) => dataflowDialogue({ start, dialect, finalizeBy, ...(update && { update }) }),
+        ...(update$ && { update$ }),
       },
       source,
     )

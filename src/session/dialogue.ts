@@ -1,5 +1,5 @@
-import type { Observable } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 
 /** What a message of the service means for the life of the session: */
@@ -42,6 +42,6 @@ export interface Dialogue<In, Out> extends Ending {
   readonly finalize: () => Out
   readonly stop: () => Out
   readonly read: (message: In) => Heard
-  /** Further requests of the user's, to be subscribed and sent while the session streams. */
-  readonly requests$?: Observable<Out>
+  /** A change while the session streams, where the interface has such a thing. */
+  readonly update?: (update: UpdateRequest) => Out
 }

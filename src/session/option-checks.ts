@@ -1,4 +1,4 @@
-import { from, isObservable, type ObservableInput } from 'rxjs'
+import { isObservable } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { longestTimerMs } from '../protocol/longest-timer.js'
 
@@ -61,16 +61,6 @@ export const positiveMs = (option: string, value: number | undefined, fallback: 
   if (value === undefined) return fallback
   if (typeof value === 'number' && value > 0 && value <= longestTimerMs) return value
   throw refuse(option, `more than 0 and at most ${longestTimerMs} milliseconds${shown(value)}`)
-}
-
-/** Whether `from` of RxJS takes it. */
-export const isInput = (value: unknown): value is ObservableInput<unknown> => {
-  try {
-    void from(value as ObservableInput<unknown>)
-    return true
-  } catch {
-    return false
-  }
 }
 
 const shown = (value: unknown): string => (typeof value === 'number' ? `, not ${value}` : '')

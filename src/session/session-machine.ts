@@ -7,48 +7,76 @@ import type { Ending, Meaning } from './dialogue.js'
 /**
  * Where a session stands.
  * - `audioOver`: the source has ended, so that finalizing follows once the audio held back is sent.
- * - `refusal`: the token was refused as unauthenticated and another one is tried; that happens once.
+ * - `refusal`: the token was refused as unauthenticated and another one is tried; that happens once a connection.
+ * - `resuming`: the session has had a connection and lost it; the steps to another one are not told by their names.
+ * - `waiting`: for the time of the next attempt.
  * - `draining`: as `streaming`, but the source has ended and the link still has to take the rest of the audio.
+ * - `closing`: the service has said its last word unasked; how it closes tells whether another connection goes on.
  * - `stopping`: waits for the answer to a stop.
- * The last two have no name on the outside.
+ * `waiting` is told as `reconnecting`; the last three have no name on the outside.
  */
 export type MachineState =
   | { readonly name: 'idle'; readonly audioOver: boolean }
-  | { readonly name: BeforeStreaming; readonly audioOver: boolean; readonly refusal: SpeechError | undefined }
+  | BeforeStreaming
+  | { readonly name: 'waiting'; readonly audioOver: boolean; readonly refusal: SpeechError | undefined }
+  | { readonly name: 'closing'; readonly audioOver: boolean }
   | { readonly name: 'streaming' | 'draining' | 'finalizing' | 'stopping' | 'done' | 'stopped' | 'failed' }
 
-export type BeforeStreaming = 'authorizing' | 'connecting' | 'starting'
+export interface BeforeStreaming {
+  readonly name: 'authorizing' | 'connecting' | 'starting'
+  readonly audioOver: boolean
+  readonly refusal: SpeechError | undefined
+  readonly resuming: boolean
+}
 
 export type MachineInput =
-  | { readonly type: 'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'deadline' | 'link-ended' }
+  | { readonly type: 'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'deadline' | 'link-ended' | 'retry' }
   /** A token is there; `fresh` unless it is the one that was refused before. */
   | { readonly type: 'authorized'; readonly fresh: boolean }
   /** The source has ended and nothing of its audio is held back any more (`drained`), or some is. */
   | { readonly type: 'audio-over'; readonly drained: boolean }
   | { readonly type: 'heard'; readonly meaning: Meaning }
-  /** The connection was not made, or broke. */
-  | { readonly type: 'link-failed'; readonly error: SpeechError }
-  /** Something of the user's failed: the source, the token source, a signal. */
+  /** There was no token; or the connection was not made, or broke. */
+  | { readonly type: 'token-failed' | 'link-failed'; readonly error: SpeechError }
+  /** Something of the user's failed: the source, a signal; or there is no time for another attempt. */
   | { readonly type: 'failed'; readonly error: SpeechError }
 
-/** What the session has to do, in this order. `extend`: the deadline of the state begins anew. */
+/**
+ * What the session has to do, in this order. `tell`: the finals that were held back; `settle`: all that was sent has its
+ * results; `hold`: no more audio on this connection;
+ * `extend`: the deadline of the state begins anew.
+ */
 export type Command =
   | {
-      readonly do: 'authorize' | 'renew' | 'dial' | 'start' | 'stream' | 'finalize' | 'stop' | 'extend' | 'complete'
+      readonly do:
+        | 'authorize'
+        | 'renew'
+        | 'dial'
+        | 'start'
+        | 'stream'
+        | 'hold'
+        | 'finalize'
+        | 'stop'
+        | 'tell'
+        | 'settle'
+        | 'extend'
+        | 'complete'
     }
   | { readonly do: 'announce'; readonly state: AnnouncedState }
   | { readonly do: 'drop'; readonly cause: GapCause }
-  | { readonly do: 'fail'; readonly error: SpeechError }
+  | { readonly do: 'reconnect' | 'fail'; readonly error: SpeechError }
 
 export interface Step {
   readonly state: MachineState
   readonly commands: readonly Command[]
 }
 
-/** What the machine has to know of a dialogue and of the token source. */
+/** What the machine has to know of a dialogue, of the token source and of the user's wishes. */
 export interface Manners extends Ending {
   /** Whether the token source may have another token when one is refused. */
   readonly renews: boolean
+  /** Whether a lost connection is followed by another one. */
+  readonly resumes: boolean
 }
 
 /** The life of a session as a pure function. In `done`, `stopped` and `failed` nothing has an effect any more. */
@@ -57,10 +85,12 @@ export const step = (state: MachineState, input: MachineInput, manners: Manners)
   switch (input.type) {
     case 'begin':
       return onBegin(state)
+    case 'retry':
+      return onRetry(state)
     case 'authorized':
       return onAuthorized(state, input.fresh)
     case 'connected':
-      return state.name === 'connecting' ? enter({ ...state, name: 'starting' }, { do: 'start' }) : stay(state)
+      return state.name === 'connecting' ? advance({ ...state, name: 'starting' }, { do: 'start' }) : stay(state)
     case 'audio-over':
       return onAudioOver(state, input.drained)
     case 'drained':
@@ -73,10 +103,11 @@ export const step = (state: MachineState, input: MachineInput, manners: Manners)
       return onHeard(state, input.meaning, manners)
     case 'link-ended':
       return onLinkEnded(state, manners)
+    case 'token-failed':
     case 'link-failed':
-      return renewed(state, input.error, manners) ?? failed(input.error)
+      return onLost(state, input.error, manners)
     case 'deadline':
-      return failed(deadlineError(state.name))
+      return onDeadline(state, manners)
     case 'failed':
       return failed(input.error)
   }
@@ -94,35 +125,85 @@ const enter = (state: MachineState & { readonly name: AnnouncedState }, ...comma
   commands: [{ do: 'announce', state: state.name }, ...commands],
 })
 
+/** The next step to a connection, which is told by its name unless it is to another one. */
+const advance = (state: BeforeStreaming, ...commands: readonly Command[]): Step =>
+  state.resuming ? { state, commands } : enter(state, ...commands)
+
 const end = (name: 'done' | 'stopped' | 'failed', cause: GapCause, last: Command): Step => ({
   state: { name },
   commands: [{ do: 'drop', cause }, { do: 'announce', state: name }, last],
 })
 
+const after = (first: readonly Command[], { state, commands }: Step): Step => ({
+  state,
+  commands: [...first, ...commands],
+})
+
 const finalizing: Step = enter({ name: 'finalizing' }, { do: 'finalize' })
 const stopping: Step = { state: { name: 'stopping' }, commands: [{ do: 'drop', cause: 'stopped' }, { do: 'stop' }] }
-const done: Step = end('done', 'ended', { do: 'complete' })
+const done: Step = after([{ do: 'tell' }, { do: 'settle' }], end('done', 'ended', { do: 'complete' }))
 const stopped: Step = end('stopped', 'stopped', { do: 'complete' })
-const failed = (error: SpeechError): Step => end('failed', 'failed', { do: 'fail', error })
+const failed = (error: SpeechError): Step => after([{ do: 'tell' }], end('failed', 'failed', { do: 'fail', error }))
 
 const onBegin = (state: MachineState): Step =>
   state.name === 'idle'
-    ? enter({ name: 'authorizing', audioOver: state.audioOver, refusal: undefined }, { do: 'authorize' })
+    ? advance(
+        { name: 'authorizing', audioOver: state.audioOver, refusal: undefined, resuming: false },
+        { do: 'authorize' },
+      )
+    : stay(state)
+
+const onRetry = (state: MachineState): Step =>
+  state.name === 'waiting'
+    ? advance({ ...state, name: 'authorizing', resuming: true }, { do: state.refusal ? 'renew' : 'authorize' })
     : stay(state)
 
 const onAuthorized = (state: MachineState, fresh: boolean): Step => {
   if (state.name !== 'authorizing') return stay(state)
   // The refused token once more: to present it again could only be refused again.
   if (state.refusal !== undefined && !fresh) return failed(state.refusal)
-  return enter({ ...state, name: 'connecting' }, { do: 'dial' })
+  return advance({ ...state, name: 'connecting' }, { do: 'dial' })
 }
 
-/** After the first refusal of a token, before anything was streamed: another one. */
-const renewed = (state: MachineState, error: SpeechError, { renews }: Manners): Step | undefined => {
-  if (error.code !== 'unauthenticated' || !renews) return undefined
-  if ((state.name !== 'connecting' && state.name !== 'starting') || state.refusal !== undefined) return undefined
-  return enter({ ...state, name: 'authorizing', refusal: error }, { do: 'renew' })
+/** The connection was not made or broke, or the service ended the session with an error. */
+const onLost = (state: MachineState, error: SpeechError, manners: Manners): Step => {
+  if (isRefusedToken(state, error, manners)) {
+    return advance({ ...state, name: 'authorizing', refusal: error }, { do: 'renew' })
+  }
+  // Whatever the connection ends with: the service's last word was the session's.
+  if (!resumes(state, error, manners)) return state.name === 'closing' ? done : failed(error)
+  const refusal = error.code === 'unauthenticated' ? error : undefined
+  return { state: { name: 'waiting', audioOver: isAudioOver(state), refusal }, commands: [{ do: 'reconnect', error }] }
 }
+
+/** After the first refusal of a token, before anything was streamed on its connection: another one. */
+const isRefusedToken = (state: MachineState, error: SpeechError, { renews }: Manners): state is BeforeStreaming =>
+  error.code === 'unauthenticated' &&
+  renews &&
+  (state.name === 'connecting' || state.name === 'starting') &&
+  state.refusal === undefined
+
+const resumes = (state: MachineState, error: SpeechError, manners: Manners): boolean => {
+  if (!manners.resumes) return false
+  switch (state.name) {
+    case 'authorizing':
+    case 'connecting':
+      return state.resuming && error.retryable
+    // A first start that is refused was understood; one that was cut off was not.
+    case 'starting':
+      return state.resuming ? error.retryable : error.code === 'connection-lost'
+    case 'streaming':
+    case 'draining':
+    case 'finalizing':
+    case 'closing':
+      return error.retryable || (error.code === 'unauthenticated' && manners.renews)
+    default:
+      return false
+  }
+}
+
+const isAudioOver = (state: MachineState): boolean =>
+  'audioOver' in state ? state.audioOver : state.name === 'draining' || state.name === 'finalizing'
 
 const onAudioOver = (state: MachineState, drained: boolean): Step => {
   if ('audioOver' in state) return stay({ ...state, audioOver: true })
@@ -139,6 +220,8 @@ const onStop = (state: MachineState, { finalizeBy }: Manners): Step => {
       return finalizeBy === 'request' ? stopping : stopped
     case 'stopping':
       return stay(state)
+    case 'closing':
+      return after([{ do: 'tell' }], stopped)
     default:
       return stopped
   }
@@ -149,46 +232,65 @@ const onHeard = (state: MachineState, meaning: Meaning, manners: Manners): Step 
   switch (meaning.type) {
     case 'start-answer':
       if (state.name !== 'starting') return stay(state)
-      if (error !== undefined) return renewed(state, error, manners) ?? failed(error)
-      // `streaming` is told in either case: what was held back goes out now.
-      return {
-        state: { name: state.audioOver ? 'draining' : 'streaming' },
-        commands: [{ do: 'announce', state: 'streaming' }, { do: 'stream' }],
-      }
+      return error === undefined ? started(state) : onLost(state, error, manners)
     case 'finalize-answer':
-      return state.name === 'finalizing' && error !== undefined ? failed(error) : stay(state)
+      return state.name === 'finalizing' && error !== undefined ? onLost(state, error, manners) : stay(state)
     case 'stop-answer':
       if (state.name !== 'stopping') return stay(state)
       return error === undefined ? stopped : failed(error)
     case 'last-word':
-      return onLastWord(state, error)
+      return onLastWord(state, error, manners)
   }
 }
 
-const onLastWord = (state: MachineState, error: SpeechError | undefined): Step => {
+/** `streaming` is told in either case: what was held back goes out now. */
+const started = ({ audioOver, resuming }: BeforeStreaming): Step => ({
+  state: { name: audioOver ? 'draining' : 'streaming' },
+  commands: resuming ? [{ do: 'stream' }] : [{ do: 'announce', state: 'streaming' }, { do: 'stream' }],
+})
+
+const onLastWord = (state: MachineState, error: SpeechError | undefined, manners: Manners): Step => {
   // It crossed the stop: nothing runs any more that could be stopped.
   if (state.name === 'stopping') return stopped
-  if (error !== undefined) return failed(error)
+  if (error !== undefined) return onLost(state, error, manners)
+  if (manners.resumes && (state.name === 'streaming' || state.name === 'draining')) {
+    return { state: { name: 'closing', audioOver: state.name === 'draining' }, commands: [{ do: 'hold' }] }
+  }
   return state.name === 'streaming' || state.name === 'draining' || state.name === 'finalizing' ? done : stay(state)
 }
 
-const onLinkEnded = (state: MachineState, { endsWith }: Manners): Step => {
+const onLinkEnded = (state: MachineState, manners: Manners): Step => {
   switch (state.name) {
     case 'stopping':
       return stopped
+    case 'closing':
+      return done
     case 'streaming':
     case 'draining':
     case 'finalizing':
-      if (endsWith === 'end-of-stream') return done
-      return failed(new SpeechError('connection-lost', 'The service closed the connection before the final result.'))
+      if (manners.endsWith === 'end-of-stream') return done
+      return onLost(
+        state,
+        new SpeechError('connection-lost', 'The service closed the connection before the final result.'),
+        manners,
+      )
     default:
-      return failed(
+      return onLost(
+        state,
         new SpeechError('protocol-violation', 'The service closed the connection without answering the start.'),
+        manners,
       )
   }
 }
 
-/** The states that wait for somebody else; `streaming` and `idle` wait for the user only. */
+const onDeadline = (state: MachineState, manners: Manners): Step => {
+  // The service leaves the connection open: its last word was the session's.
+  if (state.name === 'closing') return done
+  const error = deadlineError(state.name)
+  return 'resuming' in state && state.resuming ? onLost(state, error, manners) : failed(error)
+}
+
+/** The states that wait for somebody else; `streaming` and `idle` wait for the user only, `waiting` for its own time. */
 export type Wait = Extract<keyof typeof timeouts, MachineState['name']>
 
 const timeouts = {
@@ -201,6 +303,7 @@ const timeouts = {
   draining: ['finalize-timeout', 'The service stopped taking audio before its end; what was received before stands.'],
   finalizing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
   stopping: ['stop-timeout', 'The service did not confirm the stop in time; nothing more was delivered.'],
+  closing: ['finalize-timeout', 'The service did not close in time.'],
 } as const satisfies Partial<Record<MachineState['name'], readonly [ErrorCode, string]>>
 
 /** Whether a state must not last longer than a deadline. */

@@ -1,12 +1,15 @@
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
-import { validateFormat, type AudioFormat } from '../audio/format.js'
+import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
+import { isInput } from '../operators/is-input.js'
 import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token.js'
-import type { AudioBounds } from './audio-queue.js'
-import { isInput, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
+import type { AudioBounds } from './audio/audio-tape.js'
+import { optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
+import { resolveResumption, type Resumption, type ResumptionOptions } from './resumption.js'
 import type { Wait } from './session-machine.js'
 
 export type { TokenSource } from './ask-token.js'
+export type { ResumptionOptions } from './resumption.js'
 
 /** What both kinds of sessions take. */
 export interface SessionOptions {
@@ -47,6 +50,16 @@ export interface SessionOptions {
   readonly finalizeTimeoutMs?: number
   /** How long the answer to a stop may take, in milliseconds; then `stop-timeout`. Default 5,000. */
   readonly stopTimeoutMs?: number
+  /**
+   * Whether and how the session goes on over another connection when it loses one that it had: what has no definitive
+   * result is sent again there, and results go on as one stream. `false`: it fails at once. Default: it does, for 60 s.
+   */
+  readonly resumption?: boolean | ResumptionOptions
+  /**
+   * How long the service may say nothing at all while audio flows before that is told as `silent`, in milliseconds.
+   * Default 20,000.
+   */
+  readonly silenceTimeoutMs?: number
   /** Whose clock the deadlines follow; `asyncScheduler` unless given. */
   readonly scheduler?: SchedulerLike
 }
@@ -56,6 +69,8 @@ export interface SessionSettings extends Pick<SessionOptions, 'token' | 'rejecte
   readonly bounds: AudioBounds
   /** How long each state that waits may last, in milliseconds. */
   readonly deadlines: Readonly<Record<Wait, number>>
+  readonly resumption: Resumption | undefined
+  readonly silenceTimeoutMs: number
   readonly scheduler: SchedulerLike
 }
 
@@ -74,6 +89,8 @@ export const resolveSessionOptions = (options: SessionOptions): SessionSettings 
     ...(finalize$ && { finalize$ }),
     ...(stop$ && { stop$ }),
     scheduler: scheduler ?? asyncScheduler,
+    resumption: resolveResumption(options.resumption),
+    silenceTimeoutMs: positiveMs('silenceTimeoutMs', options.silenceTimeoutMs, 20_000),
     bounds,
     deadlines: deadlinesOf(options),
   }
@@ -88,17 +105,27 @@ const deadlinesOf = (options: SessionOptions): SessionSettings['deadlines'] => {
     draining: finalizing,
     finalizing,
     stopping: positiveMs('stopTimeoutMs', options.stopTimeoutMs, 5_000),
+    closing: 1_000,
   }
 }
 
-const boundsOf = ({ format, maxBufferMs, maxAudioMessageBytes }: SessionOptions): AudioBounds => {
+const boundsOf = ({ format, maxBufferMs, maxAudioMessageBytes, resumption }: SessionOptions): AudioBounds => {
   // The longest frame, of two samples of PCM, takes 4 bytes.
   optionalWhole('maxAudioMessageBytes', maxAudioMessageBytes, 4)
   return {
     format: validateFormat(format),
     maxBufferMs: positiveMs('maxBufferMs', maxBufferMs, 60_000),
     maxAudioMessageBytes: maxAudioMessageBytes ?? 65_536,
+    maxReplayBytes: maxReplayBytesOf(validateFormat(format), resumption),
   }
+}
+
+const replayMs = 60_000
+
+const maxReplayBytesOf = (format: AudioFormat, resumption: SessionOptions['resumption']): number => {
+  if (resumption === false) return 0
+  const given = typeof resumption === 'object' ? resumption.maxReplayBytes : undefined
+  return given ?? bytesForMs(format, replayMs)
 }
 
 /** What was given is not printed: it may be a token in the wrong place. */

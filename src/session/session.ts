@@ -1,20 +1,28 @@
-import { defer, Observable, Subscription, take, type ObservableInput, type Subscriber } from 'rxjs'
+import { Observable, Subscription, take, type ObservableInput, type Subscriber } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
-import type { SessionEvent } from '../protocol/session-event.js'
-import type { Dial, Link } from '../transport/link.js'
-import { askToken, isFixedToken } from './ask-token.js'
-import { feedAudio, isPulled, checkSource, type AudioFeed } from './audio-feed.js'
-import { AudioOutlet } from './audio-outlet.js'
-import type { Dialogue, Heard } from './dialogue.js'
+import { later } from '../operators/later.js'
+import { mergedUpdate, type UpdateRequest } from '../protocol/dataflow-requests.js'
+import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
+import { isFixedToken } from './ask-token.js'
+import { feedAudio, isPulled, checkSource, type AudioFeed } from './audio/audio-feed.js'
+import { AudioOutlet } from './audio/audio-outlet.js'
+import { AudioTape } from './audio/audio-tape.js'
+import { SendingPace } from './audio/sending-pace.js'
+import type { Heard } from './dialogue.js'
+import { HeldFinals } from './results/held-finals.js'
+import { Line, type LinePlan } from './line.js'
+import { ResultTimeline } from './results/result-timeline.js'
+import { RetryBudget } from './retry-budget.js'
 import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
 import type { SessionSettings } from './session-options.js'
+import { ServiceSilence } from './service-silence.js'
+import { SessionAccount } from './session-account.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
-export interface SessionPlan<In, Out> {
+export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
   readonly settings: SessionSettings
-  readonly dial: (token: string) => Dial<In, Out>
-  /** Called for every connection: a dialogue remembers what was asked on it. */
-  readonly dialogue: () => Dialogue<In, Out>
+  /** Changes that the user asks for while the session streams. */
+  readonly update$?: Observable<UpdateRequest>
   /** Fails the session from without, such as when the other half of a pair has failed. */
   readonly abort$?: Observable<SpeechError>
 }
@@ -36,8 +44,14 @@ export const openSession = <In, Out>(
   })
 }
 
-/** What a connection says of itself: no news any more once it was left. */
-const ofLink: ReadonlySet<MachineInput['type']> = new Set(['connected', 'link-ended', 'link-failed'])
+/** What is told also after a stop. */
+const isAnswer = (event: SessionEvent): boolean => event.type === 'response' || event.type === 'unknown'
+
+/** Something that happened, and on which line: what a line says that was left is not heard. */
+interface News<In, Out> {
+  readonly line?: Line<In, Out>
+  readonly what: MachineInput | Heard
+}
 
 /**
  * Runs one session: does what the machine commands and tells it what happens. Inputs that arrive while a command runs
@@ -48,29 +62,45 @@ class Session<In, Out> {
   readonly #plan: SessionPlan<In, Out>
   readonly #manners: Manners
   readonly #subscriber: Subscriber<SessionEvent>
+  readonly #tape: AudioTape
+  readonly #results: ResultTimeline
   readonly #outlet: AudioOutlet<Out>
   readonly #feed: AudioFeed
+  readonly #account: SessionAccount
+  readonly #finals: HeldFinals
+  readonly #budget: RetryBudget | undefined
+  readonly #silence: ServiceSilence
   readonly #signals = new Subscription()
-  readonly #inbox: (MachineInput | Heard)[] = []
+  readonly #inbox: News<In, Out>[] = []
   #state: MachineState = { name: 'idle', audioOver: false }
   #busy = false
   #feedWaits = false
-  #token: string | undefined
-  #dialogue: Dialogue<In, Out>
-  /** One connection with all that hangs on it; another one after a token was refused. */
-  #connection = new Subscription()
-  #link: Link<In, Out> | undefined
+  #line: Line<In, Out>
+  #update: UpdateRequest | undefined
+  #listens = false
+  /** Set once the service has refused audio as too fast: what is sent again is sent slower. */
+  #isPaced = false
+  #streamsSinceMs = Infinity
   #deadline: Subscription | undefined
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
-    const { bounds, token } = plan.settings
+    const { bounds, token, resumption, scheduler, silenceTimeoutMs } = plan.settings
     this.#plan = plan
     this.#subscriber = subscriber
-    this.#dialogue = plan.dialogue()
-    const { endsWith, finalizeBy } = this.#dialogue
-    this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token) }
-    this.#outlet = new AudioOutlet(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds, {
-      gap: (gap) => this.#emit({ type: 'connection', state: 'gap', ...gap }),
+    this.#line = this.#newLine()
+    const { endsWith, finalizeBy } = this.#line.dialogue
+    this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
+    this.#budget = resumption && new RetryBudget(resumption)
+    this.#tape = new AudioTape(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds)
+    this.#results = new ResultTimeline(this.#tape, bounds.format)
+    const emit = (event: SessionEvent): void => subscriber.next(event)
+    this.#account = new SessionAccount(this.#tape, this.#results, bounds.format, emit)
+    this.#finals = new HeldFinals(scheduler, (event) => this.#tell(event))
+    this.#silence = new ServiceSilence(silenceTimeoutMs, scheduler, (forMs) =>
+      emit({ type: 'connection', state: 'silent', forMs }),
+    )
+    this.#outlet = new AudioOutlet(this.#tape, scheduler, {
+      gap: (gap) => this.#account.gap(gap),
       progress: () => this.#dispatch({ type: 'progress' }),
       idle: () => this.#onIdle(),
     })
@@ -97,8 +127,10 @@ class Session<In, Out> {
     this.#deadline?.unsubscribe()
     this.#outlet.close()
     this.#feed.close()
+    this.#finals.discard()
+    this.#silence.stop()
     this.#signals.unsubscribe()
-    this.#connection.unsubscribe()
+    this.#line.leave()
   }
 
   #obey(name: string, signal$: Observable<unknown> | undefined, act: () => void): void {
@@ -111,14 +143,15 @@ class Session<In, Out> {
     this.#dispatch({ type: 'failed', error })
   }
 
-  #dispatch(input: MachineInput | Heard): void {
-    this.#inbox.push(input)
+  #dispatch(what: MachineInput | Heard, line?: Line<In, Out>): void {
+    this.#inbox.push(line === undefined ? { what } : { what, line })
     if (this.#busy) return
     this.#busy = true
-    for (let one = this.#inbox.shift(); one !== undefined; one = this.#inbox.shift()) {
+    for (let news = this.#inbox.shift(); news !== undefined; news = this.#inbox.shift()) {
       if (this.#subscriber.closed) break
-      if ('event' in one) this.#hear(one)
-      else this.#step(one)
+      if (news.line !== undefined && news.line !== this.#line) continue
+      if ('event' in news.what) this.#hear(news.what)
+      else this.#step(news.what)
     }
     this.#busy = false
     if (!this.#feedWaits) return
@@ -127,9 +160,32 @@ class Session<In, Out> {
   }
 
   #hear({ event, meaning }: Heard): void {
-    // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition).
-    if (this.#state.name !== 'stopping' || event.type === 'response' || event.type === 'unknown') this.#emit(event)
+    this.#silence.broken()
+    if (event.type === 'final' && this.#isEarly(event, meaning)) this.#finals.hold(event, meaning === undefined)
+    // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition). And
+    // what a start is answered on another connection was answered before.
+    else if (this.#state.name === 'stopping' ? isAnswer(event) : !this.#isAnsweredAgain(meaning)) this.#tell(event)
     if (meaning !== undefined && !this.#subscriber.closed) this.#step({ type: 'heard', meaning })
+  }
+
+  /** A final may belong to a connection that ends and not to the session: how that ends tells. */
+  #isEarly({ error }: FinalEvent, meaning: Heard['meaning']): boolean {
+    if (!this.#manners.resumes || this.#state.name === 'stopping') return false
+    return error !== undefined || meaning !== undefined || this.#state.name === 'streaming'
+  }
+
+  #isAnsweredAgain(meaning: Heard['meaning']): boolean {
+    return (
+      meaning?.type === 'start-answer' &&
+      meaning.error === undefined &&
+      'resuming' in this.#state &&
+      this.#state.resuming
+    )
+  }
+
+  #tell(heard: SessionEvent): void {
+    this.#emit(this.#results.read(heard))
+    if (this.#account.tell()) this.#budget?.renew()
   }
 
   #step(input: MachineInput): void {
@@ -147,8 +203,10 @@ class Session<In, Out> {
     const { name } = this.#state
     const { deadlines, scheduler } = this.#plan.settings
     this.#deadline?.unsubscribe()
+    // An open socket holds the process; a token source need not.
+    const hold = name === 'authorizing' ? 'holds the process' : 'lets the process end'
     this.#deadline = isWait(name)
-      ? scheduler.schedule(() => this.#dispatch({ type: 'deadline' }), deadlines[name])
+      ? later(scheduler, deadlines[name], () => this.#dispatch({ type: 'deadline' }), hold)
       : undefined
   }
 
@@ -159,18 +217,27 @@ class Session<In, Out> {
       case 'authorize':
         return this.#authorize(undefined)
       case 'renew':
-        this.#hangUp()
-        return this.#authorize(this.#token)
+        return this.#authorize(this.#line.token)
       case 'dial':
-        return this.#dial(this.#token ?? '')
+        return this.#line.dial()
       case 'start':
-        return this.#start()
+        return this.#line.start()
       case 'stream':
         return this.#stream()
+      case 'hold':
+        this.#silence.stop()
+        return this.#outlet.close()
+      case 'reconnect':
+        return this.#reconnect(command.error)
       case 'finalize':
         return this.#finalize()
       case 'stop':
-        return this.#link?.send(this.#dialogue.stop())
+        return this.#line.link?.send(this.#line.dialogue.stop())
+      case 'tell':
+        return this.#finals.release()
+      case 'settle':
+        this.#tape.settle(this.#tape.sent)
+        return
       case 'extend':
         return this.#setDeadline()
       case 'drop':
@@ -178,94 +245,93 @@ class Session<In, Out> {
         this.#outlet.drop(command.cause)
         return this.#outlet.close()
       case 'complete':
+        this.#account.close()
         return this.#subscriber.complete()
       case 'fail':
+        this.#account.close()
         return this.#subscriber.error(command.error)
     }
   }
 
+  #newLine(): Line<In, Out> {
+    return new Line(this.#plan, this.#update, (line, news) => this.#dispatch(news, line))
+  }
+
+  /** Asks for a token for another connection, where one was refused for another token. */
   #authorize(refused: string | undefined): void {
-    const { token, rejected$ } = this.#plan.settings
-    this.#connection.add(
-      askToken(token, refused, rejected$).subscribe({
-        next: ({ accessToken, fresh }) => {
-          this.#token = accessToken
-          this.#dispatch({ type: 'authorized', fresh })
-        },
-        error: (error: unknown) =>
-          this.#fail(toSpeechError(error, 'token-endpoint-failed', 'The token source failed; see the cause.')),
-      }),
-    )
+    this.#line.leave()
+    this.#line = this.#newLine()
+    this.#line.authorize(refused)
   }
 
-  #dial(token: string): void {
-    this.#connection.add(
-      defer(() => this.#plan.dial(token)).subscribe({
-        next: (link) => {
-          this.#link = link
-          this.#dispatch({ type: 'connected' })
-        },
-        error: (error: unknown) =>
-          this.#lose(toSpeechError(error, 'connection-failed', 'The connection failed; see the cause.')),
-      }),
-    )
-  }
-
-  /** Listens after it has spoken: what came before the start can only be understood with it. */
-  #start(): void {
-    const link = this.#link
-    if (link === undefined) return
-    link.send(this.#dialogue.start(this.#token ?? ''))
-    this.#connection.add(
-      link.incoming.subscribe({
-        next: (message) => this.#dispatch(this.#dialogue.read(message)),
-        complete: () => this.#dispatch({ type: 'link-ended' }),
-        error: (error: unknown) =>
-          this.#lose(toSpeechError(error, 'connection-lost', 'The connection broke; see the cause.')),
-      }),
-    )
-  }
-
-  #lose(error: SpeechError): void {
-    this.#dispatch({ type: 'link-failed', error })
-  }
-
-  /** Leaves a connection on which a token was refused, for another one. */
-  #hangUp(): void {
-    this.#connection.unsubscribe()
-    this.#connection = new Subscription()
-    this.#link = undefined
-    this.#dialogue = this.#plan.dialogue()
-    const own = this.#inbox.filter((one) => !('event' in one) && !ofLink.has(one.type))
-    this.#inbox.splice(0, Infinity, ...own)
+  /** Leaves the connection that failed, and waits for the time of the next attempt. */
+  #reconnect(error: SpeechError): void {
+    this.#line.leave()
+    this.#silence.stop()
+    this.#outlet.close()
+    for (const final of this.#finals.take()) this.#emit(this.#results.continueAfter(final))
+    this.#account.tell()
+    if (error.code === 'too-fast') this.#isPaced = true
+    const { scheduler, resumption } = this.#plan.settings
+    const nowMs = scheduler.now()
+    if (this.#streamsSinceMs + (resumption?.maxDelayMs ?? 0) <= nowMs) this.#budget?.renew()
+    this.#streamsSinceMs = Infinity
+    const next = this.#budget?.next(nowMs, error)
+    if (next === undefined) return this.#fail(error)
+    this.#deadline = later(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), 'holds the process')
+    const bufferedMs = this.#tape.pendingMs
+    this.#emit({ type: 'connection', state: 'reconnecting', ...next, bufferedMs, cause: error.code })
   }
 
   #stream(): void {
-    const link = this.#link
+    const { link, dialogue } = this.#line
     if (link === undefined) return
-    this.#connection.add(
-      this.#dialogue.requests$?.subscribe({
-        next: (request) => {
-          if (this.#state.name === 'streaming' || this.#state.name === 'draining') link.send(request)
+    const { bounds, scheduler } = this.#plan.settings
+    const isAnother = this.#results.hasBegun
+    const { replayedMs, gaps } = this.#results.begin()
+    if (isAnother) this.#emit({ type: 'connection', state: 'resumed', replayedMs })
+    for (const gap of gaps) this.#account.gap(gap)
+    this.#account.tell()
+    this.#streamsSinceMs = scheduler.now()
+    this.#listenForUpdates()
+    if (this.#subscriber.closed) return
+    this.#outlet.open(link, dialogue.audio, this.#isPaced ? new SendingPace(bounds.format, scheduler) : undefined)
+  }
+
+  /** Once a session: what was asked stands in the start of every further connection. */
+  #listenForUpdates(): void {
+    const updates$ = this.#plan.update$
+    if (updates$ === undefined || this.#listens) return
+    this.#listens = true
+    this.#signals.add(
+      updates$.subscribe({
+        next: (update) => {
+          this.#update = mergedUpdate(this.#update, update)
+          const { link, dialogue } = this.#line
+          const asks = this.#state.name === 'streaming' || this.#state.name === 'draining'
+          if (asks && dialogue.update !== undefined) link?.send(dialogue.update(update))
         },
         error: (error: unknown) =>
           this.#fail(toSpeechError(error, 'source-failed', 'The source of further requests failed; see the cause.')),
       }),
     )
-    if (!this.#subscriber.closed) this.#outlet.open(link, this.#dialogue.audio)
   }
 
   #finalize(): void {
     this.#feed.close()
     this.#outlet.close()
-    if (this.#manners.finalizeBy === 'half-close') this.#link?.finish()
-    else this.#link?.send(this.#dialogue.finalize())
+    this.#silence.stop()
+    const { link, dialogue } = this.#line
+    if (this.#manners.finalizeBy === 'half-close') link?.finish()
+    else link?.send(dialogue.finalize())
   }
 
   #take(bytes: Uint8Array): void {
     // By its property, for `instanceof` fails between realms; and JavaScript may send anything.
-    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) this.#outlet.take(bytes)
-    else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
+    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) {
+      this.#outlet.take(bytes)
+      if (this.#state.name === 'streaming') this.#silence.audio()
+    } else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
   }
 
   /** What comes next: more from a pulled source, or the end. */
@@ -280,10 +346,10 @@ class Session<In, Out> {
   #endAudio(): void {
     this.#feed.close()
     this.#outlet.end()
-    this.#dispatch({ type: 'audio-over', drained: this.#outlet.isEmpty })
+    this.#dispatch({ type: 'audio-over', drained: this.#tape.isSent })
   }
 
-  #emit(event: SessionEvent): void {
-    this.#subscriber.next(event)
+  #emit(event: SessionEvent | undefined): void {
+    if (event !== undefined) this.#subscriber.next(event)
   }
 }

@@ -74,7 +74,12 @@ describe('the deadlines', () => {
       ]
       return () => {
         for (const log of logs)
-          expect(log.slice(-3)).toEqual(['10 finalizing', '80 failed', '80 error finalize-timeout'])
+          expect(log.slice(-4)).toEqual([
+            '10 finalizing',
+            '80 gap 0-10 failed',
+            '80 failed',
+            '80 error finalize-timeout',
+          ])
         expect([socket.dials.open, stream.dials.open, clock.pending()]).toEqual([0, 0, 0])
       }
     })
@@ -110,7 +115,12 @@ describe('the deadlines', () => {
           'finalize-recognition',
         ])
         // Sent at 120, 180 and 240; the final is awaited from there.
-        expect(log.slice(-3)).toEqual(['240 finalizing', '310 failed', '310 error finalize-timeout'])
+        expect(log.slice(-4)).toEqual([
+          '240 finalizing',
+          '310 gap 0-90 failed',
+          '310 failed',
+          '310 error finalize-timeout',
+        ])
         expect(clock.pending()).toBe(0)
       }
     })
@@ -125,7 +135,7 @@ describe('the deadlines', () => {
         expect(log.slice(3)).toEqual([
           '0 response recognize Success',
           '0 streaming',
-          '75 gap 60-90 failed',
+          '75 gap 0-90 failed',
           '75 failed',
           '75 error finalize-timeout',
         ])

@@ -1,4 +1,4 @@
-import { of, Subject } from 'rxjs'
+import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { decodeMuLaw } from '../../src/audio/g711.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
@@ -194,7 +194,7 @@ describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
       tenant: 't',
       projectName: 'p',
     } as const
-    const dialogue = dataflowDialogue({ start, dialect: 'pascal', finalizeBy: 'request', update$: of() })
+    const dialogue = dataflowDialogue({ start, dialect: 'pascal', finalizeBy: 'request' })
     const read = (json: string): string => {
       const { event } = dialogue.read(response(json))
       return event.type === 'response' ? event.request : event.type

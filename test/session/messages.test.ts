@@ -137,6 +137,7 @@ describe('a service that does not behave', () => {
     expect(logOf([0, accepted], [0, failed]).slice(2)).toEqual([
       '10 finalizing',
       '10 final hel',
+      '10 gap 0-20 failed',
       '10 failed',
       '10 error engine-failed',
     ])
@@ -150,6 +151,7 @@ describe('a service that does not behave', () => {
   it('errors when the connection closes in good order without a final, or without an answer to the start', () => {
     expect(logOf([0, accepted], [0, said('partial-result', { text: 'hel' }), close]).slice(3)).toEqual([
       '10 partial hel',
+      '10 gap 0-20 failed',
       '10 failed',
       '10 error connection-lost',
     ])
@@ -171,7 +173,10 @@ describe('a service that does not behave', () => {
       const watched = watch(recognizing({ dial: service.dial })([audio(20)]))
       watched.subscription.add(NEVER.subscribe())
       return () => {
-        expect(watched.log.slice(-3)).toEqual([`${at} partial a`, `${at} failed`, `${at} error going-away`])
+        expect(watched.log.filter((one) => !one.includes('gap')).slice(-3)).toEqual(
+          [`partial a`, `failed`, `error going-away`].map((one) => `${at} ${one}`),
+        )
+        expect(watched.log.includes('7 gap 0-20 failed')).toBe(at === '7')
         expect(watched.error?.retryable).toBe(true)
         expect([clock.pending(), service.dials.open]).toEqual([0, 0])
       }
@@ -287,7 +292,8 @@ describe('a dataflow service', () => {
         },
       ])
       const { log } = watch(flowing({ dial: service.dial })([audio(20)]))
-      return () => expect(log.slice(-3)).toEqual(['5 milestone hi on 1', '5 failed', '5 error overloaded'])
+      return () =>
+        expect(log.slice(-4)).toEqual(['5 milestone hi on 1', '5 gap 0-20 failed', '5 failed', '5 error overloaded'])
     })
   })
 })

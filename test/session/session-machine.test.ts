@@ -13,13 +13,14 @@ import {
 
 const broken = new SpeechError('internal', 'Broken.')
 const refusal = new SpeechError('unauthenticated', 'Not this token.')
-const socket: Manners = { endsWith: 'last-word', finalizeBy: 'request', renews: true }
-const stream: Manners = { endsWith: 'end-of-stream', finalizeBy: 'half-close', renews: false }
+const socket: Manners = { endsWith: 'last-word', finalizeBy: 'request', renews: true, resumes: false }
+const stream: Manners = { endsWith: 'end-of-stream', finalizeBy: 'half-close', renews: false, resumes: false }
 
 const before = (name: 'authorizing' | 'connecting' | 'starting'): MachineState => ({
   name,
   audioOver: false,
   refusal: undefined,
+  resuming: false,
 })
 const states: readonly MachineState[] = [
   { name: 'idle', audioOver: false },
@@ -161,7 +162,7 @@ describe('the machine of a session', () => {
 
   it('asks for another token once, and gives up with the refusal when it is the same one or is refused too', () => {
     const renewed = step(before('starting'), inputs.refused, socket)
-    expect(renewed.state).toEqual({ name: 'authorizing', audioOver: false, refusal })
+    expect(renewed.state).toEqual({ name: 'authorizing', audioOver: false, refusal, resuming: false })
     expect(renewed.commands).toEqual([{ do: 'announce', state: 'authorizing' }, { do: 'renew' }])
     const same = step(renewed.state, { type: 'authorized', fresh: false }, socket)
     expect(same.commands.at(-1)).toEqual({ do: 'fail', error: refusal })
@@ -182,7 +183,13 @@ describe('the machine of a session', () => {
       [
         { name: 'streaming' },
         inputs['last-word'],
-        [{ do: 'drop', cause: 'ended' }, { do: 'announce', state: 'done' }, { do: 'complete' }],
+        [
+          { do: 'tell' },
+          { do: 'settle' },
+          { do: 'drop', cause: 'ended' },
+          { do: 'announce', state: 'done' },
+          { do: 'complete' },
+        ],
       ],
       [
         before('starting'),
@@ -193,6 +200,7 @@ describe('the machine of a session', () => {
         { name: 'streaming' },
         inputs.failed,
         [
+          { do: 'tell' },
           { do: 'drop', cause: 'failed' },
           { do: 'announce', state: 'failed' },
           { do: 'fail', error: broken },
@@ -208,6 +216,7 @@ describe('the machine of a session', () => {
       endsWith: fc.constantFrom('end-of-stream', 'last-word'),
       finalizeBy: fc.constantFrom('half-close', 'request'),
       renews: fc.boolean(),
+      resumes: fc.constant(false),
     })
     fc.assert(
       fc.property(fc.array(input, { maxLength: 60 }), manners, (sequence, ofOne) => {

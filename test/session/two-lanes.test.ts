@@ -56,7 +56,7 @@ describe('stereo over the recognition socket', () => {
           '30 response recognize overloaded: Full.',
           '30 gap 0-60 failed on 1',
           '30 failed',
-          '30 gap 40-60 failed on 0',
+          '30 gap 0-60 failed on 0',
           '30 error overloaded',
         ])
         expect([service.dials.open, clock.pending()]).toEqual([0, 0])

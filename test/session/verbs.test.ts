@@ -78,7 +78,7 @@ describe('the three verbs, in every state', () => {
       return () => {
         const end =
           state === 'streaming'
-            ? ['55 response stop-recognition Success', '55 stopped', '55 complete']
+            ? ['45 gap 0-40 stopped', '55 response stop-recognition Success', '55 stopped', '55 complete']
             : [`${at} gap 0-${at < 20 ? 20 : 40} stopped`, `${at} stopped`, `${at} complete`]
         expect(log).toEqual([...announcedBy(at), ...end])
         expect(service.heard.includes('45 stop-recognition')).toBe(state === 'streaming')

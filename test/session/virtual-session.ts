@@ -177,7 +177,8 @@ export const virtually = (test: (tools: Tools) => () => void): void => {
   let look: (() => void) | undefined
   marbles((helpers) => {
     const clock = countingClock(helpers.scheduler)
-    const base = { token: 'secret-token', format, scheduler: clock }
+    // What it is to lose the one connection; `resumption.test.ts` has the rest.
+    const base = { token: 'secret-token', format, scheduler: clock, resumption: false }
     look = test({
       ...helpers,
       clock,

@@ -1,7 +1,9 @@
-import { Subscription } from 'rxjs'
-import type { GapCause } from '../protocol/session-event.js'
-import type { Link } from '../transport/link.js'
-import { AudioQueue, type AudioBounds, type Gap } from './audio-queue.js'
+import { Subscription, type SchedulerLike } from 'rxjs'
+import { later } from '../../operators/later.js'
+import type { GapCause } from '../../protocol/session-event.js'
+import type { Link } from '../../transport/link.js'
+import type { AudioTape, Gap } from './audio-tape.js'
+import type { SendingPace } from './sending-pace.js'
 
 export interface OutletReport {
   readonly gap: (gap: Gap) => void
@@ -15,30 +17,30 @@ type Exit<Out> = Pick<Link<unknown, Out>, 'send' | 'congested' | 'room'>
 
 /** The way of the audio out: held until the link is open and while it is congested, else sent as it comes. */
 export class AudioOutlet<Out> {
-  readonly #queue: AudioQueue
+  readonly #tape: AudioTape
+  readonly #scheduler: SchedulerLike
   readonly #report: OutletReport
   #link: Exit<Out> | undefined
   #say: ((bytes: Uint8Array) => Out) | undefined
+  #pace: SendingPace | undefined
   #waiting: Subscription | undefined
 
-  constructor(bounds: AudioBounds, report: OutletReport) {
-    this.#queue = new AudioQueue(bounds)
+  constructor(tape: AudioTape, scheduler: SchedulerLike, report: OutletReport) {
+    this.#tape = tape
+    this.#scheduler = scheduler
     this.#report = report
-  }
-
-  get isEmpty(): boolean {
-    return this.#queue.isEmpty
   }
 
   /** Whether audio that came now would go out at once. */
   get hasRoom(): boolean {
-    return this.#queue.isEmpty && this.#link?.congested === false
+    return this.#tape.isSent && this.#link?.congested === false && this.#waiting === undefined
   }
 
-  /** From now on audio goes to this link; what waited goes first. */
-  open(link: Exit<Out>, say: (bytes: Uint8Array) => Out): void {
+  /** From now on audio goes to this link; what waited goes first, no faster than the pace where one is given. */
+  open(link: Exit<Out>, say: (bytes: Uint8Array) => Out, pace?: SendingPace): void {
     this.#link = link
     this.#say = say
+    this.#pace = pace
     this.#drain()
   }
 
@@ -46,24 +48,30 @@ export class AudioOutlet<Out> {
     const link = this.#link
     const say = this.#say
     // Who is not waiting for room has some: every message is followed by that question.
-    if (link !== undefined && say !== undefined && this.#waiting === undefined && this.#queue.passes(bytes)) {
-      this.#queue.passed(bytes.length)
+    if (
+      link !== undefined &&
+      say !== undefined &&
+      this.#waiting === undefined &&
+      this.#pace === undefined &&
+      this.#tape.passes(bytes)
+    ) {
+      this.#tape.pass(bytes)
       link.send(say(bytes))
       if (link.congested) this.#awaitRoom(link)
       return
     }
-    this.#queue.push(bytes)
+    this.#tape.push(bytes)
     this.#drain()
-    const gap = this.#queue.trim()
+    const gap = this.#tape.trim()
     if (gap !== undefined) this.#report.gap(gap)
   }
 
   /** The source has ended. */
   end(): void {
-    this.#queue.end().forEach(this.#report.gap)
+    this.#tape.end().forEach(this.#report.gap)
   }
 
-  /** Sends nothing more. */
+  /** Sends nothing more, until another link opens. */
   close(): void {
     this.#link = undefined
     this.#say = undefined
@@ -71,15 +79,16 @@ export class AudioOutlet<Out> {
     this.#waiting = undefined
   }
 
-  /** Lets go of what waits, and tells it. */
+  /** Lets go of all that has no definitive result, and tells it. */
   drop(cause: GapCause): void {
-    this.#queue.drop(cause).forEach(this.#report.gap)
+    this.#tape.drop(cause).forEach(this.#report.gap)
   }
 
   #drain(): void {
+    if (this.#waiting !== undefined) return
     let sent = false
     for (let link = this.#link; link !== undefined && this.#say !== undefined; link = this.#link) {
-      if (this.#queue.isEmpty) {
+      if (this.#tape.isSent) {
         this.#report.idle()
         if (this.#link?.congested === true) this.#awaitRoom(link)
         return
@@ -88,11 +97,27 @@ export class AudioOutlet<Out> {
         this.#awaitRoom(link)
         break
       }
-      const piece = this.#queue.shift()
-      if (piece !== undefined) link.send(this.#say(piece))
+      const waitMs = this.#pace?.waitMs ?? 0
+      if (waitMs > 0) {
+        this.#awaitTurn(waitMs)
+        break
+      }
+      const piece = this.#tape.shift()
+      if (piece !== undefined) {
+        this.#pace?.sent(piece.length)
+        link.send(this.#say(piece))
+      }
       sent = true
     }
     if (sent) this.#report.progress()
+  }
+
+  #awaitTurn(waitMs: number): void {
+    const go = (): void => {
+      this.#waiting = undefined
+      this.#drain()
+    }
+    this.#waiting = later(this.#scheduler, waitMs, go, 'holds the process')
   }
 
   #awaitRoom(link: Exit<Out>): void {

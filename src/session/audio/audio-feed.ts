@@ -1,7 +1,7 @@
 import { from, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs'
-import { SpeechError } from '../errors/speech-error.js'
-import { isPromiseLike, pullerOf, type Puller } from '../operators/pull.js'
-import { isInput } from './option-checks.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import { isInput } from '../../operators/is-input.js'
+import { isPromiseLike, pullerOf, type Puller } from '../../operators/pull.js'
 
 /** Who takes the audio. `wanted` is asked before each pull; a pushed source is not asked. */
 export interface AudioSink {

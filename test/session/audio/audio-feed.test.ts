@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import { from, of, Subject, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { checkSource, feedAudio, isPulled, type AudioFeed } from '../../src/session/audio-feed.js'
-import { codeThrownBy } from '../operators/marbles.js'
+import { checkSource, feedAudio, isPulled, type AudioFeed } from '../../../src/session/audio/audio-feed.js'
+import { codeThrownBy } from '../../operators/marbles.js'
 
 const chunks = [1, 2, 3].map((value) => Uint8Array.of(value))
 

@@ -1,0 +1,30 @@
+import type { SchedulerLike } from 'rxjs'
+import { bytesPerSecond, type AudioFormat } from '../../audio/format.js'
+
+/** What services commonly let through (decisions.md: limits): so much at once, then a little faster than it was spoken. */
+const burstMs = 4_000
+const speed = 1.2
+
+/** Holds audio back that a service would refuse as `too-fast`: used once one has refused, for what was held meanwhile. */
+export class SendingPace {
+  readonly #bytesPerMs: number
+  readonly #scheduler: SchedulerLike
+  readonly #startMs: number
+  #sentBytes = 0
+
+  constructor(format: AudioFormat, scheduler: SchedulerLike) {
+    this.#bytesPerMs = bytesPerSecond(format) / 1000
+    this.#scheduler = scheduler
+    this.#startMs = scheduler.now()
+  }
+
+  sent(byteCount: number): void {
+    this.#sentBytes += byteCount
+  }
+
+  /** How long the next message has to wait, in milliseconds. */
+  get waitMs(): number {
+    const dueMs = (this.#sentBytes / this.#bytesPerMs - burstMs) / speed
+    return Math.max(0, Math.ceil(dueMs - (this.#scheduler.now() - this.#startMs)))
+  }
+}

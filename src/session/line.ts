@@ -1,0 +1,102 @@
+import { defer, Subscription } from 'rxjs'
+import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
+import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import type { Dial, Link } from '../transport/link.js'
+import { askToken } from './ask-token.js'
+import type { Dialogue, Heard } from './dialogue.js'
+import type { MachineInput } from './session-machine.js'
+import type { SessionSettings } from './session-options.js'
+
+/** What a line needs of a session's plan. */
+export interface LinePlan<In, Out> {
+  readonly settings: Pick<SessionSettings, 'token' | 'rejected$'>
+  readonly dial: (token: string) => Dial<In, Out>
+  /** Called for every connection: a dialogue remembers what was asked on it; `update` is what was changed before. */
+  readonly dialogue: (update: UpdateRequest | undefined) => Dialogue<In, Out>
+}
+
+/** What happens on a line. */
+export type LineNews = Heard | MachineInput
+
+/** One connection of a session from its token to its end, with all that hangs on it. */
+export class Line<In, Out> {
+  readonly dialogue: Dialogue<In, Out>
+  readonly #plan: LinePlan<In, Out>
+  readonly #report: (news: LineNews) => void
+  readonly #open = new Subscription()
+  #token: string | undefined
+  #link: Link<In, Out> | undefined
+
+  constructor(
+    plan: LinePlan<In, Out>,
+    update: UpdateRequest | undefined,
+    report: (line: Line<In, Out>, news: LineNews) => void,
+  ) {
+    this.#plan = plan
+    this.dialogue = plan.dialogue(update)
+    this.#report = (news) => report(this, news)
+  }
+
+  get link(): Link<In, Out> | undefined {
+    return this.#link
+  }
+
+  get token(): string | undefined {
+    return this.#token
+  }
+
+  /** Asks for a token; for another one than `refused` where that was refused. */
+  authorize(refused: string | undefined): void {
+    const { token, rejected$ } = this.#plan.settings
+    this.#open.add(
+      askToken(token, refused, rejected$).subscribe({
+        next: ({ accessToken, fresh }) => {
+          this.#token = accessToken
+          this.#report({ type: 'authorized', fresh })
+        },
+        error: (error: unknown) =>
+          this.#report({
+            type: 'token-failed',
+            error: toSpeechError(error, 'token-endpoint-failed', 'The token source failed; see the cause.'),
+          }),
+      }),
+    )
+  }
+
+  dial(): void {
+    this.#open.add(
+      defer(() => this.#plan.dial(this.#token ?? '')).subscribe({
+        next: (link) => {
+          this.#link = link
+          this.#report({ type: 'connected' })
+        },
+        error: (error: unknown) =>
+          this.#lose(toSpeechError(error, 'connection-failed', 'The connection failed; see the cause.')),
+      }),
+    )
+  }
+
+  /** Listens after it has spoken: what came before the start can only be understood with it. */
+  start(): void {
+    const link = this.#link
+    if (link === undefined) return
+    link.send(this.dialogue.start(this.#token ?? ''))
+    this.#open.add(
+      link.incoming.subscribe({
+        next: (message) => this.#report(this.dialogue.read(message)),
+        complete: () => this.#report({ type: 'link-ended' }),
+        error: (error: unknown) =>
+          this.#lose(toSpeechError(error, 'connection-lost', 'The connection broke; see the cause.')),
+      }),
+    )
+  }
+
+  /** Ends what is open and hears no more. */
+  leave(): void {
+    this.#open.unsubscribe()
+  }
+
+  #lose(error: SpeechError): void {
+    this.#report({ type: 'link-failed', error })
+  }
+}

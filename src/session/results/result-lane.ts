@@ -1,0 +1,169 @@
+import type { FinalEvent, MilestoneEvent, PartialEvent, Word } from '../../protocol/session-event.js'
+import { LaneText } from './lane-text.js'
+import { wordsOf } from './align-words.js'
+
+/** How a service's times may differ between two readings of the same audio, in milliseconds. */
+const slackMs = 40
+
+/**
+ * Without times of the service: a milestone is told this long after its speech at the most, in milliseconds of audio.
+ * What was sent later than that before it came is taken for pending.
+ */
+export const milestoneDelayMs = 2_000
+
+/** A milestone without times, and how far the audio was sent when it came. */
+interface Arrival {
+  readonly sentMs: number
+  readonly wordCount: number
+}
+
+/** So many arrivals are remembered: more than one replay can reach back. */
+const maxArrivals = 64
+
+/**
+ * The results of one channel over all connections of a session: none twice, none back in time. Where the service gives
+ * times they decide, else the words do. All times are of the source, in milliseconds.
+ */
+export class ResultLane {
+  readonly #text = new LaneText()
+  #connections = 0
+  #recognitionId: string | undefined
+  /** Up to here there are milestones. */
+  #endMs = 0
+  #startMs: number | undefined
+  #arrivals: Arrival[] = []
+  /** Of earlier connections, and of this one: the confidence of milestones, weighted by the length of their text. */
+  #sureBefore = { weighted: 0, length: 0 }
+  #sure = { weighted: 0, length: 0 }
+
+  /** Another connection reads from `fromMs` on; times of milestones decide what is new unless they were `estimated`. */
+  begin(fromMs: number, estimated: boolean): void {
+    this.#connections += 1
+    if (this.#connections === 1) return
+    this.#sureBefore = this.#sure
+    const repeatable = estimated
+      ? this.#arrivals.filter(({ sentMs }) => sentMs > fromMs).reduce((sum, { wordCount }) => sum + wordCount, 0)
+      : this.#endMs > fromMs + slackMs
+        ? Number.MAX_SAFE_INTEGER
+        : 0
+    this.#text.begin(repeatable)
+  }
+
+  /** What of a partial is new; undefined where nothing is. */
+  partial(event: PartialEvent): PartialEvent | undefined {
+    if (this.#isFirst) {
+      this.#recognitionId ??= event.recognitionId
+      return event
+    }
+    if (this.#isBefore(event)) return undefined
+    const text = this.#isAfter(event) ? event.text : this.#text.newPart(event.text)
+    return text === '' && event.text !== '' ? undefined : this.#continuous({ ...event, text })
+  }
+
+  /** What of a milestone is new; undefined where nothing is. */
+  milestone(event: MilestoneEvent, sentMs: number): MilestoneEvent | undefined {
+    const fresh = this.#newMilestone(event)
+    const text = this.#text.commit(event.text, fresh?.text ?? '')
+    if (event.endMs === undefined) this.#arrive(sentMs, wordsOf(event.text).length)
+    if (fresh === undefined || (text === '' && event.text !== '')) return undefined
+    if (this.#isFirst) this.#recognitionId ??= event.recognitionId
+    const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
+    this.#startMs ??= told.startMs
+    this.#endMs = Math.max(this.#endMs, told.endMs ?? 0)
+    this.#weigh(told)
+    return told
+  }
+
+  /** The one final, with the text of all connections. */
+  final(event: FinalEvent): FinalEvent {
+    if (this.#isFirst) return event
+    const text = this.#text.finalText(event.text)
+    const confidence = this.#confidenceOf(event, text.length)
+    return this.#named({
+      ...event,
+      ...(this.#startMs === undefined ? {} : { startMs: this.#startMs }),
+      ...(confidence === undefined ? {} : { confidence }),
+      text,
+    })
+  }
+
+  /** A final that ends a connection and not the session: what it says beyond the milestones, as one more of them. */
+  milestoneOf({ recognitionId, channel, endMs, text }: FinalEvent): MilestoneEvent | undefined {
+    const added = this.#text.addedBy(text)
+    if (added.trim() === '') return undefined
+    return {
+      type: 'milestone',
+      ...(channel === undefined ? {} : { channel }),
+      ...(recognitionId === undefined ? {} : { recognitionId }),
+      ...(endMs === undefined ? {} : { startMs: Math.min(this.#endMs, endMs), endMs }),
+      text: added,
+    }
+  }
+
+  /** Up to where audio has its results when a milestone without times came: before the one before it, at least. */
+  get estimateMs(): number {
+    const [before, last] = this.#arrivals.slice(-2)
+    if (before === undefined || last === undefined) return 0
+    return Math.min(before.sentMs, last.sentMs - milestoneDelayMs)
+  }
+
+  get #isFirst(): boolean {
+    return this.#connections <= 1
+  }
+
+  #newMilestone(event: MilestoneEvent): MilestoneEvent | undefined {
+    if (this.#isFirst || this.#isAfter(event)) return event
+    if (this.#isBefore(event)) return undefined
+    const words = event.words?.filter((word) => middleOf(word) > this.#endMs)
+    // By the times of its words, where it has them all; else by the words alone.
+    if (words !== undefined && words.length > 0 && event.words?.length === wordsOf(event.text).length) {
+      const text = wordsOf(event.text).slice(-words.length).join(' ')
+      return { ...event, startMs: words[0]?.startMs ?? this.#endMs, words, text }
+    }
+    const text = this.#text.newPart(event.text)
+    if (text.trim() === '') return undefined
+    if (text === event.text) return event
+    const { words: _all, ...rest } = event
+    return { ...rest, text }
+  }
+
+  /** Whether a result lies in what has its milestones already. */
+  #isBefore({ endMs }: PartialEvent | MilestoneEvent): boolean {
+    return endMs !== undefined && endMs <= this.#endMs + slackMs && this.#endMs > 0
+  }
+
+  #isAfter({ startMs }: PartialEvent | MilestoneEvent): boolean {
+    return startMs !== undefined && startMs >= this.#endMs - slackMs
+  }
+
+  /** Under the name of the first recognition, and never back in time. */
+  #continuous<Event extends PartialEvent | MilestoneEvent>(event: Event): Event {
+    const isBack = event.startMs !== undefined && event.startMs < this.#endMs
+    return { ...this.#named(event), ...(isBack ? { startMs: this.#endMs } : {}) }
+  }
+
+  #named<Event extends PartialEvent | MilestoneEvent | FinalEvent>(event: Event): Event {
+    return this.#recognitionId === undefined ? event : { ...event, recognitionId: this.#recognitionId }
+  }
+
+  #arrive(sentMs: number, wordCount: number): void {
+    this.#arrivals.push({ sentMs, wordCount })
+    if (this.#arrivals.length > maxArrivals) this.#arrivals.shift()
+  }
+
+  #weigh({ confidence, text }: MilestoneEvent): void {
+    if (confidence === undefined) return
+    const { weighted, length } = this.#sure
+    this.#sure = { weighted: weighted + confidence * text.length, length: length + text.length }
+  }
+
+  #confidenceOf({ confidence }: FinalEvent, length: number): number | undefined {
+    const { weighted, length: before } = this.#sureBefore
+    if (before === 0 || length === 0) return confidence
+    if (confidence === undefined) return weighted / before
+    const own = Math.max(0, length - before)
+    return (weighted + confidence * own) / (before + own)
+  }
+}
+
+const middleOf = ({ startMs, endMs }: Word): number => (startMs + endMs) / 2

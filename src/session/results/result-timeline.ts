@@ -1,0 +1,151 @@
+import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
+import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
+import type { AudioTape } from '../audio/audio-tape.js'
+import { ResultLane } from './result-lane.js'
+
+type Result = PartialEvent | MilestoneEvent | FinalEvent
+
+/** So many events of nodes are remembered, to know them again when their audio is read once more. */
+const maxRemembered = 256
+
+/** Two readings of the same audio may put an event this far apart, in milliseconds. */
+const sameMs = 100
+
+/**
+ * One timeline of results over all connections of a session. A connection counts time from the first sample that was
+ * sent on it; here it counts from the source's first byte, over what was dropped, and nothing is told twice. What has a
+ * milestone is settled on the tape: it needs no replay.
+ */
+export class ResultTimeline {
+  readonly #tape: AudioTape
+  readonly #format: AudioFormat
+  readonly #lanes: readonly ResultLane[]
+  readonly #settled: number[]
+  /** Where this connection's audio begins, in what was kept. */
+  #base = 0
+  #connections = 0
+  #estimated = false
+  /** How far the audio had been sent before this connection. */
+  #repeatedTo = 0
+  #remembered: NodeEvent[] = []
+
+  constructor(tape: AudioTape, format: AudioFormat) {
+    this.#tape = tape
+    this.#format = format
+    this.#lanes = Array.from({ length: format.channels }, () => new ResultLane())
+    this.#settled = this.#lanes.map(() => 0)
+  }
+
+  /** Whether a milestone came without times, so that what is settled is an estimate, on the safe side. */
+  get estimated(): boolean {
+    return this.#estimated
+  }
+
+  /** Whether there was a connection. */
+  get hasBegun(): boolean {
+    return this.#connections > 0
+  }
+
+  /** Another connection begins, and its audio with the first sample that has no definitive result. */
+  begin(): ReturnType<AudioTape['rewind']> {
+    this.#repeatedTo = this.#tape.sent
+    const rewound = this.#tape.rewind()
+    this.#base = this.#tape.sent
+    this.#connections += 1
+    const fromMs = this.#msAt(this.#base, 'start')
+    for (const lane of this.#lanes) lane.begin(fromMs, this.#estimated)
+    return rewound
+  }
+
+  /** What is to be told of an event: with the source's times; undefined for what only repeats what was told. */
+  read(event: SessionEvent): SessionEvent | undefined {
+    switch (event.type) {
+      case 'partial':
+        return this.#lane(event).partial(this.#timed(event))
+      case 'milestone':
+        return this.#milestone(this.#timed(event))
+      case 'final':
+        return this.#lane(event).final(this.#timed(event))
+      case 'event':
+        return this.#nodeEvent(this.#timed(event))
+      default:
+        return event
+    }
+  }
+
+  /** A final that ends a connection but not the session: only what it adds to the milestones counts. */
+  continueAfter(event: FinalEvent): SessionEvent | undefined {
+    const added = this.#lane(event).milestoneOf(event)
+    return added && this.read(added)
+  }
+
+  #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
+    const lane = this.#lane(event)
+    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'))
+    if (event.endMs === undefined) this.#estimated = true
+    const index = this.#lanes.indexOf(lane)
+    const settledMs = event.endMs ?? lane.estimateMs
+    const settled = Math.min(this.#positionOf(settledMs), this.#tape.sent)
+    this.#settled[index] = Math.max(this.#settled[index] ?? 0, settled)
+    this.#tape.settle(Math.min(...this.#settled))
+    return told
+  }
+
+  #nodeEvent(event: NodeEvent): NodeEvent | undefined {
+    const isRepeated =
+      this.#connections > 1 &&
+      event.startMs >= 0 &&
+      event.startMs <= this.#msAt(this.#repeatedTo, 'end') &&
+      this.#remembered.some(
+        ({ name, channel, startMs }) =>
+          name === event.name && channel === event.channel && Math.abs(startMs - event.startMs) <= sameMs,
+      )
+    if (isRepeated) return undefined
+    if (event.startMs >= 0) {
+      this.#remembered.push(event)
+      if (this.#remembered.length > maxRemembered) this.#remembered.shift()
+    }
+    return event
+  }
+
+  #lane({ channel = 0 }: Pick<Result, 'channel'>): ResultLane {
+    const lane = this.#lanes[channel] ?? this.#lanes[0]
+    if (lane === undefined) throw new RangeError('A session has a channel.')
+    return lane
+  }
+
+  /** The event as it is while the connection's time is the source's. */
+  #timed<Event extends Result | NodeEvent>(event: Event): Event {
+    if (this.#base === 0 && this.#tape.timeline.isStraight) return event
+    const { startMs, endMs } = event
+    const words = 'words' in event ? event.words : undefined
+    return {
+      ...event,
+      ...(startMs === undefined || startMs < 0 ? {} : { startMs: this.#sourceMs(startMs, 'start') }),
+      ...(endMs === undefined || endMs < 0 ? {} : { endMs: this.#sourceMs(endMs, 'end') }),
+      ...(words === undefined
+        ? {}
+        : {
+            words: words.map((word) => ({
+              ...word,
+              startMs: this.#sourceMs(word.startMs, 'start'),
+              endMs: this.#sourceMs(word.endMs, 'end'),
+            })),
+          }),
+    }
+  }
+
+  #sourceMs(ms: number, edge: 'start' | 'end'): number {
+    return Math.round(this.#msAt(this.#base + bytesForMs(this.#format, ms), edge))
+  }
+
+  #msAt(position: number, edge: 'start' | 'end'): number {
+    const { timeline } = this.#tape
+    return msForBytes(this.#format, edge === 'start' ? timeline.startOf(position) : timeline.endOf(position))
+  }
+
+  /** Of a time of the source, in what was kept. */
+  #positionOf(sourceMs: number): number {
+    return this.#tape.timeline.positionOf(bytesForMs(this.#format, sourceMs))
+  }
+}

@@ -1,0 +1,55 @@
+import { msForBytes, type AudioFormat } from '../audio/format.js'
+import type { LedgerEvent, SessionEvent } from '../protocol/session-event.js'
+import type { AudioTape, Gap } from './audio/audio-tape.js'
+import type { ResultTimeline } from './results/result-timeline.js'
+
+/** Tells what became of the audio: every gap, and the ledger whenever it says something else than before. */
+export class SessionAccount {
+  readonly #tape: AudioTape
+  readonly #results: ResultTimeline
+  readonly #format: AudioFormat
+  readonly #emit: (event: SessionEvent) => void
+  #told = { finalised: 0, dropped: 0, replayed: 0 }
+
+  constructor(tape: AudioTape, results: ResultTimeline, format: AudioFormat, emit: (event: SessionEvent) => void) {
+    this.#tape = tape
+    this.#results = results
+    this.#format = format
+    this.#emit = emit
+  }
+
+  gap(gap: Gap): void {
+    this.#emit({ type: 'connection', state: 'gap', ...gap })
+    this.tell()
+  }
+
+  /** Returns whether more audio is definitive than when it was last told. */
+  tell(): boolean {
+    const { finalised, dropped, replayed } = this.#tape.account
+    const before = this.#told
+    if (finalised === before.finalised && dropped === before.dropped && replayed === before.replayed) return false
+    this.#told = { finalised, dropped, replayed }
+    this.#emit(this.#ledger())
+    return finalised > before.finalised
+  }
+
+  /** At the end, whether it says something new or not. */
+  close(): void {
+    this.#emit(this.#ledger())
+  }
+
+  #ledger(): LedgerEvent {
+    const { captured, finalised, pending, replayed, dropped, sent } = this.#tape.account
+    const ms = (byteCount: number): number => msForBytes(this.#format, byteCount)
+    return {
+      type: 'ledger',
+      capturedMs: ms(captured),
+      finalisedMs: ms(finalised),
+      pendingMs: ms(pending),
+      replayedPendingMs: ms(replayed),
+      droppedMs: ms(dropped),
+      sentMs: ms(sent),
+      estimated: this.#results.estimated,
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import {
+  concat,
+  EMPTY,
+  merge,
+  mergeMap,
+  NEVER,
+  of,
+  tap,
+  throwError,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
+import { event, ok, response, said } from './virtual-session.js'
+
+/** A chunk of audio lasts 20 ms, and every sample of the nth chunk is n: what arrived can be told from it. */
+export const chunkMs = 20
+export const chunkBytes = chunkMs * 16
+export const chunkOf = (index: number): Uint8Array => {
+  const samples = new Int16Array(chunkBytes / 2).fill(index)
+  return new Uint8Array(samples.buffer)
+}
+const indexOf = (bytes: Uint8Array, at: number): number =>
+  new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true)
+
+/** A word is spoken in 5 chunks, a milestone has 2 words. */
+const chunksAWord = 5
+const wordsAMilestone = 2
+
+export interface Faults {
+  /** The nth connection is cut after so many chunks; Infinity: not at all. */
+  readonly cutAfterChunks?: readonly number[]
+  /** For so long after a cut no connection is made. */
+  readonly outageMs?: number
+  /** The error that a cut is. */
+  readonly cause?: SpeechError
+  /** Whether the service gives times. */
+  readonly timed?: boolean
+  /** Cuts the nth connection at this point of the conversation. */
+  readonly cutAt?: 'start' | 'finalize' | 'final'
+  readonly answerMs?: number
+}
+
+export interface Proof {
+  /** Which chunks arrived on which connection. */
+  readonly arrived: number[][]
+  /** Chunks that are in no milestone of theirs and in no later connection. */
+  readonly dials: { made: number; refused: number }
+}
+
+/** The state of one recognition: all that it heard since the connection began. */
+class Hearing {
+  readonly chunks: number[] = []
+  #told = 0
+  text = ''
+
+  constructor(private readonly timed: boolean) {}
+
+  hear(bytes: Uint8Array): readonly Result[] {
+    for (let at = 0; at < bytes.length; at += chunkBytes) this.chunks.push(indexOf(bytes, at))
+    const results: Result[] = []
+    while (this.chunks.length - this.#told >= chunksAWord * wordsAMilestone) {
+      results.push(this.#milestone(chunksAWord * wordsAMilestone))
+    }
+    const words = this.#words(this.#told, this.chunks.length)
+    if (words.length > 0)
+      results.push({ kind: 'partial', text: words.join(' '), ...this.#times(this.#told, this.chunks.length) })
+    return results
+  }
+
+  rest(): readonly Result[] {
+    const left = this.chunks.length - this.#told
+    return left === 0 ? [] : [this.#milestone(left)]
+  }
+
+  #milestone(count: number): Result {
+    const from = this.#told
+    this.#told += count
+    const piece = this.#words(from, this.#told).join(' ')
+    const text = this.text === '' ? piece : ` ${piece}`
+    this.text += text
+    return { kind: 'milestone', text, ...this.#times(from, this.#told) }
+  }
+
+  /** The words whose middle lies in these chunks, named by where they stand in the source. */
+  #words(from: number, to: number): string[] {
+    const words = this.chunks.slice(from, to).filter((index) => index % chunksAWord === 2)
+    return words.map((index) => `word${Math.floor(index / chunksAWord)}`)
+  }
+
+  #times(from: number, to: number): Times {
+    return this.timed ? { 'start-msec': String(from * chunkMs), 'end-msec': String(to * chunkMs) } : {}
+  }
+}
+
+interface Times {
+  readonly 'start-msec'?: string
+  readonly 'end-msec'?: string
+}
+interface Result extends Times {
+  readonly kind: 'partial' | 'milestone'
+  readonly text: string
+}
+
+type Say<Message> = (result: Result) => Message
+interface Manner<Message> {
+  readonly request: (message: Message) => string | undefined
+  readonly audio: (message: Message) => Uint8Array
+  readonly started: Message
+  readonly say: Say<Message>
+  readonly ended: (text: string) => readonly Message[]
+  readonly start: string
+  readonly finalize: string
+  /** Whether the service ends the connection with the recognition. */
+  readonly endsLink: boolean
+}
+
+const proving =
+  <Message>(manner: Manner<Message>, scheduler: SchedulerLike, faults: Faults) =>
+  (): { dial: () => Dial<Message, Message>; proof: Proof } => {
+    const { cutAfterChunks = [], outageMs = 0, timed = true, cutAt, answerMs = 1 } = faults
+    const cause = faults.cause ?? new SpeechError('connection-lost', 'Cut.')
+    const proof: Proof = { arrived: [], dials: { made: 0, refused: 0 } }
+    let closedUntilMs = 0
+    const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
+      const connection = proof.dials.made
+      proof.dials.made += 1
+      const hearing = new Hearing(timed)
+      proof.arrived.push(hearing.chunks)
+      const limit = cutAfterChunks[connection] ?? Infinity
+      const cut = (): Observable<never> => {
+        closedUntilMs = scheduler.now() + outageMs
+        link.close(cause)
+        return EMPTY
+      }
+      const isCutAt = (point: Faults['cutAt']): boolean => cutAt === point && connection === 0
+      const answer = (message: Message): Observable<Message> => {
+        const request = manner.request(message)
+        if (request === manner.start) return isCutAt('start') ? cut() : later(of(manner.started))
+        if (request === manner.finalize) {
+          if (isCutAt('finalize')) return cut()
+          const rest = hearing.rest().map(manner.say)
+          return later(of(...rest, ...(isCutAt('final') ? [] : manner.ended(hearing.text)))).pipe(
+            tap({
+              complete: () => {
+                if (isCutAt('final')) void cut()
+                else if (manner.endsLink) link.close()
+              },
+            }),
+          )
+        }
+        if (request !== undefined) return EMPTY
+        const results = hearing.hear(manner.audio(message))
+        return hearing.chunks.length >= limit ? cut() : later(of(...results.map(manner.say)))
+      }
+      const later = (said$: Observable<Message>): Observable<Message> =>
+        answerMs === 0 ? said$ : timer(answerMs, scheduler).pipe(mergeMap(() => said$))
+      return merge(NEVER, concat(heard$).pipe(mergeMap(answer)))
+    })
+    return {
+      proof,
+      dial: () => {
+        if (scheduler.now() >= closedUntilMs) return dial()
+        proof.dials.refused += 1
+        return throwError(() => new SpeechError('connection-failed', 'Refused.'))
+      },
+    }
+  }
+
+const nameIn = (json: string): string => {
+  const fields = JSON.parse(json) as Readonly<Record<string, string>>
+  return fields['message-name'] ?? fields['MessageName'] ?? ''
+}
+
+export const provingRecognizer = (
+  scheduler: SchedulerLike,
+  faults: Faults,
+): { dial: () => Dial<SocketMessage, SocketMessage>; proof: Proof } =>
+  proving<SocketMessage>(
+    {
+      request: (message) => (typeof message === 'string' ? nameIn(message) : undefined),
+      audio: (message) => (typeof message === 'string' ? new Uint8Array(0) : message),
+      start: 'recognize',
+      endsLink: false,
+      finalize: 'finalize-recognition',
+      started: said('recognize-response', { ...ok, 'recognition-id': 'r' }),
+      say: ({ kind, ...fields }) => said(`${kind}-result`, { ...fields, 'recognition-id': 'r' }),
+      ended: (text) => [
+        said('finalize-recognition-response', ok),
+        said('final-result', { ...ok, text, confidence: '0.9', 'recognition-id': 'r' }),
+      ],
+    },
+    scheduler,
+    faults,
+  )()
+
+export const provingDataflow = (
+  scheduler: SchedulerLike,
+  faults: Faults,
+): { dial: () => Dial<DataflowMessage, DataflowMessage>; proof: Proof } => {
+  const say = (name: string, text: string, times: Times): DataflowMessage =>
+    event(
+      JSON.stringify({
+        Name: name,
+        Channel: 0,
+        ...(times['start-msec'] === undefined ? {} : { StartMsec: Number(times['start-msec']) }),
+        ...(times['end-msec'] === undefined ? {} : { EndMsec: Number(times['end-msec']) }),
+        Data: { Text: text },
+      }),
+    )
+  return proving<DataflowMessage>(
+    {
+      request: (message) => (message.contentType === 2 ? nameIn(message.content) : undefined),
+      audio: (message) => message.binaryContent,
+      start: 'Start',
+      endsLink: true,
+      finalize: 'Finalize',
+      started: response('{"MessageName":"StartResponse","operation-result":"success"}'),
+      say: ({ kind, text, ...times }) => say(kind === 'partial' ? 'SR Partial' : 'SR Milestone', text, times),
+      ended: (text) => [
+        response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
+        say('SR Final', text, {}),
+      ],
+    },
+    scheduler,
+    faults,
+  )()
+}
