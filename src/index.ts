@@ -22,6 +22,19 @@ export { accumulateMilestones, type Transcript, type TranscriptLane } from './op
 export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
 export type { CaptionOptions } from './operators/captions/caption-options.js'
 export { chunk, type ChunkOptions } from './operators/chunk.js'
+export { describeLedger } from './operators/figures/describe-ledger.js'
+export type { DropSum, LedgerDrop } from './operators/figures/drop-account.js'
+export { ledger, type LedgerAccount, type LedgerReport, type LedgerState } from './operators/figures/ledger.js'
+export {
+  metrics,
+  type Figures,
+  type MetricsOptions,
+  type MetricsSummary,
+  type MetricsUpdate,
+  type SpreadName,
+} from './operators/figures/metrics.js'
+export { sampleClock, type SampleClock, type SampleClockOptions } from './operators/figures/sample-clock.js'
+export type { Spread } from './operators/figures/spread.js'
 export { deinterleave, type DeinterleaveOptions } from './operators/deinterleave.js'
 export { interleave, type InterleaveOptions, type SkewAccount } from './operators/interleave.js'
 export { keepFresh, type KeepFreshOptions } from './operators/keep-fresh.js'
@@ -35,11 +48,16 @@ export type {
   ConnectionEvent,
   FinalEvent,
   GapCause,
+  GapEvent,
+  LedgerEvent,
   MilestoneEvent,
   NodeEvent,
   PartialEvent,
+  ReconnectingEvent,
   ResponseEvent,
+  ResumedEvent,
   SessionEvent,
+  SilentEvent,
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
