@@ -3,7 +3,9 @@ import { Subject } from 'rxjs'
 import { expect, it } from 'vitest'
 import type { EventEnvelope } from '../../../src/protocol/event-envelope.js'
 import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
-import { marbles } from '../../operators/marbles.js'
+import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
+import { marblesInTurns } from '../marbles-in-turns.js'
+import { turn } from '../virtual-clock.js'
 import { nodeContext } from './node-context.js'
 
 export const event = (name: string, more: Omit<EventEnvelope, 'name'> = {}): NodeItem => ({
@@ -44,10 +46,26 @@ export interface FixedSet {
   readonly first: readonly NodeItem[]
   readonly second: readonly NodeItem[]
   readonly end?: readonly [readonly NodeItem[], readonly NodeItem[], readonly NodeItem[]]
+  /** To an error of the input after one item, before that error is passed on. */
+  readonly failed?: readonly NodeItem[]
+  /** What the session is beside its clock. */
+  readonly session?: Partial<NodeContext>
+  /** For a node that waits for a promise before it answers, as one that loads something does. */
+  readonly opensLater?: boolean
+}
+
+type Drawing = (helpers: MarbleHelpers) => () => void
+
+const drawAtOnce = (draw: Drawing): void => {
+  marbles((helpers) => {
+    draw(helpers)()
+  })
 }
 
 /** What every node that answers at once has to do (the fixed set of marble tests). Eight frames from item to item. */
-export const testFixedSet = ({ open, item, first, second, end = [[], [], []] }: FixedSet): void => {
+export const testFixedSet = (fixed: FixedSet): void => {
+  const { open, item, first, second, end = [[], [], []], failed = [], session, opensLater = false } = fixed
+  const draw = opensLater ? marblesInTurns : drawAtOnce
   const letters = new Map<string, NodeItem>()
   const group = (items: readonly NodeItem[], last = ''): string => {
     const marks = items.map((one) => {
@@ -63,44 +81,59 @@ export const testFixedSet = ({ open, item, first, second, end = [[], [], []] }: 
   const afterOne = group(end[0], '|')
   const afterTwo = group(end[1], '|')
   const afterNone = group(end[2], '|')
+  const afterError = group(failed, '#')
   const values = { ...Object.fromEntries(letters), x: item }
   const run = async (source: string, subscription: string, expected: string, unsubscribe?: string): Promise<void> => {
     const node = await open()
-    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await draw(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>(source, values)
-      const node$ = node(source$, nodeContext({ scheduler }))
-      expectObservable(node$, unsubscribe).toBe(expected, values)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
+      const node$ = node(source$, nodeContext({ ...session, scheduler }))
+      const seen = expectObservable(node$, unsubscribe)
+      const subscriptions = expectSubscriptions(source$.subscriptions)
+      return () => {
+        seen.toBe(expected, values)
+        subscriptions.toBe(subscription)
+      }
     })
   }
 
   it('emits and completes', () => run('x-------x-------|', '^---------------!', `${x}${y}${afterTwo}`))
   it('completes when the input is empty', () => run('|', '(^!)', afterNone))
   it('stays silent while the input does', () => run('-', '^', '-'))
-  it('passes an error of the input', () => run('x-------#', '^-------!', `${x}#`))
+  it('passes an error of the input', () => run('x-------#', '^-------!', `${x}${afterError}`))
   it('lets go of the input when it is unsubscribed from', () => run('x-------x-------|', '^---!', x, '^---!'))
   it('starts afresh for each subscription', async () => {
     const node = await open()
-    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await draw(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('x-------|', values)
-      const node$ = node(source$, nodeContext({ scheduler }))
-      expectObservable(node$).toBe(`${x}${afterOne}`, values)
-      expectObservable(node$, '--------------------^').toBe(`--------------------${x}${afterOne}`, values)
-      expectSubscriptions(source$.subscriptions).toBe(['^-------!', '--------------------^-------!'])
+      const node$ = node(source$, nodeContext({ ...session, scheduler }))
+      const seen = expectObservable(node$)
+      const seenLater = expectObservable(node$, '--------------------^')
+      const subscriptions = expectSubscriptions(source$.subscriptions)
+      return () => {
+        seen.toBe(`${x}${afterOne}`, values)
+        seenLater.toBe(`--------------------${x}${afterOne}`, values)
+        subscriptions.toBe(['^-------!', '--------------------^-------!'])
+      }
     })
   })
+  // Who answers nothing gives nobody an occasion.
+  if (first.length === 0) return
   it('keeps the order when an answer brings the next item at once', async () => {
     const node = await open()
     const input$ = new Subject<NodeItem>()
     const seen: NodeItem[] = []
     let again = true
-    node(input$, nodeContext()).subscribe((answer) => {
+    const subscription = node(input$, nodeContext(session)).subscribe((answer) => {
       seen.push(answer)
       if (!again) return
       again = false
       input$.next(item)
     })
+    if (opensLater) await turn()
     input$.next(item)
+    if (opensLater) await turn()
     expect(seen).toEqual([...first, ...second])
+    subscription.unsubscribe()
   })
 }
