@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 
 export interface Received {
@@ -8,15 +9,16 @@ export interface Received {
   readonly body: string
 }
 
-/** A receiver on this machine: keeps what comes and answers as told. */
+/** A receiver on this machine: keeps what comes and answers as told. With a certificate and its key it speaks TLS. */
 export const openReceiver = async (
   answer: (response: ServerResponse, count: number, request: IncomingMessage) => void,
+  tls?: { readonly certificate: string; readonly key: string },
 ) => {
   const received: Received[] = []
   const sockets = new Set<Socket>()
   let running = 0
   let most = 0
-  const server = createServer((request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     running += 1
     most = Math.max(most, running)
     response.on('close', () => (running -= 1))
@@ -28,14 +30,16 @@ export const openReceiver = async (
       received.push({ method, url, headers, body: Buffer.concat(parts).toString() })
       answer(response, received.length, request)
     })
-  })
+  }
+  const server =
+    tls === undefined ? createServer(take) : createSecureServer({ key: tls.key, cert: tls.certificate }, take)
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=hidden`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=hidden`,
     received,
     mostAtOnce: () => most,
     close: async (): Promise<void> => {
