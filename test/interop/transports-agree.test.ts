@@ -83,7 +83,7 @@ describe('the sample call', () => {
     expect(whole.map((lane) => (lane as unknown[]).length).every((count) => count > 3)).toBe(true)
     expect(overSocket).toEqual(whole)
     expect(paced).toEqual(whole)
-  })
+  }, 120_000)
 })
 
 const recordings = '../shared/audio'

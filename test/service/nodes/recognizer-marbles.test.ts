@@ -17,9 +17,6 @@ beforeAll(async () => {
   detector.free()
 })
 
-/** Speech begins in it and does not end; the pause comes where it is heard a second time. */
-const item = audio(await spoken(1600))
-
 const started = (startMs: number): NodeItem =>
   event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 360 } })
 const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
@@ -59,7 +56,10 @@ const watched = (change: OperatorFunction<SegmentPart, Hypothesis>) => {
   return { engine: { ...engine, recognize }, running: () => running }
 }
 
-describe('the recognizer node, drawn', () => {
+describe('the recognizer node, drawn', async () => {
+  // Speech begins in it and does not end; the pause comes where it is heard a second time.
+  const item = audio(await spoken(1600))
+
   testFixedSet({
     open: () => open(),
     item,

@@ -19,11 +19,12 @@ const resampled = async (pieces: number): Promise<readonly NodeItem[]> => {
   resampler.free()
   return all.filter(({ length }) => length > 0).map((part) => ({ type: 'audio', bytes: bytesOf(part) }))
 }
-const [first, lastOfOne] = await resampled(1)
-const [, second, lastOfTwo] = await resampled(2)
 const present = (one: NodeItem | undefined): NodeItem[] => (one === undefined ? [] : [one])
 
-describe('resample, drawn', () => {
+describe('resample, drawn', async () => {
+  const [first, lastOfOne] = await resampled(1)
+  const [, second, lastOfTwo] = await resampled(2)
+
   testFixedSet({
     open: () => openNode(resample, { toHz: 16_000 }),
     item,

@@ -6,14 +6,14 @@ import { marblesInTurns } from '../marbles-in-turns.js'
 import { audio, event, openNode, testFixedSet } from './fixed-set.js'
 import { nodeContext } from './node-context.js'
 
-/** Speech begins in it and does not end; the pause comes where it is heard a second time. */
-const item = audio(await spoken(1600))
-
 const started = (startMs: number): NodeItem =>
   event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 360 } })
 const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
 
-describe('voice-activity, drawn', () => {
+describe('voice-activity, drawn', async () => {
+  // Speech begins in it and does not end; the pause comes where it is heard a second time.
+  const item = audio(await spoken(1600))
+
   testFixedSet({
     open: () => openNode(voiceActivity, {}),
     item,
