@@ -42,6 +42,16 @@ export { pace, type PaceOptions } from './operators/pace.js'
 export { toCaptions } from './operators/captions/to-captions.js'
 export { toSrt, type SrtOptions } from './operators/captions/to-srt.js'
 export { toWebVtt, type WebVttOptions } from './operators/captions/to-web-vtt.js'
+export type { EventQueueOptions } from './operators/streams/event-queue.js'
+export { eventsOf, type EventsOfOptions } from './operators/streams/events-of.js'
+export {
+  startSession,
+  type SessionEnd,
+  type SessionHandle,
+  type StartSessionOptions,
+} from './operators/streams/start-session.js'
+export { toReadableStream } from './operators/streams/to-readable-stream.js'
+export { untilAborted, whenAborted } from './operators/streams/until-aborted.js'
 export { transcode, type TranscodeOptions } from './operators/transcode.js'
 export type {
   AudioEvent,
