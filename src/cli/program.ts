@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addCassette } from './commands/cassette.js'
 import { addDemo } from './commands/demo.js'
+import { addFaults } from './commands/faults.js'
 import { addProject } from './commands/project.js'
 import { addKeys } from './commands/keys.js'
 import { addModels } from './commands/models.js'
@@ -63,6 +64,7 @@ export const createProgram = (host: Host, output: Output): Command => {
     addSubscription,
     addToken,
     addKeys,
+    addFaults,
   ]
   for (const add of commands) add(program, host, output)
   return program

@@ -88,7 +88,8 @@ const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat |
   )
 }
 
-const servicePlan = (flags: TranscribeFlags, env: Environment): ServicePlan => {
+/** The service that the flags name. Throws `invalid-options`. */
+export const servicePlan = (flags: TranscribeFlags, env: Environment): ServicePlan => {
   const url = socketUrlFlag('--url', flags.url)
   const grpc = grpcAddressFlag('--grpc', flags.grpc)
   const model = textFlag('--model', flags.model)

@@ -4,6 +4,8 @@ import type { Direction, Fault, FaultMoment, FaultScript, FaultStep } from './fa
 /** What was done, and when, in milliseconds since the first connection was asked for (0 before that). */
 export interface DoneFault {
   readonly atMs: number
+  /** The same by the scheduler's clock. */
+  readonly clockMs: number
   readonly fault: Fault
 }
 
@@ -77,7 +79,8 @@ export class FaultDirector {
 
   /** Does a fault now. */
   act(fault: Fault): void {
-    this.#done.push({ atMs: this.#startedMs === undefined ? 0 : this.scheduler.now() - this.#startedMs, fault })
+    const clockMs = this.scheduler.now()
+    this.#done.push({ atMs: clockMs - (this.#startedMs ?? clockMs), clockMs, fault })
     if (this.#done.length > 1_000) this.#done.shift()
     this.perform(fault)
   }
