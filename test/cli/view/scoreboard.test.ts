@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import type { ScoredRun } from '../../../src/cli/faults/run-scoreboard.js'
+import { displayWidth } from '../../../src/cli/view/plain-text.js'
+import { legend, runLine, scoreboardTable } from '../../../src/cli/view/scoreboard.js'
+import { namedFaults } from '../../../src/testing/faults/named-faults.js'
+import { measuredPeers, peerMeasurements } from '../../../src/testing/faults/peer-measurements.js'
+
+const plain = (_colour: string, text: string): string => text
+const runs: readonly ScoredRun[] = namedFaults.flatMap((name) =>
+  (['websocket', 'grpc'] as const).map((over) => ({
+    name,
+    over,
+    verdict: { promise: 'kept', inShort: 'time-out 2.0 s', findings: 'all is well' } as const,
+  })),
+)
+
+describe('the scoreboard', () => {
+  it.each([120, 160])('has all peers beside each other in %d columns', (columns) => {
+    const lines = scoreboardTable(runs, columns, plain).trimEnd().split('\n')
+    expect(lines).toHaveLength(namedFaults.length + 1)
+    expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(120)
+    expect(lines[0]).toMatch(/^ +rxspeech +Deepgram +AssemblyAI +Speechmatics +Soniox +Gladia +Microsoft$/)
+    expect(lines[1]).toMatch(/^✓ drop, back at once +time-out 2\.0 s +0 \+25 +300 \+25 +300 \+25 +0 \+25 +0 +0$/)
+  })
+
+  it.each([60, 80, 100])('has them below each other in %d columns', (columns) => {
+    const text = scoreboardTable(runs, columns, plain) + legend(columns)
+    expect(Math.max(...text.split('\n').map(displayWidth))).toBeLessThanOrEqual(columns)
+    expect(text).toContain('✓ drop, back at once     rxspeech time-out 2.0 s\n    Deepgram 0 +25 · AssemblyAI 300 +25')
+    for (const { version } of measuredPeers) expect(text).toContain(version)
+  })
+
+  it('says a promise is broken where one transport breaks it, and what each did', () => {
+    const [first, second, ...others] = runs
+    if (first === undefined || second === undefined) throw new Error('no runs')
+    const broken = { ...second, verdict: { promise: 'broken', inShort: '0 +25', findings: 'lost' } as const }
+    expect(scoreboardTable([first, broken, ...others], 80, plain)).toContain(
+      '✗ drop, back at once     rxspeech time-out 2.0 s / 0 +25',
+    )
+    expect(runLine(broken, plain)).toBe('✗ drop, back at once     grpc      lost\n')
+  })
+
+  it('has a measurement of each peer, or none, for every fault', () => {
+    for (const name of namedFaults) expect(peerMeasurements[name]).toHaveLength(measuredPeers.length)
+  })
+})
