@@ -39,6 +39,8 @@ export const expectNoHandles = async <Result>(
   work: () => Promise<Result> | Result,
   { withinMs = 1_000, ignore = testRunners }: HandleOptions = {},
 ): Promise<Result> => {
+  // Node opens them when they are first looked at, and they are nobody's.
+  for (const stream of [process.stdout, process.stderr]) stream.writable.valueOf()
   const watch = watchHandles(ignore)
   try {
     const result = await work()

@@ -10,7 +10,7 @@ import { watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
 import { reachService } from '../service/reach-service.js'
 import { paintFor } from '../view/paint.js'
-import { legend, runLine, scoreboardTable } from '../view/scoreboard.js'
+import { legend, runLine, scoreboardTable } from '../faults/scoreboard.js'
 
 /**
  * `rxspeech faults`: plays the named faults through this client, and prints what it promises of each beside what other

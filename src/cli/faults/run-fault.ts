@@ -126,10 +126,17 @@ const watch = (
     })
   })
 
-const provedBy = ({ prover }: FaultTarget, events: RunRecord['events']): Pick<RunRecord, 'proof' | 'isWhole'> => {
+const provedBy = (
+  { prover }: FaultTarget,
+  events: RunRecord['events'],
+): Pick<RunRecord, 'proof' | 'untoldMs' | 'isWhole'> => {
   if (prover === undefined) return {}
   const { sampleRateHz } = audioFormat
   const source = { sampleCount: (audioMs * sampleRateHz) / 1_000, sampleRateHz }
   const text = events.map(({ event }) => (event.type === 'milestone' ? event.text : '')).join('')
-  return { proof: prover.prove(source), isWhole: text === prover.transcript(source) }
+  const whole = prover.transcript(source)
+  const words = whole.split(' ')
+  const told = new Set(text.split(' '))
+  const untoldMs = (words.filter((word) => !told.has(word)).length * audioMs) / words.length
+  return { proof: prover.prove(source), untoldMs, isWhole: text === whole }
 }

@@ -18,6 +18,8 @@ export interface RunRecord {
   readonly tokensAsked: number
   /** Where the service can prove what arrived. */
   readonly proof?: Proof
+  /** Audio whose words are not in the text of the milestones; undefined where it is not known. */
+  readonly untoldMs?: number
   /** Whether the text of all milestones is that of the whole audio; undefined where it is not known. */
   readonly isWhole?: boolean
 }

@@ -32,6 +32,7 @@ const mended: RunRecord = {
   faultAtMs: 2_000,
   tokensAsked: 2,
   proof: proof(0, 0),
+  untoldMs: 0,
   isWhole: true,
 }
 const failedWith = (code: string, atMs = 3_000): RunRecord['settled'] => ({ type: 'error', code, message: '', atMs })
@@ -52,18 +53,18 @@ describe('what is promised of a drop', () => {
     ['the session failed', { settled: failedWith('connection-lost') }, '0'],
     ['the session never ended', { settled: { type: 'pending', atMs: 99_000 } }, '0'],
     ['a gap says less than is lost', { proof: proof(40, 0), events: [at(5, gap(0, 20))] }, '2'],
-    ['a gap says more than is lost', { events: [at(5, gap(0, 20))] }, '0'],
+    ['a gap says more than is lost', { events: [at(5, gap(0, 120))] }, '0'],
   ])('is broken when %s', (_what, change, inShort) => {
     expect(judgeRun('outage-8s', { ...mended, ...change })).toMatchObject({ promise: 'broken', inShort })
   })
 
   it('is kept with an exact gap, whose text is not whole', () => {
-    const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], isWhole: false }
+    const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], untoldMs: 100, isWhole: false }
     expect(judgeRun('outage-30s', run)).toMatchObject({ promise: 'kept', inShort: '2 +3' })
   })
 
   it('goes by the ledger where the service proves nothing, and counts what was never taken', () => {
-    const { proof: _proof, isWhole: _isWhole, ...unproved } = mended
+    const { proof: _proof, untoldMs: _untoldMs, isWhole: _isWhole, ...unproved } = mended
     const ledger = {
       type: 'ledger',
       capturedMs: 8_000,

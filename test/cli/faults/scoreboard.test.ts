@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ScoredRun } from '../../../src/cli/faults/run-scoreboard.js'
 import { displayWidth } from '../../../src/cli/view/plain-text.js'
-import { legend, runLine, scoreboardTable } from '../../../src/cli/view/scoreboard.js'
+import { legend, runLine, scoreboardTable } from '../../../src/cli/faults/scoreboard.js'
 import { namedFaults } from '../../../src/testing/faults/named-faults.js'
 import { measuredPeers, peerMeasurements } from '../../../src/testing/faults/peer-measurements.js'
 

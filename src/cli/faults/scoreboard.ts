@@ -1,8 +1,8 @@
 import { measuredPeers, peerMeasurements } from '../../testing/faults/peer-measurements.js'
 import type { NamedFault } from '../../testing/faults/named-faults.js'
-import type { ScoredRun } from '../faults/run-scoreboard.js'
-import type { Paint } from './paint.js'
-import { displayWidth } from './plain-text.js'
+import type { ScoredRun } from './run-scoreboard.js'
+import type { Paint } from '../view/paint.js'
+import { displayWidth } from '../view/plain-text.js'
 
 const titles: Readonly<Record<NamedFault, string>> = {
   drop: 'drop, back at once',

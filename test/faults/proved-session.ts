@@ -1,0 +1,79 @@
+import { lastValueFrom, materialize, toArray, type Observable, type ObservableInput } from 'rxjs'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import type { SessionOptions } from '../../src/session/session-options.js'
+import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'
+import type { FaultScript } from '../../src/testing/faults/fault-script.js'
+import { positionAudio } from '../../src/testing/proving/position-audio.js'
+import type { ProvingBehaviour } from '../../src/testing/proving/proving-behaviour.js'
+import { provingService, type ProvingService } from '../../src/testing/proving/proving-service.js'
+
+export const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+export const transports = ['websocket', 'grpc'] as const
+export type Transport = (typeof transports)[number]
+
+/** Chunks of a source of so many milliseconds. */
+export const sourceOf = (ms: number, chunkMs = 20): readonly Uint8Array[] =>
+  Array.from({ length: ms / chunkMs }, (_, chunk) => positionAudio(chunk * chunkMs * 8, chunkMs * 8))
+
+export interface Stage {
+  readonly service: ProvingService
+  readonly proxies: Readonly<Record<Transport, FaultProxy>>
+  readonly session: (
+    over: Transport,
+    options?: Partial<SessionOptions>,
+  ) => (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+  readonly close: () => Promise<void>
+}
+
+/** A proving service behind a proxy of each transport; and sessions that try again soon. */
+export const stage = async (behaviour: ProvingBehaviour = {}, script: FaultScript = []): Promise<Stage> => {
+  const service = provingService({ milestoneEveryMs: 500, partialEveryMs: 100, ...behaviour })
+  const listening = await service.listen()
+  const { port } = new URL(listening.url)
+  const websocket = await faultProxy({ target: Number(port), script })
+  const grpc = await faultProxy({ target: listening.address, script })
+  return {
+    service,
+    proxies: { websocket, grpc },
+    session: (over, options = {}) => {
+      const common = { format, token: 'any', resumption: { firstDelayMs: 20, maxDelayMs: 200 }, ...options }
+      return over === 'grpc'
+        ? dataflow({ ...common, address: grpc.address, insecure: true, tenant: 'T', projectName: 'p' })
+        : recognize({ ...common, url: `ws://${websocket.address}`, modelName: 'm' })
+    },
+    close: async () => {
+      await Promise.all([websocket.close(), grpc.close()])
+      await listening.close()
+    },
+  }
+}
+
+export interface Outcome {
+  readonly events: readonly SessionEvent[]
+  readonly text: string
+  readonly end: string
+}
+
+export const outcomeOf = async (session$: Observable<SessionEvent>): Promise<Outcome> => {
+  const notes = await lastValueFrom(session$.pipe(materialize(), toArray()))
+  const events = notes.flatMap((note) => (note.kind === 'N' ? [note.value] : []))
+  const last = notes.at(-1)
+  const code = last?.kind === 'E' ? (last.error as { readonly code?: string }).code : undefined
+  return {
+    events,
+    text: events.map((event) => (event.type === 'milestone' ? event.text : '')).join(''),
+    end: last?.kind === 'C' ? 'complete' : (code ?? 'untyped'),
+  }
+}
+
+export const gapsOf = (events: readonly SessionEvent[]): number =>
+  events.reduce(
+    (sum, event) => (event.type === 'connection' && event.state === 'gap' ? sum + event.toMs - event.fromMs : sum),
+    0,
+  )
+
+/** The times of results, in the order in which they came: they never run backwards. */
+export const timesOf = (events: readonly SessionEvent[]): readonly number[] =>
+  events.flatMap((event) => (event.type === 'milestone' && event.endMs !== undefined ? [event.endMs] : []))
