@@ -1,9 +1,14 @@
 import { asyncScheduler, NEVER, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { sharedTenant } from '../service/access/open-model.js'
-import { dataflowConversation, type DataflowTerms } from '../service/conversation/dataflow-conversation.js'
+import { dataflowConversation } from '../service/conversation/dataflow-conversation.js'
 import { recognizerConversation } from '../service/conversation/recognizer-conversation.js'
-import { defaultSessionLimits, type Admission, type SessionLimits } from '../service/conversation/session-terms.js'
+import {
+  defaultSessionLimits,
+  type Admission,
+  type DataflowTerms,
+  type SessionLimits,
+} from '../service/conversation/session-terms.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
 import { builtInEngines } from '../service/built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'

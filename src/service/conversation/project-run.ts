@@ -12,13 +12,7 @@ import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
 import type { OpenGraph } from '../project/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
 import type { Pausable } from './pause-reasons.js'
-import type { SessionTerms } from './session-terms.js'
-
-interface ProjectTerms extends SessionTerms {
-  readonly projects: ProjectRegistry
-  /** Where nodes may keep recordings; nowhere when left out. */
-  readonly recordingsFolder?: string
-}
+import type { DataflowTerms } from './session-terms.js'
 
 /** A node that takes longer at a time than this, in milliseconds, holds up every other session. */
 const maxCallMs = 1_000
@@ -34,7 +28,7 @@ export class ProjectRun {
   readonly #sampleRateHz: number
 
   /** Refuses a tenant, project or model that is not granted, settings that do not fit, and audio that the project does not take. */
-  static async open(request: StartRequest, rights: Rights, terms: ProjectTerms, link: Pausable): Promise<ProjectRun> {
+  static async open(request: StartRequest, rights: Rights, terms: DataflowTerms, link: Pausable): Promise<ProjectRun> {
     const project = findProject(request, rights, terms.projects)
     const facts: Facts = {
       settings: request.settings ?? {},
@@ -45,7 +39,7 @@ export class ProjectRun {
     return new ProjectRun(graph, facts, request.audio.sampleRateHz, terms)
   }
 
-  private constructor(graph: OpenGraph, facts: Facts, sampleRateHz: number, { limits }: ProjectTerms) {
+  private constructor(graph: OpenGraph, facts: Facts, sampleRateHz: number, { limits }: DataflowTerms) {
     this.#graph = graph
     this.#facts = facts
     this.#sampleRateHz = sampleRateHz
@@ -122,7 +116,7 @@ const graphSession = (
   project: Project,
   { audio, language = '' }: StartRequest,
   rights: Rights,
-  terms: ProjectTerms,
+  terms: DataflowTerms,
   feeder: Pausable,
   facts: Facts,
 ): GraphSession => {

@@ -3,6 +3,7 @@ import type { SpeechError } from '../../errors/speech-error.js'
 import type { Rights } from '../access/rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
+import type { ProjectRegistry } from '../project/project.js'
 import type { OnFault } from './client-error.js'
 import type { PaceLimits } from './pace-limit.js'
 
@@ -58,6 +59,13 @@ export interface SessionTerms {
   readonly onFault?: OnFault
   /** Keeps the account of this one session; each has its own. */
   readonly watch?: SessionWatch
+}
+
+/** The terms of one dataflow stream. */
+export interface DataflowTerms extends SessionTerms {
+  readonly projects: ProjectRegistry
+  /** Where nodes may keep recordings; nowhere when left out. */
+  readonly recordingsFolder?: string
 }
 
 /** The terms of one recognition socket. */

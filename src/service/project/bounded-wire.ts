@@ -1,5 +1,7 @@
 import type { NodeItem } from '../nodes/node.js'
-import type { Drops, Offered, Waiting, WireTerms } from './wire-policy.js'
+import { DropEpisodes } from './drop-episodes.js'
+import { WaitingLine } from './waiting-line.js'
+import type { Drops, Offered, WireTerms } from './wire-policy.js'
 
 export interface WireListener {
   /** It is full, and whoever feeds the graph is to wait; or it is half empty again. */
@@ -16,56 +18,54 @@ export interface WireListener {
  * silence of the same length is given on, as soon as there is room, so that times stay true.
  */
 export class BoundedWire {
-  #waiting: Waiting[] = []
-  #waitingCount = 0
+  readonly #line: WaitingLine
+  readonly #drops: DropEpisodes
   #inFlight = 0
-  /** How many of those that wait are silence. */
-  #silences = 0
-  #given = 0
   #isBlocked = false
   #isDrain = false
   #isUnbounded = false
-  #untold = 0
-  #episode: { dropped: number; readonly atCount: number } | undefined
 
   constructor(
     private readonly terms: WireTerms,
     private readonly listener: WireListener,
-  ) {}
+  ) {
+    this.#line = new WaitingLine(terms)
+    this.#drops = new DropEpisodes(listener.dropped)
+  }
 
   /** Frames or events that wait, or that the consumer has not dealt with. Silence that waits is none. */
   get held(): number {
-    return this.#waitingCount + this.#inFlight
+    return this.#line.count + this.#inFlight
   }
 
   get isEmpty(): boolean {
-    return this.#waiting.length === 0
+    return this.#line.isEmpty
   }
 
   countOf(item: NodeItem): number {
-    return item.type === 'audio' ? item.bytes.length / this.terms.frameBytes : 1
+    return this.#line.countOf(item)
   }
 
   offer(item: NodeItem): Offered {
     if (this.#isDrain) return 'taken'
     const count = this.countOf(item)
     const { whenFull, capacity, slack } = this.terms
-    if (this.#episode !== undefined && this.held <= capacity / 2) this.#endEpisode()
-    this.#given += count
+    if (this.#drops.isOpen && this.held <= capacity / 2) this.#drops.end()
+    this.#drops.given(count)
     switch (whenFull) {
       case 'fail':
         if (this.held + count > capacity) return 'full'
-        this.#push(item, count)
+        this.#line.push(item, count)
         return 'taken'
       case 'dropNewest':
         this.#pushWhatFits(item, count)
         return 'taken'
       case 'dropOldest':
-        this.#push(item, count)
+        this.#line.push(item, count)
         this.#trim()
         return 'taken'
       case 'block':
-        this.#push(item, count)
+        this.#line.push(item, count)
         if (this.held > capacity) this.#block(true)
         return this.held > capacity + slack ? 'flooded' : 'taken'
     }
@@ -73,25 +73,15 @@ export class BoundedWire {
 
   /** What was dropped since this was last asked for. */
   takeLoss(): number {
-    const count = this.#untold
-    this.#untold = 0
-    return count
+    return this.#drops.takeLoss()
   }
 
   /** The next for the consumer, which counts as in flight from here on; undefined where there is none, or no room for it. */
   take(): NodeItem | undefined {
-    const [first] = this.#waiting
-    if (first === undefined) return undefined
-    const room = this.#room()
-    if (room <= 0) return undefined
-    if (first.type === 'silence') return this.#takeSilence(first.frames, room)
-    const count = this.countOf(first)
-    const item = count > room ? this.#cut(first, room) : first
-    if (item === first) this.#waiting.shift()
-    const taken = item === first ? count : room
-    this.#waitingCount -= taken
-    this.#fly(taken)
-    return item
+    const taken = this.#line.take(this.#room())
+    if (taken === undefined) return undefined
+    if (!this.#isUnbounded) this.#inFlight += taken.count
+    return taken.item
   }
 
   /** So many frames or events are dealt with; `Infinity` where the consumer wants to hold nobody up any more. */
@@ -103,17 +93,15 @@ export class BoundedWire {
 
   /** Nothing more is offered: what was dropped is told. */
   finish(): void {
-    this.#endEpisode()
+    this.#drops.end()
   }
 
   /** The consumer is gone: whatever comes runs off. */
   drain(): void {
     this.#isDrain = true
-    this.#waiting = []
-    this.#waitingCount = 0
-    this.#silences = 0
+    this.#line.clear()
     this.#inFlight = 0
-    this.#endEpisode()
+    this.#drops.end()
     this.#block(false)
   }
 
@@ -122,8 +110,7 @@ export class BoundedWire {
    * or the audio behind the silence could keep it from ever going on.
    */
   #room(): number {
-    const { whenFull } = this.terms
-    const isShared = whenFull === 'dropOldest' || this.#silences > 0
+    const isShared = this.terms.whenFull === 'dropOldest' || this.#line.hasSilence
     return isShared ? this.#half - this.#inFlight : Infinity
   }
 
@@ -131,107 +118,35 @@ export class BoundedWire {
     return Math.max(1, Math.floor(this.terms.capacity / 2))
   }
 
-  #takeSilence(frames: number, room: number): NodeItem {
-    const { silence, frameBytes } = this.terms
-    const count = Math.min(frames, room, silence.length / frameBytes)
-    if (count === frames) {
-      this.#waiting.shift()
-      this.#silences -= 1
-    } else this.#waiting[0] = { type: 'silence', frames: frames - count }
-    this.#fly(count)
-    return { type: 'audio', bytes: silence.subarray(0, count * frameBytes) }
-  }
-
-  /** The first frames of what waits first; the rest stays there. */
-  #cut(first: NodeItem, count: number): NodeItem {
-    if (first.type === 'event') return first
-    const bytes = count * this.terms.frameBytes
-    this.#waiting[0] = { ...first, bytes: first.bytes.subarray(bytes) }
-    return { ...first, bytes: first.bytes.subarray(0, bytes) }
-  }
-
-  #fly(count: number): void {
-    if (!this.#isUnbounded) this.#inFlight += count
-  }
-
-  #push(item: NodeItem, count: number): void {
-    this.#waiting.push(item)
-    this.#waitingCount += count
-  }
-
   #pushWhatFits(item: NodeItem, count: number): void {
-    const room = this.#episode === undefined ? Math.max(0, Math.floor(this.#free)) : 0
+    const room = this.#drops.isOpen ? 0 : Math.max(0, Math.floor(this.#free))
     if (count <= room) {
-      this.#push(item, count)
+      this.#line.push(item, count)
       return
     }
     const fits = item.type === 'audio' ? room : 0
     if (item.type === 'audio' && fits > 0) {
-      this.#push({ ...item, bytes: item.bytes.subarray(0, fits * this.terms.frameBytes) }, fits)
+      this.#line.push({ ...item, bytes: item.bytes.subarray(0, fits * this.terms.frameBytes) }, fits)
     }
-    this.#drop(count - fits)
-    if (item.type === 'audio') this.#pushSilence(count - fits)
+    this.#drops.drop(count - fits)
+    if (item.type === 'audio') this.#line.pushSilence(count - fits)
   }
 
   get #free(): number {
     const free = this.terms.capacity - this.held
-    return this.#silences === 0 ? free : Math.min(free, this.#half - this.#waitingCount)
-  }
-
-  /** Silence that follows silence is one. */
-  #pushSilence(frames: number): void {
-    const last = this.#waiting.at(-1)
-    if (last?.type === 'silence') {
-      this.#waiting[this.#waiting.length - 1] = { type: 'silence', frames: last.frames + frames }
-      return
-    }
-    this.#silences += 1
-    this.#waiting.push({ type: 'silence', frames })
+    return this.#line.hasSilence ? Math.min(free, this.#half - this.#line.count) : free
   }
 
   /** Drops what is too much. Audio is dropped down to the half that may wait behind its silence. */
   #trim(): void {
     const { kind, capacity } = this.terms
-    if (this.held <= capacity && this.#silences === 0) return
+    if (this.held <= capacity && !this.#line.hasSilence) return
     const most = kind === 'audio' ? capacity - this.#half : capacity - this.#inFlight
-    while (this.#waitingCount > most) this.#dropOldest(this.#waitingCount - most)
-  }
-
-  /** Drops at most so much of the oldest that waits; audio leaves its length behind, joined to the silence before it. */
-  #dropOldest(excess: number): void {
-    const at = this.#waiting.findIndex(({ type }) => type !== 'silence')
-    const oldest = this.#waiting[at]
-    if (oldest === undefined || oldest.type === 'silence') return
-    const count = this.countOf(oldest)
-    const dropped = Math.min(count, Math.ceil(excess))
-    this.#drop(dropped)
-    this.#waitingCount -= dropped
-    if (oldest.type === 'event') {
-      this.#waiting.splice(at, 1)
-      return
+    while (this.#line.count > most) {
+      const count = this.#line.oldest(this.#line.count - most)
+      this.#drops.drop(count)
+      this.#line.dropOldest(count)
     }
-    const before = this.#waiting[at - 1]
-    const frames = dropped + (before?.type === 'silence' ? before.frames : 0)
-    const rest = { ...oldest, bytes: oldest.bytes.subarray(dropped * this.terms.frameBytes) }
-    const from = before?.type === 'silence' ? at - 1 : at
-    if (from === at) this.#silences += 1
-    this.#waiting.splice(from, at - from + 1, { type: 'silence', frames }, ...(dropped < count ? [rest] : []))
-  }
-
-  #drop(count: number): void {
-    this.#untold += count
-    if (this.#episode !== undefined) {
-      this.#episode.dropped += count
-      return
-    }
-    this.#episode = { dropped: count, atCount: this.#given }
-    this.listener.dropped({ phase: 'begun', ...this.#episode })
-  }
-
-  #endEpisode(): void {
-    const episode = this.#episode
-    this.#episode = undefined
-    if (episode !== undefined) this.listener.dropped({ phase: 'ended', ...episode })
   }
 
   #block(isBlocked: boolean): void {

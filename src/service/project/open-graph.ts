@@ -6,7 +6,8 @@ import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
 import { entryName, graphFormats, type GraphFormats, type NodeFormats } from './graph-formats.js'
 import type { GraphLimits, GraphSession } from './graph-session.js'
 import type { GraphNode, ProjectGraph, ProjectInputs } from './project-graph.js'
-import { RunGraph, type OpenedNode } from './run-graph.js'
+import type { OpenedNode } from './live-wires.js'
+import { RunGraph } from './run-graph.js'
 
 /** A graph that was opened for one session. */
 export interface OpenGraph {

@@ -1,0 +1,27 @@
+import { contentType } from '../../protocol/content-type.js'
+import type { DataflowRequestName } from '../../protocol/dataflow-requests.js'
+import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
+import { writeEventEnvelope } from '../../protocol/event-envelope.js'
+import type { DataflowMessage } from '../../transport/link.js'
+import type { NodeItem } from '../nodes/node.js'
+
+const noBytes = new Uint8Array(0)
+
+export const responseMessage = (operationResult: string, request?: DataflowRequestName): DataflowMessage => ({
+  contentType: contentType.response,
+  content: writeDataflowResponse(operationResult, request),
+  binaryContent: noBytes,
+})
+
+/** What a project tells; throws where an event's data is nothing that JSON can say. */
+export const itemMessage = (item: NodeItem): DataflowMessage =>
+  item.type === 'audio'
+    ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
+    : {
+        contentType: contentType.event,
+        content: writeEventEnvelope({ ...nowhere, ...item.event }),
+        binaryContent: noBytes,
+      }
+
+/** Each event has a channel and times, be it those that say that there are none (decisions.md: event envelope). */
+const nowhere = { channel: -1, startMs: -1, endMs: -1 }
