@@ -13,6 +13,8 @@ export type RejectedTokens = NextObserver<Pick<Token, 'accessToken'>>
 export interface TokenInHand {
   readonly accessToken: string
   readonly fresh: boolean
+  /** When it ends, in milliseconds since 1970, where the source says so. */
+  readonly expiresAtMs?: number
 }
 
 /** A token that cannot change: asking again is no use. */
@@ -27,26 +29,35 @@ export const isFixedToken = (source: TokenSource): source is string | Token =>
  */
 export const askToken = (source: TokenSource, refused?: string, rejected$?: RejectedTokens): Observable<TokenInHand> =>
   defer(() => (isFixedToken(source) ? of(source) : from(source))).pipe(
-    map(accessTokenOf),
+    map(presentable),
     refused === undefined || rejected$ === undefined ? pipe() : afterRejecting(refused, rejected$),
     take(1),
-    map((accessToken) => ({ accessToken, fresh: accessToken !== refused })),
+    map((token) => ({ ...token, fresh: token.accessToken !== refused })),
     refused === undefined
       ? throwIfEmpty(() => new SpeechError('unauthenticated', 'The token source gave no token.'))
       : defaultIfEmpty({ accessToken: refused, fresh: false }),
   )
 
-const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFunction<string, string> =>
+type Presentable = Omit<TokenInHand, 'fresh'>
+
+const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFunction<Presentable, Presentable> =>
   pipe(
-    tap((accessToken) => {
+    tap(({ accessToken }) => {
       if (accessToken === refused) rejected$.next({ accessToken })
     }),
-    filter((accessToken) => accessToken !== refused),
+    filter(({ accessToken }) => accessToken !== refused),
   )
 
 /** Takes `unknown` on purpose: nothing holds a source to its type at run time, and what it gave must not be printed. */
-const accessTokenOf = (token: unknown): string => {
-  const text = typeof token === 'object' && token !== null && 'accessToken' in token ? token.accessToken : token
-  if (typeof text === 'string' && text !== '') return text
-  throw new SpeechError('unauthenticated', 'The token source gave something that is no token.')
+const presentable = (token: unknown): Presentable => {
+  const { accessToken, expiresAtMs } = (
+    typeof token === 'object' && token !== null ? token : { accessToken: token }
+  ) as {
+    readonly accessToken?: unknown
+    readonly expiresAtMs?: unknown
+  }
+  if (typeof accessToken !== 'string' || accessToken === '') {
+    throw new SpeechError('unauthenticated', 'The token source gave something that is no token.')
+  }
+  return { accessToken, ...(typeof expiresAtMs === 'number' && { expiresAtMs }) }
 }

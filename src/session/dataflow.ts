@@ -13,6 +13,7 @@ import { resolveGrpcLimits } from '../transport/grpc/grpc-link.js'
 import { dialGrpc, type GrpcDialOptions } from '../transport/grpc/grpc.js'
 import type { DataflowMessage, Dial } from '../transport/link.js'
 import { dataflowDialogue } from './dataflow-dialogue.js'
+import { deadPeerMs } from './dead-peer.js'
 import {
   optionalBoolean,
   optionalChoice,
@@ -40,6 +41,11 @@ export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, '
   readonly dialect?: Dialect
   /** How the end of the audio is said. Default `half-close`, which every gRPC service understands. */
   readonly finalizeBy?: 'half-close' | 'request'
+  /**
+   * Every so many milliseconds the service is asked whether it is there (an HTTP/2 ping); one that is not is noticed
+   * before the second time is over. 0: never. A service that wants fewer pings gets none. Default 4,500.
+   */
+  readonly keepaliveMs?: number
   /** How to connect; a test gives a link in memory here. Default: gRPC. */
   readonly dial?: (options: GrpcDialOptions) => Dial<DataflowMessage, DataflowMessage>
 }
@@ -65,7 +71,7 @@ export const dataflow = (
     openSession(
       {
         settings,
-        dial: () => dial({ ...options, connectTimeoutMs: settings.deadlines.connecting }),
+        dial: () => dial({ keepaliveMs: deadPeerMs, ...options, connectTimeoutMs: settings.deadlines.connecting }),
         dialogue: (update) => dataflowDialogue({ start, dialect, finalizeBy, ...(update && { update }) }),
         ...(update$ && { update$ }),
       },

@@ -2,7 +2,7 @@ import { defer, Subscription } from 'rxjs'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import type { Dial, Link } from '../transport/link.js'
-import { askToken } from './ask-token.js'
+import { askToken, type TokenInHand } from './ask-token.js'
 import type { Dialogue, Heard } from './dialogue.js'
 import type { MachineInput } from './session-machine.js'
 import type { SessionSettings } from './session-options.js'
@@ -24,7 +24,7 @@ export class Line<In, Out> {
   readonly #plan: LinePlan<In, Out>
   readonly #report: (news: LineNews) => void
   readonly #open = new Subscription()
-  #token: string | undefined
+  #token: TokenInHand | undefined
   #link: Link<In, Out> | undefined
 
   constructor(
@@ -42,7 +42,12 @@ export class Line<In, Out> {
   }
 
   get token(): string | undefined {
-    return this.#token
+    return this.#token?.accessToken
+  }
+
+  /** When the token ends, by the scheduler's clock; Infinity where that is not known. */
+  get tokenEndsMs(): number {
+    return this.#token?.expiresAtMs ?? Infinity
   }
 
   /** Asks for a token; for another one than `refused` where that was refused. */
@@ -50,9 +55,9 @@ export class Line<In, Out> {
     const { token, rejected$ } = this.#plan.settings
     this.#open.add(
       askToken(token, refused, rejected$).subscribe({
-        next: ({ accessToken, fresh }) => {
-          this.#token = accessToken
-          this.#report({ type: 'authorized', fresh })
+        next: (token) => {
+          this.#token = token
+          this.#report({ type: 'authorized', fresh: token.fresh })
         },
         error: (error: unknown) =>
           this.#report({
@@ -65,7 +70,7 @@ export class Line<In, Out> {
 
   dial(): void {
     this.#open.add(
-      defer(() => this.#plan.dial(this.#token ?? '')).subscribe({
+      defer(() => this.#plan.dial(this.token ?? '')).subscribe({
         next: (link) => {
           this.#link = link
           this.#report({ type: 'connected' })
@@ -80,7 +85,7 @@ export class Line<In, Out> {
   start(): void {
     const link = this.#link
     if (link === undefined) return
-    link.send(this.dialogue.start(this.#token ?? ''))
+    link.send(this.dialogue.start(this.token ?? ''))
     this.#open.add(
       link.incoming.subscribe({
         next: (message) => this.#report(this.dialogue.read(message)),

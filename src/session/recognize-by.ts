@@ -6,6 +6,7 @@ import type { SessionEvent } from '../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../transport/link.js'
 import { resolveWebSocketLimits } from '../transport/websocket/websocket-limits.js'
 import type { WebSocketDialOptions } from '../transport/websocket/socket-dial.js'
+import { deadPeerMs } from './dead-peer.js'
 import {
   optionalBoolean,
   optionalChoice,
@@ -48,6 +49,11 @@ export interface RecognizeOptions
   readonly appendModelName?: boolean
   /** Lets `ws:` carry the token to another machine in clear text. Default false. */
   readonly allowInsecure?: boolean
+  /**
+   * Every so many milliseconds the service is asked whether it is there; one that is not is noticed before the second
+   * time is over. 0: never. Browsers cannot ask. Default 4,500.
+   */
+  readonly heartbeatMs?: number
   /** How to connect; a test gives a link in memory here. Default: a WebSocket. */
   readonly dial?: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
 }
@@ -77,6 +83,7 @@ export const recognizeBy = ({ dialSocket, inTwoLanes }: RecognizePlatform, optio
         settings: laneSettings(settings),
         dial: (token) =>
           dial({
+            heartbeatMs: deadPeerMs,
             ...options,
             connectTimeoutMs: settings.deadlines.connecting,
             ...presentToken(url, token, options.presentToken),

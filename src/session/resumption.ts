@@ -17,6 +17,11 @@ export interface ResumptionOptions {
    * not settled beyond that is told as a `gap` if the connection is lost. Default: 60 seconds of the format.
    */
   readonly maxReplayBytes?: number
+  /**
+   * How long a connection is used before another one takes over, in milliseconds: less than the service lets a session
+   * last. Default 14,100,000, which is 5 minutes less than 4 hours.
+   */
+  readonly maxConnectionMs?: number
   /** From 0 up to 1, as `Math.random`: the share of the longest wait that is waited (full jitter). */
   readonly random?: () => number
 }
@@ -26,6 +31,7 @@ export interface Resumption {
   readonly budgetMs: number
   readonly firstDelayMs: number
   readonly maxDelayMs: number
+  readonly maxConnectionMs: number
   readonly random: () => number
 }
 
@@ -43,6 +49,7 @@ export const resolveResumption = (given: unknown): Resumption | undefined => {
     budgetMs: positiveMs('resumption.budgetMs', options.budgetMs, 60_000),
     firstDelayMs,
     maxDelayMs: Math.max(firstDelayMs, positiveMs('resumption.maxDelayMs', options.maxDelayMs, 10_000)),
+    maxConnectionMs: positiveMs('resumption.maxConnectionMs', options.maxConnectionMs, 14_100_000),
     random: options.random ?? Math.random,
   }
 }

@@ -30,7 +30,10 @@ export interface BeforeStreaming {
 }
 
 export type MachineInput =
-  | { readonly type: 'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'deadline' | 'link-ended' | 'retry' }
+  | {
+      readonly type:
+        'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'deadline' | 'link-ended' | 'retry' | 'succeed'
+    }
   /** A token is there; `fresh` unless it is the one that was refused before. */
   | { readonly type: 'authorized'; readonly fresh: boolean }
   /** The source has ended and nothing of its audio is held back any more (`drained`), or some is. */
@@ -54,6 +57,7 @@ export type Command =
         | 'dial'
         | 'start'
         | 'stream'
+        | 'succeed'
         | 'hold'
         | 'finalize'
         | 'stop'
@@ -87,6 +91,9 @@ export const step = (state: MachineState, input: MachineInput, manners: Manners)
       return onBegin(state)
     case 'retry':
       return onRetry(state)
+    // A successor is ready; with the audio at its end there is no need of it.
+    case 'succeed':
+      return state.name === 'streaming' ? { state, commands: [{ do: 'succeed' }] } : stay(state)
     case 'authorized':
       return onAuthorized(state, input.fresh)
     case 'connected':

@@ -17,6 +17,7 @@ import { isWait, step, type Command, type MachineInput, type MachineState, type 
 import type { SessionSettings } from './session-options.js'
 import { ServiceSilence } from './service-silence.js'
 import { SessionAccount } from './session-account.js'
+import { Succession } from './succession.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
 export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
@@ -70,6 +71,7 @@ class Session<In, Out> {
   readonly #finals: HeldFinals
   readonly #budget: RetryBudget | undefined
   readonly #silence: ServiceSilence
+  readonly #succession: Succession<In, Out> | undefined
   readonly #signals = new Subscription()
   readonly #inbox: News<In, Out>[] = []
   #state: MachineState = { name: 'idle', audioOver: false }
@@ -99,6 +101,15 @@ class Session<In, Out> {
     this.#silence = new ServiceSilence(silenceTimeoutMs, scheduler, (forMs) =>
       emit({ type: 'connection', state: 'silent', forMs }),
     )
+    this.#succession =
+      resumption &&
+      new Succession({
+        scheduler,
+        maxConnectionMs: resumption.maxConnectionMs,
+        readyWithinMs: plan.settings.deadlines.connecting + plan.settings.deadlines.starting,
+        newLine: () => this.#newLine(),
+        due: () => this.#dispatch({ type: 'succeed' }),
+      })
     this.#outlet = new AudioOutlet(this.#tape, scheduler, {
       gap: (gap) => this.#account.gap(gap),
       progress: () => this.#dispatch({ type: 'progress' }),
@@ -129,6 +140,7 @@ class Session<In, Out> {
     this.#feed.close()
     this.#finals.discard()
     this.#silence.stop()
+    this.#succession?.cancel()
     this.#signals.unsubscribe()
     this.#line.leave()
   }
@@ -149,7 +161,10 @@ class Session<In, Out> {
     this.#busy = true
     for (let news = this.#inbox.shift(); news !== undefined; news = this.#inbox.shift()) {
       if (this.#subscriber.closed) break
-      if (news.line !== undefined && news.line !== this.#line) continue
+      if (news.line !== undefined && news.line !== this.#line) {
+        if ('line' in news) this.#succession?.hears(news.line, news.what)
+        continue
+      }
       if ('event' in news.what) this.#hear(news.what)
       else this.#step(news.what)
     }
@@ -185,7 +200,9 @@ class Session<In, Out> {
 
   #tell(heard: SessionEvent): void {
     this.#emit(this.#results.read(heard))
-    if (this.#account.tell()) this.#budget?.renew()
+    if (!this.#account.tell()) return
+    this.#budget?.renew()
+    this.#dispatch({ type: 'succeed' })
   }
 
   #step(input: MachineInput): void {
@@ -224,6 +241,8 @@ class Session<In, Out> {
         return this.#line.start()
       case 'stream':
         return this.#stream()
+      case 'succeed':
+        return this.#succeed()
       case 'hold':
         this.#silence.stop()
         return this.#outlet.close()
@@ -267,6 +286,7 @@ class Session<In, Out> {
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
     this.#line.leave()
+    this.#succession?.cancel()
     this.#silence.stop()
     this.#outlet.close()
     for (const final of this.#finals.take()) this.#emit(this.#results.continueAfter(final))
@@ -283,6 +303,17 @@ class Session<In, Out> {
     this.#emit({ type: 'connection', state: 'reconnecting', ...next, bufferedMs, cause: error.code })
   }
 
+  /** The successor that is ready, if one is, takes over. */
+  #succeed(): void {
+    const successor = this.#succession?.take()
+    if (successor === undefined) return
+    this.#line.leave()
+    this.#line = successor
+    this.#silence.stop()
+    this.#outlet.close()
+    this.#stream()
+  }
+
   #stream(): void {
     const { link, dialogue } = this.#line
     if (link === undefined) return
@@ -294,6 +325,8 @@ class Session<In, Out> {
     this.#account.tell()
     this.#streamsSinceMs = scheduler.now()
     this.#listenForUpdates()
+    const { sent } = this.#tape
+    this.#succession?.plan(this.#line, () => this.#tape.sent > sent)
     if (this.#subscriber.closed) return
     this.#outlet.open(link, dialogue.audio, this.#isPaced ? new SendingPace(bounds.format, scheduler) : undefined)
   }
@@ -321,6 +354,7 @@ class Session<In, Out> {
     this.#feed.close()
     this.#outlet.close()
     this.#silence.stop()
+    this.#succession?.cancel()
     const { link, dialogue } = this.#line
     if (this.#manners.finalizeBy === 'half-close') link?.finish()
     else link?.send(dialogue.finalize())

@@ -23,6 +23,10 @@ export const chunkOf = (index: number): Uint8Array => {
   const samples = new Int16Array(chunkBytes / 2).fill(index)
   return new Uint8Array(samples.buffer)
 }
+/** Several chunks as one message. */
+export const chunksOf = (indices: readonly number[]): Uint8Array =>
+  new Uint8Array(new Int16Array(indices.flatMap((index) => Array<number>(chunkBytes / 2).fill(index))).buffer)
+
 const indexOf = (bytes: Uint8Array, at: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true)
 

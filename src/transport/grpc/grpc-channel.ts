@@ -16,7 +16,7 @@ export interface ChannelTarget {
   readonly channelOptions?: ChannelOptions
   /**
    * Every so many milliseconds an HTTP/2 ping is sent; a peer that does not answer within as many ends its sessions with
-   * `connection-lost`. Default 0: none, for many servers refuse clients that ping more often than every 5 minutes.
+   * `connection-lost`. Default 0: none. Where a server says that this is too often, nothing pings its address again.
    */
   readonly keepaliveMs?: number
 }
@@ -32,6 +32,16 @@ interface Shared {
 }
 
 const shared = new Map<string, Shared>()
+
+/** Addresses whose server wants no pings, or fewer than ours. */
+const quiet = new Set<string>()
+const maxQuiet = 1_000
+
+/** The server at this address has ended a connection for its pings: from now on none are sent there. */
+export const stopPinging = (address: string): void => {
+  if (quiet.size >= maxQuiet) quiet.clear()
+  quiet.add(address)
+}
 
 /** `host:port` for messages. */
 export const targetName = (address: string): string => (/:\d+$|^unix:/.test(address) ? address : `${address}:443`)
@@ -103,7 +113,8 @@ const openClient = (target: ChannelTarget, options: ChannelOptions): Client => {
  */
 export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): OpenChannel => {
   checkTarget(target)
-  const options = { ...ownOptions(maxMessageBytes, target.keepaliveMs ?? 0), ...target.channelOptions }
+  const keepaliveMs = quiet.has(target.address) ? 0 : (target.keepaliveMs ?? 0)
+  const options = { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
   const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
   const key = JSON.stringify([target.address, target.insecure === true, certificates, options])
   const entry = shared.get(key) ?? { client: openClient(target, options), users: 0 }

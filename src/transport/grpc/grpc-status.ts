@@ -34,6 +34,10 @@ const statusMeanings: Readonly<Record<number, ErrorCode>> = {
 /** INTERNAL, in the numbers of gRPC. */
 const internalStatus = 13
 
+/** Whether a server has ended the connection for its pings (HTTP/2 ENHANCE_YOUR_CALM, RFC 9113 section 7). */
+export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =>
+  /too.many.pings|enhance.your.calm/i.test(details)
+
 /**
  * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else
  * the number, and two texts that the gRPC packages of every language share where the number says too little.
@@ -47,7 +51,7 @@ export const statusError = (status: Partial<GrpcStatus>): SpeechError | undefine
   if (code === 8 && /larger than/i.test(details)) {
     return new SpeechError('message-too-big', errorTable['message-too-big'].help)
   }
-  if (code === internalStatus && details.includes('RST_STREAM')) {
+  if (isCallForQuiet(status) || (code === internalStatus && details.includes('RST_STREAM'))) {
     return new SpeechError('connection-lost', errorTable['connection-lost'].help)
   }
   const meaning = statusMeanings[code]

@@ -10,10 +10,10 @@ import { Observable, type Subscriber } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { connectTimeout } from '../connect-error.js'
 import { connectFailure } from '../connect-failure.js'
-import { shareChannel, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
+import { shareChannel, stopPinging, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
 import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
 import { GrpcClientLink } from './grpc-client-link.js'
-import { statusError } from './grpc-status.js'
+import { isCallForQuiet, statusError } from './grpc-status.js'
 import { defaultConnectTimeoutMs, durationMs, timeoutMs } from '../limits.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import { loadDataflow, type DataflowMethod, type LoadDataflowOptions } from './load-dataflow.js'
@@ -70,6 +70,7 @@ const connect = (
   call.on('error', () => {})
   call.once('status', (status: StatusObject) => {
     timer.unsubscribe()
+    if (isCallForQuiet(status)) stopPinging(options.address)
     release()
     if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, status))
     state = 'over'

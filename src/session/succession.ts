@@ -1,0 +1,107 @@
+import { Subscription, type SchedulerLike } from 'rxjs'
+import { later } from '../operators/later.js'
+import type { Line, LineNews } from './line.js'
+
+/** A connection is succeeded this long before its token ends, or before a twentieth of the time that is left if less. */
+const mostLeadMs = 60_000
+const leadOf = (leftMs: number): number => Math.min(mostLeadMs, leftMs / 20)
+
+/** How much of that time is left when the successor takes over without having been given a good moment. */
+const leastLead = 1 / 4
+
+export interface SuccessionOptions<In, Out> {
+  readonly scheduler: SchedulerLike
+  /** How long a service lets one session last; it is succeeded that long before. */
+  readonly maxConnectionMs: number
+  /** How long the successor may take to be ready. */
+  readonly readyWithinMs: number
+  readonly newLine: () => Line<In, Out>
+  /** The successor must take over now. */
+  readonly due: () => void
+}
+
+/**
+ * Opens the next connection while the present one still serves, before its token or its time ends: the successor is
+ * authorized, connected and started, and waits. At the next milestone, where the least is sent twice, or at the latest
+ * shortly before the end, the session takes it. When it cannot be opened the present connection goes on to its end, and
+ * what follows is what follows any lost connection.
+ */
+export class Succession<In, Out> {
+  readonly #options: SuccessionOptions<In, Out>
+  #timers = new Subscription()
+  #line: Line<In, Out> | undefined
+  #isReady = false
+  /** The token that ends: another connection with it would end as well. */
+  #endingToken: string | undefined
+
+  constructor(options: SuccessionOptions<In, Out>) {
+    this.#options = options
+  }
+
+  /** A line has begun to serve; `isUsed` is asked when its time has come. */
+  plan(present: Line<In, Out>, isUsed: () => boolean): void {
+    this.cancel()
+    const { scheduler, maxConnectionMs } = this.#options
+    const tokenMs = present.tokenEndsMs - scheduler.now()
+    const leftMs = Math.min(tokenMs, maxConnectionMs)
+    if (leftMs <= 0 || leftMs === Infinity) return
+    const leadMs = leadOf(leftMs)
+    const open = (): void => {
+      if (!isUsed()) return
+      this.#endingToken = tokenMs <= maxConnectionMs ? present.token : undefined
+      this.#timers.add(this.#after(leadMs * (1 - leastLead), () => this.#whenReady(this.#options.due)))
+      this.#open()
+    }
+    this.#timers.add(this.#after(leftMs - leadMs, open))
+  }
+
+  /** The successor, once it is ready; it is then the caller's. */
+  take(): Line<In, Out> | undefined {
+    if (!this.#isReady) return undefined
+    const line = this.#line
+    this.#line = undefined
+    this.cancel()
+    return line
+  }
+
+  /** Takes news of the successor; false for those of another line. */
+  hears(line: Line<In, Out>, news: LineNews): boolean {
+    if (line !== this.#line) return false
+    if ('event' in news) {
+      if (news.meaning?.type === 'start-answer' && news.meaning.error === undefined) this.#isReady = true
+      else if (news.meaning !== undefined) this.cancel()
+    } else if (news.type === 'authorized') {
+      if (line.token === this.#endingToken) this.cancel()
+      else line.dial()
+    } else if (news.type === 'connected') line.start()
+    else this.cancel()
+    return true
+  }
+
+  cancel(): void {
+    this.#timers.unsubscribe()
+    this.#timers = new Subscription()
+    this.#line?.leave()
+    this.#line = undefined
+    this.#isReady = false
+  }
+
+  #open(): void {
+    const line = this.#options.newLine()
+    this.#line = line
+    this.#timers.add(
+      this.#after(this.#options.readyWithinMs, () => {
+        if (!this.#isReady) this.cancel()
+      }),
+    )
+    line.authorize(undefined)
+  }
+
+  #whenReady(act: () => void): void {
+    if (this.#isReady) act()
+  }
+
+  #after(delayMs: number, act: () => void): Subscription {
+    return later(this.#options.scheduler, delayMs, act, 'lets the process end')
+  }
+}
