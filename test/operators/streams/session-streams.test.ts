@@ -9,12 +9,15 @@ import {
   NEVER,
   of,
   range,
+  map,
   Subject,
+  switchMap,
+  take,
+  tap,
   throwError,
   VirtualTimeScheduler,
   type Observable,
 } from 'rxjs'
-import { map } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { eventsOf } from '../../../src/operators/streams/events-of.js'
 import { startSession, type SessionHandle } from '../../../src/operators/streams/start-session.js'
@@ -204,7 +207,7 @@ describe('untilAborted', () => {
       next: (event) => {
         if (seen.push(textOf(event)) === 2) controller.abort()
       },
-      error: (error: Error) => seen.push(error.name),
+      error: (error: unknown) => seen.push((error as Error).name),
     })
     expect(seen).toEqual(['0', '1', 'AbortError'])
     expect(count).toEqual({ subscribed: 1, open: 0 })
@@ -230,17 +233,12 @@ const sessionThat = (text: string, rest$: Observable<SessionEvent>) => {
   const open = (finalize$: Observable<void>): Observable<SessionEvent> =>
     defer(() => {
       count.open += 1
-      const ending$ = new Subject<SessionEvent>()
-      const listening = finalize$.subscribe(() => {
-        count.finalized += 1
-        rest$.subscribe(ending$)
-      })
-      return concat(of(milestone(text)), ending$).pipe(
-        finalize(() => {
-          count.open -= 1
-          listening.unsubscribe()
-        }),
+      const ending$ = finalize$.pipe(
+        take(1),
+        tap(() => (count.finalized += 1)),
+        switchMap(() => rest$),
       )
+      return concat(of(milestone(text)), ending$).pipe(finalize(() => (count.open -= 1)))
     })
   return { open, count }
 }
