@@ -10,7 +10,7 @@ import { watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
 import { reachService } from '../service/reach-service.js'
 import { paintFor } from '../view/paint.js'
-import { legend, runLine, scoreboardTable } from '../faults/scoreboard.js'
+import { legend, paragraph, runLine, scoreboardTable } from '../faults/scoreboard.js'
 
 /**
  * `rxspeech faults`: plays the named faults through this client, and prints what it promises of each beside what other
@@ -23,9 +23,9 @@ export const faults = async (flags: FaultsFlags, host: Host, output: Output): Pr
     const targets = await acquire(openTargets(plan, host), interruption.signal)
     try {
       const err = paintFor(host.stderr, host.env)
-      if (!plan.json) host.stderr.write(introduction(plan))
+      if (!plan.json) host.stderr.write(`${paragraph(introduction(plan), columnsOf(host.stderr))}\n`)
       const told = (run: ScoredRun): void => {
-        if (!plan.json) host.stderr.write(runLine(run, err))
+        if (!plan.json) host.stderr.write(runLine(run, columnsOf(host.stderr), err))
       }
       const runs = await runScoreboard({ ...plan, open: targets.open }, told, interruption.signal)
       tell(plan, runs, host, output)
@@ -39,6 +39,9 @@ export const faults = async (flags: FaultsFlags, host: Host, output: Output): Pr
   }
 }
 
+/** Who is no terminal gets lines as they are. */
+const columnsOf = ({ columns }: { readonly columns?: number }): number => columns ?? Infinity
+
 const introduction = ({ names, transports, service: { where } }: FaultsPlan): string => {
   const what = {
     scripted: 'a scripted service of this process, which proves what arrived sample by sample',
@@ -46,7 +49,7 @@ const introduction = ({ names, transports, service: { where } }: FaultsPlan): st
     elsewhere: 'the service; what arrived is as the ledger of each session has it',
   }[where]
   const longest = names.includes('outage-30s') || names.includes('half-open') ? 'up to a minute' : 'some seconds'
-  return `${names.length * transports.length} runs against ${what}. That takes ${longest}.\n\n`
+  return `${names.length * transports.length} runs against ${what}. That takes ${longest}.`
 }
 
 const tell = ({ json }: FaultsPlan, runs: readonly ScoredRun[], host: Host, output: Output): void => {

@@ -83,5 +83,5 @@ const namedSocket = ({ host, hostname }: URL): SocketClass => {
       const headers = { ...options.headers, Host: host }
       super(url, protocols ?? [], { ...options, headers, ...(isNumber ? {} : { servername: hostname }) })
     }
-  } as SocketClass
+  }
 }

@@ -105,7 +105,11 @@ const judgeFinalize = (run: RunRecord): Verdict => {
   const askedMs = events.find(({ event }) => event.type === 'connection' && event.state === 'finalizing')?.atMs
   const waitedMs = askedMs === undefined ? Infinity : settled.atMs - askedMs
   const isNamed = settled.type === 'error' && settled.code === 'finalize-timeout'
-  const inShort = isNamed ? `time-out ${seconds(waitedMs)}` : settled.type === 'pending' ? 'for ever' : ending(run)
+  const inShort = isNamed
+    ? `time-out ${Math.round(waitedMs / 1_000)} s`
+    : settled.type === 'pending'
+      ? 'for ever'
+      : ending(run)
   const findings = [
     `${ending(run)} after ${Number.isFinite(waitedMs) ? seconds(waitedMs) : 'no finalize'}`,
     `its deadline was ${seconds(finalizeTimeoutMs)}`,
@@ -127,7 +131,7 @@ const judgeHalfOpen = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
   const noticed = noticedAfterMs(run)
   const isNoticed = noticed !== undefined && noticed <= noticeWithinMs
-  const inShort = noticed === undefined ? 'unnoticed' : `after ${seconds(noticed)}`
+  const inShort = noticed === undefined ? 'unnoticed' : `in ${Math.ceil(noticed / 1_000)} s`
   return verdict(isNoticed && isAccounted(run, losses), inShort, lossFindings(run, losses))
 }
 

@@ -30,14 +30,14 @@ export const runFault = async (
   try {
     signal.throwIfAborted()
     let tokensAsked = 0
-    const token = countAsked(tokensFor(name, target), () => (tokensAsked += 1))
+    const token$ = countAsked(tokensFor(name, target), () => (tokensAsked += 1))
     const session = faultSession(
       over,
       target,
       { address: proxy.address, links },
       {
         format: audioFormat,
-        token,
+        token: token$,
         ...(name === 'finalize-unanswered' ? { finalizeTimeoutMs } : {}),
       },
     )

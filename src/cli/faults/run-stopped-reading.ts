@@ -143,7 +143,7 @@ const judgeFlood = ({ grewBytes, gapMs, end }: Flooded, { prover }: FaultTarget)
   const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
   return {
     promise: isWithin && isTold && !end.startsWith('never') ? 'kept' : 'broken',
-    inShort: grewBytes === undefined ? end : `+${megabytes(grewBytes)}`,
+    inShort: grewBytes === undefined ? end : `+${Math.round(Math.max(0, grewBytes) / 1_000_000)} MB`,
     findings: [
       grewBytes === undefined
         ? 'not all was taken'

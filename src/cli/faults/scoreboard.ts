@@ -20,9 +20,6 @@ const titles: Readonly<Record<NamedFault, string>> = {
 
 const marks = { kept: '✓', broken: '✗', skipped: '·' } as const
 
-/** In how many columns the table with all peers beside each other fits. */
-export const wideColumns = 120
-
 const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - displayWidth(text)))
 
 const byName = (runs: readonly ScoredRun[]): ReadonlyMap<NamedFault, readonly ScoredRun[]> => {
@@ -40,28 +37,41 @@ const isKept = (runs: readonly ScoredRun[]): boolean => runs.every(({ verdict })
 /** The peers' measurements and ours: beside each other where there is room, else below each other. */
 export const scoreboardTable = (runs: readonly ScoredRun[], columns: number, paint: Paint): string => {
   const rows = byName(runs)
-  return columns >= wideColumns ? wideTable(rows, paint) : narrowTable(rows, columns, paint)
+  const wide = wideLines(rows)
+  return wide.every(({ own, peers }) => displayWidth(`${own}${peers}`) <= columns)
+    ? wide.map((line) => `${paintLine(line, paint)}\n`).join('')
+    : narrowTable(rows, columns, paint)
 }
 
 type Rows = ReadonlyMap<NamedFault, readonly ScoredRun[]>
 
-const wideTable = (rows: Rows, paint: Paint): string => {
+interface WideLine {
+  readonly colour: Parameters<Paint>[0]
+  readonly own: string
+  readonly peers: string
+}
+
+const paintLine = ({ colour, own, peers }: WideLine, paint: Paint): string =>
+  paint(colour, own) + (colour === 'bold' ? paint('bold', peers) : paint('dim', peers))
+
+const wideLines = (rows: Rows): readonly WideLine[] => {
   const oursWidth = Math.max(8, ...[...rows.values()].map((runs) => displayWidth(ours(runs))))
   const widths = measuredPeers.map(({ name }, peer) =>
     Math.max(name.length, ...[...rows.keys()].map((row) => displayWidth(peerMeasurements[row][peer] ?? ''))),
   )
-  const peerCells = (cells: readonly string[]): string => cells.map((cell, at) => pad(cell, widths[at] ?? 0)).join(' ')
-  const head = paint(
-    'bold',
-    `  ${pad('', 22)} ${pad('rxspeech', oursWidth)}  ${peerCells(measuredPeers.map(({ name }) => name))}`,
-  )
-  const lines = [...rows].map(([name, runs]) => {
-    const own = `${pad(titles[name], 22)} ${pad(ours(runs), oursWidth)}`
-    const colour = isKept(runs) ? 'green' : 'magenta'
-    const mark = isKept(runs) ? marks.kept : marks.broken
-    return `${paint(colour, `${mark} ${own}`)}  ${paint('dim', peerCells(peerMeasurements[name]))}`
+  const cellsOf = (cells: readonly string[]): string =>
+    cells
+      .map((cell, at) => pad(cell, widths[at] ?? 0))
+      .join(' ')
+      .trimEnd()
+  const names = cellsOf(measuredPeers.map(({ name }) => name))
+  const head: WideLine = { colour: 'bold', own: `  ${pad('', 22)} ${pad('rxspeech', oursWidth)}  `, peers: names }
+  const lines = [...rows].map(([name, runs]): WideLine => {
+    const kept = isKept(runs)
+    const own = `${kept ? marks.kept : marks.broken} ${pad(titles[name], 22)} ${pad(ours(runs), oursWidth)}  `
+    return { colour: kept ? 'green' : 'magenta', own, peers: cellsOf(peerMeasurements[name]) }
   })
-  return [head, ...lines].map((line) => `${line.trimEnd()}\n`).join('')
+  return [head, ...lines]
 }
 
 const narrowTable = (rows: Rows, columns: number, paint: Paint): string => {
@@ -93,11 +103,25 @@ const wrapped = (pieces: readonly string[], columns: number, between = ' · '): 
   return lines
 }
 
-/** A line for each run, as it is over: what was measured, and whether that is as promised. */
-export const runLine = ({ name, over, verdict: { promise, findings } }: ScoredRun, paint: Paint): string => {
+/** A line for each run, as it is over: what was measured, and whether that is as promised. Goes on below where it is long. */
+export const runLine = (
+  { name, over, verdict: { promise, findings } }: ScoredRun,
+  columns: number,
+  paint: Paint,
+): string => {
   const colour = promise === 'kept' ? 'green' : promise === 'broken' ? 'magenta' : 'dim'
-  return `${paint(colour, `${marks[promise]} ${pad(titles[name], 22)} ${pad(over, 9)}`)} ${findings}\n`
+  const head = `${marks[promise]} ${pad(titles[name], 22)} ${pad(over, 9)} `
+  const room = columns - displayWidth(head) - 1
+  const [first = '', ...more] = wrapped(findings.split(', '), Math.max(20, room), ', ')
+  const below = more.map((line) => `,\n${' '.repeat(displayWidth(head))}${line}`)
+  return `${paint(colour, head)}${first}${below.join('')}\n`
 }
+
+/** A paragraph in lines of so many columns. */
+export const paragraph = (text: string, columns: number): string =>
+  wrapped(text.split(' '), columns, ' ')
+    .map((line) => `${line}\n`)
+    .join('')
 
 /** What the figures of the table mean. */
 export const legend = (columns: number): string => {
@@ -105,7 +129,5 @@ export const legend = (columns: number): string => {
   const text =
     'Drops and outages: chunks of 20 ms, of 400, that never arrived; +n arrived, got no final result and were not sent ' +
     `again. The others' figures were measured with their newest clients for JavaScript: ${versions}.`
-  return wrapped(text.split(' '), Math.min(columns, wideColumns), ' ')
-    .map((line) => `${line}\n`)
-    .join('')
+  return paragraph(text, Math.min(columns, 120))
 }

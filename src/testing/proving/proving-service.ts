@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/memory.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/websocket.js'
-import { resolveBehaviour, type ProvingBehaviour } from './proving-behaviour.js'
+import { resolveBehaviour, type ProvingBehaviour, type ResolvedBehaviour } from './proving-behaviour.js'
 import { converse } from './proving-conversation.js'
 import { ConnectionRecord, prove, type ConnectionEvidence, type Proof } from './proving-evidence.js'
 import { presentedToken, type ProvingDoors } from './proving-doors.js'
@@ -50,39 +50,7 @@ export const provingService = (
   linkOptions: MemoryLinkOptions = {},
 ): ProvingService => {
   const resolved = resolveBehaviour(behaviour)
-  const records: ConnectionRecord[] = []
-  const conversations = new Set<Subscription>()
-  const accepts = (token: string | undefined, connection: number): boolean =>
-    resolved.accepts === undefined || (token !== undefined && resolved.accepts(token, connection))
-  const open = (over: 'websocket' | 'grpc'): ConnectionRecord => {
-    const record = new ConnectionRecord(records.length + 1, over)
-    records.push(record)
-    return record
-  }
-  const keep = (conversation: Subscription, close: () => void): void => {
-    conversations.add(conversation)
-    conversation.add(() => {
-      conversations.delete(conversation)
-      close()
-    })
-  }
-  const doors: ProvingDoors = {
-    admit: (token) => {
-      if (accepts(token, records.length + 1)) return true
-      open('websocket').isOpen = false
-      return false
-    },
-    socket: (link) => {
-      const terms = { behaviour: resolved, record: open('websocket'), accepts: () => true }
-      keep(converse(link, recognizerWording(resolved.times), terms), () => link.close())
-    },
-    stream: (link) => {
-      const record = open('grpc')
-      const connection = records.length
-      const terms = { behaviour: resolved, record, accepts: (token?: string) => accepts(token, connection) }
-      keep(converse(link, dataflowWording(resolved.times), terms), () => link.close())
-    },
-  }
+  const { records, doors, reset } = openBooks(resolved)
   const token = 'proving-token'
   return {
     recognizer: {
@@ -113,6 +81,54 @@ export const provingService = (
         sampleRateHz,
       ),
     transcript: (source) => transcriptOf(source, resolved.wordMs),
+    reset,
+  }
+}
+
+interface Books {
+  readonly records: readonly ConnectionRecord[]
+  readonly doors: ProvingDoors
+  readonly reset: () => void
+}
+
+/** Takes connections, talks with them, and keeps the record of each. */
+const openBooks = (behaviour: ResolvedBehaviour): Books => {
+  const records: ConnectionRecord[] = []
+  const conversations = new Set<Subscription>()
+  const accepts = (token: string | undefined, connection: number): boolean =>
+    behaviour.accepts === undefined || (token !== undefined && behaviour.accepts(token, connection))
+  const open = (over: 'websocket' | 'grpc'): ConnectionRecord => {
+    const record = new ConnectionRecord(records.length + 1, over)
+    records.push(record)
+    return record
+  }
+  const keep = (conversation: Subscription, close: () => void): void => {
+    conversations.add(conversation)
+    conversation.add(() => {
+      conversations.delete(conversation)
+      close()
+    })
+  }
+  const doors: ProvingDoors = {
+    admit: (token) => {
+      if (accepts(token, records.length + 1)) return true
+      open('websocket').isOpen = false
+      return false
+    },
+    socket: (link) => {
+      const terms = { behaviour, record: open('websocket'), accepts: () => true }
+      keep(converse(link, recognizerWording(behaviour.times), terms), () => link.close())
+    },
+    stream: (link) => {
+      const record = open('grpc')
+      const connection = records.length
+      const terms = { behaviour, record, accepts: (token?: string) => accepts(token, connection) }
+      keep(converse(link, dataflowWording(behaviour.times), terms), () => link.close())
+    },
+  }
+  return {
+    records,
+    doors,
     reset: () => {
       for (const conversation of [...conversations]) conversation.unsubscribe()
       records.splice(0)
