@@ -11,7 +11,7 @@ const margin = 24
 const headWidth = 104
 const laneHeight = 38
 const top = 84
-const rowHeight = 20
+const rowHeight = 21
 /** So many rows are listed; a longer session is drawn whole, but not told whole. */
 const mostRows = 60
 
@@ -30,6 +30,7 @@ export const drawSvg = (chart: MarbleChart, { width = 1200 }: DrawSvgOptions = {
     `<style>${svgStyle}</style>`,
     `<rect class="ground" x="0.5" y="0.5" width="${wide - 1}" height="${height - 1}" rx="12"/>`,
     `<text class="title" x="${margin}" y="36">${escaped(chart.title)}</text>`,
+    signs(wide),
     axis(area, bottom),
     ...chart.lanes.map((lane, index) => drawLane(lane, top + index * laneHeight + laneHeight / 2, area, numbers)),
     list(shown, rows.length, bottom + 26, wide),
@@ -75,7 +76,7 @@ const drawLane = (lane: MarbleLane, y: number, area: Area, numbers: ReadonlyMap<
     kind === 'audio' || kind === 'speech' ? '' : rail,
     drawFlow(flow, y, area),
     ...bars.map((bar) => drawBar(bar, y, area)),
-    ...marbles.map((marble) => drawMarble(marble, y, area, numbers.get(marble))),
+    ...placed(marbles, area, numbers).map(({ marble, x }) => drawMarble(marble, x, y, numbers.get(marble))),
     '</g>',
   ]
   return parts.filter((part) => part !== '').join('\n')
@@ -87,9 +88,40 @@ const drawBar = ({ fromMs, toMs, label, isFaint }: Bar, y: number, area: Area): 
   return `<rect class="bar${isFaint === true ? ' faint' : ''}" x="${x}" y="${y - 5}" width="${width}" height="10"><title>${escaped(label)}</title></rect>`
 }
 
-const drawMarble = (marble: Marble, y: number, area: Area, number: number | undefined): string => {
+interface Placed {
+  readonly marble: Marble
+  readonly x: number
+}
+
+const numberedPx = 19
+/** A marble may stand so far from its time, so that its number can be read beside another one. */
+const mostAsidePx = 2 * numberedPx
+
+const placed = (marbles: readonly Marble[], area: Area, numbers: ReadonlyMap<Marble, number>): readonly Placed[] => {
+  let freeFrom = -Infinity
+  return marbles.map((marble) => {
+    const at = xOf(marble.atMs, area)
+    if (!numbers.has(marble)) return { marble, x: at }
+    const x = px(Math.min(Math.max(at, freeFrom), at + mostAsidePx))
+    freeFrom = x + numberedPx
+    return { marble, x }
+  })
+}
+
+/** What the two kinds of marbles mean. */
+const signs = (width: number): string =>
+  [
+    ['said by the client', 'client', 282],
+    ['said by the service', '', 142],
+  ]
+    .map(([text, kind, fromRight]) => {
+      const x = width - margin - Number(fromRight)
+      return `<g class="connection"><circle class="marble ${kind}" cx="${x}" cy="31.5" r="6"/><text class="soft" x="${x + 13}" y="36">${text}</text></g>`
+    })
+    .join('')
+
+const drawMarble = (marble: Marble, x: number, y: number, number: number | undefined): string => {
   const { atMs, label, from, isFault } = marble
-  const x = xOf(atMs, area)
   const classes = [
     'marble',
     number === undefined ? 'small' : '',
@@ -138,7 +170,7 @@ const list = (rows: readonly Row[], count: number, y: number, width: number): st
     const client = marble.from === 'client' ? ' client' : ''
     const fault = marble.isFault === true ? ' fault' : ''
     return [
-      `<g class="${lane.kind}"><circle class="marble${client}${fault}" cx="${x}" cy="${base - 4}" r="8"/><text class="number" x="${x}" y="${base - 0.5}">${index + 1}</text>`,
+      `<g class="${lane.kind}"><circle class="marble${client}${fault}" cx="${x}" cy="${base - 4}" r="9"/><text class="number" x="${x}" y="${base - 0.5}">${index + 1}</text>`,
       `<text class="time" x="${x + 74}" y="${base}">${momentText(marble.atMs)}</text>`,
       `<text class="soft" x="${x + 88}" y="${base}">${escaped(lane.name)}</text>`,
       `<text x="${x + 182}" y="${base}">${escaped(shortened(marble.label, (width - margin - x - 182) / 6.4))}</text></g>`,
