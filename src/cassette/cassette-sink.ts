@@ -84,7 +84,12 @@ const streamWriter = (stream: Writable, atEnd: 'end' | 'leave'): LineWriter => {
     end: () => {
       if (failure !== undefined) throw failure
       if (atEnd === 'leave') return undefined
-      return Promise.race([failed, new Promise<void>((resolve) => stream.end(resolve))])
+      return Promise.race([
+        failed,
+        new Promise<void>((resolve, reject) => {
+          stream.end((error?: Error | null) => (error ? reject(error) : resolve()))
+        }),
+      ])
     },
   }
 }

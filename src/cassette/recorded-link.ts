@@ -1,4 +1,4 @@
-import { defer, finalize, map, tap, type Observable } from 'rxjs'
+import { map, Observable, tap } from 'rxjs'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Dial, Link } from '../transport/link.js'
 import type { Address } from './address-line.js'
@@ -11,9 +11,11 @@ export const recordedDial = <Message extends WireMessage>(
   recorder: Recorder,
   address: Address,
 ): Dial<Message, Message> =>
-  defer(() => {
+  new Observable((subscriber) => {
     const connection = recorder.connect(address)
-    return dial$.pipe(
+    // Before the link is closed, for then its messages end too.
+    subscriber.add(() => connection.closed())
+    const recorded$ = dial$.pipe(
       map((link) => {
         connection.opened()
         return new RecordedLink(link, connection)
@@ -22,8 +24,8 @@ export const recordedDial = <Message extends WireMessage>(
         error: (error: unknown) =>
           connection.failed(toSpeechError(error, 'connection-failed', 'The connection failed.')),
       }),
-      finalize(() => connection.closed()),
     )
+    subscriber.add(recorded$.subscribe(subscriber))
   })
 
 /** The link itself, seen by a recorder: each message is written before it goes on, so that no answer stands before it. */
