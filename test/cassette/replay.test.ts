@@ -1,0 +1,354 @@
+import { defer, EMPTY, lastValueFrom, map, merge, mergeMap, NEVER, tap, toArray, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../src/audio/format.js'
+import { parseCassette } from '../../src/cassette/read-cassette.js'
+import type { Cassette } from '../../src/cassette/cassette.js'
+import type { CassetteMismatch } from '../../src/cassette/mismatch.js'
+import { record } from '../../src/cassette/record.js'
+import { replay, type ReplayOptions } from '../../src/cassette/replay.js'
+import { isSpeechError } from '../../src/errors/speech-error.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import { inMemoryService } from '../../src/testing/in-memory-service.js'
+import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import type { SocketMessage } from '../../src/transport/link.js'
+import { callSamples } from '../cli/command.js'
+import { codeThrownBy, marbles } from '../operators/marbles.js'
+import {
+  audio,
+  format,
+  plainDataflow,
+  plainRecognizer,
+  scriptedService,
+  virtually,
+  type Tools,
+} from '../session/virtual-session.js'
+import { header, keptLines, line } from './tapes.js'
+
+const text = (name: string, fields: object = {}): { readonly text: string } => ({
+  text: JSON.stringify({ 'message-name': name, ...fields }),
+})
+const ok = { 'operation-result': 'Success' }
+const sound = (durationMs: number, fill = 0): object => ({
+  bytes: durationMs * 16,
+  base64: Buffer.alloc(durationMs * 16, fill).toString('base64'),
+})
+const request = text('recognize', { 'audio-format': 'pcm', 'model-name': 'm', 'sample-rate': 8000 })
+
+/** A short recognition: 40 ms of audio, a partial between, the final 10 ms after the end. */
+const recognition = (): Cassette =>
+  parseCassette([
+    header('websocket'),
+    line(0, 'dial'),
+    line(5, 'open'),
+    line(5, 'sent', request),
+    line(15, 'received', text('recognize-response', ok)),
+    line(15, 'sent', sound(20, 1)),
+    line(35, 'received', text('partial-result', { text: 'hel' })),
+    line(45, 'sent', sound(20, 2)),
+    line(45, 'sent', text('finalize-recognition')),
+    line(55, 'received', text('finalize-recognition-response', ok)),
+    line(55, 'received', text('final-result', { ...ok, text: 'hello' })),
+    line(55, 'close'),
+    JSON.stringify({ atMs: 55, event: 'end', outcome: 'complete' }),
+  ])
+
+const bytes = (durationMs: number, fill: number): Uint8Array => new Uint8Array(durationMs * 16).fill(fill)
+const spoken = [bytes(20, 1), bytes(20, 2)]
+
+/** Plays the cassette above to `recognize`, in virtual time. */
+const play = (
+  tools: Tools,
+  source: Iterable<Uint8Array> | Observable<Uint8Array>,
+  options: ReplayOptions = {},
+): { readonly log: string[]; readonly told: CassetteMismatch[] } => {
+  const told: CassetteMismatch[] = []
+  const tape = replay(recognition(), {
+    scheduler: tools.clock,
+    onMismatch: (mismatch) => told.push(mismatch),
+    ...options,
+  })
+  const { log } = tools.watch(recognize({ ...tape.recognizer(), scheduler: tools.clock })(source))
+  return { log, told }
+}
+
+const results = (log: readonly string[]): readonly string[] =>
+  log.filter((one) => /partial|final |complete|error/.test(one))
+
+describe('replay, for the client', () => {
+  it('says what the service said as soon as the client has said what came before', () => {
+    virtually((tools) => {
+      const { log, told } = play(tools, spoken)
+      return () => {
+        expect(results(log)).toEqual(['0 partial hel', '0 final hello', '0 complete'])
+        expect(told).toEqual([])
+      }
+    })
+  })
+
+  it('keeps the recorded times, or a multiple of them, and never says a thing before its cause', () => {
+    virtually((tools) => {
+      const asRecorded = play(tools, spoken, { speed: 1 })
+      const twice = play(tools, spoken, { speed: 2 })
+      const late = play(tools, tools.cold('- 99ms (ab|)', { a: bytes(20, 1), b: bytes(20, 2) }), { speed: 1 })
+      return () => {
+        expect(results(asRecorded.log)).toEqual(['35 partial hel', '55 final hello', '55 complete'])
+        expect(results(twice.log)).toEqual(['17.5 partial hel', '27.5 final hello', '27.5 complete'])
+        expect(results(late.log)).toEqual(['100 partial hel', '100 final hello', '100 complete'])
+      }
+    })
+  })
+
+  it('takes the same audio in other pieces', () => {
+    virtually((tools) => {
+      const whole = Buffer.concat(spoken)
+      const cuts = [2, 320, 322, 640].map(
+        (end, index, ends) => new Uint8Array(whole.subarray(ends[index - 1] ?? 0, end)),
+      )
+      const { log, told } = play(tools, cuts)
+      const inOne = play(tools, [new Uint8Array(whole)])
+      return () => {
+        expect([log.at(-1), inOne.log.at(-1)]).toEqual(['0 complete', '0 complete'])
+        expect([...told, ...inOne.told]).toEqual([])
+      }
+    })
+  })
+
+  it.each([
+    [
+      'other audio',
+      [bytes(20, 1), bytes(20, 3)],
+      { line: 8, expected: '320 bytes of audio', heard: 'other audio of that length' },
+    ],
+    ['too little', [bytes(20, 1)], { line: 8, expected: '320 bytes of audio', heard: 'finalize-recognition' }],
+    ['too much', [...spoken, bytes(1, 0)], { line: 9, expected: 'finalize-recognition', heard: '16 bytes of audio' }],
+  ])('refuses %s when it is strict, and tells where', (_name, source, mismatch) => {
+    virtually((tools) => {
+      const { log, told } = play(tools, source)
+      return () => {
+        expect(told).toEqual([{ connection: 1, ...mismatch }])
+        expect(log.at(-1)).toBe('0 error protocol-violation')
+      }
+    })
+  })
+
+  it.each([
+    ['other audio', [bytes(20, 1), bytes(20, 3)], 0],
+    ['too little', [bytes(20, 1)], 1],
+    ['too much', [...spoken, bytes(1, 0), bytes(1, 0)], 1],
+  ])('goes on with %s when it is lenient, and tells it once', (_name, source, count) => {
+    virtually((tools) => {
+      const { log, told } = play(tools, source, { mismatch: 'lenient' })
+      return () => {
+        expect(results(log)).toEqual(['0 partial hel', '0 final hello', '0 complete'])
+        expect(told.length).toBe(count)
+      }
+    })
+  })
+
+  it('holds requests against the recorded ones field by field, whatever their order and the token', () => {
+    virtually((tools) => {
+      const told: CassetteMismatch[] = []
+      const tape = replay(recognition(), { onMismatch: (mismatch) => told.push(mismatch) })
+      const options = { ...tape.recognizer(), scheduler: tools.clock, modelName: 'other' }
+      const { log } = tools.watch(recognize(options)(spoken))
+      return () => {
+        expect(told).toEqual([{ connection: 1, line: 4, expected: 'recognize', heard: 'recognize with other fields' }])
+        expect(log.at(-1)).toBe('0 error protocol-violation')
+      }
+    })
+  })
+
+  it('tells of a client that leaves early, and leaves nothing behind', () => {
+    virtually((tools) => {
+      const told: CassetteMismatch[] = []
+      const tape = replay(recognition(), { speed: 1, scheduler: tools.clock, onMismatch: (one) => told.push(one) })
+      const { log } = tools.watch(recognize({ ...tape.recognizer(), scheduler: tools.clock })(NEVER), 10)
+      return () => {
+        expect(log.at(-1)).toBe('5 starting')
+        expect(told).toEqual([
+          { connection: 1, line: 6, expected: '320 bytes of audio', heard: 'the end of the connection' },
+        ])
+        expect(tools.clock.pending()).toBe(0)
+      }
+    })
+  })
+
+  it('plays each connection in turn, its error and the ones that failed; one more is refused', () => {
+    virtually((tools) => {
+      const cassette = parseCassette([
+        header('websocket'),
+        line(0, 'dial'),
+        line(10, 'dial-failed', { code: 'connection-failed', message: 'No.' }),
+        line(20, 'dial', { connection: 2 }),
+        line(21, 'open', { connection: 2 }),
+        line(21, 'sent', { ...request, connection: 2 }),
+        line(30, 'ended', { connection: 2, code: 'going-away', message: 'Soon.' }),
+      ])
+      const told: CassetteMismatch[] = []
+      const tape = replay(cassette, { speed: 1, scheduler: tools.clock, onMismatch: (one) => told.push(one) })
+      const { dial } = tape.recognizer()
+      const log: string[] = []
+      const attempt = (name: string): void => {
+        const heard$ = dial().pipe(
+          mergeMap((link) => {
+            link.send(request.text)
+            return link.incoming
+          }),
+        )
+        const error = (cause: unknown): void =>
+          void log.push(`${name} ${tools.clock.now()} ${isSpeechError(cause) ? cause.code : 'junk'}`)
+        heard$.subscribe({ error })
+      }
+      attempt('first')
+      attempt('second')
+      attempt('third')
+      return () => {
+        expect(log).toEqual(['third 0 protocol-violation', 'first 10 connection-failed', 'second 10 going-away'])
+        expect(told).toMatchObject([{ connection: 3, heard: 'one more' }])
+      }
+    })
+  })
+
+  it('begins anew for each session', () => {
+    virtually((tools) => {
+      const tape = replay(recognition())
+      const session = (): ReturnType<Tools['watch']> =>
+        tools.watch(recognize({ ...tape.recognizer(), scheduler: tools.clock })(spoken))
+      const logs = [session().log, session().log]
+      return () => expect(logs.map((log) => log.at(-1))).toEqual(['0 complete', '0 complete'])
+    })
+  })
+
+  it('answers within the message that causes the answer, without losing the order', () => {
+    const heard: string[] = []
+    const heard$ = replay(recognition())
+      .recognizer()
+      .dial()
+      .pipe(
+        mergeMap((link) => {
+          // Who listens sends from within what it hears.
+          const answering$ = link.incoming.pipe(
+            tap((message) => {
+              heard.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
+              if (heard.length === 1) link.send(bytes(20, 1))
+              if (heard.length !== 2) return
+              link.send(bytes(20, 2))
+              link.send(text('finalize-recognition').text)
+            }),
+          )
+          const asking$ = defer(() => {
+            link.send(request.text)
+            return EMPTY
+          })
+          return merge(answering$, asking$)
+        }),
+      )
+    heard$.subscribe().unsubscribe()
+    expect(heard).toEqual(['recognize-response', 'partial-result', 'finalize-recognition-response', 'final-result'])
+  })
+
+  it('gives a stream the options of the recorded session, and what it recorded again', () => {
+    virtually((tools) => {
+      const { Start, Finalize } = plainDataflow(10)
+      const service = scriptedService(tools.clock, [
+        { ...(Start && { start: Start }), ...(Finalize && { finalize: Finalize }) },
+      ])
+      const { lines, write } = keptLines()
+      const recorded = tools.watch(
+        record(write)(dataflow, {
+          ...{ token: 'secret-token', format, scheduler: tools.clock, address: 'localhost:1', insecure: true },
+          ...{
+            tenant: 't',
+            projectName: 'p',
+            language: 'en',
+            settings: { A: 1 },
+            finalizeBy: 'request',
+            dialect: 'kebab',
+          },
+          dial: service.dial,
+        })([audio(20)]),
+      )
+      let again: ReturnType<Tools['watch']> | undefined
+      tools.clock.schedule(() => {
+        const tape = replay(parseCassette(lines), { speed: 1, scheduler: tools.clock })
+        again = tools.watch(dataflow({ ...tape.dataflow(), scheduler: tools.clock })([audio(20)]))
+      }, 100)
+      return () => {
+        expect(recorded.log.at(-1)).toBe('20 complete')
+        expect(again?.log).toEqual(recorded.log)
+        const { dial: _dial, ...options } = replay(parseCassette(lines)).dataflow()
+        expect(options).toMatchObject({ tenant: 't', projectName: 'p', language: 'en', settings: { A: 1 } })
+        expect(options).toMatchObject({ finalizeBy: 'request', dialect: 'kebab', format, token: '[redacted]' })
+      }
+    })
+  })
+
+  it('refuses what cannot be: the other transport, a speed of nothing, a cassette with a hole', () => {
+    const tape = recognition()
+    expect(codeThrownBy(() => replay(tape).dataflow())).toBe('invalid-options')
+    expect(codeThrownBy(() => replay(tape, { speed: 0 }))).toBe('invalid-options')
+    const holed = { ...tape, lines: [...tape.lines, { atMs: 60, event: 'lost', lines: 1, bytes: 9 } as const] }
+    expect(codeThrownBy(() => replay(holed))).toBe('invalid-options')
+    expect(codeThrownBy(() => replay(holed, { mismatch: 'lenient' }))).toBe(undefined)
+  })
+})
+
+describe('replay, for the service', () => {
+  it.each(['grpc', 'websocket'] as const)('plays the recorded client over %s, with another token', async (over) => {
+    const engine = scriptedEngine({ texts: ['hello world'] })
+    const first = inMemoryService({ engine })
+    const { lines, write } = keptLines()
+    const session =
+      over === 'grpc'
+        ? record(write)(dataflow, { ...first.dataflow, format: ulaw })
+        : record(write)(recognize, { ...first.recognizer, format: ulaw })
+    const events = await lastValueFrom(session([leftOfCall(5_000)]).pipe(toArray()))
+    const second = inMemoryService({ engine, token: 'another-token' })
+    const { dial } = second.recognizer
+    const connect =
+      over === 'grpc' ? second.dataflow.dial : () => dial({ headers: { Authorization: 'Bearer another-token' } })
+    const played = await lastValueFrom(
+      replay(parseCassette(lines)).client(connect, { token: 'another-token' }).pipe(toArray()),
+    )
+    await Promise.all([first.close(), second.close()])
+    const said = (all: typeof events): readonly unknown[] =>
+      all
+        .filter(({ type }) => type === 'milestone' || type === 'final' || type === 'response')
+        .map((event) => ({ ...event, recognitionId: undefined }))
+    expect(said(events).length).toBeGreaterThanOrEqual(over === 'grpc' ? 3 : 4)
+    expect(said(played)).toEqual(said(events))
+  })
+
+  it('keeps the recorded times, and waits for answers no longer than it may', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const service = scriptedService<SocketMessage>(scheduler, [plainRecognizer(10)])
+      const silent = scriptedService<SocketMessage>(scheduler, [{}])
+      const client = (dial: typeof service.dial, speed: number): Observable<string> =>
+        replay(recognition(), { speed, scheduler })
+          .client(dial, { token: 't', answerTimeoutMs: 50 })
+          .pipe(map(({ type }) => type))
+      expectObservable(client(service.dial, 1)).toBe('10ms r 39ms (rmf|)', {
+        r: 'response',
+        m: 'milestone',
+        f: 'final',
+      })
+      expectObservable(client(silent.dial, 1)).toBe(
+        '50ms #',
+        undefined,
+        expect.objectContaining({ code: 'start-timeout' }),
+      )
+      expectObservable(client(silent.dial, 1), '10ms !').toBe('-')
+    })
+  })
+
+  it('refuses cassettes without audio', () => {
+    const hashed = parseCassette([header('websocket', { audio: 'sha256' }), line(0, 'dial')])
+    expect(codeThrownBy(() => replay(hashed).client(() => NEVER, { token: 't' }))).toBe('invalid-options')
+  })
+})
+
+const ulaw: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }
+
+/** The beginning of the sample call, one channel of it. */
+const leftOfCall = (durationMs: number): Uint8Array => callSamples(durationMs).filter((_byte, index) => index % 2 === 0)
