@@ -62,10 +62,22 @@ describe('parseCassette', () => {
     ['no bytes', [...opened, line(2, 'sent', { bytes: 2 })], 'one of base64 and sha256 must be given.'],
     ['bytes of no length', [...opened, line(2, 'sent', { base64: 'AA==' })], 'bytes must be given.'],
     ['no base64', [...opened, line(2, 'sent', { bytes: 1, base64: '?A==' })], 'base64 must be base64.'],
-    ['a connection that is not there', [...opened, line(2, 'sent', { connection: 2, text: '' })], 'connection must be one'],
+    [
+      'a connection that is not there',
+      [...opened, line(2, 'sent', { connection: 2, text: '' })],
+      'connection must be one',
+    ],
     ['a second dial', [...opened, line(2, 'dial')], 'Line 4 of the cassette: connection must be new'],
-    ['words after the end', [...opened, line(2, 'close'), line(2, 'received', { text: '' })], 'must be one that is open'],
-    ['more after the end', [...opened, line(2, 'end', { outcome: 'complete' }), line(2, 'close')], 'one file is one session'],
+    [
+      'words after the end',
+      [...opened, line(2, 'close'), line(2, 'received', { text: '' })],
+      'must be one that is open',
+    ],
+    [
+      'more after the end',
+      [...opened, line(2, 'end', { outcome: 'complete' }), line(2, 'close')],
+      'one file is one session',
+    ],
   ])('refuses %s, with the line and what was expected there', (_name, lines, expected) => {
     expect(refusal(lines)?.replace(/milliseconds/, 'ms')).toContain(expected)
   })
@@ -82,7 +94,12 @@ describe('parseCassette', () => {
   })
 
   it('throws nothing but a SpeechError, whatever it is given', () => {
-    const part = fc.oneof(fc.constantFrom(...opened), fc.string(), fc.json(), fc.constant(line(2, 'sent', { text: 'a' })))
+    const part = fc.oneof(
+      fc.constantFrom(...opened),
+      fc.string(),
+      fc.json(),
+      fc.constant(line(2, 'sent', { text: 'a' })),
+    )
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), (lines) => {
         refusal(lines)

@@ -36,12 +36,12 @@ describe('toMarbles', () => {
     expect(toMarbles(cassette, { width: 60 })).toBe(
       `WebSocket · pcm 8000 Hz mono · 2026-01-31 12:00:00 UTC
 
-               0 s      2 s      4 s      6 s      8 s
-               ┬────────┬────────┬────────┬────────┬───────┬
-connection     ┄━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━6   ┄┄┄┄7
+               0 s      2 s      4 s     6 s      8 s
+               ┬────────┬────────┬───────┬────────┬────────┬
+connection     ┄┄━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━6    ┄┄┄┄7
 control        ──1─2────────────────────────────────────────
 audio              █    █   █
-speech                  ━━━━━
+speech             ━━━━━━━━━━
 partials       ───────────────O─────────────────────────────
 milestones     ──────────────────3───4──────────────────────
 finals         ──────────────────────────5──────────────────
@@ -52,7 +52,7 @@ finals         ─────────────────────�
  4     5.00 s  milestones ← </text><script>alert("1")</scri…
  5     6.00 s  finals     ← hello
  6     8.00 s  connection ! going-away
- 7    10.00 s  connection ! connection-failed`.replaceAll('\u00a0', ' '),
+ 7    10.00 s  connection ! connection-failed`,
     )
   })
 
@@ -90,7 +90,9 @@ finals         ─────────────────────�
       expectObservable(events$).toBe('--------------------(x|)', { x: expect.anything() as unknown })
       flush()
       expect(drawn).toContain('connection     ┄┄┄')
-      expect(drawn).toMatch(/ 1 {4}0\.014 s {2}milestones ← hello\n 2 {4}0\.016 s {2}connection ! gap 1–2 ms, buffer-full/)
+      expect(drawn).toMatch(
+        / 1 {4}0\.014 s {2}milestones ← hello\n 2 {4}0\.016 s {2}connection ! gap 1–2 ms, buffer-full/,
+      )
     })
   })
 

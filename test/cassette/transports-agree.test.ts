@@ -111,7 +111,9 @@ const fromTheWire = (events: readonly SessionEvent[]): readonly SessionEvent[] =
 const speech = '../shared/audio/ten-of-clubs.wav'
 const sounds = [
   { name: 'the sample call', path: 'samples/call.wav', model: 'call', mostMs: 9_500, least: 5 },
-  ...(existsSync(speech) ? [{ name: 'a recording of a person', path: speech, model: 'cards', mostMs: 60_000, least: 2 }] : []),
+  ...(existsSync(speech)
+    ? [{ name: 'a recording of a person', path: speech, model: 'cards', mostMs: 60_000, least: 2 }]
+    : []),
 ]
 
 describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, mostMs, least }) => {

@@ -4,7 +4,7 @@ export class XMLParser {
 
   read(): void {
     const open: string[] = []
-    const token = /<(\/?)([a-z]+)((?: [a-zA-Z:-]+="[^"<&]*(?:&#\d+;[^"<&]*)*")*)(\/?)>|([^<]+)/gy
+    const token = /<(\/?)([a-z]+)((?: [a-zA-Z0-9:-]+="[^"<&]*(?:&#\d+;[^"<&]*)*")*)(\/?)>|([^<]+)/gy
     let end = 0
     for (let match = token.exec(this.text); match !== null; match = token.exec(this.text)) {
       end = token.lastIndex
