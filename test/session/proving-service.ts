@@ -30,9 +30,8 @@ export const chunksOf = (indices: readonly number[]): Uint8Array =>
 const indexOf = (bytes: Uint8Array, at: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true)
 
-/** A word is spoken in 5 chunks, a milestone has 2 words. */
-const chunksAWord = 5
-const wordsAMilestone = 2
+/** Each chunk is a word, so that none can be missing unseen; a milestone has 10 of them. */
+const chunksAMilestone = 10
 
 export interface Faults {
   /** The nth connection is cut after so many chunks; Infinity: not at all. */
@@ -66,8 +65,8 @@ class Hearing {
   hear(bytes: Uint8Array): readonly Result[] {
     for (let at = 0; at < bytes.length; at += chunkBytes) this.chunks.push(indexOf(bytes, at))
     const results: Result[] = []
-    while (this.chunks.length - this.#told >= chunksAWord * wordsAMilestone) {
-      results.push(this.#milestone(chunksAWord * wordsAMilestone))
+    while (this.chunks.length - this.#told >= chunksAMilestone) {
+      results.push(this.#milestone(chunksAMilestone))
     }
     const words = this.#words(this.#told, this.chunks.length)
     if (words.length > 0)
@@ -89,10 +88,9 @@ class Hearing {
     return { kind: 'milestone', text, ...this.#times(from, this.#told) }
   }
 
-  /** The words whose middle lies in these chunks, named by where they stand in the source. */
+  /** Named by where they stand in the source. */
   #words(from: number, to: number): string[] {
-    const words = this.chunks.slice(from, to).filter((index) => index % chunksAWord === 2)
-    return words.map((index) => `word${Math.floor(index / chunksAWord)}`)
+    return this.chunks.slice(from, to).map((index) => `word${index}`)
   }
 
   #times(from: number, to: number): Times {
