@@ -7,10 +7,10 @@ import { atTakenRate } from '../input/sendable-audio.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
-import { openSession } from '../service/open-session.js'
+import { openSession, type SessionRequest } from '../service/open-session.js'
 import { reachService } from '../service/reach-service.js'
 import type { ServicePlan } from '../service/service-plan.js'
-import { openCassetteFile } from './cassette-file.js'
+import { openCassetteFile, type CassetteFile } from './cassette-file.js'
 import { runTranscription } from './run-transcription.js'
 import { summaryLine, type Work } from '../view/summary.js'
 import { TranscriptReader } from '../view/transcript-reader.js'
@@ -78,14 +78,8 @@ export const transcribeRecording = async (
     opened.push(reached.close)
     const cassette = record === undefined ? undefined : await openCassetteFile(record)
     if (cassette !== undefined) opened.push(cassette.close)
-    const session = await openSession({
-      access: reached.access,
-      over,
-      format: audio.format,
-      finalize$,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(cassette === undefined ? {} : { record: cassette.record }),
-    })
+    const asked = { access: reached.access, over, format: audio.format, finalize$ }
+    const session = await openSession(requestOf(asked, timeoutMs, cassette))
     const reader = new TranscriptReader()
     const view = await openView(input, reader)
     opened.push(view.end)
@@ -107,3 +101,14 @@ export const transcribeRecording = async (
     for (const close of opened.reverse()) await close()
   }
 }
+
+/** What was not given is left to the session. */
+const requestOf = (
+  asked: Omit<SessionRequest, 'timeoutMs' | 'record'>,
+  timeoutMs: number | undefined,
+  cassette: CassetteFile | undefined,
+): SessionRequest => ({
+  ...asked,
+  ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  ...(cassette === undefined ? {} : { record: cassette.record }),
+})

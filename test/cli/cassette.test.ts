@@ -1,0 +1,70 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callBeginning, run } from './command.js'
+import { writeCall } from './wav-files.js'
+
+let folder: string
+let cassette: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-cassette-'))
+  cassette = join(folder, 'call.jsonl')
+  const file = join(folder, 'call.wav')
+  await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, callBeginning.durationMs)
+  const { code } = await run(['transcribe', file, '--record', cassette])
+  expect(code).toBe(0)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('rxspeech transcribe --record', () => {
+  it('writes the session for its owner only, to the end, without the token', () => {
+    const text = readFileSync(cassette, 'utf8')
+    expect(statSync(cassette).mode & 0o777).toBe(0o600)
+    expect(text.trimEnd().split('\n').at(-1)).toMatch(/"event":"end","outcome":"complete"/)
+    expect(text).toContain('\\"Token\\":\\"[redacted]\\"')
+    expect(text).not.toMatch(/eyJ[\w-]{20}/)
+  })
+
+  it('says at once where it cannot write', async () => {
+    const { code, stdout, stderr } = await run([
+      'transcribe',
+      join(folder, 'call.wav'),
+      '--record',
+      join(folder, 'no/a'),
+    ])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/cannot be written \(ENOENT\); give --record another place\.$/m)
+  })
+})
+
+describe('rxspeech cassette show', () => {
+  it.each([80, 120])('draws it in %i columns', async (width) => {
+    const { code, stdout } = await run(['cassette', 'show', cassette, '--width', String(width)])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^gRPC · ulaw 8000 Hz stereo/)
+    expect(stdout).toContain(callBeginning.left)
+    expect(stdout.split('\n').filter((line) => Array.from(line).length > width)).toEqual([])
+  })
+
+  it('writes a picture, to a file or to standard output', async () => {
+    const file = join(folder, 'call.svg')
+    const toFile = await run(['cassette', 'show', cassette, '--svg', file])
+    const toOutput = await run(['cassette', 'show', cassette, '--svg', '-'])
+    expect(toFile).toMatchObject({ code: 0, stdout: '' })
+    expect(readFileSync(file, 'utf8')).toBe(toOutput.stdout)
+    expect(toOutput.stdout).toMatch(/^<svg [^]*<\/svg>\n$/)
+  })
+
+  it('refuses what is no cassette, with the line, and what is not there', async () => {
+    const junk = join(folder, 'junk.jsonl')
+    writeFileSync(junk, `${readFileSync(cassette, 'utf8').split('\n')[0] ?? ''}\n{"atMs":0}\n`)
+    const broken = await run(['cassette', 'show', junk])
+    expect(broken).toMatchObject({ code: 3, stdout: '' })
+    expect(broken.stderr).toMatch(/is no cassette that can be read\. Line 2 of the cassette: event must be/)
+    const none = await run(['cassette', 'show', join(folder, 'none')])
+    expect(none).toMatchObject({ code: 3, stdout: '' })
+    expect(none.stderr).toMatch(/does not exist; check the name/)
+    expect(await run(['cassette', 'show', cassette, '--width', '10'])).toMatchObject({ code: 2 })
+  })
+})
