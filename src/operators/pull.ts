@@ -1,4 +1,4 @@
-import { defer, exhaustMap, finalize, from, isObservable, map, of, takeWhile } from 'rxjs'
+import { defer, filter, finalize, from, isObservable, map, mergeMap, of, takeWhile, tap } from 'rxjs'
 import type { Observable, ObservableInput } from 'rxjs'
 
 /** A source that gives when it is asked: what iterators, async iterators and Web streams have in common. */
@@ -11,7 +11,7 @@ export interface Puller<Value> {
 
 /**
  * A source that waits to be asked, as an Observable that asks it once for each value of `more$` (none while an answer is
- * due). An iterable, an async iterable (a Node stream is one) or a Web stream can wait; an Observable or a promise
+ * due; of a promised one that is over before its value goes out). An iterable, an async iterable (a Node stream is one) or a Web stream can wait; an Observable or a promise
  * can't, it pushes: then `undefined`.
  *
  * Nothing is buffered. Completes when the source ends, errors as it does, and lets go of it on unsubscribe
@@ -26,19 +26,25 @@ export function pullable<Value>(
 }
 
 function pulled<Value>(puller: Puller<Value>, more$: Observable<unknown>): Observable<Value> {
-  let state: 'open' | 'ended' = 'open'
+  let state: 'idle' | 'asked' | 'ended' = 'idle'
   return more$.pipe(
-    exhaustMap(() => {
+    filter(() => state === 'idle'),
+    mergeMap(() => {
+      state = 'asked'
       const answer = puller.next()
-      return isPromiseLike(answer) ? from(answer) : of(answer)
+      // Who gets a promised answer may ask for the next while he gets it, or a wish is lost with each small piece. One
+      // that is there at once is over when all have seen it, for asking within it would nest as deep as there are pieces.
+      return isPromiseLike(answer)
+        ? from(answer).pipe(tap(() => (state = 'idle')))
+        : of(answer).pipe(tap({ complete: () => (state = 'idle') }))
     }),
     takeWhile((result) => {
       if (result.done === true) state = 'ended'
-      return state === 'open'
+      return state !== 'ended'
     }),
     map((result) => result.value as Value),
     finalize(() => {
-      if (state === 'open') puller.release()
+      if (state !== 'ended') puller.release()
     }),
   )
 }

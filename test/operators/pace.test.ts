@@ -1,4 +1,5 @@
-import { concat, map, of, Subject, take, throwError, VirtualTimeScheduler, type OperatorFunction } from 'rxjs'
+import { concat, map, of, Subject, take, throwError, toArray, VirtualTimeScheduler } from 'rxjs'
+import type { OperatorFunction, SchedulerLike } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../src/audio/format.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
@@ -31,6 +32,26 @@ const watched = (slices: readonly Uint8Array[]): Iterable<Uint8Array> & { asked:
     },
   }
   return source
+}
+
+/** An async iterable of slices of 20 ms, each there as soon as it was asked for, but not within the asking. */
+const promised = (scheduler: SchedulerLike, count: number): AsyncIterable<Uint8Array> & { asked: number } => {
+  const source = {
+    asked: 0,
+    [Symbol.asyncIterator]: () => ({
+      next: () => {
+        source.asked += 1
+        const result = { done: source.asked > count, value: audio(20) }
+        // In virtual time a promise would never be kept.
+        const then = (keep: (is: typeof result) => void) => {
+          scheduler.schedule(() => keep(result))
+          return { then: () => undefined }
+        }
+        return { then }
+      },
+    }),
+  }
+  return source as unknown as AsyncIterable<Uint8Array> & { asked: number }
 }
 
 /** A scheduler whose clock can be set apart from its timers. */
@@ -177,6 +198,24 @@ describe('pace', () => {
     marbles(({ scheduler, expectObservable }) => {
       const source = Array.from({ length: 50 }, () => audio(1))
       expectObservable(pace({ format, scheduler })(source).pipe(lengthMs())).toBe('c 19ms c 19ms s 19ms |', values)
+    })
+  })
+
+  it('keeps its speed with small slices that are promised, and pulls no more than the time allows', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const source = promised(scheduler, 200)
+      const seen$ = pace({ format, scheduler, speed: 8 })(source).pipe(
+        map((_, index) => ({ lateMs: scheduler.now() - (index * 20) / 8, aheadMs: source.asked * 20 - index * 20 })),
+        toArray(),
+        map((seen) => ({
+          count: seen.length,
+          late: seen.filter(({ lateMs }) => lateMs < -1 || lateMs >= 10).length,
+          // What a tick takes, and one slice.
+          greedy: seen.filter(({ aheadMs }) => aheadMs > 10 * 8 + 20 + 20).length,
+        })),
+      )
+      // 4 s of audio last 500 ms.
+      expectObservable(seen$).toBe('500ms (x|)', { x: { count: 200, late: 0, greedy: 0 } })
     })
   })
 
