@@ -205,7 +205,9 @@ class Session<In, Out> {
     this.#dispatch({ type: 'succeed' })
   }
 
-  #step(input: MachineInput): void {
+  #step(said: MachineInput): void {
+    // It may have waited in line while audio was sent.
+    const input = said.type === 'audio-over' ? { ...said, drained: this.#tape.isSent } : said
     const { state, commands } = step(this.#state, input, this.#manners)
     const isNew = state.name !== this.#state.name
     this.#state = state
@@ -291,6 +293,7 @@ class Session<In, Out> {
     this.#outlet.close()
     for (const final of this.#finals.take()) this.#emit(this.#results.continueAfter(final))
     this.#account.tell()
+    if (this.#subscriber.closed) return
     if (error.code === 'too-fast') this.#isPaced = true
     const { scheduler, resumption } = this.#plan.settings
     const nowMs = scheduler.now()
@@ -323,11 +326,12 @@ class Session<In, Out> {
     if (isAnother) this.#emit({ type: 'connection', state: 'resumed', replayedMs })
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
+    if (this.#subscriber.closed) return
     this.#streamsSinceMs = scheduler.now()
     this.#listenForUpdates()
+    if (this.#subscriber.closed) return
     const { sent } = this.#tape
     this.#succession?.plan(this.#line, () => this.#tape.sent > sent)
-    if (this.#subscriber.closed) return
     this.#outlet.open(link, dialogue.audio, this.#isPaced ? new SendingPace(bounds.format, scheduler) : undefined)
   }
 

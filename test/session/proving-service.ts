@@ -116,6 +116,8 @@ interface Manner<Message> {
   readonly ended: (text: string) => readonly Message[]
   readonly start: string
   readonly finalize: string
+  readonly stop: string
+  readonly stopped: Message
   /** Whether the service ends the connection with the recognition. */
   readonly endsLink: boolean
 }
@@ -154,6 +156,7 @@ const proving =
             }),
           )
         }
+        if (request === manner.stop) return later(of(manner.stopped))
         if (request !== undefined) return EMPTY
         const results = hearing.hear(manner.audio(message))
         return hearing.chunks.length >= limit ? cut() : later(of(...results.map(manner.say)))
@@ -188,6 +191,8 @@ export const provingRecognizer = (
       start: 'recognize',
       endsLink: false,
       finalize: 'finalize-recognition',
+      stop: 'stop-recognition',
+      stopped: said('stop-recognition-response', ok),
       started: said('recognize-response', { ...ok, 'recognition-id': 'r' }),
       say: ({ kind, ...fields }) => said(`${kind}-result`, { ...fields, 'recognition-id': 'r' }),
       ended: (text) => [
@@ -220,6 +225,8 @@ export const provingDataflow = (
       start: 'Start',
       endsLink: true,
       finalize: 'Finalize',
+      stop: 'Stop',
+      stopped: response('{"MessageName":"StopResponse","operation-result":"success"}'),
       started: response('{"MessageName":"StartResponse","operation-result":"success"}'),
       say: ({ kind, text, ...times }) => say(kind === 'partial' ? 'SR Partial' : 'SR Milestone', text, times),
       ended: (text) => [

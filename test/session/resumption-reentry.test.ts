@@ -1,0 +1,42 @@
+import { concatMap, from, of, Subject, timer } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { chunkMs, chunkOf, provingRecognizer } from './proving-service.js'
+import { virtually } from './virtual-session.js'
+
+const told = (event: SessionEvent): string => (event.type === 'connection' ? event.state : event.type)
+
+describe.each(['reconnecting', 'resumed', 'ledger', 'milestone', 'gap'])(
+  'a handler of %s that acts from within',
+  (at) => {
+    it.each(['unsubscribe', 'stop', 'finalize'] as const)('can %s, and nothing is left', (act) => {
+      virtually(({ clock, recognizing }) => {
+        const stop$ = new Subject<undefined>()
+        const finalize$ = new Subject<undefined>()
+        const audio$ = from(Array.from({ length: 60 }, (_, index) => index)).pipe(
+          concatMap((index) => timer(chunkMs, clock).pipe(concatMap(() => of(chunkOf(index))))),
+        )
+        const { dial } = provingRecognizer(clock, { cutAfterChunks: [18], outageMs: 300 })
+        const resumption = { random: () => 0.5, firstDelayMs: 100, maxReplayBytes: 1_600 }
+        let end = 'none'
+        let acted = 0
+        const subscription = recognizing({ dial, resumption, stop$, finalize$ })(audio$).subscribe({
+          next: (event) => {
+            if (told(event) !== at) return
+            acted += 1
+            if (act === 'unsubscribe') subscription.unsubscribe()
+            else if (act === 'stop') stop$.next(undefined)
+            else finalize$.next(undefined)
+          },
+          complete: () => (end = 'complete'),
+          error: (error: unknown) => (end = String(error)),
+        })
+        return () => {
+          expect(acted).toBeGreaterThan(0)
+          expect(end).toBe(act === 'unsubscribe' ? 'none' : 'complete')
+          expect(clock.pending()).toBe(0)
+        }
+      })
+    })
+  },
+)
