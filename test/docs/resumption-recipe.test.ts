@@ -1,0 +1,96 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { resolveResumption } from '../../src/session/resumption.js'
+import { resolveSessionOptions } from '../../src/session/session-options.js'
+import { deadPeerMs } from '../../src/session/dead-peer.js'
+import { blocksOf, tableBelow } from './markdown.js'
+import { checkout, longestLingerMs, runProgram } from './run-program.js'
+
+const page = readFileSync(join(checkout, 'docs/recipes/resumption.md'), 'utf8')
+const blocks = blocksOf(page)
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rxspeech-resumption-'))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(join(checkout, 'node_modules/rxjs'), join(folder, 'node_modules/rxjs'))
+  symlinkSync(checkout, join(folder, 'node_modules/rxspeech'))
+  for (const { text } of blocks.filter(({ language }) => language === 'js')) {
+    const [, name = ''] = /^\/\/ (\S+)\n/.exec(text) ?? []
+    writeFileSync(join(folder, name), text)
+  }
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const printed = async (command: string): Promise<readonly string[]> => {
+  const { exitCode, stdout, stderr, lingeredMs } = await runProgram('bash', ['-euo', 'pipefail', '-c', command], {
+    cwd: folder,
+  })
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(lingeredMs).toBeLessThan(longestLingerMs)
+  return stdout.trimEnd().split('\n')
+}
+
+/** What each program prints; the code of an attempt that failed depends on how far it came. */
+const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] = [
+  [
+    'bad-network',
+    [
+      ...['authorizing', 'connecting', 'starting', 'streaming'],
+      'reconnecting, attempt 1: connection-lost',
+      expect.stringMatching(/^reconnecting, attempt 2: connection-(lost|failed)$/),
+      ...['resumed, audio is sent again: true', 'finalizing', 'done'],
+      '0 ms never arrived; 2 connections, 3 tokens',
+      'the text is whole: true',
+    ],
+  ],
+  [
+    'long-session',
+    [
+      'authorizing connecting starting streaming resumed resumed finalizing done',
+      '0 ms never arrived; 3 connections, 3 tokens',
+    ],
+  ],
+  [
+    'three-ends',
+    [
+      'done ',
+      'failed finalize-timeout',
+      '  pending from 2000 ms to 3000 ms: failed',
+      expect.stringMatching(/^failed connection-(lost|failed)$/),
+      '  pending from 0 ms to 3000 ms: failed',
+    ],
+  ],
+]
+
+describe('docs/recipes/resumption.md', { timeout: 70_000 }, () => {
+  it.each(programs)('has a program %s that prints what the page is about, and ends by itself', async (name, lines) => {
+    expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
+    expect(await printed(`node ${name}.mjs`)).toEqual(lines)
+  })
+
+  it('names the defaults that the options have', () => {
+    const given = resolveResumption(true)
+    const settings = resolveSessionOptions({
+      token: 'any',
+      format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
+    })
+    const rows = tableBelow(page, 'What one sees, and the options').map(([option = '', byDefault = '']) => [
+      [...option.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+      byDefault,
+    ])
+    expect(settings.bounds.maxReplayBytes).toBe(60 * 16_000)
+    expect(rows).toEqual([
+      [['resumption'], settings.resumption === undefined ? '`false`' : '`true`'],
+      [['resumption.budgetMs'], String(given?.budgetMs)],
+      [['resumption.firstDelayMs', 'resumption.maxDelayMs'], [given?.firstDelayMs, given?.maxDelayMs].join(', ')],
+      [['resumption.maxReplayBytes'], '60 s of the format'],
+      [['resumption.maxConnectionMs'], String(given?.maxConnectionMs)],
+      [['maxBufferMs'], String(settings.bounds.maxBufferMs)],
+      [['heartbeatMs', 'recognize', 'keepaliveMs', 'dataflow'], String(deadPeerMs)],
+      [['silenceTimeoutMs'], String(settings.silenceTimeoutMs)],
+    ])
+  })
+})
