@@ -23,7 +23,6 @@ export const eventReader = ({ transport, format }: CassetteHeader): EventReader 
   const dialogue = dataflowDialogue({
     start: { audio: format, tenant: '', projectName: '' },
     dialect: 'pascal',
-    finalizeBy: 'request',
   })
   const asking: Readonly<Record<string, () => unknown>> = {
     start: () => dialogue.start(''),

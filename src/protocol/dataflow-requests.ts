@@ -36,19 +36,6 @@ export interface UpdateRequest {
   readonly callProperties?: Settings
 }
 
-/** Two changes as one; the later one counts where both name a key. */
-export const mergedUpdate = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
-  ...mergedAs('settings', earlier?.settings, later.settings),
-  ...mergedAs('callProperties', earlier?.callProperties, later.callProperties),
-})
-
-const mergedAs = <Key extends string>(
-  key: Key,
-  earlier: Settings | undefined,
-  later: Settings | undefined,
-): Partial<Record<Key, Settings>> =>
-  earlier === undefined && later === undefined ? {} : ({ [key]: { ...earlier, ...later } } as Record<Key, Settings>)
-
 export type DataflowRequest =
   | ({ readonly request: 'Start' } & StartRequest)
   | ({ readonly request: 'Update' } & UpdateRequest)

@@ -2,7 +2,6 @@ import { either } from 'fp-ts'
 import { parseRefusal, type SpeechError } from '../errors/speech-error.js'
 import { contentType } from '../protocol/content-type.js'
 import {
-  mergedUpdate,
   requestNames,
   writeDataflowRequest,
   type DataflowRequest,
@@ -13,15 +12,14 @@ import {
 import { readDataflowResponse, type DataflowResponse } from '../protocol/dataflow-responses.js'
 import { readEventEnvelope } from '../protocol/event-envelope.js'
 import { isSuccess } from '../protocol/operation-result.js'
+import { mergedUpdate } from '../protocol/merged-update.js'
 import { sessionEventOf } from '../protocol/recognition-events.js'
 import type { DataflowMessage } from '../transport/link.js'
-import { unreadableStart, type Dialogue, type Ending, type Heard, type Meaning } from './dialogue.js'
+import { unreadableStart, type Dialogue, type Heard, type Meaning } from './dialogue.js'
 
 export interface DataflowDialogueOptions {
   readonly start: Omit<StartRequest, 'token'>
   readonly dialect: Dialect
-  /** How the end of the audio is said: by half-closing the stream, which any service understands, or by `Finalize`. */
-  readonly finalizeBy: Ending['finalizeBy']
   /** What was changed on earlier connections. */
   readonly update?: UpdateRequest
 }
@@ -35,7 +33,6 @@ const maxAsked = 64
 export const dataflowDialogue = ({
   start,
   dialect,
-  finalizeBy,
   update: earlier,
 }: DataflowDialogueOptions): Dialogue<DataflowMessage, DataflowMessage> => {
   // A plain service does not name its responses; then they come in the order of the requests.
@@ -56,8 +53,6 @@ export const dataflowDialogue = ({
     finalize: () => say({ request: 'Finalize' }),
     stop: () => say({ request: 'Stop' }),
     read: (message) => readMessage(message, answered),
-    endsWith: 'end-of-stream',
-    finalizeBy,
     update: (update) => say({ request: 'Update', ...update }),
   }
 }

@@ -1,4 +1,4 @@
-import type { Observable, ObservableInput } from 'rxjs'
+import { map, type Observable, type ObservableInput } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import {
   writeDataflowRequest,
@@ -14,6 +14,7 @@ import { dialGrpc, type GrpcDialOptions } from '../transport/grpc/grpc.js'
 import type { DataflowMessage, Dial } from '../transport/link.js'
 import { dataflowDialogue } from './dataflow-dialogue.js'
 import { deadPeerMs } from './dead-peer.js'
+import { equip } from './equipment.js'
 import {
   optionalBoolean,
   optionalChoice,
@@ -71,8 +72,15 @@ export const dataflow = (
     openSession(
       {
         settings,
-        dial: () => dial({ keepaliveMs: deadPeerMs, ...options, connectTimeoutMs: settings.deadlines.connecting }),
-        dialogue: (update) => dataflowDialogue({ start, dialect, finalizeBy, ...(update && { update }) }),
+        ending: { endsWith: 'end-of-stream', finalizeBy },
+        connect: (_token, update) =>
+          dial({ keepaliveMs: deadPeerMs, ...options, connectTimeoutMs: settings.deadlines.connecting }).pipe(
+            map((link) => ({
+              link,
+              dialogue: dataflowDialogue({ start, dialect, ...(update && { update }) }),
+              equip,
+            })),
+          ),
         ...(update$ && { update$ }),
       },
       source,

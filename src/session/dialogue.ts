@@ -36,7 +36,7 @@ export interface Ending {
  * What is said over a link and how it is understood: all that differs between the two interfaces once they are
  * connected. A dialogue belongs to one connection. Nothing in it throws.
  */
-export interface Dialogue<In, Out> extends Ending {
+export interface Dialogue<In, Out> {
   readonly start: (token: string) => Out
   readonly audio: (bytes: Uint8Array) => Out
   readonly finalize: () => Out

@@ -1,18 +1,26 @@
-import { defer, Subscription } from 'rxjs'
+import { defer, Subscription, type Observable } from 'rxjs'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
-import type { Dial, Link } from '../transport/link.js'
+import type { Link } from '../transport/link.js'
 import { askToken, type TokenInHand } from './ask-token.js'
 import type { Dialogue, Heard } from './dialogue.js'
+import type { equip } from './equipment.js'
 import type { MachineInput } from './session-machine.js'
 import type { SessionSettings } from './session-options.js'
 
 /** What a line needs of a session's plan. */
 export interface LinePlan<In, Out> {
   readonly settings: Pick<SessionSettings, 'token' | 'rejected$'>
-  readonly dial: (token: string) => Dial<In, Out>
-  /** Called for every connection: a dialogue remembers what was asked on it; `update` is what was changed before. */
-  readonly dialogue: (update: UpdateRequest | undefined) => Dialogue<In, Out>
+  /** Emits once; the link is open until it is unsubscribed. `update` is what was changed on earlier connections. */
+  readonly connect: (token: string, update: UpdateRequest | undefined) => Observable<Connection<In, Out>>
+}
+
+/** A connection, and all that only who has one needs: a browser loads that code while it connects. */
+export interface Connection<In, Out> {
+  readonly link: Link<In, Out>
+  /** Of this connection alone: it remembers what was asked. */
+  readonly dialogue: Dialogue<In, Out>
+  readonly equip: typeof equip
 }
 
 /** What happens on a line. */
@@ -20,12 +28,12 @@ export type LineNews = Heard | MachineInput
 
 /** One connection of a session from its token to its end, with all that hangs on it. */
 export class Line<In, Out> {
-  readonly dialogue: Dialogue<In, Out>
   readonly #plan: LinePlan<In, Out>
+  readonly #update: UpdateRequest | undefined
   readonly #report: (news: LineNews) => void
   readonly #open = new Subscription()
   #token: TokenInHand | undefined
-  #link: Link<In, Out> | undefined
+  #connection: Connection<In, Out> | undefined
 
   constructor(
     plan: LinePlan<In, Out>,
@@ -33,12 +41,12 @@ export class Line<In, Out> {
     report: (line: Line<In, Out>, news: LineNews) => void,
   ) {
     this.#plan = plan
-    this.dialogue = plan.dialogue(update)
+    this.#update = update
     this.#report = (news) => report(this, news)
   }
 
-  get link(): Link<In, Out> | undefined {
-    return this.#link
+  get connection(): Connection<In, Out> | undefined {
+    return this.#connection
   }
 
   get token(): string | undefined {
@@ -70,9 +78,9 @@ export class Line<In, Out> {
 
   dial(): void {
     this.#open.add(
-      defer(() => this.#plan.dial(this.token ?? '')).subscribe({
-        next: (link) => {
-          this.#link = link
+      defer(() => this.#plan.connect(this.token ?? '', this.#update)).subscribe({
+        next: (connection) => {
+          this.#connection = connection
           this.#report({ type: 'connected' })
         },
         error: (error: unknown) =>
@@ -83,12 +91,12 @@ export class Line<In, Out> {
 
   /** Listens after it has spoken: what came before the start can only be understood with it. */
   start(): void {
-    const link = this.#link
-    if (link === undefined) return
-    link.send(this.dialogue.start(this.token ?? ''))
+    if (this.#connection === undefined) return
+    const { link, dialogue } = this.#connection
+    link.send(dialogue.start(this.token ?? ''))
     this.#open.add(
       link.incoming.subscribe({
-        next: (message) => this.#report(this.dialogue.read(message)),
+        next: (message) => this.#report(dialogue.read(message)),
         complete: () => this.#report({ type: 'link-ended' }),
         error: (error: unknown) =>
           this.#lose(toSpeechError(error, 'connection-lost', 'The connection broke; see the cause.')),

@@ -1,4 +1,4 @@
-import type { Observable, ObservableInput } from 'rxjs'
+import { map, switchMap, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../protocol/recognizer-requests.js'
@@ -16,7 +16,8 @@ import {
   requiredText,
 } from './option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
-import { recognizerDialogue } from './recognizer-dialogue.js'
+import type { Connection } from './line.js'
+import type { recognizerDialogue } from './recognizer-dialogue.js'
 import { recognizerUrl } from './recognizer-url.js'
 import { openSession } from './session.js'
 import { resolveSessionOptions, type SessionOptions, type SessionSettings } from './session-options.js'
@@ -63,32 +64,43 @@ export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<Se
 
 /** What Node and browsers do in ways of their own. */
 export interface RecognizePlatform {
-  readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+  /** Subscribed for every connection. */
+  readonly parts$: Observable<RecognizeParts>
   /** Two channels as one session each; where it is missing, stereo is refused. */
   readonly inTwoLanes?: (format: AudioFormat, lane: Lane) => Recognition
 }
 
+/** What is needed with a connection and not before. */
+export interface RecognizeParts extends Pick<Connection<SocketMessage, SocketMessage>, 'equip'> {
+  readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+  readonly recognizerDialogue: typeof recognizerDialogue
+}
+
 /** `recognize` on a platform. */
-export const recognizeBy = ({ dialSocket, inTwoLanes }: RecognizePlatform, options: RecognizeOptions): Recognition => {
+export const recognizeBy = ({ parts$, inTwoLanes }: RecognizePlatform, options: RecognizeOptions): Recognition => {
   const settings = resolveSessionOptions(options)
   checkOptions(options)
   const { format } = settings.bounds
-  const { dial = dialSocket, appendModelName = true, allowInsecure = false } = options
+  const { dial, appendModelName = true, allowInsecure = false } = options
   const modelName = requiredText('modelName', options.modelName)
   const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
   const request = recognizeRequestOf(options)
+  const connectionOf = (
+    token: string,
+    { dialSocket, recognizerDialogue, equip }: RecognizeParts,
+  ): Observable<Connection<SocketMessage, SocketMessage>> =>
+    (dial ?? dialSocket)({
+      heartbeatMs: deadPeerMs,
+      ...options,
+      connectTimeoutMs: settings.deadlines.connecting,
+      ...presentToken(url, token, options.presentToken),
+    }).pipe(map((link) => ({ link, dialogue: recognizerDialogue({ request, encoding: format.encoding }), equip })))
   const lane: Lane = (source, abort$) =>
     openSession(
       {
         settings: laneSettings(settings),
-        dial: (token) =>
-          dial({
-            heartbeatMs: deadPeerMs,
-            ...options,
-            connectTimeoutMs: settings.deadlines.connecting,
-            ...presentToken(url, token, options.presentToken),
-          }),
-        dialogue: () => recognizerDialogue({ request, encoding: format.encoding }),
+        ending: { endsWith: 'last-word', finalizeBy: 'request' },
+        connect: (token) => parts$.pipe(switchMap((parts) => connectionOf(token, parts))),
         ...(abort$ && { abort$ }),
       },
       source,

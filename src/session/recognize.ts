@@ -1,5 +1,8 @@
+import { of } from 'rxjs'
 import { dialWebSocket } from '../transport/websocket/websocket.js'
+import { equip } from './equipment.js'
 import { recognizeBy, type Recognition, type RecognizeOptions } from './recognize-by.js'
+import { recognizerDialogue } from './recognizer-dialogue.js'
 import { inTwoLanes } from './two-lanes.js'
 
 /**
@@ -14,4 +17,4 @@ import { inTwoLanes } from './two-lanes.js'
  * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
  */
 export const recognize = (options: RecognizeOptions): Recognition =>
-  recognizeBy({ dialSocket: dialWebSocket, inTwoLanes }, options)
+  recognizeBy({ parts$: of({ dialSocket: dialWebSocket, recognizerDialogue, equip }), inTwoLanes }, options)

@@ -31,8 +31,6 @@ export const recognizerDialogue = ({
   finalize: () => writeRecognizerRequest({ request: 'finalize-recognition' }),
   stop: () => writeRecognizerRequest({ request: 'stop-recognition' }),
   read: readMessage,
-  endsWith: 'last-word',
-  finalizeBy: 'request',
 })
 
 const readMessage = (message: SocketMessage): Heard => {

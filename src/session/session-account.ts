@@ -1,19 +1,18 @@
 import { msForBytes, type AudioFormat } from '../audio/format.js'
 import type { LedgerEvent, SessionEvent } from '../protocol/session-event.js'
 import type { AudioTape, Gap } from './audio/audio-tape.js'
-import type { ResultTimeline } from './results/result-timeline.js'
 
 /** Tells what became of the audio: every gap, and the ledger whenever it says something else than before. */
 export class SessionAccount {
   readonly #tape: AudioTape
-  readonly #results: ResultTimeline
+  readonly #isEstimated: () => boolean
   readonly #format: AudioFormat
   readonly #emit: (event: SessionEvent) => void
   #told = { finalised: 0, dropped: 0, replayed: 0 }
 
-  constructor(tape: AudioTape, results: ResultTimeline, format: AudioFormat, emit: (event: SessionEvent) => void) {
+  constructor(tape: AudioTape, isEstimated: () => boolean, format: AudioFormat, emit: (event: SessionEvent) => void) {
     this.#tape = tape
-    this.#results = results
+    this.#isEstimated = isEstimated
     this.#format = format
     this.#emit = emit
   }
@@ -49,7 +48,7 @@ export class SessionAccount {
       replayedPendingMs: ms(replayed),
       droppedMs: ms(dropped),
       sentMs: ms(sent),
-      estimated: this.#results.estimated,
+      estimated: this.#isEstimated(),
     }
   }
 }

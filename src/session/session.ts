@@ -1,27 +1,24 @@
 import { Observable, Subscription, take, type ObservableInput, type Subscriber } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import { later } from '../operators/later.js'
-import { mergedUpdate, type UpdateRequest } from '../protocol/dataflow-requests.js'
+import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import { mergedUpdate } from '../protocol/merged-update.js'
 import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
 import { feedAudio, isPulled, checkSource, type AudioFeed } from './audio/audio-feed.js'
 import { AudioOutlet } from './audio/audio-outlet.js'
 import { AudioTape } from './audio/audio-tape.js'
-import { SendingPace } from './audio/sending-pace.js'
-import type { Heard } from './dialogue.js'
-import { HeldFinals } from './results/held-finals.js'
+import type { Ending, Heard } from './dialogue.js'
+import type { Equipment } from './equipment.js'
 import { Line, type LinePlan } from './line.js'
-import { ResultTimeline } from './results/result-timeline.js'
-import { RetryBudget } from './retry-budget.js'
 import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
 import type { SessionSettings } from './session-options.js'
-import { ServiceSilence } from './service-silence.js'
 import { SessionAccount } from './session-account.js'
-import { Succession } from './succession.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
 export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
   readonly settings: SessionSettings
+  readonly ending: Ending
   /** Changes that the user asks for while the session streams. */
   readonly update$?: Observable<UpdateRequest>
   /** Fails the session from without, such as when the other half of a pair has failed. */
@@ -64,20 +61,17 @@ class Session<In, Out> {
   readonly #manners: Manners
   readonly #subscriber: Subscriber<SessionEvent>
   readonly #tape: AudioTape
-  readonly #results: ResultTimeline
   readonly #outlet: AudioOutlet<Out>
   readonly #feed: AudioFeed
   readonly #account: SessionAccount
-  readonly #finals: HeldFinals
-  readonly #budget: RetryBudget | undefined
-  readonly #silence: ServiceSilence
-  readonly #succession: Succession<In, Out> | undefined
   readonly #signals = new Subscription()
   readonly #inbox: News<In, Out>[] = []
   #state: MachineState = { name: 'idle', audioOver: false }
   #busy = false
   #feedWaits = false
   #line: Line<In, Out>
+  /** From the first connection on. */
+  #equipment: Equipment<In, Out> | undefined
   #update: UpdateRequest | undefined
   #listens = false
   /** Set once the service has refused audio as too fast: what is sent again is sent slower. */
@@ -86,30 +80,18 @@ class Session<In, Out> {
   #deadline: Subscription | undefined
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
-    const { bounds, token, resumption, scheduler, silenceTimeoutMs } = plan.settings
+    const { bounds, token, resumption, scheduler } = plan.settings
     this.#plan = plan
     this.#subscriber = subscriber
     this.#line = this.#newLine()
-    const { endsWith, finalizeBy } = this.#line.dialogue
-    this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
-    this.#budget = resumption && new RetryBudget(resumption)
+    this.#manners = { ...plan.ending, renews: !isFixedToken(token), resumes: resumption !== undefined }
     this.#tape = new AudioTape(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds)
-    this.#results = new ResultTimeline(this.#tape, bounds.format)
-    const emit = (event: SessionEvent): void => subscriber.next(event)
-    this.#account = new SessionAccount(this.#tape, this.#results, bounds.format, emit)
-    this.#finals = new HeldFinals(scheduler, (event) => this.#tell(event))
-    this.#silence = new ServiceSilence(silenceTimeoutMs, scheduler, (forMs) =>
-      emit({ type: 'connection', state: 'silent', forMs }),
+    this.#account = new SessionAccount(
+      this.#tape,
+      () => this.#equipment?.results.estimated ?? false,
+      bounds.format,
+      (event) => this.#emit(event),
     )
-    this.#succession =
-      resumption &&
-      new Succession({
-        scheduler,
-        maxConnectionMs: resumption.maxConnectionMs,
-        readyWithinMs: plan.settings.deadlines.connecting + plan.settings.deadlines.starting,
-        newLine: () => this.#newLine(),
-        due: () => this.#dispatch({ type: 'succeed' }),
-      })
     this.#outlet = new AudioOutlet(this.#tape, scheduler, {
       gap: (gap) => this.#account.gap(gap),
       progress: () => this.#dispatch({ type: 'progress' }),
@@ -138,9 +120,9 @@ class Session<In, Out> {
     this.#deadline?.unsubscribe()
     this.#outlet.close()
     this.#feed.close()
-    this.#finals.discard()
-    this.#silence.stop()
-    this.#succession?.cancel()
+    this.#equipment?.finals.discard()
+    this.#equipment?.silence.stop()
+    this.#equipment?.succession?.cancel()
     this.#signals.unsubscribe()
     this.#line.leave()
   }
@@ -162,7 +144,7 @@ class Session<In, Out> {
     for (let news = this.#inbox.shift(); news !== undefined; news = this.#inbox.shift()) {
       if (this.#subscriber.closed) break
       if (news.line !== undefined && news.line !== this.#line) {
-        if ('line' in news) this.#succession?.hears(news.line, news.what)
+        if ('line' in news) this.#equipment?.succession?.hears(news.line, news.what)
         continue
       }
       if ('event' in news.what) this.#hear(news.what)
@@ -175,8 +157,9 @@ class Session<In, Out> {
   }
 
   #hear({ event, meaning }: Heard): void {
-    this.#silence.broken()
-    if (event.type === 'final' && this.#isEarly(event, meaning)) this.#finals.hold(event, meaning === undefined)
+    const { finals, silence } = this.#equipment ?? {}
+    silence?.broken()
+    if (event.type === 'final' && this.#isEarly(event, meaning)) finals?.hold(event, meaning === undefined)
     // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition). And
     // what a start is answered on another connection was answered before.
     else if (this.#state.name === 'stopping' ? isAnswer(event) : !this.#isAnsweredAgain(meaning)) this.#tell(event)
@@ -199,9 +182,9 @@ class Session<In, Out> {
   }
 
   #tell(heard: SessionEvent): void {
-    this.#emit(this.#results.read(heard))
+    this.#emit(this.#equipment?.results.read(heard))
     if (!this.#account.tell()) return
-    this.#budget?.renew()
+    this.#equipment?.budget?.renew()
     this.#dispatch({ type: 'succeed' })
   }
 
@@ -240,22 +223,22 @@ class Session<In, Out> {
       case 'dial':
         return this.#line.dial()
       case 'start':
-        return this.#line.start()
+        return this.#start()
       case 'stream':
         return this.#stream()
       case 'succeed':
         return this.#succeed()
       case 'hold':
-        this.#silence.stop()
+        this.#equipment?.silence.stop()
         return this.#outlet.close()
       case 'reconnect':
         return this.#reconnect(command.error)
       case 'finalize':
         return this.#finalize()
       case 'stop':
-        return this.#line.link?.send(this.#line.dialogue.stop())
+        return this.#stop()
       case 'tell':
-        return this.#finals.release()
+        return this.#equipment?.finals.release()
       case 'settle':
         this.#tape.settle(this.#tape.sent)
         return
@@ -285,21 +268,39 @@ class Session<In, Out> {
     this.#line.authorize(refused)
   }
 
+  #start(): void {
+    this.#equipment ??= this.#line.connection?.equip({
+      settings: this.#plan.settings,
+      tape: this.#tape,
+      tell: (final) => this.#tell(final),
+      emit: (event) => this.#emit(event),
+      newLine: () => this.#newLine(),
+      due: () => this.#dispatch({ type: 'succeed' }),
+    })
+    this.#line.start()
+  }
+
+  #stop(): void {
+    const { connection } = this.#line
+    connection?.link.send(connection.dialogue.stop())
+  }
+
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
+    const { finals, results, silence, succession, budget } = this.#equipment ?? {}
     this.#line.leave()
-    this.#succession?.cancel()
-    this.#silence.stop()
+    succession?.cancel()
+    silence?.stop()
     this.#outlet.close()
-    for (const final of this.#finals.take()) this.#emit(this.#results.continueAfter(final))
+    for (const final of finals?.take() ?? []) this.#emit(results?.continueAfter(final))
     this.#account.tell()
     if (this.#subscriber.closed) return
     if (error.code === 'too-fast') this.#isPaced = true
     const { scheduler, resumption } = this.#plan.settings
     const nowMs = scheduler.now()
-    if (this.#streamsSinceMs + (resumption?.maxDelayMs ?? 0) <= nowMs) this.#budget?.renew()
+    if (this.#streamsSinceMs + (resumption?.maxDelayMs ?? 0) <= nowMs) budget?.renew()
     this.#streamsSinceMs = Infinity
-    const next = this.#budget?.next(nowMs, error)
+    const next = budget?.next(nowMs, error)
     if (next === undefined) return this.#fail(error)
     this.#deadline = later(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), 'holds the process')
     const bufferedMs = this.#tape.pendingMs
@@ -308,31 +309,33 @@ class Session<In, Out> {
 
   /** The successor that is ready, if one is, takes over. */
   #succeed(): void {
-    const successor = this.#succession?.take()
+    const { silence, succession } = this.#equipment ?? {}
+    const successor = succession?.take()
     if (successor === undefined) return
     this.#line.leave()
     this.#line = successor
-    this.#silence.stop()
+    silence?.stop()
     this.#outlet.close()
     this.#stream()
   }
 
   #stream(): void {
-    const { link, dialogue } = this.#line
-    if (link === undefined) return
-    const { bounds, scheduler } = this.#plan.settings
-    const isAnother = this.#results.hasBegun
-    const { replayedMs, gaps } = this.#results.begin()
+    const { connection } = this.#line
+    if (connection === undefined || this.#equipment === undefined) return
+    const { link, dialogue } = connection
+    const { results, newPace, succession } = this.#equipment
+    const isAnother = results.hasBegun
+    const { replayedMs, gaps } = results.begin()
     if (isAnother) this.#emit({ type: 'connection', state: 'resumed', replayedMs })
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
-    this.#streamsSinceMs = scheduler.now()
+    this.#streamsSinceMs = this.#plan.settings.scheduler.now()
     this.#listenForUpdates()
     if (this.#subscriber.closed) return
     const { sent } = this.#tape
-    this.#succession?.plan(this.#line, () => this.#tape.sent > sent)
-    this.#outlet.open(link, dialogue.audio, this.#isPaced ? new SendingPace(bounds.format, scheduler) : undefined)
+    succession?.plan(this.#line, () => this.#tape.sent > sent)
+    this.#outlet.open(link, dialogue.audio, this.#isPaced ? newPace() : undefined)
   }
 
   /** Once a session: what was asked stands in the start of every further connection. */
@@ -344,9 +347,10 @@ class Session<In, Out> {
       updates$.subscribe({
         next: (update) => {
           this.#update = mergedUpdate(this.#update, update)
-          const { link, dialogue } = this.#line
+          const { connection } = this.#line
           const asks = this.#state.name === 'streaming' || this.#state.name === 'draining'
-          if (asks && dialogue.update !== undefined) link?.send(dialogue.update(update))
+          const message = asks ? connection?.dialogue.update?.(update) : undefined
+          if (message !== undefined) connection?.link.send(message)
         },
         error: (error: unknown) =>
           this.#fail(toSpeechError(error, 'source-failed', 'The source of further requests failed; see the cause.')),
@@ -357,18 +361,18 @@ class Session<In, Out> {
   #finalize(): void {
     this.#feed.close()
     this.#outlet.close()
-    this.#silence.stop()
-    this.#succession?.cancel()
-    const { link, dialogue } = this.#line
-    if (this.#manners.finalizeBy === 'half-close') link?.finish()
-    else link?.send(dialogue.finalize())
+    this.#equipment?.silence.stop()
+    this.#equipment?.succession?.cancel()
+    const { connection } = this.#line
+    if (this.#manners.finalizeBy === 'half-close') connection?.link.finish()
+    else connection?.link.send(connection.dialogue.finalize())
   }
 
   #take(bytes: Uint8Array): void {
     // By its property, for `instanceof` fails between realms; and JavaScript may send anything.
     if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) {
       this.#outlet.take(bytes)
-      if (this.#state.name === 'streaming') this.#silence.audio()
+      if (this.#state.name === 'streaming') this.#equipment?.silence.audio()
     } else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
   }
 

@@ -194,7 +194,7 @@ describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
       tenant: 't',
       projectName: 'p',
     } as const
-    const dialogue = dataflowDialogue({ start, dialect: 'pascal', finalizeBy: 'request' })
+    const dialogue = dataflowDialogue({ start, dialect: 'pascal' })
     const read = (json: string): string => {
       const { event } = dialogue.read(response(json))
       return event.type === 'response' ? event.request : event.type

@@ -1,0 +1,50 @@
+import { asyncScheduler, concat, lastValueFrom, NEVER, of, Subject, toArray } from 'rxjs'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { recognize, type SessionEvent } from '../../src/browser.js'
+import type { SocketMessage } from '../../src/transport/link.js'
+import { audio, format, plainRecognizer, scriptedService } from '../session/virtual-session.js'
+
+const parts = '../../src/session/browser-parts.js'
+const newSession = (more: Partial<Parameters<typeof recognize>[0]> = {}) => {
+  const service = scriptedService<SocketMessage>(asyncScheduler, [plainRecognizer(0)])
+  const options = { url: 'ws://localhost', token: 't', modelName: 'm', format, dial: service.dial, ...more }
+  return { service, session: recognize(options) }
+}
+const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+
+describe('recognize of a browser, whose first connection loads what it needs', () => {
+  afterEach(() => void vi.doUnmock(parts))
+
+  it('holds the audio that comes meanwhile, and sends it all', async () => {
+    const { service, session } = newSession()
+    const events$ = session(concat(of(audio(20)), of(audio(40)))).pipe(toArray())
+    const events = await lastValueFrom(events$)
+    expect(statesOf(events)).toEqual(['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done'])
+    expect(events).toContainEqual(expect.objectContaining({ type: 'final', text: 'hello' }))
+    const heard = service.heard.map((one) => one.replace(/^\d+ /, ''))
+    expect(heard).toEqual(['recognize', 'audio 20', 'audio 40', 'finalize-recognition', 'end'])
+  })
+
+  it('is stopped before it has connected by a stop that comes meanwhile', async () => {
+    const stop$ = new Subject<void>()
+    const { service, session } = newSession({ stop$ })
+    const events = lastValueFrom(session(NEVER).pipe(toArray()))
+    stop$.next()
+    expect(statesOf(await events)).toEqual(['authorizing', 'connecting', 'stopped'])
+    await import('../../src/session/browser-parts.js')
+    expect(service.dials.made).toBe(0)
+  })
+
+  it('fails at once with connection-failed where it cannot be loaded', async () => {
+    vi.doMock(parts, () => {
+      throw new TypeError('Failed to fetch')
+    })
+    vi.resetModules()
+    const fresh = await import('../../src/browser.js')
+    const dial = vi.fn()
+    const session = fresh.recognize({ url: 'ws://localhost', token: 't', modelName: 'm', format, dial })
+    await expect(lastValueFrom(session(NEVER))).rejects.toMatchObject({ code: 'connection-failed' })
+    expect(dial).not.toHaveBeenCalled()
+  })
+})
