@@ -91,7 +91,8 @@ describe('rxspeech transcribe', () => {
     const { stdout } = await run(['transcribe', '-', ...raw, '--format', 'ndjson'], { stdin: callSamples(1000) })
     const events = eventsOf(stdout)
     expect(events.at(0)).toEqual({ type: 'connection', state: 'authorizing' })
-    expect(events.at(-1)).toEqual({ type: 'connection', state: 'done' })
+    expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
+    expect(events.at(-1)).toMatchObject({ type: 'ledger', capturedMs: 1000, finalisedMs: 1000, droppedMs: 0 })
   })
 
   it('paces the audio by --speed', async () => {

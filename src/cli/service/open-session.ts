@@ -1,4 +1,4 @@
-import { shareReplay, type Observable, type Subject } from 'rxjs'
+import { share, type Observable, type Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import type { RecordedSession } from '../../cassette/record.js'
 import type { Settings } from '../../protocol/settings.js'
@@ -44,11 +44,9 @@ export const openSession = async (request: SessionRequest): Promise<OpenSession>
 
 const unrecorded: RecordedSession = (session, options) => session(options)
 
-/** Two sessions of one stereo recording share a token. */
+/** Two sessions of one stereo recording share the request for a token; each further connection has another one. */
 const tokenSource = ({ credentials, ca }: Access, timeoutMs: number | undefined): TokenSource =>
-  credentials.type === 'token'
-    ? credentials.token
-    : tokenOf(credentials, { ca, timeoutMs }).pipe(shareReplay({ bufferSize: 1, refCount: true }))
+  credentials.type === 'token' ? credentials.token : tokenOf(credentials, { ca, timeoutMs }).pipe(share())
 
 const overGrpc = async (access: Access, options: SessionOptions, record: RecordedSession): Promise<OpenSession> => {
   const { dataflow } = await import('../../session/dataflow.js')

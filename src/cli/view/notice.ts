@@ -1,16 +1,30 @@
-import type { SessionEvent } from '../../protocol/session-event.js'
+import type { GapCause, SessionEvent } from '../../protocol/session-event.js'
 import { clockText } from './transcript-line.js'
+
+const whys: Readonly<Record<GapCause, string>> = {
+  'buffer-full': 'more came than could be held',
+  'replay-full': 'more was on its way than is kept to be sent again',
+  'cut-sample': 'the audio ended within a sample',
+  stopped: 'it was stopped',
+  ended: 'the service ended before it',
+  failed: 'the session failed',
+}
+
+const ofChannel = ({ channel }: { readonly channel?: number }): string =>
+  channel === undefined ? '' : ` of channel ${channel}`
 
 /** What a person should know of a session's life, as a line for stderr; undefined where all is well. */
 export const noticeOf = (event: SessionEvent): string | undefined => {
   if (event.type !== 'connection') return undefined
   switch (event.state) {
     case 'gap':
-      return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} was not sent.`
+      return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} has no result${ofChannel(event)}: ${whys[event.cause]}.`
     case 'reconnecting':
-      return `rxspeech: no connection (${event.cause}); attempt ${event.attempt} in ${(event.delayMs / 1000).toFixed(1)} s.`
+      return `rxspeech: no connection (${event.cause}); attempt ${event.attempt}${ofChannel(event)} in ${(event.delayMs / 1000).toFixed(1)} s.`
+    case 'silent':
+      return `rxspeech: the service has said nothing for ${(event.forMs / 1000).toFixed(1)} s${ofChannel(event)}.`
     case 'resumed':
-      return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio are sent once more.`
+      return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio${ofChannel(event)} are sent once more.`
     default:
       return undefined
   }

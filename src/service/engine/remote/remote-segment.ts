@@ -68,7 +68,8 @@ export class RemoteSegment implements LaneSegment {
     if (event.type === 'partial') this.show(`${this.text} ${event.text}`)
     else if (event.type === 'milestone') this.text += event.text
     else if (event.type === 'final') this.decide(event.error, event.confidence)
-    else if (event.type === 'connection' && event.state === 'gap') this.fail(lost())
+    // What fails the session is told after the gap that it leaves.
+    else if (event.type === 'connection' && event.state === 'gap' && event.cause !== 'failed') this.fail(lost())
   }
 
   private show(text: string): void {

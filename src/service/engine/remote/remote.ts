@@ -41,6 +41,8 @@ const recognitionOf = (options: RemoteOptions, { token$, rejected$ }: RemoteToke
     ...(ca !== undefined && { ca }),
     format: { encoding: 'pcm', sampleRateHz, channels: 1 },
     voiceActivity: asItIs,
+    // A fault is told at once: who drives the engine has kept the segment and reads it once more.
+    resumption: false,
   })
 }
 

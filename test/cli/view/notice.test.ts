@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { noticeOf } from '../../../src/cli/view/notice.js'
+import type { ConnectionEvent, SessionEvent } from '../../../src/protocol/session-event.js'
+
+const rows: readonly (readonly [ConnectionEvent, string])[] = [
+  [
+    {
+      type: 'connection',
+      state: 'reconnecting',
+      attempt: 2,
+      delayMs: 1240,
+      bufferedMs: 100,
+      cause: 'connection-lost',
+    },
+    'rxspeech: no connection (connection-lost); attempt 2 in 1.2 s.',
+  ],
+  [
+    { type: 'connection', state: 'resumed', replayedMs: 1500, channel: 1 },
+    'rxspeech: connected again; 1.5 s of audio of channel 1 are sent once more.',
+  ],
+  [{ type: 'connection', state: 'silent', forMs: 20_000 }, 'rxspeech: the service has said nothing for 20.0 s.'],
+  [
+    { type: 'connection', state: 'gap', fromMs: 1000, toMs: 2500, cause: 'failed' },
+    'rxspeech: the audio from 00:01.0 to 00:02.5 has no result: the session failed.',
+  ],
+]
+const quiet: readonly SessionEvent[] = [
+  { type: 'connection', state: 'streaming' },
+  {
+    type: 'ledger',
+    capturedMs: 1,
+    finalisedMs: 1,
+    pendingMs: 0,
+    replayedPendingMs: 0,
+    droppedMs: 0,
+    sentMs: 1,
+    estimated: false,
+  },
+]
+
+describe('noticeOf', () => {
+  it.each(rows)('tells %j in one line', (event, line) => {
+    expect(noticeOf(event)).toBe(line)
+  })
+
+  it.each(quiet)('says nothing of %j', (event) => {
+    expect(noticeOf(event)).toBeUndefined()
+  })
+})
