@@ -34,7 +34,11 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
 
   // Network and peer
   'connection-failed': row(1006, 14, 'Check the address, the port and the CA certificate, and that the service runs.'),
-  'connection-lost': row(1006, 14, 'The connection broke; start a new session.'),
+  'connection-lost': row(
+    1006,
+    14,
+    'The connection broke and there was no other one in time, or resumption is off; start a new session.',
+  ),
   'connect-timeout': row(
     1006,
     4,
