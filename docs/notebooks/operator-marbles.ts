@@ -93,7 +93,8 @@ const lesson = async (): Promise<void> => {
   title('4. A service that is a marble diagram')
   // `scriptedDial` puts a script in the place of the service. So an app can be tested against a service that is slow,
   // silent or wrong. Here it answers after 100 ms, says two partials, a milestone and something that no protocol knows,
-  // and then the line breaks. (s)tate, (r)esponse, (p)artial, (m)ilestone, (u)nknown.
+  // and then the line breaks. (s)tate, (r)esponse, (p)artial, (m)ilestone, (u)nknown,
+  // (l)edger.
   await draw('session', (clock) => brokenCall(clock), letter)
   await draw('transcript', (clock) => brokenCall(clock).pipe(accumulateMilestones()), ({ lanes }) =>
     lanes[0]?.partial === '' ? 'C' : 'c',
@@ -117,6 +118,8 @@ const brokenCall = (clock: VirtualTimeScheduler): Observable<SessionEvent> => {
     recognize({
       url: 'ws://localhost',
       modelName: 'call',
+      // Else the session would go on over another connection.
+      resumption: false,
       token: 'none is needed',
       format,
       scheduler: clock,

@@ -46,6 +46,8 @@ const check = (
         modelName: 'any',
         format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
         scheduler,
+        // A session goes on over another connection by itself; here the connection is the session.
+        resumption: false,
         dial: scriptedDial(() => messages$),
       }),
     )

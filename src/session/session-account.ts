@@ -8,7 +8,7 @@ export class SessionAccount {
   readonly #isEstimated: () => boolean
   readonly #format: AudioFormat
   readonly #emit: (event: SessionEvent) => void
-  #told = { finalised: 0, dropped: 0, replayed: 0 }
+  #told = { captured: -1, finalised: 0, dropped: 0, replayed: 0 }
 
   constructor(tape: AudioTape, isEstimated: () => boolean, format: AudioFormat, emit: (event: SessionEvent) => void) {
     this.#tape = tape
@@ -24,17 +24,17 @@ export class SessionAccount {
 
   /** Returns whether more audio is definitive than when it was last told. */
   tell(): boolean {
-    const { finalised, dropped, replayed } = this.#tape.account
+    const { captured, finalised, dropped, replayed } = this.#tape.account
     const before = this.#told
     if (finalised === before.finalised && dropped === before.dropped && replayed === before.replayed) return false
-    this.#told = { finalised, dropped, replayed }
+    this.#told = { captured, finalised, dropped, replayed }
     this.#emit(this.#ledger())
     return finalised > before.finalised
   }
 
-  /** At the end, whether it says something new or not. */
+  /** At the end, if only to say that nothing was captured; what was captured since it was last told counts as well. */
   close(): void {
-    this.#emit(this.#ledger())
+    if (!this.tell() && this.#tape.account.captured > this.#told.captured) this.#emit(this.#ledger())
   }
 
   #ledger(): LedgerEvent {
