@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { errorTable } from '../../src/errors/error-table.js'
+import type { ConnectionEvent, GapCause } from '../../src/protocol/session-event.js'
+import type { AnnouncedState } from '../../src/protocol/states.js'
+import { checkout } from './run-program.js'
+
+const page = readFileSync(join(checkout, 'docs/TROUBLESHOOTING.md'), 'utf8')
+
+/** The compiler holds these two to the types: it knows no other way to list what a type has. */
+const causes: Readonly<Record<GapCause, true>> = {
+  'buffer-full': true,
+  'replay-full': true,
+  failed: true,
+  stopped: true,
+  ended: true,
+  'cut-sample': true,
+}
+/** What a connection may tell beside its states; `resumed` is good news. */
+const news: Readonly<Record<Exclude<ConnectionEvent['state'], Exclude<AnnouncedState, 'reconnecting'>>, true>> = {
+  reconnecting: true,
+  resumed: true,
+  gap: true,
+  silent: true,
+}
+
+const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(join(checkout, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => relative(checkout, join(entry.parentPath, entry.name)))
+
+interface Part {
+  readonly heading: string
+  readonly lines: readonly string[]
+}
+const parts: readonly Part[] = page
+  .split(/^### /m)
+  .slice(1)
+  .map((text) => text.split(/^## /m)[0] ?? '')
+  .map((text) => {
+    const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '')
+    return { heading, lines }
+  })
+
+const named = (pattern: RegExp): readonly string[] =>
+  parts.flatMap(({ heading }) => {
+    const [, name] = pattern.exec(heading) ?? []
+    return name === undefined ? [] : [name]
+  })
+const unique = (names: readonly string[]): readonly string[] => [...new Set(names)]
+
+const messages = parts.flatMap(({ heading }) => {
+  const [, code, message] = /^`([a-z-]+)`: (.+)$/.exec(heading) ?? []
+  return code === undefined || message === undefined ? [] : [[code, message] as const]
+})
+
+/** What each folder of the code says. */
+const folders: readonly string[] = ['src', ...foldersIn('src')].map((folder) =>
+  readdirSync(join(checkout, folder))
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(checkout, folder, name), 'utf8'))
+    .join('\n'),
+)
+
+/** Whether the code says it, with anything at all where the page has "…", in one folder that has the error's code too. */
+const isSaid = (code: string, message: string): boolean => {
+  const escaped = message.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  const said = new RegExp(`['"\`]${escaped.join('[^\\n]*?')}`)
+  return folders.some((text) => new RegExp(`['\\s]${code}['\\s:]`).test(text) && said.test(text))
+}
+
+describe('docs/TROUBLESHOOTING.md', () => {
+  it('has a part for every code of the error table, in its order, and for no other', () => {
+    expect(unique(named(/^`([a-z-]+)`: /))).toEqual(Object.keys(errorTable))
+  })
+
+  it('has a part for every cause of a gap, and for what else a connection tells', () => {
+    expect(named(/^`gap`, `([a-z-]+)`$/)).toEqual(Object.keys(causes))
+    expect([...unique(named(/^`([a-z-]+)`(?:,|$)/)), 'resumed'].sort()).toEqual(Object.keys(news).sort())
+  })
+
+  it.each(messages)('has for %s a message that is said: %s', (code, message) => {
+    expect(isSaid(code, message)).toBe(true)
+  })
+
+  it.each(parts)('says of $heading what it means, what the session does, and what to do', ({ lines }) => {
+    expect(lines.map((line) => /^- (.+?): .{6}/.exec(line)?.[1])).toEqual(['Means', 'The session', 'Do'])
+  })
+
+  it('has no heading twice', () => {
+    const headings = parts.map(({ heading }) => heading)
+    expect(headings).toEqual(unique(headings))
+  })
+})
