@@ -20,9 +20,12 @@ const filesWithNames = [
 
 describe('docs/ARCHITECTURE.md', () => {
   it('names paths that are there', () => {
-    const paths = [...page.matchAll(/`((?:src|proto|samples|scripts|test|docs)(?:\/[\w./-]+)?)`/g)].map(
-      ([, path = '']) => path,
-    )
+    const inBackticks = page.matchAll(/`((?:src|proto|samples|scripts|test|docs|bench|\.ci)(?:\/[\w./-]+)?)`/g)
+    const linked = page.matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)
+    const paths = [
+      ...[...inBackticks].map(([, path = '']) => path),
+      ...[...linked].map(([, path = '']) => join('docs', path)),
+    ]
     expect(paths.length).toBeGreaterThan(60)
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
@@ -30,6 +33,18 @@ describe('docs/ARCHITECTURE.md', () => {
   it('names every folder of src, and of the service and the command within', () => {
     const folders = ['src', 'src/service', 'src/cli'].flatMap(foldersIn)
     expect(folders.filter((folder) => !page.includes(`\`${folder}\``))).toEqual([])
+  })
+
+  it('names only commands that package.json has', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
+    const commands = [...page.matchAll(/`npm (?:run )?([a-z]+)[^`]*`/g)].map(([, command = '']) => command)
+    expect(commands.length).toBeGreaterThan(5)
+    expect(commands.filter((command) => !Object.hasOwn(scripts, command) && command !== 'ci')).toEqual([])
+  })
+
+  it('gives every bound a file', () => {
+    const rows = tableBelow(page, 'Where the bounds are')
+    expect(rows.filter(([, , file]) => !/^`src\/[\w./-]+\.ts`(?:, `src\/[\w./-]+\.ts`)*$/.test(file ?? ''))).toEqual([])
   })
 
   it('has the floors that are checked', () => {
