@@ -12,6 +12,7 @@ import type { WebSocketLimits } from './websocket-limits.js'
 export class NodeSocketLink extends SocketLink<NodeSocket> {
   readonly #taken = (): void => this.outlet.update()
   #readingStopped = false
+  #handedBytes = 0
   #heartbeat: Heartbeat | undefined
   #cutTimer: Subscription | undefined
   #closingLater: Subscription | undefined
@@ -25,14 +26,19 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
     if (limits.heartbeatMs > 0) {
       const silent = (): void =>
         this.#cut(new SpeechError('connection-lost', 'The peer did not answer a ping in time.'))
-      const resting = (): boolean => this.#readingStopped
-      this.#heartbeat = startHeartbeat(socket, limits.heartbeatMs, limits.scheduler, resting, silent)
+      const patient = {
+        resting: () => this.#readingStopped,
+        waiting: () => socket.bufferedAmount,
+        taken: () => this.#handedBytes - socket.bufferedAmount,
+      }
+      this.#heartbeat = startHeartbeat(socket, limits.heartbeatMs, limits.scheduler, patient, silent)
     }
   }
 
   protected override hand(message: SocketMessage): void {
     const { socket } = this
     // Below the low-water mark nobody can be waiting for this message to be taken, so none asks to be told.
+    this.#handedBytes += message.length
     const mayWait = socket.bufferedAmount + message.length > this.limits.lowWaterMarkBytes
     if (mayWait) socket.send(message, this.#taken)
     else socket.send(message)

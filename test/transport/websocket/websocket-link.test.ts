@@ -153,6 +153,26 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 1500'])
   })
 
+  it('does not take a peer for dead that is slow to read, for a ping stands behind what waits', () => {
+    const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
+    socket.answers = false
+    link.send(new Uint8Array(1_000_000))
+    socket.bufferedAmount = 1_000_000
+    for (let atMs = 50; atMs < 1_000; atMs += 100) scheduler.schedule(() => (socket.bufferedAmount -= 1), atMs)
+    scheduler.schedule(() => link.close(), 1_010)
+    scheduler.flush()
+    expect(seen).toEqual(['complete at 1010'])
+  })
+
+  it('takes a peer for dead that takes nothing of what waits', () => {
+    const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
+    socket.answers = false
+    link.send(new Uint8Array(1_000_000))
+    socket.bufferedAmount = 1_000_000
+    scheduler.flush()
+    expect(seen).toEqual(['connection-lost at 200'])
+  })
+
   it('cuts the connection when the close is not answered within its bound', () => {
     const { scheduler, socket, link } = nodeLink({ closeTimeoutMs: 300 })
     link.close()
