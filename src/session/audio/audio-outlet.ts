@@ -57,7 +57,7 @@ export class AudioOutlet<Out> {
     ) {
       this.#tape.pass(bytes)
       link.send(say(bytes))
-      if (link.congested) this.#awaitRoom(link)
+      if (this.#link === link && link.congested) this.#awaitRoom(link)
       return
     }
     this.#tape.push(bytes)

@@ -20,6 +20,11 @@ export class HeldFinals {
     this.#tell = tell
   }
 
+  /** Those that say of nothing that it is wrong. */
+  get count(): number {
+    return this.#held.filter(({ error }) => error === undefined).length
+  }
+
   /** `briefly`: the connection may also go on after it, and then it is told. */
   hold(final: FinalEvent, briefly: boolean): void {
     this.#held.push(final)

@@ -11,7 +11,7 @@ const slackMs = 40
  */
 export const milestoneDelayMs = 2_000
 
-/** A milestone without times, and how far the audio was sent when it came. */
+/** A milestone: where it ended, or without times how far the audio was sent when it came; and what was new in it. */
 interface Arrival {
   readonly sentMs: number
   readonly wordCount: number
@@ -36,17 +36,14 @@ export class ResultLane {
   #sureBefore = { weighted: 0, length: 0 }
   #sure = { weighted: 0, length: 0 }
 
-  /** Another connection reads from `fromMs` on; times of milestones decide what is new unless they were `estimated`. */
-  begin(fromMs: number, estimated: boolean): void {
+  /** Another connection reads from `fromMs` on. */
+  begin(fromMs: number): void {
     this.#connections += 1
     if (this.#connections === 1) return
     this.#sureBefore = this.#sure
-    const repeatable = estimated
-      ? this.#arrivals.filter(({ sentMs }) => sentMs > fromMs).reduce((sum, { wordCount }) => sum + wordCount, 0)
-      : this.#endMs > fromMs + slackMs
-        ? Number.MAX_SAFE_INTEGER
-        : 0
-    this.#text.begin(repeatable)
+    // A millisecond, for times are rounded.
+    const later = this.#arrivals.filter(({ sentMs }) => sentMs >= fromMs + 1)
+    this.#text.begin(later.reduce((sum, { wordCount }) => sum + wordCount, 0))
   }
 
   /** What of a partial is new; undefined where nothing is. */
@@ -64,7 +61,7 @@ export class ResultLane {
   milestone(event: MilestoneEvent, sentMs: number): MilestoneEvent | undefined {
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
-    if (event.endMs === undefined) this.#arrive(sentMs, wordsOf(event.text).length)
+    this.#arrive(event.endMs ?? sentMs, wordsOf(text).length)
     if (fresh === undefined || (text === '' && event.text !== '')) return undefined
     if (this.#isFirst) this.#recognitionId ??= event.recognitionId
     const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
@@ -112,8 +109,9 @@ export class ResultLane {
   }
 
   #newMilestone(event: MilestoneEvent): MilestoneEvent | undefined {
-    if (this.#isFirst || this.#isAfter(event)) return event
+    if (this.#isFirst) return event
     if (this.#isBefore(event)) return undefined
+    if (this.#isAfter(event)) return event
     const words = event.words?.filter((word) => middleOf(word) > this.#endMs)
     // By the times of its words, where it has them all; else by the words alone.
     if (words !== undefined && words.length > 0 && event.words?.length === wordsOf(event.text).length) {
@@ -128,12 +126,12 @@ export class ResultLane {
   }
 
   /** Whether a result lies in what has its milestones already. */
-  #isBefore({ endMs }: PartialEvent | MilestoneEvent): boolean {
-    return endMs !== undefined && endMs <= this.#endMs + slackMs && this.#endMs > 0
+  #isBefore(event: PartialEvent | MilestoneEvent): boolean {
+    return this.#endMs > 0 && event.endMs !== undefined && event.endMs <= this.#endMs + slackOf(event)
   }
 
-  #isAfter({ startMs }: PartialEvent | MilestoneEvent): boolean {
-    return startMs !== undefined && startMs >= this.#endMs - slackMs
+  #isAfter(event: PartialEvent | MilestoneEvent): boolean {
+    return event.startMs !== undefined && event.startMs >= this.#endMs
   }
 
   /** Under the name of the first recognition, and never back in time. */
@@ -165,5 +163,9 @@ export class ResultLane {
     return (weighted + confidence * own) / (before + own)
   }
 }
+
+/** Less for a result that is hardly longer: it may be new. */
+const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent): number =>
+  Math.min(slackMs, (endMs - startMs) / 4)
 
 const middleOf = ({ startMs, endMs }: Word): number => (startMs + endMs) / 2

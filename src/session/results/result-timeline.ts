@@ -46,14 +46,18 @@ export class ResultTimeline {
     return this.#connections > 0
   }
 
+  get laneCount(): number {
+    return this.#lanes.length
+  }
+
   /** Another connection begins, and its audio with the first sample that has no definitive result. */
   begin(): ReturnType<AudioTape['rewind']> {
-    this.#repeatedTo = this.#tape.sent
+    this.#repeatedTo = Math.max(this.#repeatedTo, this.#tape.sent)
     const rewound = this.#tape.rewind()
     this.#base = this.#tape.sent
     this.#connections += 1
     const fromMs = this.#msAt(this.#base, 'start')
-    for (const lane of this.#lanes) lane.begin(fromMs, this.#estimated)
+    for (const lane of this.#lanes) lane.begin(fromMs)
     return rewound
   }
 
@@ -75,8 +79,8 @@ export class ResultTimeline {
 
   /** A final that ends a connection but not the session: only what it adds to the milestones counts. */
   continueAfter(event: FinalEvent): SessionEvent | undefined {
-    const added = this.#lane(event).milestoneOf(event)
-    return added && this.read(added)
+    const added = this.#lane(event).milestoneOf(this.#timed(event))
+    return added && this.#milestone(added)
   }
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {

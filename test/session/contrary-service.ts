@@ -1,0 +1,303 @@
+import { concat, EMPTY, merge, mergeMap, NEVER, of, throwError, timer } from 'rxjs'
+import type { Observable, SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import type { MemoryLinkOptions } from '../../src/transport/memory/memory.js'
+import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
+import { event, ok, response, said } from './virtual-session.js'
+
+/** A chunk lasts 20 ms; each sample of the nth is n, and it is the word `a<n>` of channel 0 and `b<n>` of channel 1. */
+export const wordMs = 20
+const chunkBytes = wordMs * 16
+export const wordChunk = (index: number, channels: 1 | 2): Uint8Array =>
+  new Uint8Array(new Int16Array((chunkBytes / 2) * channels).fill(index).buffer)
+export const wordOf = (channel: number, index: number): string => `${'ab'[channel] ?? 'a'}${index}`
+
+/** How a connection ends before its time. */
+export interface Break {
+  readonly afterChunks: number
+  /** With a final nobody asked for, this long before. */
+  readonly finalBeforeMs?: number
+  /** What the final says is wrong. */
+  readonly finalError?: boolean
+  /** `undefined`: in good order. */
+  readonly cause?: SpeechError
+}
+
+/** A service that does what the description does not forbid. */
+export interface Contrariness {
+  readonly channels: 1 | 2
+  readonly timed: boolean
+  /** Words of a milestone, channel by channel. */
+  readonly milestoneWords: readonly [number, number]
+  /** How late a milestone is told, channel by channel. */
+  readonly lateMs: readonly [number, number]
+  /** What no milestone has is in the final only. */
+  readonly restInFinal: boolean
+  readonly breaks: readonly Break[]
+  readonly outageMs: number
+  /** How long the nth connection takes to answer its start; Infinity refuses it. */
+  readonly startMs: readonly number[]
+  /** The nth connection reads nothing for so long after its first chunks. */
+  readonly deafMs: readonly number[]
+  readonly link?: MemoryLinkOptions
+}
+
+interface Result {
+  readonly kind: 'partial' | 'milestone'
+  readonly channel: number
+  readonly text: string
+  readonly from: number
+  readonly to: number
+}
+
+class Recognition {
+  readonly #heard: number[] = []
+  readonly #told: number[]
+  readonly #texts: string[]
+  readonly #options: Contrariness
+  #rest = new Uint8Array(0)
+  readonly lanes: readonly number[]
+
+  constructor(options: Contrariness, lanes: readonly number[]) {
+    this.#options = options
+    this.lanes = lanes
+    this.#told = lanes.map(() => 0)
+    this.#texts = lanes.map(() => '')
+  }
+
+  get count(): number {
+    return this.#heard.length
+  }
+
+  hear(bytes: Uint8Array): readonly Result[] {
+    const all = new Uint8Array(this.#rest.length + bytes.length)
+    all.set(this.#rest)
+    all.set(bytes, this.#rest.length)
+    const size = chunkBytes * this.lanes.length
+    let at = 0
+    for (; at + size <= all.length; at += size) this.#heard.push(new DataView(all.buffer).getInt16(at, true))
+    this.#rest = all.slice(at)
+    return this.lanes.flatMap((channel, lane) => {
+      const results: Result[] = []
+      const most = this.#options.milestoneWords[channel === 0 ? 0 : 1]
+      while (this.count - (this.#told[lane] ?? 0) >= most) results.push(this.#milestone(lane, most))
+      const from = this.#told[lane] ?? 0
+      const text = this.#words(channel, from, this.count)
+      return text === '' ? results : [...results, { kind: 'partial', channel, text, from, to: this.count }]
+    })
+  }
+
+  rest(): readonly Result[] {
+    if (this.#options.restInFinal) return []
+    return this.lanes.flatMap((_channel, lane) => {
+      const left = this.count - (this.#told[lane] ?? 0)
+      return left === 0 ? [] : [this.#milestone(lane, left)]
+    })
+  }
+
+  finals(): readonly { readonly channel: number; readonly text: string; readonly to: number }[] {
+    return this.lanes.map((channel, lane) => {
+      const left = this.#words(channel, this.#told[lane] ?? 0, this.count)
+      const text = this.#texts[lane] ?? ''
+      return { channel, text: text === '' || left === '' ? text + left : `${text} ${left}`, to: this.count }
+    })
+  }
+
+  #milestone(lane: number, count: number): Result {
+    const from = this.#told[lane] ?? 0
+    const to = from + count
+    this.#told[lane] = to
+    const channel = this.lanes[lane] ?? 0
+    const words = this.#words(channel, from, to)
+    const text = this.#texts[lane] === '' ? words : ` ${words}`
+    this.#texts[lane] += text
+    return { kind: 'milestone', channel, text, from, to }
+  }
+
+  #words(channel: number, from: number, to: number): string {
+    return this.#heard
+      .slice(from, to)
+      .map((index) => wordOf(channel, index))
+      .join(' ')
+  }
+}
+
+type Final = ReturnType<Recognition['finals']>[number]
+interface Manner<Message> {
+  readonly request: (message: Message) => string | undefined
+  readonly audio: (message: Message) => Uint8Array
+  readonly started: (refused: boolean) => Message
+  readonly result: (result: Result) => Message
+  readonly final: (final: Final, failed: boolean) => Message
+  readonly finalizing: Message
+  readonly stopped: Message
+  readonly endsLink: boolean
+}
+
+const dialling = <Message>(
+  manner: Manner<Message>,
+  scheduler: SchedulerLike,
+  options: Contrariness,
+  lanes: readonly number[],
+): (() => Dial<Message, Message>) => {
+  let closedUntilMs = 0
+  let made = 0
+  const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
+    const nth = made++
+    const recognition = new Recognition(options, lanes)
+    const broken = options.breaks[nth]
+    const lateMs = broken?.finalBeforeMs === undefined ? options.lateMs : ([0, 0] as const)
+    let isBroken = false
+    const breakNow = (): void => {
+      closedUntilMs = scheduler.now() + options.outageMs
+      link.close(broken?.cause)
+    }
+    const breaking = (found: readonly Result[]): Observable<Message> => {
+      isBroken = true
+      const { finalBeforeMs, finalError = false } = broken ?? {}
+      if (finalBeforeMs === undefined) {
+        breakNow()
+        return EMPTY
+      }
+      const words = [
+        ...[...found, ...recognition.rest()].map(manner.result),
+        ...recognition.finals().map((final) => manner.final(final, finalError)),
+      ]
+      return concat(of(...words), timer(finalBeforeMs, scheduler).pipe(mergeMap(() => (breakNow(), EMPTY))))
+    }
+    const results = (found: readonly Result[]): Observable<Message> =>
+      merge(
+        ...found.map((result) => {
+          const ownLateMs = lateMs[result.channel === 0 ? 0 : 1]
+          const isLate = ownLateMs > 0 && result.kind === 'milestone'
+          const one$ = of(manner.result(result))
+          return isLate ? timer(ownLateMs, scheduler).pipe(mergeMap(() => (isBroken ? EMPTY : one$))) : one$
+        }),
+      )
+    const finish = (): Observable<Message> => {
+      return timer(Math.max(...lateMs) + 1, scheduler).pipe(
+        mergeMap(() => {
+          const words = [
+            ...recognition.rest().map(manner.result),
+            ...recognition.finals().map((final) => manner.final(final, false)),
+          ]
+          return concat(
+            of(...words),
+            manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY,
+          )
+        }),
+      )
+    }
+    const answer = (message: Message): Observable<Message> => {
+      if (isBroken) return EMPTY
+      const request = manner.request(message)
+      switch (request) {
+        case 'start': {
+          const startMs = options.startMs[nth] ?? 1
+          const refused = startMs === Infinity
+          return timer(refused ? 1 : startMs, scheduler).pipe(mergeMap(() => of(manner.started(refused))))
+        }
+        case 'finalize':
+          return concat(of(manner.finalizing), finish())
+        case 'stop':
+          return concat(of(manner.stopped), manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
+        case undefined: {
+          const before = recognition.count
+          const found = recognition.hear(manner.audio(message))
+          const deafMs = options.deafMs[nth] ?? 0
+          if (before < 5 && recognition.count >= 5 && deafMs > 0) {
+            link.pause()
+            scheduler.schedule(() => link.resume(), deafMs)
+          }
+          if (broken !== undefined && recognition.count >= broken.afterChunks) return breaking(found)
+          return results(found)
+        }
+        default:
+          return EMPTY
+      }
+    }
+    const end$ = manner.endsLink ? of(0).pipe(mergeMap(() => (isBroken ? EMPTY : finish()))) : EMPTY
+    return merge(NEVER, concat(heard$.pipe(mergeMap(answer)), end$))
+  }, options.link)
+  return () =>
+    scheduler.now() >= closedUntilMs ? dial() : throwError(() => new SpeechError('connection-failed', 'Refused.'))
+}
+
+const nameIn = (json: string): string | undefined => {
+  const fields = JSON.parse(json) as Readonly<Record<string, string>>
+  return names[fields['message-name'] ?? fields['MessageName'] ?? '']
+}
+const names: Readonly<Record<string, string>> = {
+  recognize: 'start',
+  Start: 'start',
+  'finalize-recognition': 'finalize',
+  Finalize: 'finalize',
+  'stop-recognition': 'stop',
+  Stop: 'stop',
+}
+
+export const contraryRecognizer = (
+  scheduler: SchedulerLike,
+  options: Contrariness,
+): (() => Dial<SocketMessage, SocketMessage>) => {
+  const times = (from: number, to: number): Record<string, string> =>
+    options.timed ? { 'start-msec': String(from * wordMs), 'end-msec': String(to * wordMs) } : {}
+  return dialling<SocketMessage>(
+    {
+      request: (message) => (typeof message === 'string' ? nameIn(message) : undefined),
+      audio: (message) => (typeof message === 'string' ? new Uint8Array(0) : message),
+      started: (refused) =>
+        said('recognize-response', refused ? { 'operation-result': 'overloaded: Later.' } : ok),
+      finalizing: said('finalize-recognition-response', ok),
+      stopped: said('stop-recognition-response', ok),
+      result: ({ kind, text, from, to }) => said(`${kind}-result`, { text, ...times(from, to), 'recognition-id': 'r' }),
+      final: ({ text, to }, failed) =>
+        said('final-result', {
+          ...(failed ? { 'operation-result': 'engine-failed: Broken.' } : ok),
+          text,
+          confidence: '0.9',
+          ...times(0, to),
+        }),
+      endsLink: false,
+    },
+    scheduler,
+    options,
+    [0],
+  )
+}
+
+export const contraryDataflow = (
+  scheduler: SchedulerLike,
+  options: Contrariness,
+): (() => Dial<DataflowMessage, DataflowMessage>) => {
+  const say = (name: string, channel: number, from: number, to: number, data: object): DataflowMessage =>
+    event(
+      JSON.stringify({
+        Name: name,
+        Channel: channel,
+        ...(options.timed ? { StartMsec: from * wordMs, EndMsec: to * wordMs } : {}),
+        Data: data,
+      }),
+    )
+  return dialling<DataflowMessage>(
+    {
+      request: (message) => (message.contentType === 2 ? nameIn(message.content) : undefined),
+      audio: (message) => message.binaryContent,
+      started: (refused) =>
+        response(
+          `{"MessageName":"StartResponse","operation-result":"${refused ? 'overloaded: Later.' : 'success'}"}`,
+        ),
+      finalizing: response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
+      stopped: response('{"MessageName":"StopResponse","operation-result":"success"}'),
+      result: ({ kind, channel, text, from, to }) =>
+        say(kind === 'partial' ? 'SR Partial' : 'SR Milestone', channel, from, to, { Text: text }),
+      final: ({ channel, text, to }, failed) =>
+        say('SR Final', channel, 0, to, { Text: text, ...(failed ? { Error: 'engine-failed: Broken.' } : {}) }),
+      endsLink: true,
+    },
+    scheduler,
+    options,
+    options.channels === 2 ? [0, 1] : [0],
+  )
+}
