@@ -250,10 +250,10 @@ const onHeard = (state: MachineState, meaning: Meaning, manners: Manners): Step 
   }
 }
 
-/** `streaming` is told in either case: what was held back goes out now. */
-const started = ({ audioOver, resuming }: BeforeStreaming): Step => ({
+/** What was held back goes out now, also where the audio is over. To stream tells `streaming`, or `resumed`. */
+const started = ({ audioOver }: BeforeStreaming): Step => ({
   state: { name: audioOver ? 'draining' : 'streaming' },
-  commands: resuming ? [{ do: 'stream' }] : [{ do: 'announce', state: 'streaming' }, { do: 'stream' }],
+  commands: [{ do: 'stream' }],
 })
 
 const onLastWord = (state: MachineState, error: SpeechError | undefined, manners: Manners): Step => {

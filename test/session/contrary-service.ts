@@ -111,7 +111,7 @@ class Recognition {
     const channel = this.lanes[lane] ?? 0
     const words = this.#words(channel, from, to)
     const text = this.#texts[lane] === '' ? words : ` ${words}`
-    this.#texts[lane] += text
+    this.#texts[lane] = (this.#texts[lane] ?? '') + text
     return { kind: 'milestone', channel, text, from, to }
   }
 
@@ -182,10 +182,7 @@ const dialling = <Message>(
             ...recognition.rest().map(manner.result),
             ...recognition.finals().map((final) => manner.final(final, false)),
           ]
-          return concat(
-            of(...words),
-            manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY,
-          )
+          return concat(of(...words), manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
         }),
       )
     }
@@ -247,8 +244,7 @@ export const contraryRecognizer = (
     {
       request: (message) => (typeof message === 'string' ? nameIn(message) : undefined),
       audio: (message) => (typeof message === 'string' ? new Uint8Array(0) : message),
-      started: (refused) =>
-        said('recognize-response', refused ? { 'operation-result': 'overloaded: Later.' } : ok),
+      started: (refused) => said('recognize-response', refused ? { 'operation-result': 'overloaded: Later.' } : ok),
       finalizing: said('finalize-recognition-response', ok),
       stopped: said('stop-recognition-response', ok),
       result: ({ kind, text, from, to }) => said(`${kind}-result`, { text, ...times(from, to), 'recognition-id': 'r' }),
@@ -285,9 +281,7 @@ export const contraryDataflow = (
       request: (message) => (message.contentType === 2 ? nameIn(message.content) : undefined),
       audio: (message) => message.binaryContent,
       started: (refused) =>
-        response(
-          `{"MessageName":"StartResponse","operation-result":"${refused ? 'overloaded: Later.' : 'success'}"}`,
-        ),
+        response(`{"MessageName":"StartResponse","operation-result":"${refused ? 'overloaded: Later.' : 'success'}"}`),
       finalizing: response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
       stopped: response('{"MessageName":"StopResponse","operation-result":"success"}'),
       result: ({ kind, channel, text, from, to }) =>

@@ -4,16 +4,16 @@ import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { FinalEvent, MilestoneEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { format, virtually } from './virtual-session.js'
-import {
-  contraryDataflow,
-  contraryRecognizer,
-  wordChunk,
-  wordMs,
-  wordOf,
-  type Break,
-} from './contrary-service.js'
+import { contraryDataflow, contraryRecognizer, wordChunk, wordMs, wordOf, type Break } from './contrary-service.js'
 
-const codes = ['connection-lost', 'going-away', 'overloaded', 'too-fast', 'engine-failed', 'protocol-violation'] as const
+const codes = [
+  'connection-lost',
+  'going-away',
+  'overloaded',
+  'too-fast',
+  'engine-failed',
+  'protocol-violation',
+] as const
 const breaks = fc.record({
   afterChunks: fc.integer({ min: 1, max: 50 }),
   final: fc.constantFrom(undefined, undefined, 0, 0, 5, 500, 1_500),
@@ -37,7 +37,6 @@ const plots = fc.record({
   highWaterMarkBytes: fc.constantFrom(320, 1_000, 10_000_000),
   waitsMs: fc.array(fc.constantFrom(0, 1, 20, 20, 20, 20, 300), { minLength: 1, maxLength: 80 }),
   tailBytes: fc.constantFrom(0, 0, 1, 3),
-  pulled: fc.constant(false),
   tokenLifeMs: fc.constantFrom(Infinity, Infinity, 300, 800),
   tokenFails: fc.constantFrom(0, 0, 2, 3),
   verb: fc.constantFrom('none', 'none', 'none', 'finalize', 'stop', 'unsubscribe'),
@@ -86,7 +85,7 @@ const play = (plot: Plot): Outcome => {
     } as const
     const verb$ = new Subject<undefined>()
     let asked = 0
-    const token = defer(() => {
+    const token$ = defer(() => {
       asked += 1
       if (asked === tokenFails) return throwError(() => new Error('No token.'))
       return of({
@@ -97,7 +96,7 @@ const play = (plot: Plot): Outcome => {
     })
     const options = {
       format: { ...format, channels },
-      token: plot.tokenLifeMs === Infinity && tokenFails === 0 ? 'fixed' : token,
+      token: plot.tokenLifeMs === Infinity && tokenFails === 0 ? 'fixed' : token$,
       maxBufferMs: plot.maxBufferMs,
       resumption: {
         random: () => 0.5,
@@ -111,7 +110,9 @@ const play = (plot: Plot): Outcome => {
     const chunks = [...plot.waitsMs.map((waitMs, index) => ({ waitMs, bytes: wordChunk(index, channels) }))]
     if (plot.tailBytes > 0) chunks.push({ waitMs: 1, bytes: new Uint8Array(plot.tailBytes) })
     const audio$ = from(chunks).pipe(
-      concatMap(({ waitMs, bytes }) => (waitMs === 0 ? of(bytes) : timer(waitMs, clock).pipe(concatMap(() => of(bytes))))),
+      concatMap(({ waitMs, bytes }) =>
+        waitMs === 0 ? of(bytes) : timer(waitMs, clock).pipe(concatMap(() => of(bytes))),
+      ),
     )
     const session$ =
       plot.transport === 'websocket'
@@ -157,7 +158,9 @@ const check = (plot: Plot): void => {
   for (const account of isPair ? [0, 1] : [undefined]) {
     const own = events.filter(
       (event) =>
-        !isPair || (event.type === 'connection' || event.type === 'ledger' ? event.channel === account : true),
+        !isPair ||
+        (event.type !== 'connection' && event.type !== 'ledger') ||
+        ('channel' in event && event.channel === account),
     )
     const gaps = checkAccount(own, ends.length > 0)
     for (const channel of isPair ? [account ?? 0] : plot.channels === 2 ? [0, 1] : [0]) {
@@ -200,7 +203,11 @@ const checkText = (
   const ofChannel = (event: MilestoneEvent | FinalEvent): boolean => (event.channel ?? 0) === channel
   const milestones = events.filter((event) => event.type === 'milestone').filter(ofChannel)
   const finals = events.filter((event) => event.type === 'final').filter(ofChannel)
-  const told = numbersIn(milestones.map(({ text }) => text), channel, plot.transport === 'grpc')
+  const told = numbersIn(
+    milestones.map(({ text }) => text),
+    channel,
+    plot.transport === 'grpc',
+  )
   expect(told).toEqual([...new Set(told)].sort((a, b) => a - b))
   let endMs = 0
   for (const milestone of milestones) {
@@ -217,7 +224,11 @@ const checkText = (
   if (plot.transport === 'grpc' && plot.breaks.some(({ code }) => code === undefined)) return
   if (!goesOn) expect(finals).toHaveLength(1)
   const isUnasked = plot.breaks.some(({ final }) => final !== undefined)
-  const whole = numbersIn(finals.slice(-1).map(({ text }) => text), channel, plot.transport === 'grpc')
+  const whole = numbersIn(
+    finals.slice(-1).map(({ text }) => text),
+    channel,
+    plot.transport === 'grpc',
+  )
   expect(whole).toEqual([...new Set(whole)].sort((a, b) => a - b))
   for (const word of told) expect(whole).toContain(word)
   if (isUnasked) return
@@ -228,18 +239,8 @@ const checkText = (
   }
 }
 
-const numRuns = Number(process.env['RUNS'] ?? 300)
-const seed = process.env['SEED'] === undefined ? {} : { seed: Number(process.env['SEED']) }
-
-if (process.env['PLOT'] !== undefined) {
-  it('debug', () => {
-    const plot = JSON.parse(process.env['PLOT'] ?? '') as Plot
-    console.log(play(plot).events.map((event) => JSON.stringify(event)).join('\n'))
-    check(plot)
-  })
-}
 describe('a session with a contrary service', () => {
   it('tells all once and leaves nothing behind, whatever both sides do', { timeout: 300_000 }, () => {
-    fc.assert(fc.property(plots, check), { numRuns, ...seed })
+    fc.assert(fc.property(plots, check), { numRuns: 1_000 })
   })
 })

@@ -14,6 +14,8 @@ export const milestoneDelayMs = 2_000
 /** A milestone: where it ended, or without times how far the audio was sent when it came; and what was new in it. */
 interface Arrival {
   readonly sentMs: number
+  /** How far it can have been heard, by the clock. */
+  readonly heardMs: number
   readonly wordCount: number
 }
 
@@ -58,10 +60,10 @@ export class ResultLane {
   }
 
   /** What of a milestone is new; undefined where nothing is. */
-  milestone(event: MilestoneEvent, sentMs: number): MilestoneEvent | undefined {
+  milestone(event: MilestoneEvent, sentMs: number, spokenMs: number): MilestoneEvent | undefined {
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
-    this.#arrive(event.endMs ?? sentMs, wordsOf(text).length)
+    this.#arrive(event.endMs ?? sentMs, spokenMs, wordsOf(text).length)
     if (fresh === undefined || (text === '' && event.text !== '')) return undefined
     if (this.#isFirst) this.#recognitionId ??= event.recognitionId
     const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
@@ -101,7 +103,7 @@ export class ResultLane {
   get estimateMs(): number {
     const [before, last] = this.#arrivals.slice(-2)
     if (before === undefined || last === undefined) return 0
-    return Math.min(before.sentMs, last.sentMs - milestoneDelayMs)
+    return Math.min(before.heardMs, last.heardMs - milestoneDelayMs)
   }
 
   get #isFirst(): boolean {
@@ -144,8 +146,8 @@ export class ResultLane {
     return this.#recognitionId === undefined ? event : { ...event, recognitionId: this.#recognitionId }
   }
 
-  #arrive(sentMs: number, wordCount: number): void {
-    this.#arrivals.push({ sentMs, wordCount })
+  #arrive(sentMs: number, spokenMs: number, wordCount: number): void {
+    this.#arrivals.push({ sentMs, heardMs: Math.min(sentMs, spokenMs), wordCount })
     if (this.#arrivals.length > maxArrivals) this.#arrivals.shift()
   }
 

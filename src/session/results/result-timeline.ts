@@ -1,3 +1,4 @@
+import type { SchedulerLike } from 'rxjs'
 import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
 import type { AudioTape } from '../audio/audio-tape.js'
@@ -19,19 +20,22 @@ const sameMs = 100
 export class ResultTimeline {
   readonly #tape: AudioTape
   readonly #format: AudioFormat
+  readonly #clock: Pick<SchedulerLike, 'now'>
   readonly #lanes: readonly ResultLane[]
   readonly #settled: number[]
   /** Where this connection's audio begins, in what was kept. */
   #base = 0
+  #beganMs = 0
   #connections = 0
   #estimated = false
   /** How far the audio had been sent before this connection. */
   #repeatedTo = 0
   #remembered: NodeEvent[] = []
 
-  constructor(tape: AudioTape, format: AudioFormat) {
+  constructor(tape: AudioTape, format: AudioFormat, clock: Pick<SchedulerLike, 'now'>) {
     this.#tape = tape
     this.#format = format
+    this.#clock = clock
     this.#lanes = Array.from({ length: format.channels }, () => new ResultLane())
     this.#settled = this.#lanes.map(() => 0)
   }
@@ -55,6 +59,7 @@ export class ResultTimeline {
     this.#repeatedTo = Math.max(this.#repeatedTo, this.#tape.sent)
     const rewound = this.#tape.rewind()
     this.#base = this.#tape.sent
+    this.#beganMs = this.#clock.now()
     this.#connections += 1
     const fromMs = this.#msAt(this.#base, 'start')
     for (const lane of this.#lanes) lane.begin(fromMs)
@@ -85,7 +90,9 @@ export class ResultTimeline {
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
     const lane = this.#lane(event)
-    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'))
+    // Audio that was sent faster than it was spoken is not taken for heard any sooner.
+    const spokenMs = this.#msAt(this.#base, 'start') + this.#clock.now() - this.#beganMs
+    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), spokenMs)
     if (event.endMs === undefined) this.#estimated = true
     const index = this.#lanes.indexOf(lane)
     const settledMs = event.endMs ?? lane.estimateMs

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import type { FinalEvent } from '../../../src/protocol/session-event.js'
+import { HeldFinals } from '../../../src/session/results/held-finals.js'
+import { virtually } from '../virtual-session.js'
+
+const final = (channel: number, error?: string): FinalEvent => ({
+  type: 'final',
+  channel,
+  text: `text ${channel}`,
+  ...(error === undefined ? {} : { error }),
+})
+
+describe('held finals', () => {
+  it('are told a second after the first where the connection may go on', () => {
+    virtually(({ clock }) => {
+      const told: string[] = []
+      const startMs = clock.now()
+      const finals = new HeldFinals(clock, ({ text }) => told.push(`${clock.now() - startMs} ${text}`))
+      finals.hold(final(0), true)
+      clock.schedule(() => finals.hold(final(1), true), 400)
+      return () => expect([told, finals.count]).toEqual([['1000 text 0', '1000 text 1'], 0])
+    })
+  })
+
+  it('are told or taken once, and then have no timer', () => {
+    virtually(({ clock }) => {
+      const told: FinalEvent[] = []
+      const finals = new HeldFinals(clock, (one) => told.push(one))
+      finals.hold(final(0), true)
+      finals.hold(final(1, 'engine-failed: Broken.'), true)
+      expect(finals.count).toBe(1)
+      expect(finals.take()).toHaveLength(2)
+      expect([finals.take(), clock.pending()]).toEqual([[], 0])
+      finals.hold(final(0), true)
+      finals.release()
+      expect([told.length, clock.pending()]).toEqual([1, 0])
+      finals.hold(final(0), true)
+      finals.discard()
+      finals.release()
+      expect([told.length, clock.pending()]).toEqual([1, 0])
+      return () => undefined
+    })
+  })
+
+  it('wait for the end of the connection where it must end', () => {
+    virtually(({ clock }) => {
+      const finals = new HeldFinals(clock, () => undefined)
+      finals.hold(final(0), false)
+      expect(clock.pending()).toBe(0)
+      return () => expect(finals.count).toBe(1)
+    })
+  })
+})

@@ -1,0 +1,188 @@
+import { concat, EMPTY, from, map, merge, mergeMap, NEVER, of, Subject, Subscriber, take, timer } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
+import { wordChunk, wordMs, wordOf } from './contrary-service.js'
+import { event, labelOf, ok, response, said, scriptedService, virtually, type Answers } from './virtual-session.js'
+
+const lost = new SpeechError('connection-lost', 'Cut.')
+const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
+const started = response('{"MessageName":"StartResponse","operation-result":"success"}')
+const labelsOf = (events: readonly SessionEvent[]): string[] =>
+  events.filter(({ type }) => type !== 'ledger').map(labelOf)
+
+describe('a resumed session', () => {
+  it('tells a final once where the stream breaks after it instead of ending', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const final = event('{"Name":"SR Final","Channel":0,"Data":{"Text":"hello"}}')
+      const answers: Answers<DataflowMessage> = { Start: [1, started], end: [1, final, lost] }
+      const { dial, dials } = scriptedService(clock, [answers])
+      const { log } = watch(flowing({ dial, resumption })(of(wordChunk(0, 1))))
+      return () => {
+        expect(log.slice(-3)).toEqual(['2 final hello on 0', '2 done', '2 complete'])
+        expect(dials.made).toBe(1)
+      }
+    })
+  })
+
+  it('says that it streams, and what the start was answered, where the first start was cut off', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const cut: Answers<DataflowMessage> = { Start: [1, lost] }
+      const whole: Answers<DataflowMessage> = { Start: [1, started] }
+      const { dial } = scriptedService(clock, [cut, whole])
+      const { log } = watch(flowing({ dial, resumption })(NEVER), 200)
+      return () => expect(log.slice(-3)).toEqual(['1 reconnecting', '52 response Start success', '52 streaming'])
+    })
+  })
+
+  it('asks anew what was asked while the other connection was being made', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const heard: string[] = []
+      const tapHeard = (message: DataflowMessage): unknown => message.contentType === 2 && heard.push(message.content)
+      const slow: Answers<DataflowMessage> = {
+        Start: [50, started],
+        Update: [1, response('{"operation-result":"success"}')],
+      }
+      const { dial } = scriptedService(clock, [{ Start: [1, started], audio: [1, lost] }, slow], { tapHeard })
+      const update$ = new Subject<UpdateRequest>()
+      watch(flowing({ dial, resumption, update$ })(concat(of(wordChunk(0, 1)), NEVER)), 400)
+      // The second start was said at 52 ms and is answered at 102 ms.
+      clock.schedule(() => update$.next({ settings: { Mode: 'late' } }), 80)
+      return () => {
+        expect(heard.map((one) => one.includes('late'))).toEqual([false, false, true])
+        expect(heard[2]).toContain('Update')
+      }
+    })
+  })
+
+  it.each(['reconnecting', 'resumed', 'milestone', 'gap', 'ledger'])(
+    'leaves no timer when a handler leaves at %s',
+    (at) => {
+      for (let nth = 1; nth < 6; nth++) {
+        virtually(({ clock, recognizing }) => {
+          const answers: Answers<SocketMessage> = {
+            recognize: [1, said('recognize-response', ok)],
+            audio: [1, said('final-result', { ...ok, text: 'a word more' }), lost],
+          }
+          const { dial } = scriptedService<SocketMessage>(clock, [answers])
+          const audio$ = timer(0, 20, clock).pipe(
+            take(50),
+            map(() => wordChunk(1, 1)),
+          )
+          let seen = 0
+          const subscriber = new Subscriber<SessionEvent>({
+            error: (error: unknown) => expect.unreachable(String(error)),
+            complete: () => expect.unreachable('It was left.'),
+            next: (one) => {
+              const isIt = one.type === at || (one.type === 'connection' && one.state === at)
+              if (isIt && ++seen === nth) {
+                subscriber.unsubscribe()
+                // After the handler has returned: that is when the session goes on.
+                clock.schedule(() => expect(clock.pending()).toBe(0), 0)
+              }
+            },
+          })
+          recognizing({ dial, resumption: { ...resumption, maxReplayBytes: 0 } })(audio$).subscribe(subscriber)
+          return () => expect(seen).toBeGreaterThan(0)
+        })
+      }
+    },
+  )
+
+  it('knows an event of a node again after two losses', () => {
+    virtually(({ clock, flowing }) => {
+      const speech = event('{"Name":"Speech Started","Channel":0,"StartMsec":80,"EndMsec":80}')
+      let heard = 0
+      let connection = 0
+      const dial = scriptedDial<DataflowMessage, DataflowMessage>(
+        ({ heard$, link }) => {
+          connection += 1
+          heard = 0
+          const mine = connection
+          return merge(
+            NEVER,
+            heard$.pipe(
+              mergeMap((message) => {
+                if (message.contentType === 2) return of(started)
+                heard += 1
+                if (mine === 1 && heard === 5) link.close(lost)
+                if (mine === 2 && heard === 2) {
+                  link.pause()
+                  clock.schedule(() => link.close(lost), 10)
+                }
+                return heard === 4 ? of(speech) : EMPTY
+              }),
+            ),
+          )
+        },
+        { highWaterMarkBytes: 1, lowWaterMarkBytes: 0 },
+      )
+      const events: SessionEvent[] = []
+      const audio$ = concat(from([0, 1, 2, 3, 4].map((index) => wordChunk(index, 1))), NEVER)
+      const subscription = flowing({ dial, resumption })(audio$).subscribe((one) => events.push(one))
+      clock.schedule(() => subscription.unsubscribe(), 3_000)
+      return () => {
+        expect(connection).toBe(3)
+        expect(labelsOf(events).filter((label) => label === 'event Speech Started')).toHaveLength(1)
+      }
+    })
+  })
+
+  it('loses no word of a file that was sent at once to a service without times', () => {
+    virtually(({ clock, recognizing }) => {
+      const count = 500
+      let connection = 0
+      const dial = scriptedDial<SocketMessage, SocketMessage>(({ heard$, link }) => {
+        const nth = (connection += 1)
+        const words: string[] = []
+        const ending = { asked: false }
+        // Five times as fast as it was spoken.
+        const milestones$ = timer(40, 40, clock).pipe(
+          mergeMap((round) => {
+            if (nth < 3 && round === 100) {
+              link.close(lost)
+              return EMPTY
+            }
+            const mine = words.splice(0, 10)
+            if (mine.length > 0)
+              return of(said('milestone-result', { text: `${round === 0 ? '' : ' '}${mine.join(' ')}` }))
+            if (!ending.asked) return EMPTY
+            ending.asked = false
+            return of(said('finalize-recognition-response', ok), said('final-result', { ...ok, text: '' }))
+          }),
+        )
+        const answers$ = heard$.pipe(
+          mergeMap((message) => {
+            if (typeof message === 'string') {
+              if (message.includes('finalize')) ending.asked = true
+              return message.includes('finalize') ? EMPTY : of(said('recognize-response', ok))
+            }
+            words.push(wordOf(0, new DataView(message.buffer, message.byteOffset).getInt16(0, true)))
+            return nth < 3 && words.length === 400
+              ? timer(600, clock).pipe(mergeMap(() => (link.close(lost), EMPTY)))
+              : EMPTY
+          }),
+        )
+        return merge(milestones$, answers$)
+      })
+      const told: string[] = []
+      const chunks = Array.from({ length: count }, (_, index) => wordChunk(index, 1))
+      const audio$ = concat(
+        from(chunks.slice(0, -1)),
+        timer(4_000, clock).pipe(mergeMap(() => of(wordChunk(count - 1, 1)))),
+      )
+      const subscription = recognizing({ dial, resumption })(audio$).subscribe((one) => {
+        if (one.type === 'milestone') told.push(...one.text.trim().split(' '))
+      })
+      clock.schedule(() => subscription.unsubscribe(), 60_000)
+      return () => {
+        expect(connection).toBe(3)
+        expect(told).toEqual(Array.from({ length: count }, (_, index) => wordOf(0, index)))
+        expect(wordMs * count).toBe(10_000)
+      }
+    })
+  })
+})
