@@ -32,7 +32,7 @@ export const equip = <In, Out>({ settings, tape, tell, emit, newLine, due }: Equ
   const { bounds, deadlines, resumption, scheduler, silenceTimeoutMs } = settings
   const { format } = bounds
   return {
-    results: new ResultTimeline(tape, format),
+    results: new ResultTimeline(tape, format, settings.scheduler),
     finals: new HeldFinals(scheduler, tell),
     budget: resumption && new RetryBudget(resumption),
     succession:

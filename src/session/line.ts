@@ -28,8 +28,9 @@ export type LineNews = Heard | MachineInput
 
 /** One connection of a session from its token to its end, with all that hangs on it. */
 export class Line<In, Out> {
+  /** What its start says of what was changed before. */
+  readonly update: UpdateRequest | undefined
   readonly #plan: LinePlan<In, Out>
-  readonly #update: UpdateRequest | undefined
   readonly #report: (news: LineNews) => void
   readonly #open = new Subscription()
   #token: TokenInHand | undefined
@@ -41,7 +42,7 @@ export class Line<In, Out> {
     report: (line: Line<In, Out>, news: LineNews) => void,
   ) {
     this.#plan = plan
-    this.#update = update
+    this.update = update
     this.#report = (news) => report(this, news)
   }
 
@@ -78,7 +79,7 @@ export class Line<In, Out> {
 
   dial(): void {
     this.#open.add(
-      defer(() => this.#plan.connect(this.token ?? '', this.#update)).subscribe({
+      defer(() => this.#plan.connect(this.token ?? '', this.update)).subscribe({
         next: (connection) => {
           this.#connection = connection
           this.#report({ type: 'connected' })

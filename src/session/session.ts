@@ -3,7 +3,7 @@ import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import { later } from '../operators/later.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import { mergedUpdate } from '../protocol/merged-update.js'
-import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
+import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
 import { feedAudio, isPulled, checkSource, type AudioFeed } from './audio/audio-feed.js'
 import { AudioOutlet } from './audio/audio-outlet.js'
@@ -148,7 +148,7 @@ class Session<In, Out> {
         continue
       }
       if ('event' in news.what) this.#hear(news.what)
-      else this.#step(news.what)
+      else this.#step(this.#isAllSaid(news.what) ? { type: 'link-ended' } : news.what)
     }
     this.#busy = false
     if (!this.#feedWaits) return
@@ -156,29 +156,27 @@ class Session<In, Out> {
     this.#feed.resume()
   }
 
+  /** However a connection ends once every channel has its final: it was the last word that was asked for. */
+  #isAllSaid({ type }: MachineInput): boolean {
+    const { finals, results } = this.#equipment ?? {}
+    return type === 'link-failed' && this.#state.name === 'finalizing' && finals?.count === results?.laneCount
+  }
+
   #hear({ event, meaning }: Heard): void {
     const { finals, silence } = this.#equipment ?? {}
     silence?.broken()
-    if (event.type === 'final' && this.#isEarly(event, meaning)) finals?.hold(event, meaning === undefined)
+    const isHeld = event.type === 'final' && this.#manners.resumes && this.#state.name !== 'stopping'
+    // It may belong to a connection that ends and not to the session: how that ends tells.
+    if (isHeld) finals?.hold(event, meaning === undefined)
     // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition). And
     // what a start is answered on another connection was answered before.
     else if (this.#state.name === 'stopping' ? isAnswer(event) : !this.#isAnsweredAgain(meaning)) this.#tell(event)
     if (meaning !== undefined && !this.#subscriber.closed) this.#step({ type: 'heard', meaning })
   }
 
-  /** A final may belong to a connection that ends and not to the session: how that ends tells. */
-  #isEarly({ error }: FinalEvent, meaning: Heard['meaning']): boolean {
-    if (!this.#manners.resumes || this.#state.name === 'stopping') return false
-    return error !== undefined || meaning !== undefined || this.#state.name === 'streaming'
-  }
-
   #isAnsweredAgain(meaning: Heard['meaning']): boolean {
-    return (
-      meaning?.type === 'start-answer' &&
-      meaning.error === undefined &&
-      'resuming' in this.#state &&
-      this.#state.resuming
-    )
+    const isStarted = meaning?.type === 'start-answer' && meaning.error === undefined
+    return isStarted && this.#state.name === 'starting' && this.#equipment?.results.hasBegun === true
   }
 
   #tell(heard: SessionEvent): void {
@@ -189,12 +187,14 @@ class Session<In, Out> {
   }
 
   #step(said: MachineInput): void {
+    // Here, so that a handler that stops at the first of two gaps hears the second as well.
+    if (said.type === 'audio-over') this.#outlet.end()
     // It may have waited in line while audio was sent.
     const input = said.type === 'audio-over' ? { ...said, drained: this.#tape.isSent } : said
     const { state, commands } = step(this.#state, input, this.#manners)
-    const isNew = state.name !== this.#state.name
+    const { name } = this.#state
     this.#state = state
-    if (isNew) this.#setDeadline()
+    if (state.name !== name) this.#setDeadline()
     for (const command of commands) {
       if (this.#subscriber.closed) return
       this.#execute(command)
@@ -213,6 +213,7 @@ class Session<In, Out> {
   }
 
   #execute(command: Command): void {
+    const { connection } = this.#line
     switch (command.do) {
       case 'announce':
         return this.#emit({ type: 'connection', state: command.state })
@@ -236,7 +237,7 @@ class Session<In, Out> {
       case 'finalize':
         return this.#finalize()
       case 'stop':
-        return this.#stop()
+        return connection?.link.send(connection.dialogue.stop())
       case 'tell':
         return this.#equipment?.finals.release()
       case 'settle':
@@ -280,19 +281,20 @@ class Session<In, Out> {
     this.#line.start()
   }
 
-  #stop(): void {
-    const { connection } = this.#line
-    connection?.link.send(connection.dialogue.stop())
+  /** Leaves the connection; the finals that it said belong to it alone. */
+  #leave(): void {
+    const { finals, results, silence } = this.#equipment ?? {}
+    this.#line.leave()
+    silence?.stop()
+    this.#outlet.close()
+    for (const final of finals?.take() ?? []) this.#emit(results?.continueAfter(final))
   }
 
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
-    const { finals, results, silence, succession, budget } = this.#equipment ?? {}
-    this.#line.leave()
+    const { succession, budget } = this.#equipment ?? {}
+    this.#leave()
     succession?.cancel()
-    silence?.stop()
-    this.#outlet.close()
-    for (const final of finals?.take() ?? []) this.#emit(results?.continueAfter(final))
     this.#account.tell()
     if (this.#subscriber.closed) return
     if (error.code === 'too-fast') this.#isPaced = true
@@ -309,13 +311,10 @@ class Session<In, Out> {
 
   /** The successor that is ready, if one is, takes over. */
   #succeed(): void {
-    const { silence, succession } = this.#equipment ?? {}
-    const successor = succession?.take()
+    const successor = this.#equipment?.succession?.take()
     if (successor === undefined) return
-    this.#line.leave()
+    this.#leave()
     this.#line = successor
-    silence?.stop()
-    this.#outlet.close()
     this.#stream()
   }
 
@@ -326,11 +325,15 @@ class Session<In, Out> {
     const { results, newPace, succession } = this.#equipment
     const isAnother = results.hasBegun
     const { replayedMs, gaps } = results.begin()
-    if (isAnother) this.#emit({ type: 'connection', state: 'resumed', replayedMs })
+    this.#emit({ type: 'connection', ...(isAnother ? { state: 'resumed', replayedMs } : { state: 'streaming' }) })
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
     this.#streamsSinceMs = this.#plan.settings.scheduler.now()
+    // What was asked after this line had been made does not stand in its start.
+    const missed = this.#line.update === this.#update ? undefined : this.#update
+    const message = missed && dialogue.update?.(missed)
+    if (message !== undefined) link.send(message)
     this.#listenForUpdates()
     if (this.#subscriber.closed) return
     const { sent } = this.#tape
@@ -372,7 +375,7 @@ class Session<In, Out> {
     // By its property, for `instanceof` fails between realms; and JavaScript may send anything.
     if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) {
       this.#outlet.take(bytes)
-      if (this.#state.name === 'streaming') this.#equipment?.silence.audio()
+      if (this.#state.name === 'streaming' && !this.#subscriber.closed) this.#equipment?.silence.audio()
     } else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
   }
 
@@ -387,7 +390,6 @@ class Session<In, Out> {
   /** The source has ended, or `finalize$` says so. */
   #endAudio(): void {
     this.#feed.close()
-    this.#outlet.end()
     this.#dispatch({ type: 'audio-over', drained: this.#tape.isSent })
   }
 
