@@ -86,12 +86,8 @@ class Session<In, Out> {
     this.#line = this.#newLine()
     this.#manners = { ...plan.ending, renews: !isFixedToken(token), resumes: resumption !== undefined }
     this.#tape = new AudioTape(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds)
-    this.#account = new SessionAccount(
-      this.#tape,
-      () => this.#equipment?.results.estimated ?? false,
-      bounds.format,
-      (event) => this.#emit(event),
-    )
+    const estimated = (): boolean => this.#equipment?.results.estimated ?? false
+    this.#account = new SessionAccount(this.#tape, estimated, bounds.format, (event) => this.#emit(event))
     this.#outlet = new AudioOutlet(this.#tape, scheduler, {
       gap: (gap) => this.#account.gap(gap),
       progress: () => this.#dispatch({ type: 'progress' }),
@@ -165,6 +161,8 @@ class Session<In, Out> {
   #hear({ event, meaning }: Heard): void {
     const { finals, silence } = this.#equipment ?? {}
     silence?.broken()
+    // A stream on which something follows a final goes on after it.
+    if (event.type !== 'final' && this.#manners.endsWith === 'end-of-stream') finals?.goOn()
     const isHeld = event.type === 'final' && this.#manners.resumes && this.#state.name !== 'stopping'
     // It may belong to a connection that ends and not to the session: how that ends tells.
     if (isHeld) finals?.hold(event, meaning === undefined)

@@ -32,9 +32,17 @@ export interface Link<In, Out> {
   /**
    * Ends both directions: in good order without a reason, else as the error table says for the code. What was sent
    * before is delivered first, but the wait for it is bounded. Idempotent. `incoming` completes at once, without what
-   * was held. A gRPC client cannot give a reason: the service sees a half-close, or with a reason a cancelled call.
+   * was held. A gRPC client cannot give a reason: the service sees a half-close, or with a reason a cancelled call. `orderly`:
+   * all is said, and the reason stands beside it where the transport has a place for it (gRPC: OK, and trailers that
+   * this package's client reads).
    */
-  close(reason?: { readonly code: ErrorCode; readonly message: string }): void
+  close(reason?: CloseReason): void
+}
+
+export interface CloseReason {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly orderly?: boolean
 }
 
 /**

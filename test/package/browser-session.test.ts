@@ -14,7 +14,9 @@ const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
 
 describe('recognize of a browser, whose first connection loads what it needs', () => {
-  afterEach(() => void vi.doUnmock(parts))
+  afterEach(() => {
+    vi.doUnmock(parts)
+  })
 
   it('holds the audio that comes meanwhile, and sends it all', async () => {
     const { service, session } = newSession()

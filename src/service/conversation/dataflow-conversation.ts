@@ -3,7 +3,7 @@ import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-err
 import type { DataflowRequestName, StartRequest } from '../../protocol/dataflow-requests.js'
 import { dataflowSuccess } from '../../protocol/operation-result.js'
 import type { ServiceState } from '../../protocol/states.js'
-import type { DataflowMessage } from '../../transport/link.js'
+import type { CloseReason, DataflowMessage, Link } from '../../transport/link.js'
 import { clientError, unreadable } from './client-error.js'
 import { dataflowAct, type DataflowAct, type SessionRequest } from './dataflow-act.js'
 import { itemMessage, responseMessage } from './dataflow-messages.js'
@@ -21,7 +21,7 @@ import { noteSpeech, startedSession } from './watch-project.js'
  */
 export const dataflowConversation = (
   incoming$: Observable<DataflowMessage>,
-  link: Pausable,
+  link: Leavable,
   terms: DataflowTerms,
 ): Observable<DataflowMessage> =>
   new Observable((subscriber) => {
@@ -49,7 +49,11 @@ type State =
   | { readonly name: Extract<ServiceState, 'opened' | 'started' | 'ended'> }
   | { readonly name: Extract<ServiceState, 'running' | 'flushing'>; readonly session: OpenSession }
 
+/** What a conversation needs of its link beside what comes from it. */
+type Leavable = Pausable & Pick<Link<unknown, unknown>, 'close'>
+
 class DataflowConversation {
+  readonly #link: Leavable
   readonly #pauses: PauseReasons
   readonly #terms: DataflowTerms
   readonly #subscriber: Subscriber<DataflowMessage>
@@ -58,9 +62,11 @@ class DataflowConversation {
   #state: State = { name: 'opened' }
   /** How the stream ends when the project has said its last to that. */
   #lastWord: (() => void) | undefined
+  #leaving: CloseReason | undefined
   #deadline: Subscription
 
-  constructor(link: Pausable, terms: DataflowTerms, subscriber: Subscriber<DataflowMessage>) {
+  constructor(link: Leavable, terms: DataflowTerms, subscriber: Subscriber<DataflowMessage>) {
+    this.#link = link
     this.#pauses = new PauseReasons(link)
     this.#terms = terms
     this.#subscriber = subscriber
@@ -152,7 +158,7 @@ class DataflowConversation {
     watch?.started(startedSession(run, request))
     this.#respond(dataflowSuccess, 'Start')
     this.#deadline = scheduler.schedule(() => {
-      this.#flush()
+      this.#leave('The session has lasted as long as one may; start another one.')
     }, run.maxSessionMs)
     // Within the pipeline, so that what a node tells and JSON cannot say ends the session and not the service.
     const message$ = run.output$.pipe(
@@ -167,6 +173,7 @@ class DataflowConversation {
           this.#subscriber.next(message)
         },
         complete: () => {
+          if (this.#leaving !== undefined) this.#link.close({ ...this.#leaving, orderly: true })
           this.#subscriber.complete()
         },
         error: this.#projectFailed,
@@ -212,8 +219,15 @@ class DataflowConversation {
     session.run.finish()
   }
 
+  /** Flushes unasked: a client that has more to say is told that it is not its own end. */
+  #leave(message: string): void {
+    if (this.#state.name !== 'running') return
+    this.#leaving = { code: 'going-away', message }
+    this.#flush()
+  }
+
   readonly #drain = (): void => {
-    if (this.#state.name === 'running') this.#flush()
+    if (this.#state.name === 'running') this.#leave('The service is closing; go on elsewhere or later.')
     else if (this.#state.name === 'opened' || this.#state.name === 'started') {
       const text = 'The service is closing; start the session elsewhere or later.'
       this.#refuse(new SpeechError('going-away', text))

@@ -36,6 +36,16 @@ export class HeldFinals {
     for (const final of this.take()) this.#tell(final)
   }
 
+  /** The connection goes on: what says no error is told. */
+  goOn(): void {
+    if (this.#held.length === 0) return
+    const good = this.#held.filter(isGood)
+    const others = this.#held.filter((final) => !isGood(final))
+    this.discard()
+    this.#held = others
+    for (const final of good) this.#tell(final)
+  }
+
   take(): readonly FinalEvent[] {
     const held = this.#held
     this.discard()
@@ -47,3 +57,5 @@ export class HeldFinals {
     this.#held = []
   }
 }
+
+const isGood = ({ error }: FinalEvent): boolean => error === undefined

@@ -1,6 +1,7 @@
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js'
 import { GrpcLink, type CallReason, type GrpcLinkOptions } from './grpc-link.js'
 import { statusError } from './grpc-status.js'
+import { orderlyEndOf } from './orderly-end.js'
 import type { DataflowMessage } from '../link.js'
 
 /** The client's end of a call. A client cannot say why it ends one: in good order it half-closes, else it cancels. */
@@ -11,7 +12,7 @@ export class GrpcClientLink extends GrpcLink {
   ) {
     super(call, limits)
     call.once('status', (status: StatusObject) => {
-      const over = (): void => this.callOver(statusError(status))
+      const over = (): void => this.callOver(statusError(status) ?? orderlyEndOf(status.metadata))
       // What the call has read ahead comes first. `end` follows it, but never comes while reading is stopped.
       if (call.readableLength === 0) over()
       else call.once('end', over)

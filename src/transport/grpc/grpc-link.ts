@@ -1,9 +1,8 @@
 import { asyncScheduler, type Observable, type SchedulerLike, type Subscription } from 'rxjs'
-import type { ErrorCode } from '../../errors/error-table.js'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../inbox.js'
 import { resolveLimits, type LinkLimits } from '../limits.js'
-import type { DataflowMessage, Link } from '../link.js'
+import type { CloseReason, DataflowMessage, Link } from '../link.js'
 import { Room } from '../room.js'
 
 export interface GrpcLinkOptions extends LinkLimits {
@@ -11,10 +10,7 @@ export interface GrpcLinkOptions extends LinkLimits {
   readonly scheduler?: SchedulerLike
 }
 
-export interface CallReason {
-  readonly code: ErrorCode
-  readonly message: string
-}
+export type CallReason = CloseReason
 
 /** What a link needs of a call, at either end. */
 export interface MessageStream {

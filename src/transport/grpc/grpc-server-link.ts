@@ -2,6 +2,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { GrpcLink, resolveGrpcLimits, type CallReason, type GrpcLinkOptions } from './grpc-link.js'
+import { orderlyEnd } from './orderly-end.js'
 import { refusalStatus } from './grpc-status.js'
 import type { DataflowMessage, Link } from '../link.js'
 import { http2StreamOf } from './server-http2-stream.js'
@@ -29,6 +30,7 @@ class GrpcServerLink extends GrpcLink {
   protected endCall(reason: CallReason | undefined): void {
     // To emit an error is how a handler of the gRPC package sets the status; what was written goes first.
     if (reason === undefined) this.call.end()
+    else if (reason.orderly === true) this.call.end(orderlyEnd(reason))
     else this.call.emit('error', refusalStatus(reason))
   }
 

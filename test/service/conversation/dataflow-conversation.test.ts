@@ -459,7 +459,7 @@ describe('a fault inside', () => {
     const { terms } = dataflowTalk(scriptedNode().open)
     const hears = (error: SpeechError): unknown => {
       const heard: unknown[] = []
-      const link = { pause: () => undefined, resume: () => undefined }
+      const link = { pause: () => undefined, resume: () => undefined, close: () => undefined }
       dataflowConversation(
         throwError(() => error),
         link,
