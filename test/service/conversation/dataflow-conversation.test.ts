@@ -325,7 +325,7 @@ describe('the clock', () => {
     expect(node.account.finished).toBe(false)
     one.clock.advanceTo(60_000)
     expect(one.since()).toEqual(['Start: success', 'flushed'])
-    expect(one.end()).toBe('ok')
+    expect(one.end()).toBe('going-away')
     nothingLeft(one, node)
   })
 })
@@ -357,7 +357,7 @@ describe('a drain', () => {
     const running = await inState('running')
     running.drain$.next(undefined)
     expect(running.since()).toEqual(['flushed'])
-    expect(running.end()).toBe('ok')
+    expect(running.end()).toBe('going-away')
     nothingLeft(running, running.node)
 
     const flushing = await inState('flushing')

@@ -124,7 +124,7 @@ export const dataflowTalk = (
   const place = { tenant: 'Acme', name: 'talk', version: '1' }
   const projects = projectRegistry([graphProject(place, lineGraph(node), { name: 'm' })])
   const one = talk<DataflowMessage>(set.clock, (incoming$, link) =>
-    dataflowConversation(incoming$, { ...link, close: () => undefined }, { ...set.terms, projects }),
+    dataflowConversation(incoming$, link, { ...set.terms, projects }),
   )
   return {
     ...set,

@@ -1,6 +1,5 @@
 import { ReplaySubject, Subject, type Observable, type Subscription } from 'rxjs'
 import { isSpeechError, type SpeechError } from '../../../src/errors/speech-error.js'
-import type { Pausable } from '../../../src/service/conversation/pause-reasons.js'
 import {
   defaultSessionLimits,
   type SessionLimits,
@@ -95,7 +94,7 @@ export interface Talk<M> {
 
 export const talk = <M>(
   scheduler: VirtualClock,
-  conversation: (incoming$: Observable<M>, link: Pausable) => Observable<M>,
+  conversation: (incoming$: Observable<M>, link: Link<M, M>) => Observable<M>,
 ): Talk<M> => {
   const [client, service] = memoryLinks<M, M>({ scheduler })
   const heard: M[] = []

@@ -1,0 +1,97 @@
+import { Client, credentials, Metadata, type StatusObject } from '@grpc/grpc-js'
+import { concat, delay, NEVER, of } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { isSpeechError } from '../../src/errors/speech-error.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import { liveService, type LiveService } from './live-service.js'
+
+let live: LiveService
+afterEach(() => live.close())
+
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+const audio$ = concat(of(new Uint8Array(16_000)).pipe(delay(50)), NEVER)
+
+/** Runs a session until its service has been drained, and gives what it told. */
+const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string[]> => {
+  live = await liveService({ defaultModel: 'call' })
+  const { service, ca, token } = live
+  const { access } = service
+  const resumption = { budgetMs: 1_500, firstDelayMs: 100 }
+  const session$ =
+    transport === 'grpc'
+      ? dataflow({
+          address: access.grpc,
+          rootCertificates: ca,
+          tenant: 'Default',
+          projectName: 'transcribe',
+          token,
+          format,
+          resumption,
+        })(audio$)
+      : recognize({ url: access.wsUrl, ca, modelName: 'call', token, format, resumption })(audio$)
+  const told: string[] = []
+  const note = (event: SessionEvent): void => {
+    if (event.type === 'connection')
+      told.push(event.state === 'reconnecting' ? `${event.state} for ${event.cause}` : event.state)
+    if (event.type === 'final') told.push('final')
+  }
+  await new Promise<void>((resolve) => {
+    session$.subscribe({
+      next: (event) => {
+        note(event)
+        if (event.type === 'connection' && event.state === 'streaming') {
+          setTimeout(() => void service.close({ drainMs: 500 }), 300)
+        }
+      },
+      error: (error: unknown) => {
+        told.push(isSpeechError(error) ? `error ${error.code}` : String(error))
+        resolve()
+      },
+      complete: () => {
+        told.push('complete')
+        resolve()
+      },
+    })
+  })
+  return told
+}
+
+describe('a service that is drained in mid-session', () => {
+  it.each(['grpc', 'websocket'] as const)(
+    'is left for another over %s, and never taken for the end',
+    async (transport) => {
+      const told = await drained(transport)
+      expect(told.find((one) => one.startsWith('reconnecting'))).toBe('reconnecting for going-away')
+      // There is no other here: the session says so, with a gap, and gives no final that was not the session's.
+      expect(told.slice(-3)).toEqual(['gap', 'failed', expect.stringMatching(/^error (connection-failed|going-away)$/)])
+      expect(told).not.toContain('final')
+    },
+  )
+
+  it('ends the stream of a plain client with OK, and the reason in its trailers', async () => {
+    live = await liveService({ defaultModel: 'call' })
+    const { service, ca, token } = live
+    const { path, requestSerialize, responseDeserialize } = loadDataflow().Stream
+    const client = new Client(service.access.grpc, credentials.createSsl(ca), {
+      'grpc.ssl_target_name_override': 'localhost',
+    })
+    const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, new Metadata(), {})
+    const status = new Promise<StatusObject>((resolve) => call.once('status', resolve))
+    const content = JSON.stringify({
+      MessageName: 'Start',
+      Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+      Tenant: 'Default',
+      ProjectName: 'transcribe',
+      Token: token,
+    })
+    call.write({ contentType: 2, content, binaryContent: new Uint8Array(0) })
+    call.once('data', () => void service.close({ drainMs: 500 }))
+    call.resume()
+    const { code, metadata } = await status
+    client.close()
+    expect([code, String(metadata.get('rxspeech-end')[0])]).toEqual([0, expect.stringMatching(/^going-away: /)])
+  })
+})
