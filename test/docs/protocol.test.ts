@@ -40,6 +40,7 @@ import { resolveServiceLimits } from '../../src/service/service-options.js'
 import { memorySubscriptions } from '../../src/service/identity/subscription.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
+import { endTrailer } from '../../src/transport/grpc/orderly-end.js'
 
 const root = join(__dirname, '../..')
 const page = readFileSync(join(root, 'docs/PROTOCOL.md'), 'utf8')
@@ -356,7 +357,7 @@ const knownWords = (): readonly string[] => [
   ...column('Audio', 1),
   ...column('Transcribe settings', 1),
   ...column('4.2 Messages'),
-  ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known'],
+  ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known', endTrailer],
 ]
 
 /** By the one field that tells what a message is. */

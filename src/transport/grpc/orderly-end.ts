@@ -4,18 +4,18 @@ import { namedRefusal, reasonText } from '../named-refusal.js'
 import type { CloseReason } from '../link.js'
 
 /** A trailer beside the status OK: why the service has ended a stream in good order that nobody asked it to end. */
-const endHeader = 'rxspeech-end'
+export const endTrailer = 'rxspeech-end'
 
 const maxTrailerBytes = 512
 
 export const orderlyEnd = (reason: CloseReason): Metadata => {
   const trailers = new Metadata()
-  trailers.set(endHeader, reasonText(reason, maxTrailerBytes))
+  trailers.set(endTrailer, reasonText(reason, maxTrailerBytes))
   return trailers
 }
 
 /** What the trailers of a status say of the end; undefined where they say nothing. */
 export const orderlyEndOf = (trailers: Metadata): SpeechError | undefined => {
-  const [said] = trailers.get(endHeader)
+  const [said] = trailers.get(endTrailer)
   return typeof said === 'string' ? namedRefusal(said) : undefined
 }
