@@ -126,6 +126,54 @@ describe('the machine of a session', () => {
     check(streamTable, stream)
   })
 
+  it('resumes from where it was streaming, and from a start that was cut off', () => {
+    const lost = { type: 'link-failed', error: new SpeechError('connection-lost', 'Lost.') } as const
+    const resuming = { ...socket, resumes: true }
+    const again = (name: 'authorizing' | 'connecting' | 'starting'): MachineState => ({
+      name,
+      audioOver: true,
+      refusal: undefined,
+      resuming: true,
+    })
+    const rows: readonly (readonly [MachineState, MachineInput, string])[] = [
+      [before('connecting'), lost, 'failed'],
+      [before('starting'), lost, 'waiting'],
+      [before('starting'), inputs['link-failed'], 'failed'],
+      [{ name: 'streaming' }, lost, 'waiting'],
+      [{ name: 'draining' }, lost, 'waiting, audio over'],
+      [{ name: 'finalizing' }, lost, 'waiting, audio over'],
+      [{ name: 'finalizing' }, inputs['link-ended'], 'waiting, audio over'],
+      [{ name: 'finalizing' }, inputs.deadline, 'failed'],
+      [{ name: 'streaming' }, inputs.refused, 'waiting'],
+      [{ name: 'streaming' }, inputs.failed, 'failed'],
+      [{ name: 'stopping' }, lost, 'failed'],
+      [{ name: 'streaming' }, inputs['last-word'], 'closing'],
+      [{ name: 'draining' }, inputs['last-word'], 'closing, audio over'],
+      [{ name: 'finalizing' }, inputs['last-word'], 'done'],
+      [{ name: 'closing', audioOver: false }, inputs['link-ended'], 'done'],
+      [{ name: 'closing', audioOver: false }, inputs.deadline, 'done'],
+      [{ name: 'closing', audioOver: false }, lost, 'waiting'],
+      [{ name: 'closing', audioOver: false }, inputs.stop, 'stopped'],
+      [{ name: 'waiting', audioOver: false, refusal: undefined }, { type: 'retry' }, 'authorizing'],
+      [{ name: 'waiting', audioOver: false, refusal: undefined }, inputs.stop, 'stopped'],
+      [{ name: 'waiting', audioOver: false, refusal: undefined }, inputs['audio-over'], 'waiting, audio over'],
+      [again('authorizing'), { type: 'token-failed', error: lost.error }, 'waiting, audio over'],
+      [again('connecting'), lost, 'waiting, audio over'],
+      [again('connecting'), inputs.deadline, 'waiting, audio over'],
+      [again('starting'), inputs.deadline, 'waiting, audio over'],
+      [again('starting'), inputs['start-answer'], 'draining'],
+    ]
+    for (const [state, input, expected] of rows) {
+      const next = step(state, input, resuming).state
+      const isOver = 'audioOver' in next && next.audioOver && next.name !== 'authorizing'
+      expect(`${input.type} in ${state.name}: ${next.name}${isOver ? ', audio over' : ''}`).toBe(
+        `${input.type} in ${state.name}: ${expected}`,
+      )
+    }
+    // Another connection is not told by the names of its steps.
+    expect(step(again('authorizing'), inputs.authorized, resuming).commands).toEqual([{ do: 'dial' }])
+  })
+
   it('stays in done, stopped and failed, and commands nothing there', () => {
     for (const state of states.filter(isEnd)) {
       for (const input of Object.values(inputs)) expect(step(state, input, socket)).toEqual({ state, commands: [] })
