@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { namedFaults } from '../../testing/faults/named-faults.js'
 import type { FaultsFlags } from '../options/plan-faults.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
@@ -6,11 +7,12 @@ import { paintFor } from '../view/paint.js'
 import { collect } from './collect.js'
 import { exampleText } from './help-text.js'
 
-const description = `Plays faults of the network and of services through this client (drops, outages, half-open connections, refused
-tokens and more) and prints what comes of them, beside what other clients were measured to do. Without an address
-that is against a scripted service in this process, which proves of every sample whether it arrived. The faults:
-drop, outage-1.5s, outage-8s, outage-30s, fresh-token, finalize-unanswered, malformed-message, half-open,
-stopped-reading, refused-token, token-expiry. Ends with 1 when a promise is broken.`
+const description = [
+  'Plays faults of the network and of services through this client (drops, outages, half-open connections, refused',
+  'tokens and more) and prints what comes of them, beside what other clients were measured to do. Without an address',
+  'that is against a scripted service in this process, which proves of every sample whether it arrived. Ends with 1',
+  `when a promise is broken. The faults: ${namedFaults.join(', ')}.`,
+].join(' ')
 
 export const addFaults = (program: Command, host: Host, output: Output): void => {
   program
