@@ -65,13 +65,17 @@ export class AudioRing {
     let capacity = leastBytes
     while (capacity < needed) capacity *= 2
     if (capacity === this.#bytes.length) return
-    const held = new Uint8Array(this.#end - this.#start)
-    this.#copy(this.#start, held)
-    this.#bytes = new Uint8Array(capacity)
-    const at = this.#start % capacity
-    const first = Math.min(held.length, capacity - at)
-    this.#bytes.set(held.subarray(0, first), at)
-    this.#bytes.set(held.subarray(first), 0)
+    const old = this.#bytes
+    const bytes = new Uint8Array(capacity)
+    // Stretch by stretch, each as long as neither block comes to its edge.
+    for (let at = this.#start; at < this.#end;) {
+      const from = at % old.length
+      const to = at % capacity
+      const length = Math.min(this.#end - at, old.length - from, capacity - to)
+      bytes.set(old.subarray(from, from + length), to)
+      at += length
+    }
+    this.#bytes = bytes
   }
 
   #copy(from: number, to: Uint8Array): void {
