@@ -4,6 +4,7 @@ import type { FaultsFlags } from '../options/plan-faults.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
 import { paintFor } from '../view/paint.js'
+import { addAccessOptions } from './access-options.js'
 import { collect } from './collect.js'
 import { exampleText } from './help-text.js'
 
@@ -15,7 +16,7 @@ const description = [
 ].join(' ')
 
 export const addFaults = (program: Command, host: Host, output: Output): void => {
-  program
+  const command = program
     .command('faults')
     .summary('play faults of the network, and show what is lost')
     .description(description)
@@ -26,13 +27,8 @@ export const addFaults = (program: Command, host: Host, output: Output): void =>
     .optionsGroup('A service elsewhere:')
     .option('--url <url>', 'its WebSocket address, wss://…')
     .option('--grpc <host:port>', 'its gRPC address')
-    .option('--auth-url <url>', 'where it gives tokens')
-    .option('--client-id <id>', 'who asks for the token')
-    .option('--client-secret <secret>', 'better kept in RXSPEECH_CLIENT_SECRET')
-    .option('--token <token>', 'a token that is there already; better kept in RXSPEECH_TOKEN')
-    .option('--ca <file>', 'CA certificates in PEM, in place of those of Node')
-    .option('--tenant <name>', 'the tenant, also of the model (default: Default)')
-    .option('--project <name>', 'the project of a gRPC session (default: transcribe)')
+  addAccessOptions(command)
+  command
     .option('--model <name>', 'the model, of 8 kHz')
     .option('--plaintext', 'no TLS for --grpc; on this machine only')
     .option('--timeout-ms <ms>', 'how long a request for a token may take')

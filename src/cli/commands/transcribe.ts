@@ -3,6 +3,7 @@ import type { TranscribeFlags } from '../options/plan-transcribe.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
 import { paintFor } from '../view/paint.js'
+import { addAccessOptions } from './access-options.js'
 import { collect } from './collect.js'
 import { exampleText } from './help-text.js'
 
@@ -62,13 +63,8 @@ const addServiceOptions = (command: Command): void => {
     .optionsGroup('A service elsewhere:')
     .option('--grpc <host:port>', 'its gRPC address')
     .option('--url <url>', 'its WebSocket address, wss://…')
-    .option('--auth-url <url>', 'where it gives tokens')
-    .option('--client-id <id>', 'who asks for the token')
-    .option('--client-secret <secret>', 'better kept in RXSPEECH_CLIENT_SECRET')
-    .option('--token <token>', 'a token that is there already; better kept in RXSPEECH_TOKEN')
-    .option('--ca <file>', 'CA certificates in PEM, in place of those of Node')
-    .option('--tenant <name>', 'the tenant, also of the model (default: Default)')
-    .option('--project <name>', 'the project of a gRPC session (default: transcribe)')
+  addAccessOptions(command)
+  command
     .option('--plaintext', 'no TLS for --grpc; on this machine only')
     .option('--timeout-ms <ms>', 'how long each wait may take: token, connection, start, final')
 }
