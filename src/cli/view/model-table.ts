@@ -1,5 +1,5 @@
 import type { FoundModel } from '../../service/engine/model-folders.js'
-import { plainText } from './plain-text.js'
+import { tableText } from './table-text.js'
 
 const textOf = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
@@ -22,20 +22,14 @@ export const modelJson = ({ model, problem }: FoundModel) => {
   }
 }
 
-const titles = ['TENANT', 'NAME', 'VERSION', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM'] as const
+const titles = ['TENANT', 'NAME', 'VERSION', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM']
 
 /** A line for each model below a line of titles, in columns; only the titles where there is none. */
 export const modelTable = (models: readonly FoundModel[]): string => {
   const rows = models.map((one) => {
     const { tenant, name, version, engine, sampleRateHz, languages, problem } = modelJson(one)
     const rate = sampleRateHz === null ? '-' : `${sampleRateHz} Hz`
-    return [tenant, name, version, engine ?? '-', rate, languages.join(',') || '-', problem ?? '-'].map(plainText)
+    return [tenant, name, version, engine ?? '-', rate, languages.join(',') || '-', problem ?? '-']
   })
-  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)))
-  const line = (cells: readonly string[]): string =>
-    `${cells
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd()}\n`
-  return [titles, ...rows].map(line).join('')
+  return tableText(titles, rows)
 }

@@ -1,6 +1,6 @@
 import { subscriptionState } from '../../service/identity/manage-subscriptions.js'
 import type { Subscription } from '../../service/identity/subscription.js'
-import { plainText } from './plain-text.js'
+import { tableText } from './table-text.js'
 
 const moment = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null)
 
@@ -19,20 +19,14 @@ export const subscriptionJson = (subscription: Subscription, nowMs: number) => {
   }
 }
 
-const titles = ['ID', 'TENANTS', 'PROJECTS', 'MODELS', 'FROM', 'UNTIL', 'STATE'] as const
+const titles = ['ID', 'TENANTS', 'PROJECTS', 'MODELS', 'FROM', 'UNTIL', 'STATE']
 
 /** A line for each subscription, below a line of titles, in columns. */
 export const subscriptionTable = (subscriptions: readonly Subscription[], nowMs: number): string => {
   const rows = subscriptions.map((one) => {
     const { clientId, tenants, projects, models, validFrom, validUntil, state } = subscriptionJson(one, nowMs)
     const lists = [tenants, projects, models].map((names) => names.join(','))
-    return [clientId, ...lists, validFrom ?? 'ever', validUntil ?? 'never', state].map(plainText)
+    return [clientId, ...lists, validFrom ?? 'ever', validUntil ?? 'never', state]
   })
-  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)))
-  const line = (cells: readonly string[]): string =>
-    `${cells
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd()}\n`
-  return [titles, ...rows].map(line).join('')
+  return tableText(titles, rows)
 }
