@@ -6,14 +6,7 @@ import { endWithRest, type StreamEnd } from '../end-with-rest.js'
 import { DropAccount, type DropSum, type LedgerDrop } from './drop-account.js'
 
 /** Where audio stands, in milliseconds: `captured = finalised + pending + replayedPending + dropped`. */
-export interface LedgerAccount {
-  readonly capturedMs: number
-  readonly finalisedMs: number
-  readonly pendingMs: number
-  readonly replayedPendingMs: number
-  readonly droppedMs: number
-  readonly sentMs: number
-}
+export type LedgerAccount = Omit<LedgerEvent, 'type' | 'estimated' | 'channel'>
 
 /** The account of a session, or of what it has come to. */
 export interface LedgerState {
