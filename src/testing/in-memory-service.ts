@@ -18,9 +18,9 @@ import { nodeCatalog } from '../service/project/node-catalog.js'
 import { projectRegistry, type Project } from '../service/project/project.js'
 import { textProject } from '../service/project/text-project.js'
 import { transcribeName, transcribeProjects } from '../service/project/transcribe-projects.js'
-import type { DataflowMessage, Dial, Link, SocketMessage } from '../transport/link.js'
+import type { DataflowMessage, Link, SocketMessage } from '../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../transport/memory/memory.js'
-import type { WebSocketDialOptions } from '../transport/websocket/websocket.js'
+import type { MemoryPeer, PresentedAddress } from '../transport/memory/memory-peer.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 export interface InMemoryServiceOptions {
@@ -48,22 +48,8 @@ export interface InMemoryServiceOptions {
   readonly scheduler?: SchedulerLike
 }
 
-/** Spread `recognizer` into the options of `recognize`, and `dataflow` into those of `dataflow`. */
-export interface InMemoryService {
-  readonly recognizer: {
-    readonly url: string
-    readonly token: string
-    readonly modelName: string
-    /** Refuses another token than the service's, by header or subprotocol, as the handshake would. */
-    readonly dial: (address: PresentedAddress) => Dial<SocketMessage, SocketMessage>
-  }
-  readonly dataflow: {
-    readonly address: string
-    readonly token: string
-    readonly tenant: string
-    readonly projectName: string
-    readonly dial: () => Dial<DataflowMessage, DataflowMessage>
-  }
+/** The service, and what one spreads into the options of sessions with it. */
+export interface InMemoryService extends MemoryPeer {
   /** Finalizes what runs, and takes nothing more. */
   drain(): void
   /** Ends what runs and frees the engines. */
@@ -154,8 +140,6 @@ const admit = (presented: string, token: string): Promise<Admission> =>
 
 const notThisToken = (): SpeechError =>
   new SpeechError('unauthenticated', 'The token is not that of this service in memory.')
-
-type PresentedAddress = Pick<WebSocketDialOptions, 'headers' | 'protocols'>
 
 const presents = ({ headers, protocols }: PresentedAddress, token: string): boolean =>
   headers?.['Authorization'] === `Bearer ${token}` || protocols?.includes(`bearer.${token}`) === true

@@ -1,8 +1,8 @@
 import type { Subscription } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
+import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/memory.js'
-import type { WebSocketDialOptions } from '../../transport/websocket/websocket.js'
+import type { MemoryPeer } from '../../transport/memory/memory-peer.js'
 import { resolveBehaviour, type ProvingBehaviour, type ResolvedBehaviour } from './proving-behaviour.js'
 import { converse } from './proving-conversation.js'
 import { ConnectionRecord, prove, type ConnectionEvidence, type Proof } from './proving-evidence.js'
@@ -14,20 +14,7 @@ import { dataflowWording, recognizerWording } from './proving-wordings.js'
  * A scripted service that proves what arrived. Spread `recognizer` into the options of `recognize`, and `dataflow` into
  * those of `dataflow`, for links in memory (and virtual time); or `listen` for sockets.
  */
-export interface ProvingService {
-  readonly recognizer: {
-    readonly url: string
-    readonly token: string
-    readonly modelName: string
-    readonly dial: (options: Pick<WebSocketDialOptions, 'headers' | 'protocols'>) => Dial<SocketMessage, SocketMessage>
-  }
-  readonly dataflow: {
-    readonly address: string
-    readonly token: string
-    readonly tenant: string
-    readonly projectName: string
-    readonly dial: () => Dial<DataflowMessage, DataflowMessage>
-  }
+export interface ProvingService extends MemoryPeer {
   /** Takes connections on ports of 127.0.0.1, over WebSocket and gRPC. */
   listen(options?: ProvingListenOptions): Promise<ListeningProver>
   /** What each connection brought, in the order in which they were made. */
