@@ -1,9 +1,9 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { webSocketLink, type WebSocketLinkOptions } from '../../../src/transport/websocket/websocket-link.js'
-import type { NodeSocket } from '../../../src/transport/websocket/socket.js'
 import { errorCode } from '../error-code.js'
 import { FakeBrowserSocket } from './fake-browser-socket.js'
+import { FakeNodeSocket } from './fake-node-socket.js'
 
 const browserLink = (options: WebSocketLinkOptions = {}) => {
   const socket = new FakeBrowserSocket()
@@ -76,39 +76,8 @@ describe('webSocketLink in the browser', () => {
   })
 })
 
-class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
-  pings = 0
-  reading = true
-  terminated = 0
-  answers = true
-  private pong = (): void => {}
-
-  on(event: 'pong' | 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown {
-    if (event === 'pong') this.pong = () => listener(0, () => undefined)
-    return this
-  }
-
-  ping(): void {
-    this.pings += 1
-    if (this.answers) this.pong()
-  }
-
-  pause(): void {
-    this.reading = false
-  }
-
-  resume(): void {
-    this.reading = true
-  }
-
-  terminate(): void {
-    this.terminated += 1
-    this.end(1006)
-  }
-}
-
 const nodeLink = (options: WebSocketLinkOptions = {}) => {
-  const scheduler = new VirtualTimeScheduler()
+  const scheduler = new VirtualTimeScheduler(undefined, 10_000)
   const socket = new FakeNodeSocket()
   const link = webSocketLink(socket, { scheduler, ...options })
   socket.open()
@@ -188,7 +157,24 @@ describe('webSocketLink in Node', () => {
     link.close()
     socket.end(1000)
     scheduler.flush()
-    expect(socket.terminated).toBe(0)
+    expect([socket.terminated, socket.pings, scheduler.actions]).toEqual([0, 0, []])
+  })
+
+  it.each([
+    ['its peer closes', (socket: FakeNodeSocket) => socket.end(1000)],
+    ['its connection breaks', (socket: FakeNodeSocket) => socket.end(1006)],
+  ])('pings no more when %s, and leaves no timer behind', (_, happens) => {
+    const { scheduler, socket } = nodeLink({ heartbeatMs: 100 })
+    scheduler.schedule(() => happens(socket), 250)
+    scheduler.flush()
+    expect([socket.pings, scheduler.actions]).toEqual([2, []])
+  })
+
+  it('pings no more while it waits for its close to be answered', () => {
+    const { scheduler, socket, link } = nodeLink({ heartbeatMs: 100, closeTimeoutMs: 1_000 })
+    scheduler.schedule(() => link.close(), 250)
+    scheduler.flush()
+    expect([socket.pings, socket.terminated, scheduler.actions]).toEqual([2, 1, []])
   })
 
   it('reads on while it closes, for the answer stands behind what was not read', () => {

@@ -1,0 +1,101 @@
+import { VirtualTimeScheduler } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { startHeartbeat, type Patient } from '../../../src/transport/websocket/heartbeat.js'
+import { FakeNodeSocket } from './fake-node-socket.js'
+
+const everyMs = 100
+
+/** Where the clock stops at the latest, for a heartbeat that goes on for ever. */
+const endMs = 3_000
+
+/** A heartbeat that is stopped after a second, by a clock that `standStill` puts forward as a busy process does. */
+const beating = (patient: Partial<Patient> = {}) => {
+  const scheduler = new VirtualTimeScheduler(undefined, endMs)
+  const frameMs = scheduler.now
+  let stoodStillMs = 0
+  scheduler.now = () => frameMs() + stoodStillMs
+  const socket = new FakeNodeSocket()
+  const silentAtMs: number[] = []
+  const all: Patient = { resting: () => false, waiting: () => 0, taken: () => 0, ...patient }
+  const heartbeat = startHeartbeat(socket, everyMs, scheduler, all, () => silentAtMs.push(frameMs()))
+  scheduler.schedule(() => heartbeat.stop(), 1_050)
+  return {
+    socket,
+    at: (atMs: number, act: () => void) => scheduler.schedule(act, atMs),
+    standStill: (forMs: number) => (stoodStillMs += forMs),
+    silent: () => {
+      scheduler.flush()
+      expect(scheduler.actions, 'timers that are left').toEqual([])
+      return silentAtMs
+    },
+  }
+}
+
+describe('startHeartbeat', () => {
+  it('pings once a period while it is answered, and no more when it is stopped', () => {
+    const { socket, silent } = beating()
+    expect(silent()).toEqual([])
+    expect(socket.pings).toBe(10)
+  })
+
+  it.each([
+    [99, []],
+    [101, [200]],
+  ])('takes an answer for a sign of life that comes within a period, such as after %d ms: %j', (afterMs, silentAt) => {
+    const { socket, at, silent } = beating()
+    socket.answers = false
+    for (let pingAtMs = everyMs; pingAtMs < 1_000; pingAtMs += everyMs) at(pingAtMs + afterMs, () => socket.pong())
+    expect(silent()).toEqual(silentAt)
+  })
+
+  it('does not judge a peer by a period in which this process stood still, but by the next', () => {
+    const { socket, at, standStill, silent } = beating()
+    at(90, () => (socket.answers = false))
+    at(150, () => standStill(everyMs))
+    expect(silent()).toEqual([300])
+  })
+
+  it('goes on with a peer whose answer waited to be read while this process stood still', () => {
+    const { socket, at, standStill, silent } = beating()
+    at(90, () => (socket.answers = false))
+    at(150, () => standStill(10 * everyMs))
+    at(190, () => (socket.answers = true))
+    expect(silent()).toEqual([])
+  })
+
+  it('takes a timer that is a little late for one in time', () => {
+    const { socket, at, standStill, silent } = beating()
+    at(90, () => (socket.answers = false))
+    at(150, () => standStill(everyMs / 2))
+    expect(silent()).toEqual([200])
+  })
+
+  it('does not judge a peer that it began not to hear after the ping', () => {
+    let rests = false
+    const { socket, at, silent } = beating({ resting: () => rests })
+    at(90, () => (socket.answers = false))
+    at(150, () => (rests = true))
+    at(950, () => {
+      rests = false
+      socket.answers = true
+    })
+    expect(silent()).toEqual([])
+  })
+
+  it('does not take bytes for a sign of life that had not to wait: the network holds many for a peer that is gone', () => {
+    let taken = 0
+    const { socket, at, silent } = beating({ taken: () => taken })
+    socket.answers = false
+    for (let atMs = 10; atMs < 1_000; atMs += 20) at(atMs, () => (taken += 320))
+    expect(silent()).toEqual([200])
+  })
+
+  it('takes a peer for dead that took bytes once, and none since', () => {
+    let taken = 0
+    const { socket, at, silent } = beating({ waiting: () => 1_000, taken: () => taken })
+    socket.answers = false
+    at(50, () => (taken = 500))
+    at(150, () => (taken = 600))
+    expect(silent()).toEqual([300])
+  })
+})
