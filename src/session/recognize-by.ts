@@ -95,10 +95,11 @@ export const recognizeBy = ({ parts$, inTwoLanes }: RecognizePlatform, options: 
       connectTimeoutMs: settings.deadlines.connecting,
       ...presentToken(url, token, options.presentToken),
     }).pipe(map((link) => ({ link, dialogue: recognizerDialogue({ request, encoding: format.encoding }), equip })))
+  const ofLane = laneSettings(settings)
   const lane: Lane = (source, abort$) =>
     openSession(
       {
-        settings: laneSettings(settings),
+        settings: ofLane,
         ending: { endsWith: 'last-word', finalizeBy: 'request' },
         connect: (token) => parts$.pipe(switchMap((parts) => connectionOf(token, parts))),
         ...(abort$ && { abort$ }),

@@ -30,10 +30,9 @@ export interface BeforeStreaming {
 }
 
 export type MachineInput =
-  | {
-      readonly type:
-        'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'deadline' | 'link-ended' | 'retry' | 'succeed'
-    }
+  | { readonly type: 'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'link-ended' | 'retry' | 'succeed' }
+  /** A wait is over; from `pendingFromMs` on the audio has no definitive result, where some has none. */
+  | { readonly type: 'deadline'; readonly pendingFromMs?: number }
   /** A token is there; `fresh` unless it is the one that was refused before. */
   | { readonly type: 'authorized'; readonly fresh: boolean }
   /** The source has ended and nothing of its audio is held back any more (`drained`), or some is. */
@@ -114,7 +113,7 @@ export const step = (state: MachineState, input: MachineInput, manners: Manners)
     case 'link-failed':
       return onLost(state, input.error, manners)
     case 'deadline':
-      return onDeadline(state, manners)
+      return onDeadline(state, input.pendingFromMs, manners)
     case 'failed':
       return failed(input.error)
   }
@@ -290,10 +289,10 @@ const onLinkEnded = (state: MachineState, manners: Manners): Step => {
   }
 }
 
-const onDeadline = (state: MachineState, manners: Manners): Step => {
+const onDeadline = (state: MachineState, pendingFromMs: number | undefined, manners: Manners): Step => {
   // The service leaves the connection open: its last word was the session's.
   if (state.name === 'closing') return done
-  const error = deadlineError(state.name)
+  const error = deadlineError(state.name, pendingFromMs)
   return 'resuming' in state && state.resuming ? onLost(state, error, manners) : failed(error)
 }
 
@@ -316,7 +315,8 @@ const timeouts = {
 /** Whether a state must not last longer than a deadline. */
 export const isWait = (name: MachineState['name']): name is Wait => name in timeouts
 
-const deadlineError = (name: MachineState['name']): SpeechError => {
+const deadlineError = (name: MachineState['name'], pendingFromMs?: number): SpeechError => {
   const [code, message] = isWait(name) ? timeouts[name] : (['internal', 'A deadline passed that nobody set.'] as const)
-  return new SpeechError(code, message)
+  const isPending = code === 'finalize-timeout' && pendingFromMs !== undefined
+  return new SpeechError(code, isPending ? `${message} Pending from ${pendingFromMs} ms.` : message)
 }

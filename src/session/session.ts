@@ -139,12 +139,10 @@ class Session<In, Out> {
     this.#busy = true
     for (let news = this.#inbox.shift(); news !== undefined; news = this.#inbox.shift()) {
       if (this.#subscriber.closed) break
-      if (news.line !== undefined && news.line !== this.#line) {
-        if ('line' in news) this.#equipment?.succession?.hears(news.line, news.what)
-        continue
-      }
-      if ('event' in news.what) this.#hear(news.what)
-      else this.#step(this.#isAllSaid(news.what) ? { type: 'link-ended' } : news.what)
+      const { line: other, what } = news
+      if (other !== undefined && other !== this.#line) this.#equipment?.succession?.hears(other, what)
+      else if ('event' in what) this.#hear(what)
+      else this.#step(this.#isAllSaid(what) ? { type: 'link-ended' } : what)
     }
     this.#busy = false
     if (!this.#feedWaits) return
@@ -206,7 +204,7 @@ class Session<In, Out> {
     // An open socket holds the process; a token source need not.
     const hold = name === 'authorizing' ? 'holds the process' : 'lets the process end'
     this.#deadline = isWait(name)
-      ? later(scheduler, deadlines[name], () => this.#dispatch({ type: 'deadline' }), hold)
+      ? later(scheduler, deadlines[name], () => this.#dispatch({ type: 'deadline', ...this.#tape.pending }), hold)
       : undefined
   }
 

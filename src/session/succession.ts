@@ -49,7 +49,8 @@ export class Succession<In, Out> {
     const open = (): void => {
       if (!isUsed()) return
       this.#endingToken = tokenMs <= maxConnectionMs ? present.token : undefined
-      this.#timers.add(this.#after(leadMs * (1 - leastLead), () => this.#whenReady(this.#options.due)))
+      // The session asks for it, and there is one or there is none.
+      this.#timers.add(this.#after(leadMs * (1 - leastLead), this.#options.due))
       this.#open()
     }
     this.#timers.add(this.#after(leftMs - leadMs, open))
@@ -64,9 +65,9 @@ export class Succession<In, Out> {
     return line
   }
 
-  /** Takes news of the successor; false for those of another line. */
-  hears(line: Line<In, Out>, news: LineNews): boolean {
-    if (line !== this.#line) return false
+  /** Takes news of the successor; those of a line that was left are old. */
+  hears(line: Line<In, Out>, news: LineNews): void {
+    if (line !== this.#line) return
     if ('event' in news) {
       if (news.meaning?.type === 'start-answer' && news.meaning.error === undefined) this.#isReady = true
       else if (news.meaning !== undefined) this.cancel()
@@ -75,7 +76,6 @@ export class Succession<In, Out> {
       else line.dial()
     } else if (news.type === 'connected') line.start()
     else this.cancel()
-    return true
   }
 
   cancel(): void {
@@ -95,10 +95,6 @@ export class Succession<In, Out> {
       }),
     )
     line.authorize(undefined)
-  }
-
-  #whenReady(act: () => void): void {
-    if (this.#isReady) act()
   }
 
   #after(delayMs: number, act: () => void): Subscription {

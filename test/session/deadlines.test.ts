@@ -68,12 +68,13 @@ describe('the deadlines', () => {
       const { Start } = plainDataflow(0)
       const stream = scriptedService<DataflowMessage>(clock, [Start ? { Start } : {}])
       const options = { finalizeTimeoutMs: 70 }
-      const logs = [
-        watch(recognizing({ ...options, dial: socket.dial })(source$)).log,
-        watch(flowing({ ...options, dial: stream.dial })(source$)).log,
+      const watched = [
+        watch(recognizing({ ...options, dial: socket.dial })(source$)),
+        watch(flowing({ ...options, dial: stream.dial })(source$)),
       ]
       return () => {
-        for (const log of logs)
+        for (const { error } of watched) expect(error?.message).toMatch(/Pending from 0 ms\.$/)
+        for (const { log } of watched)
           expect(log.slice(-4)).toEqual([
             '10 finalizing',
             '80 gap 0-10 failed',

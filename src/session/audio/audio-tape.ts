@@ -89,6 +89,12 @@ export class AudioTape {
     return this.#definitive
   }
 
+  /** Where the audio begins that has no definitive result, in milliseconds of the source. */
+  get pending(): { readonly pendingFromMs?: number } {
+    if (this.#definitive === this.#ring.end) return {}
+    return { pendingFromMs: msForBytes(this.#format, this.timeline.startOf(this.#definitive)) }
+  }
+
   /** Milliseconds of audio that have no definitive result, sent or not. */
   get pendingMs(): number {
     return msForBytes(this.#format, this.#ring.end - this.#definitive)

@@ -5,6 +5,9 @@ import { bytesPerSecond, type AudioFormat } from '../../audio/format.js'
 const burstMs = 4_000
 const speed = 1.2
 
+/** Who has to wait waits this long at least: then several messages go at once, and not each by a timer of its own. */
+const leastWaitMs = 200
+
 /** Holds audio back that a service would refuse as `too-fast`: used once one has refused, for what was held meanwhile. */
 export class SendingPace {
   readonly #bytesPerMs: number
@@ -25,6 +28,7 @@ export class SendingPace {
   /** How long the next message has to wait, in milliseconds. */
   get waitMs(): number {
     const dueMs = (this.#sentBytes / this.#bytesPerMs - burstMs) / speed
-    return Math.max(0, Math.ceil(dueMs - (this.#scheduler.now() - this.#startMs)))
+    const leftMs = Math.ceil(dueMs - (this.#scheduler.now() - this.#startMs))
+    return leftMs > 0 ? Math.max(leftMs, leastWaitMs) : 0
   }
 }
