@@ -13,12 +13,17 @@ describe('repeatedWords', () => {
     ['', 'one', 0],
     ['one', '', 0],
     ['Well, yes.', 'well yes and', 2],
+    ['one YES', 'yes two', 1],
     // The longest likeness counts.
     ['no no no', 'no no no yes', 3],
     // The first word was cut in two by where the replay begins.
     ['I would like some coffee', 'ike some coffee please', 3],
     // One word in four may be read otherwise.
     ['we want three tickets', 'we want free tickets please', 4],
+    ['we want three', 'we want free tickets please', 0],
+    ['one two', 'one three four', 0],
+    // What was cut is within what was said: nothing was read from before it.
+    ['some coffee', 'ike some coffee please', 0],
   ])('of “%s” and “%s” are %d', (said, heard, count) => {
     expect(repeated(said, heard)).toBe(count)
   })

@@ -50,4 +50,20 @@ describe('held finals', () => {
       return () => expect(finals.count).toBe(1)
     })
   })
+
+  it('are told when the connection goes on, but for those with an error, which are kept', () => {
+    virtually(({ clock }) => {
+      const told: string[] = []
+      const finals = new HeldFinals(clock, ({ text }) => told.push(text))
+      finals.goOn()
+      finals.hold(final(0), true)
+      finals.hold(final(1, 'engine-failed: Broken.'), true)
+      finals.hold(final(2), true)
+      finals.goOn()
+      expect([told, finals.count, clock.pending()]).toEqual([['text 0', 'text 2'], 0, 0])
+      finals.goOn()
+      finals.release()
+      return () => expect(told).toEqual(['text 0', 'text 2', 'text 1'])
+    })
+  })
 })

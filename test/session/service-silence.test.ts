@@ -1,0 +1,77 @@
+import { from, map, merge, mergeMap, NEVER, of, timer } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import type { SocketMessage } from '../../src/transport/link.js'
+import { audio, labelOf, ok, said, virtually } from './virtual-session.js'
+
+const started = said('recognize-response', ok)
+const partial = said('partial-result', { text: 'hello' })
+
+interface Talk {
+  readonly audioAtMs: readonly number[]
+  readonly saysAtMs?: readonly number[]
+  /** The first connection is lost then. */
+  readonly lostAtMs?: number
+}
+
+/** What a session tells of silence, with the time and its length, where a service may be silent for 100 ms. */
+const silences = ({ audioAtMs, saysAtMs = [], lostAtMs }: Talk): readonly string[] => {
+  const told: string[] = []
+  virtually(({ clock, recognizing }) => {
+    let dials = 0
+    const dial = scriptedDial<SocketMessage, SocketMessage>(({ heard$, link }) => {
+      dials += 1
+      if (dials === 1 && lostAtMs !== undefined) {
+        clock.schedule(() => link.close(new SpeechError('connection-lost', 'Cut.')), lostAtMs)
+      }
+      return merge(
+        NEVER,
+        heard$.pipe(mergeMap((message) => (typeof message === 'string' ? of(started) : NEVER))),
+        from(saysAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => partial)))),
+      )
+    })
+    const audio$ = merge(NEVER, from(audioAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => audio(10))))))
+    const resumption = { random: () => 0.5, firstDelayMs: 100 }
+    const subscription = recognizing({ dial, silenceTimeoutMs: 100, resumption })(audio$).subscribe((event) => {
+      if (event.type !== 'connection') return
+      if (event.state === 'silent') told.push(`${clock.now()} silent ${event.forMs}`)
+      else if (event.state === 'resumed') told.push(`${clock.now()} ${labelOf(event)}`)
+    })
+    clock.schedule(() => subscription.unsubscribe(), 1_000)
+    return () => expect(clock.pending()).toBe(0)
+  })
+  return told
+}
+const every20Ms = (fromMs: number, toMs: number): number[] =>
+  Array.from({ length: (toMs - fromMs) / 20 }, (_, index) => fromMs + index * 20)
+
+describe('the silence of a service', () => {
+  it('is told once, when it has lasted for its time since audio began to flow', () => {
+    expect(silences({ audioAtMs: every20Ms(50, 900) })).toEqual(['150 silent 100'])
+  })
+
+  it('begins anew with each word, and is then told again', () => {
+    expect(silences({ audioAtMs: every20Ms(50, 900), saysAtMs: [135, 230, 395] })).toEqual([
+      '330 silent 100',
+      '495 silent 100',
+    ])
+  })
+
+  it('is none while no audio flows', () => {
+    expect(silences({ audioAtMs: [50] })).toEqual([])
+    expect(silences({ audioAtMs: [50, 70], saysAtMs: [120] })).toEqual([])
+  })
+
+  it('begins with the audio that follows a pause', () => {
+    expect(silences({ audioAtMs: [50, 70, ...every20Ms(500, 900)], saysAtMs: [120] })).toEqual(['600 silent 100'])
+  })
+
+  it('is told of each connection, and begins with its audio', () => {
+    expect(silences({ audioAtMs: [...every20Ms(50, 160), ...every20Ms(400, 900)], lostAtMs: 200 })).toEqual([
+      '150 silent 100',
+      '250 resumed',
+      '500 silent 100',
+    ])
+  })
+})
