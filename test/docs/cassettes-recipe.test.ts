@@ -1,52 +1,35 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { headerFields, lineFields } from '../../src/cassette/cassette-codec.js'
-import { blocksOf, named, tableBelow } from './markdown.js'
-import { checkout, runProgram } from './run-program.js'
+import { blocksOf, commandsOf, filesOf, named, tableBelow } from './markdown.js'
+import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
+import { checkout } from './run-program.js'
 
 const page = readFileSync(join(checkout, 'docs/recipes/cassettes.md'), 'utf8')
 const blocks = blocksOf(page)
-const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
 
-let folder: string
+let recipe: ReaderFolder
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-cassettes-'))
-  mkdirSync(join(folder, 'node_modules'))
-  mkdirSync(join(folder, 'bin'))
-  symlinkSync(join(checkout, 'node_modules/rxjs'), join(folder, 'node_modules/rxjs'))
-  symlinkSync(checkout, join(folder, 'node_modules/rxspeech'))
-  symlinkSync(join(checkout, 'samples'), join(folder, 'samples'))
-  symlinkSync(join(checkout, 'dist/cjs/cli/main.js'), join(folder, 'bin/rxspeech'))
-  for (const { language, text } of blocks) {
-    const [, name] = /^\/\/ (\S+)\n/.exec(text) ?? []
-    if (language === 'js' && name !== undefined) writeFileSync(join(folder, name), text)
-  }
+  recipe = openReaderFolder()
+  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => recipe.remove())
 
-const shell = (text: string) =>
-  runProgram('bash', ['-euo', 'pipefail', '-c', text], {
-    cwd: folder,
-    env: { PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
-    timeoutMs: 100_000,
-  })
-
-describe('docs/recipes/cassettes.md', { timeout: 120_000 }, () => {
+describe('docs/recipes/cassettes.md', { timeout: readerTimeoutMs }, () => {
   it('records, plays again and shows, as it says', async () => {
-    const [transcribe = '', record = '', replay = '', show = ''] = commands
-    expect(await shell(transcribe)).toMatchObject({ exitCode: 0 })
-    expect(await shell(record)).toMatchObject({ exitCode: 0, stderr: '' })
-    const { exitCode, stdout } = await shell(replay)
+    const [transcribe = '', record = '', replay = '', show = ''] = commandsOf(blocks)
+    expect(await recipe.shell(transcribe)).toMatchObject({ exitCode: 0 })
+    expect(await recipe.shell(record)).toMatchObject({ exitCode: 0, stderr: '' })
+    const { exitCode, stdout } = await recipe.shell(replay)
     expect({ exitCode, stdout }).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(/final\n(.*\n)*the same session again\n$/) as unknown,
     })
-    const shown = await shell(show)
+    const shown = await recipe.shell(show)
     expect(shown).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('milestones 1') as unknown })
     expect(shown.stdout).toContain('good evening harbor grill how can i help you')
-    expect(readFileSync(join(folder, 'call.svg'), 'utf8')).toMatch(/^<svg [^]*<\/svg>\n$/)
+    expect(readFileSync(join(recipe.path, 'call.svg'), 'utf8')).toMatch(/^<svg [^]*<\/svg>\n$/)
   })
 
   it('has the fields of the header that the codec has', () => {

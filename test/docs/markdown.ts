@@ -21,6 +21,19 @@ export const blocksOf = (page: string): readonly Block[] => {
   return blocks
 }
 
+/** The commands of a page, block by block. */
+export const commandsOf = (blocks: readonly Block[]): readonly string[] =>
+  blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
+
+/** The files of a page: blocks whose first line is a comment that names them, and nothing more. */
+export const filesOf = (blocks: readonly Block[]): readonly (readonly [name: string, text: string])[] =>
+  blocks
+    .filter(({ language }) => language !== 'sh')
+    .flatMap(({ text }) => {
+      const [, name] = /^(?:\/\/|#) (\S+)\n/.exec(text) ?? []
+      return name === undefined ? [] : [[name, text] as const]
+    })
+
 /** The cells of a row; a pipe in backticks does not part them. */
 const cellsOf = (row: string): readonly string[] =>
   row

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { blocksOf, type Block } from './markdown.js'
+import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import {
   checkout,
   longestLingerMs,
@@ -15,51 +15,35 @@ import {
 const page = readFileSync(join(checkout, 'README.md'), 'utf8')
 const blocks = blocksOf(page)
 
-/** A user's project: the package and its peer in node_modules, the sample call at hand, the command on the path. */
-let project: string
-let path: string
+/** A user's project. */
+let project: ReaderFolder
 let server: RunningProgram | undefined
 
 beforeAll(() => {
-  project = mkdtempSync(join(tmpdir(), 'rxspeech-readme-'))
-  mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
-  mkdirSync(join(project, 'bin'))
-  for (const name of ['rxjs', 'typescript', '@types/node']) {
-    symlinkSync(join(checkout, 'node_modules', name), join(project, 'node_modules', name))
-  }
-  symlinkSync(checkout, join(project, 'node_modules/rxspeech'))
-  symlinkSync(join(checkout, 'samples'), join(project, 'samples'))
-  symlinkSync(join(checkout, 'dist/cjs/cli/main.js'), join(project, 'bin/rxspeech'))
-  path = `${join(project, 'bin')}:${process.env['PATH'] ?? ''}`
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'commonjs' }))
+  project = openReaderFolder(['typescript', '@types/node'])
+  project.write('package.json', JSON.stringify({ private: true, type: 'commonjs' }))
   const compilerOptions = { target: 'es2022', module: 'nodenext', types: ['node'], strict: true, skipLibCheck: true }
-  writeFileSync(
-    join(project, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: { ...compilerOptions, rootDir: '.' } }),
-  )
+  project.write('tsconfig.json', JSON.stringify({ compilerOptions: { ...compilerOptions, rootDir: '.' } }))
 })
 
 afterAll(async () => {
   await server?.stop()
-  rmSync(project, { recursive: true, force: true })
+  project.remove()
 })
-
-/** In bash as a reader types it, in the project. */
-const shell = (text: string) =>
-  runProgram('bash', ['-euo', 'pipefail', '-c', text], { cwd: project, env: { PATH: path }, timeoutMs: 100_000 })
 
 /** Type-checked against the built package and run, in the project. It has to end by itself. */
 const typeScript = async (text: string) => {
-  const file = join(project, `block-${String(blocks.findIndex((block) => block.text === text))}.ts`)
-  writeFileSync(file, text)
-  const run = await runTypeScript(file, { cwd: project, timeoutMs: 100_000 })
+  const file = `block-${String(blocks.findIndex((block) => block.text === text))}.ts`
+  project.write(file, text)
+  const run = await runTypeScript(join(project.path, file), { cwd: project.path, timeoutMs: 100_000 })
   expect({ exitCode: run.exitCode, stderr: run.stderr }).toEqual({ exitCode: 0, stderr: '' })
   expect(run.lingeredMs).toBeLessThan(longestLingerMs)
   return run.stdout.trimEnd().split('\n')
 }
 
 const needService = (): void => {
-  if (!existsSync(join(project, 'service.json'))) throw new Error('The block with `rxspeech serve` has to come before.')
+  if (!existsSync(join(project.path, 'service.json')))
+    throw new Error('The block with `rxspeech serve` has to come before.')
 }
 
 const sentences = [
@@ -94,18 +78,18 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     for (const sentence of sentences) expect(lines.slice(-2).join('\n')).toContain(sentence)
   },
   'rxspeech transcribe samples/call.wav --speakers': async ({ text }) => {
-    const { exitCode, stdout } = await shell(text)
+    const { exitCode, stdout } = await project.shell(text)
     expect(exitCode).toBe(0)
     // Twice as text, of the file and of its samples; once as events.
     for (const sentence of sentences) expect(stdout.split(sentence)).toHaveLength(3)
-    const events = readFileSync(join(project, 'events.ndjson'), 'utf8').trimEnd().split('\n')
+    const events = readFileSync(join(project.path, 'events.ndjson'), 'utf8').trimEnd().split('\n')
     const types = events.map((event) => (JSON.parse(event) as { readonly type: string }).type)
     expect(types.filter((type) => type === 'final')).toHaveLength(2)
   },
   'rxspeech serve --dev': async ({ text }) => {
     const command = text.replace(/ &$/, '')
-    server = startProgram('bash', ['-c', `exec ${command}`], { cwd: project, env: { PATH: path } })
-    const file = join(project, 'service.json')
+    server = startProgram('bash', ['-c', `exec ${command}`], { cwd: project.path, env: project.env })
+    const file = join(project.path, 'service.json')
     await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 30_000 }).toMatch(/^\{.*\}\n$/)
     const access = JSON.parse(readFileSync(file, 'utf8')) as object
     expect(Object.keys(access).sort()).toEqual(
@@ -114,7 +98,7 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
   },
   'rxspeech token': async ({ text }) => {
     needService()
-    const { exitCode, stdout, stderr } = await shell(`${text}\necho "token $RXSPEECH_TOKEN"`)
+    const { exitCode, stdout, stderr } = await project.shell(`${text}\necho "token $RXSPEECH_TOKEN"`)
     expect({ exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(stdout).toMatch(/^token [\w-]+\.[\w-]+\.[\w-]+$/m)
     for (const sentence of sentences) expect(stdout).toContain(sentence)

@@ -1,33 +1,25 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { resolveResumption } from '../../src/session/resumption.js'
 import { resolveSessionOptions } from '../../src/session/session-options.js'
 import { deadPeerMs } from '../../src/session/dead-peer.js'
-import { blocksOf, tableBelow } from './markdown.js'
-import { checkout, longestLingerMs, runProgram } from './run-program.js'
+import { blocksOf, filesOf, tableBelow } from './markdown.js'
+import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
+import { checkout, longestLingerMs } from './run-program.js'
 
 const page = readFileSync(join(checkout, 'docs/recipes/resumption.md'), 'utf8')
 const blocks = blocksOf(page)
 
-let folder: string
+let recipe: ReaderFolder
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-resumption-'))
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(join(checkout, 'node_modules/rxjs'), join(folder, 'node_modules/rxjs'))
-  symlinkSync(checkout, join(folder, 'node_modules/rxspeech'))
-  for (const { text } of blocks.filter(({ language }) => language === 'js')) {
-    const [, name = ''] = /^\/\/ (\S+)\n/.exec(text) ?? []
-    writeFileSync(join(folder, name), text)
-  }
+  recipe = openReaderFolder()
+  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => recipe.remove())
 
 const printed = async (command: string): Promise<readonly string[]> => {
-  const { exitCode, stdout, stderr, lingeredMs } = await runProgram('bash', ['-euo', 'pipefail', '-c', command], {
-    cwd: folder,
-  })
+  const { exitCode, stdout, stderr, lingeredMs } = await recipe.shell(command)
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
   expect(lingeredMs).toBeLessThan(longestLingerMs)
   return stdout.trimEnd().split('\n')
@@ -65,7 +57,7 @@ const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] 
   ],
 ]
 
-describe('docs/recipes/resumption.md', { timeout: 70_000 }, () => {
+describe('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, () => {
   it.each(programs)('has a program %s that prints what the page is about, and ends by itself', async (name, lines) => {
     expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
     expect(await printed(`node ${name}.mjs`)).toEqual(lines)

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blocksOf } from './markdown.js'
-import { checkout, longestLingerMs, runProgram } from './run-program.js'
+import { blocksOf, commandsOf } from './markdown.js'
+import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
+import { checkout, longestLingerMs } from './run-program.js'
 
 /** What the program of each recipe prints. */
 const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] = [
@@ -40,42 +40,30 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
   ],
 ]
 
-let folder: string
-let path: string
+let folder: ReaderFolder
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-recipes-'))
-  mkdirSync(join(folder, 'node_modules'))
-  mkdirSync(join(folder, 'bin'))
-  symlinkSync(join(checkout, 'node_modules/rxjs'), join(folder, 'node_modules/rxjs'))
-  symlinkSync(checkout, join(folder, 'node_modules/rxspeech'))
-  symlinkSync(join(checkout, 'samples'), join(folder, 'samples'))
-  symlinkSync(join(checkout, 'dist/cjs/cli/main.js'), join(folder, 'bin/rxspeech'))
-  path = `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`
+  folder = openReaderFolder()
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => folder.remove())
 
-describe.each(recipes)('docs/recipes/%s.md', { timeout: 150_000 }, (name, prints) => {
+describe.each(recipes)('docs/recipes/%s.md', { timeout: readerTimeoutMs }, (name, prints) => {
   const blocks = blocksOf(readFileSync(join(checkout, `docs/recipes/${name}.md`), 'utf8'))
 
   it('has a program that prints what the page is about, and ends by itself soon after', async () => {
     const [program] = blocks.filter(({ language }) => language === 'js')
     const [, file = ''] = /^\/\/ (\S+\.mjs): /.exec(program?.text ?? '') ?? []
     expect(file).toBe(`${name}.mjs`)
-    writeFileSync(join(folder, file), program?.text ?? '')
-    const ran = await runProgram(process.execPath, [file], { cwd: folder, timeoutMs: 120_000 })
+    folder.write(file, program?.text ?? '')
+    const ran = await folder.shell(`exec node ${file}`)
     expect({ exitCode: ran.exitCode, stderr: ran.stderr }).toEqual({ exitCode: 0, stderr: '' })
     for (const pattern of prints) expect(ran.stdout).toMatch(pattern)
     expect(ran.lingeredMs).toBeLessThan(longestLingerMs)
   })
 
-  const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
+  const commands = commandsOf(blocks)
   it.runIf(commands.length > 0)('has commands that run', async () => {
     for (const command of commands) {
-      const { exitCode, stdout } = await runProgram('bash', ['-euo', 'pipefail', '-c', command], {
-        cwd: folder,
-        env: { PATH: path },
-        timeoutMs: 120_000,
-      })
+      const { exitCode, stdout } = await folder.shell(command)
       expect({ exitCode, stdout }).toMatchObject({
         exitCode: 0,
         stdout: expect.stringMatching(/^1\n00:00:00,/) as unknown,
