@@ -2,17 +2,9 @@ import * as fc from 'fast-check'
 import { from, map, of, Subject, type OperatorFunction } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { accumulateMilestones, type Transcript } from '../../src/operators/accumulate-milestones.js'
-import type { FinalEvent, MilestoneEvent, PartialEvent, SessionEvent } from '../../src/protocol/session-event.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { marbles } from './marbles.js'
-
-type Details = Partial<Omit<PartialEvent, 'type' | 'text'> & Pick<FinalEvent, 'confidence' | 'error'>>
-const partial = (text: string, details: Details = {}): PartialEvent => ({ type: 'partial', text, ...details })
-const milestone = (text: string, details: Omit<Details, 'error'> = {}): MilestoneEvent => ({
-  type: 'milestone',
-  text,
-  ...details,
-})
-const final = (text: string, details: Details = {}): FinalEvent => ({ type: 'final', text, ...details })
+import { final, milestone, partial, streaming } from './session-events.js'
 
 const transcripts = (...events: SessionEvent[]): Transcript[] => {
   const seen: Transcript[] = []
@@ -27,7 +19,7 @@ const values = {
   p: partial('good'),
   m: milestone('good morning'),
   f: final('good morning', { confidence: 0.9 }),
-  o: { type: 'connection', state: 'streaming' },
+  o: streaming,
 } as const
 const texts = { p: 'good', m: 'good morning' }
 const toText = (): OperatorFunction<Transcript, string> => map(({ text }) => text)
