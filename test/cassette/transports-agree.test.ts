@@ -1,18 +1,17 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { lastValueFrom, toArray } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
-import { readWav } from '../../src/audio/read-wav.js'
 import type { Cassette } from '../../src/cassette/cassette.js'
 import { parseCassette } from '../../src/cassette/read-cassette.js'
 import { record } from '../../src/cassette/record.js'
 import { replay } from '../../src/cassette/replay.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { dataflow, type DataflowOptions } from '../../src/session/dataflow.js'
+import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
-import type { RecognizeOptions } from '../../src/session/recognize-by.js'
+import { readRecording } from '../audio/read-recording.js'
 import { liveService, sampleModels, type LiveService } from '../interop/live-service.js'
+import { resultsByChannel, sessionOptions, type Over } from '../interop/session-options.js'
 
 let live: LiveService
 beforeAll(async () => {
@@ -27,15 +26,8 @@ interface Sound {
 
 /** The beginning of a recording, as long as is asked for. */
 const soundOf = async (path: string, mostMs: number): Promise<Sound> => {
-  const file = await readFile(path)
-  const { format, audio } = await readWav(
-    (async function* () {
-      yield await Promise.resolve(new Uint8Array(file))
-    })(),
-  )
-  const parts: Uint8Array[] = []
-  for await (const part of audio) parts.push(part)
-  const bytes = Buffer.concat(parts).subarray(0, bytesForMs(format, mostMs))
+  const { format, bytes: whole } = await readRecording(path)
+  const bytes = whole.subarray(0, bytesForMs(format, mostMs))
   const size = 1600
   const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_none, index) =>
     bytes.subarray(index * size, index * size + size),
@@ -43,40 +35,15 @@ const soundOf = async (path: string, mostMs: number): Promise<Sound> => {
   return { format, chunks }
 }
 
-const optionsOf = (format: AudioFormat, model: string): { grpc: DataflowOptions; websocket: RecognizeOptions } => {
-  const { access } = live.service
-  return {
-    grpc: {
-      address: access.grpc,
-      rootCertificates: live.ca,
-      token: live.token,
-      tenant: access.tenant,
-      projectName: access.project,
-      settings: { ModelName: model },
-      format,
-    },
-    websocket: {
-      url: access.wsUrl,
-      ca: live.ca,
-      token: live.token,
-      modelName: model,
-      voiceActivity: { gracefulSilenceThresholdMs: 0 },
-      format,
-    },
-  }
-}
-
 interface Recorded {
   readonly cassette: Cassette
   readonly events: readonly SessionEvent[]
 }
 
-type Over = 'grpc' | 'websocket'
-
 const recordOver = async (over: Over, { format, chunks }: Sound, model: string): Promise<Recorded> => {
   const lines: string[] = []
   const recorded = record((line) => void lines.push(line))
-  const options = optionsOf(format, model)
+  const options = sessionOptions(live, format, model)
   const session = over === 'grpc' ? recorded(dataflow, options.grpc) : recorded(recognize, options.websocket)
   const events = await lastValueFrom(session(chunks).pipe(toArray()))
   expect(lines.join('\n')).not.toContain(live.token)
@@ -93,12 +60,7 @@ const replayed = (over: Over, { cassette }: Recorded, { chunks }: Sound): Promis
 const promised = (events: readonly SessionEvent[]): unknown => ({
   states: events.flatMap((event) => (event.type === 'connection' ? [event.state] : [])),
   refusals: events.filter((event) => event.type === 'response' && !event.success),
-  results: [0, 1].map((channel) =>
-    events
-      .filter((event) => event.type === 'milestone' || event.type === 'final')
-      .filter((event) => event.channel === channel)
-      .map(({ type, text, startMs, endMs }) => ({ type, text, startMs, endMs })),
-  ),
+  results: resultsByChannel(events),
 })
 
 const results = (events: readonly SessionEvent[]): number =>

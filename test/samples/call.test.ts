@@ -1,15 +1,15 @@
-import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { from, lastValueFrom, toArray } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deinterleaveChannels } from '../../src/audio/channels.js'
 import { decodeSamples } from '../../src/audio/codec.js'
-import { readWav, type WavStream } from '../../src/audio/read-wav.js'
 import type { Engine, SegmentPart } from '../../src/service/engine/engine.js'
 import { createModelRegistry } from '../../src/service/engine/model-registry.js'
 import { soundswallower } from '../../src/service/engine/soundswallower/soundswallower.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { createSegmenter } from '../../src/service/recognition/segmenter.js'
+import { readRecording, type Recording } from '../audio/read-recording.js'
 
 const samples = join(__dirname, '../../samples')
 
@@ -21,14 +21,12 @@ const call = JSON.parse(readFileSync(join(samples, 'call.json'), 'utf8')) as Cal
 const turnsOf = (channel: number) => call.turns.filter((turn) => turn.channel === channel)
 
 const models = createModelRegistry({ folders: [join(samples, 'models')], kinds: [soundswallower({ workers: 1 })] })
-let wav: WavStream
+let wav: Recording
 let engine: Engine
 let channels: readonly [Int16Array, Int16Array]
 beforeAll(async () => {
-  wav = await readWav(createReadStream(join(samples, 'call.wav')))
-  const bytes: Uint8Array[] = []
-  for await (const chunk of wav.audio) bytes.push(chunk)
-  const [left, right] = deinterleaveChannels(Buffer.concat(bytes), 1)
+  wav = await readRecording(join(samples, 'call.wav'))
+  const [left, right] = deinterleaveChannels(wav.bytes, 1)
   channels = [decodeSamples(left, 'ulaw'), decodeSamples(right, 'ulaw')]
   const model = models.find({ tenant: 'Default', name: 'call' })
   if (model === undefined) throw new Error('The sample model is missing')

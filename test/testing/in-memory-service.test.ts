@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { from, lastValueFrom, toArray, type ObservableInput } from 'rxjs'
+import { of, lastValueFrom, toArray, type ObservableInput } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../src/audio/format.js'
-import { readWav } from '../../src/audio/read-wav.js'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
 import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import { readRecording } from '../audio/read-recording.js'
 
 const opened: InMemoryService[] = []
 const open = (...options: Parameters<typeof inMemoryService>): InMemoryService => {
@@ -20,17 +19,6 @@ const open = (...options: Parameters<typeof inMemoryService>): InMemoryService =
 afterEach(async () => {
   for (const service of opened.splice(0)) await service.close()
 })
-
-const wav = async (path: string): Promise<{ readonly format: AudioFormat; readonly chunks: Uint8Array[] }> => {
-  const bytes = new Uint8Array(await readFile(path))
-  const { format, audio } = await readWav(asyncOf(bytes))
-  const chunks: Uint8Array[] = []
-  for await (const chunk of audio) chunks.push(chunk)
-  return { format, chunks }
-}
-const asyncOf = async function* (bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(bytes)
-}
 
 type Over = 'recognize' | 'dataflow'
 
@@ -61,11 +49,11 @@ const wholeLife = ['authorizing', 'connecting', 'starting', 'streaming', 'finali
 
 describe('a service in memory', () => {
   it('says the same over both interfaces, pushed and pulled', async () => {
-    const { format, chunks } = await wav('samples/call.wav')
+    const { format, bytes } = await readRecording('samples/call.wav')
     const texts = ['one two three', 'four five', 'six']
     const runs: unknown[] = []
     for (const over of ['recognize', 'dataflow'] as const) {
-      for (const make of [() => from(chunks), () => chunks]) {
+      for (const make of [() => of(bytes), () => [bytes]]) {
         const events = await run(over, open({ engine: scriptedEngine({ texts }) }), format, make())
         expect(states(events)).toEqual(wholeLife)
         expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
@@ -79,11 +67,11 @@ describe('a service in memory', () => {
   it.skipIf(!existsSync('../shared/audio/librivox-0870.wav'))(
     'says the same over both interfaces for a recording of one speaker (skipped without ../shared/audio)',
     async () => {
-      const { format, chunks } = await wav('../shared/audio/librivox-0870.wav')
+      const { format, bytes } = await readRecording('../shared/audio/librivox-0870.wav')
       const engine = (): ReturnType<typeof scriptedEngine> =>
         scriptedEngine({ texts: ['a b', 'c'], sampleRateHz: format.sampleRateHz })
       const [one, other] = await Promise.all(
-        (['recognize', 'dataflow'] as const).map((over) => run(over, open({ engine: engine() }), format, chunks)),
+        (['recognize', 'dataflow'] as const).map((over) => run(over, open({ engine: engine() }), format, [bytes])),
       )
       expect(said(one ?? []).length).toBeGreaterThan(1)
       expect(said(one ?? [])).toEqual(said(other ?? []))
@@ -91,9 +79,9 @@ describe('a service in memory', () => {
   )
 
   it('recognises real words with the models of a folder', async () => {
-    const { format, chunks } = await wav('samples/call.wav')
+    const { format, bytes } = await readRecording('samples/call.wav')
     const service = open({ modelFolders: ['samples/models'], defaultModel: 'call' })
-    const text = (await run('dataflow', service, format, chunks)).flatMap((one) =>
+    const text = (await run('dataflow', service, format, [bytes])).flatMap((one) =>
       one.type === 'final' ? [one.text] : [],
     )
     expect(text.join(' ')).toContain('friday')
@@ -115,7 +103,7 @@ describe('a service in memory', () => {
     'finalizes what runs over %s when it drains, then takes nothing more',
     async (over) => {
       const service = open()
-      const { format, chunks } = await wav('samples/call.wav')
+      const { format, bytes } = await readRecording('samples/call.wav')
       const events: SessionEvent[] = []
       let count = 0
       const ended = new Promise((resolve) => {
@@ -123,7 +111,7 @@ describe('a service in memory', () => {
           over,
           service,
           format,
-        )(from(chunks)).subscribe({
+        )(of(bytes)).subscribe({
           next: (one) => {
             events.push(one)
             if (one.type === 'connection' && one.state === 'streaming' && count++ === 0)

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { concat, EMPTY, from, lastValueFrom, NEVER, of, Subject, throwError, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
-import { readWav } from '../../../src/audio/read-wav.js'
 import type { NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
 import { recorder } from '../../../src/service/nodes/recorder.js'
 import { RecordingFile } from '../../../src/service/nodes/recording-file.js'
+import { readRecording } from '../../audio/read-recording.js'
 import { audio, event, openNode } from './fixed-set.js'
 import { nodeContext } from './node-context.js'
 
@@ -22,16 +22,7 @@ afterEach(async () => {
 const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const open = (options: object = {}, context: Partial<NodeContext> = {}) =>
   openNode(recorder, options, { recordingsFolder: folder, ...context })
-const wavOf = async (name: string) => {
-  const bytes = await readFile(join(folder, name))
-  const { format, durationMs, audio: pieces } = await readWav(of1(bytes))
-  const data: Uint8Array[] = []
-  for await (const piece of pieces) data.push(piece)
-  return { format, durationMs, data: Buffer.concat(data) }
-}
-async function* of1(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}
+const wavOf = (name: string) => readRecording(join(folder, name))
 /** Until it holds, without a sleep: the disk's turns pass in between. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise(setImmediate)
@@ -57,7 +48,7 @@ describe('recorder', () => {
     expect(await lastValueFrom(node(input$, nodeContext()).pipe(toArray()))).toEqual([
       recorded('session-1-node-all.wav', 18_750),
     ])
-    const { format, durationMs, data } = await wavOf('session-1-node-all.wav')
+    const { format, durationMs, bytes: data } = await wavOf('session-1-node-all.wav')
     expect([format, durationMs]).toEqual([mono, 18_750])
     expect(data.equals(bytes)).toBe(true)
     expect(frames).toBe(150_000)
@@ -68,7 +59,7 @@ describe('recorder', () => {
     const inputs = { audio: { ...mono, encoding: 'ulaw' } as const }
     const node = await open({}, { inputs })
     await lastValueFrom(node(of(audio(numbered(1001))), nodeContext()))
-    const { format, data } = await wavOf('session-1-node-all.wav')
+    const { format, bytes: data } = await wavOf('session-1-node-all.wav')
     expect(format).toEqual(inputs.audio)
     expect(data.equals(numbered(1001))).toBe(true)
     expect((await stat(join(folder, 'session-1-node-all.wav'))).size).toBe(58 + 1002)
@@ -84,8 +75,8 @@ describe('recorder', () => {
       recorded('session-1-node-0.wav', 1000, {}, 0),
       recorded('session-1-node-1.wav', 1000, {}, 1),
     ])
-    expect((await wavOf('session-1-node-0.wav')).data.every((byte) => byte === 1)).toBe(true)
-    expect((await wavOf('session-1-node-1.wav')).data.every((byte) => byte === 2)).toBe(true)
+    expect((await wavOf('session-1-node-0.wav')).bytes.every((byte) => byte === 1)).toBe(true)
+    expect((await wavOf('session-1-node-1.wav')).bytes.every((byte) => byte === 2)).toBe(true)
   })
 
   it('ends a file at its longest, says so, and wants no more', async () => {
@@ -95,7 +86,7 @@ describe('recorder', () => {
     expect(await lastValueFrom(node(input$, nodeContext()).pipe(toArray()))).toEqual([
       recorded('session-1-node-all.wav', 100, { Truncated: true }),
     ])
-    expect((await wavOf('session-1-node-all.wav')).data).toHaveLength(1600)
+    expect((await wavOf('session-1-node-all.wav')).bytes).toHaveLength(1600)
     expect(counts.at(-1)).toBe(Infinity)
     const exact = await open({ maxBytes: 1600 }, { node: 'other' })
     expect(await lastValueFrom(exact(of(audio(numbered(1600))), nodeContext()))).toEqual(

@@ -1,0 +1,19 @@
+import { createReadStream } from 'node:fs'
+import type { AudioFormat } from '../../src/audio/format.js'
+import { readWav } from '../../src/audio/read-wav.js'
+
+export interface Recording {
+  readonly format: AudioFormat
+  /** As its header says. */
+  readonly durationMs: number | undefined
+  /** All its audio, as coded in the file. */
+  readonly bytes: Buffer
+}
+
+/** A WAV file, read whole. */
+export const readRecording = async (path: string): Promise<Recording> => {
+  const { format, durationMs, audio } = await readWav(createReadStream(path))
+  const parts: Uint8Array[] = []
+  for await (const part of audio) parts.push(part)
+  return { format, durationMs, bytes: Buffer.concat(parts) }
+}

@@ -1,0 +1,41 @@
+import type { AudioFormat } from '../../src/audio/format.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import type { DataflowOptions } from '../../src/session/dataflow.js'
+import type { RecognizeOptions } from '../../src/session/recognize-by.js'
+import type { LiveService } from './live-service.js'
+
+export type Over = 'grpc' | 'websocket'
+
+/** The same session over either transport; over the socket, silence ends none. */
+export const sessionOptions = (
+  { service: { access }, ca, token }: LiveService,
+  format: AudioFormat,
+  model: string,
+): { readonly grpc: DataflowOptions; readonly websocket: RecognizeOptions } => ({
+  grpc: {
+    address: access.grpc,
+    rootCertificates: ca,
+    token,
+    tenant: access.tenant,
+    projectName: access.project,
+    settings: { ModelName: model },
+    format,
+  },
+  websocket: {
+    url: access.wsUrl,
+    ca,
+    token,
+    modelName: model,
+    voiceActivity: { gracefulSilenceThresholdMs: 0 },
+    format,
+  },
+})
+
+/** Milestones and finals, channel by channel, by what both interfaces tell of them. */
+export const resultsByChannel = (events: readonly SessionEvent[]): readonly (readonly unknown[])[] =>
+  [0, 1].map((channel) =>
+    events
+      .filter((event) => event.type === 'milestone' || event.type === 'final')
+      .filter((event) => event.channel === channel)
+      .map(({ type, text, startMs, endMs }) => ({ type, text, startMs, endMs })),
+  )
