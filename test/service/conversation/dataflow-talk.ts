@@ -1,4 +1,5 @@
 import { Observable, Subject } from 'rxjs'
+import { expect } from 'vitest'
 import { contentType } from '../../../src/protocol/content-type.js'
 import { dataflowConversation } from '../../../src/service/conversation/dataflow-conversation.js'
 import type { SessionLimits } from '../../../src/service/conversation/session-terms.js'
@@ -8,6 +9,7 @@ import { noOptions } from '../../../src/service/nodes/node-options.js'
 import { lineGraph } from '../../../src/service/project/line-graph.js'
 import { graphProject, projectRegistry } from '../../../src/service/project/project.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
+import { turn } from '../virtual-clock.js'
 import { oneModel, stage, talk, type Stage, type Talk } from './talk.js'
 
 /** A node that does what the test says, and the account of it. */
@@ -134,4 +136,35 @@ export const dataflowTalk = (
     },
     since: () => one.heard.splice(0).map(brief),
   }
+}
+
+export const states = ['opened', 'running', 'flushing'] as const
+export type State = (typeof states)[number]
+
+/** A talk that has come to a state, its answers until then taken. */
+export const inState = async (state: State): Promise<DataflowTalk & { readonly node: ScriptedNode }> => {
+  const node = scriptedNode(state === 'flushing')
+  const one = dataflowTalk(node.open)
+  if (state !== 'opened') {
+    one.say(start())
+    await turn()
+    if (state === 'flushing') one.say(finalize)
+    one.since()
+  }
+  return { ...one, node }
+}
+
+/** Places, nodes, timers and subscriptions are all given back. */
+export const nothingLeft = ({ clock, places, drain$ }: DataflowTalk, node?: ScriptedNode): void => {
+  expect({
+    places: places(),
+    running: node?.account.running ?? 0,
+    timers: clock.waiting,
+    waitingForDrain: drain$.observed,
+  }).toEqual({ places: 0, running: 0, timers: 0, waitingForDrain: false })
+}
+
+/** The connection of a client breaks. */
+export const vanish = ({ client }: DataflowTalk): void => {
+  client.close({ code: 'connection-lost', message: 'Gone.' })
 }

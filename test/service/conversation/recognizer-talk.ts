@@ -1,10 +1,12 @@
-import { concat, EMPTY, finalize, ignoreElements, type Observable } from 'rxjs'
+import { concat, EMPTY, finalize, ignoreElements, Subject, type Observable } from 'rxjs'
+import { expect } from 'vitest'
 import { recognizerConversation } from '../../../src/service/conversation/recognizer-conversation.js'
 import type { SessionLimits } from '../../../src/service/conversation/session-terms.js'
 import type { Engine } from '../../../src/service/engine/engine.js'
 import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
+import { turn } from '../virtual-clock.js'
 import { everyRight, oneModel, stage, talk, type Stage, type Talk } from './talk.js'
 
 export interface CountedEngine extends Engine {
@@ -83,4 +85,50 @@ export const recognizerTalk = (
     },
     since: () => one.heard.splice(0).map(brief),
   }
+}
+
+export const states = ['opened', 'running', 'flushing', 'idle'] as const
+export type State = (typeof states)[number]
+
+export interface Scene extends RecognizerTalk {
+  readonly engine: CountedEngine
+  readonly gate$: Subject<undefined>
+}
+
+/** A talk that has come to a state, its answers until then taken. */
+export const inState = async (state: State, limits?: Parameters<typeof recognizerTalk>[1]): Promise<Scene> => {
+  const gate$ = new Subject<undefined>()
+  const engine = countedEngine(gate$)
+  const one = recognizerTalk(() => Promise.resolve(engine), limits)
+  if (state !== 'opened') {
+    one.say(recognize())
+    expect(brief(await one.hear())).toBe('recognize: Success')
+    if (state === 'flushing') one.say(finalizeRecognition)
+    if (state === 'idle') one.say(stopRecognition)
+    await turn()
+    one.since()
+  }
+  return { ...one, engine, gate$ }
+}
+
+/** Recognitions, timers and subscriptions are all given back. */
+export const nothingLeft = ({ clock, drain$ }: RecognizerTalk, engine?: CountedEngine): void => {
+  expect({ running: engine?.running() ?? 0, timers: clock.waiting, waitingForDrain: drain$.observed }).toEqual({
+    running: 0,
+    timers: 0,
+    waitingForDrain: false,
+  })
+}
+
+/** The connection of a client breaks. */
+export const vanish = ({ client }: RecognizerTalk): void => {
+  client.close({ code: 'connection-lost', message: 'Gone.' })
+}
+
+/** All that is heard, to the final. */
+export const untilFinal = async (one: RecognizerTalk): Promise<readonly SocketMessage[]> => {
+  const heard: SocketMessage[] = []
+  do heard.push(await one.hear())
+  while (!String(heard.at(-1)).includes('final-result'))
+  return heard
 }

@@ -102,3 +102,21 @@ export const running = async (
   }
   return { clock, link, client, faults, logged, counted, audio$, said, items, subscription, give, open }
 }
+
+export const event = (name: string): NodeItem => ({ type: 'event', event: { name } })
+
+/** A node between entry and publisher, audio and events of which go to the client. */
+export const around = (name: string, more = '', wire = ''): string => `
+version: 1
+nodes:
+  in: entry
+  x: { node: ${name}${more} }
+  out: publisher
+wires:
+  - { from: in, to: x.audio${wire} }
+  - x.audio -> out.audio
+  - x.events -> out.events
+`
+
+/** A node that changes nothing. */
+export const through: Node = (input$) => input$
