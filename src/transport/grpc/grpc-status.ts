@@ -34,9 +34,12 @@ const statusMeanings: Readonly<Record<number, ErrorCode>> = {
 /** INTERNAL, in the numbers of gRPC. */
 const internalStatus = 13
 
-/** Whether a server has ended the connection for its pings (HTTP/2 ENHANCE_YOUR_CALM, RFC 9113 section 7). */
+/**
+ * Whether a server has ended the connection for its pings (HTTP/2 ENHANCE_YOUR_CALM, RFC 9113 section 7). The gRPC package
+ * of Node calls that an exhausted bandwidth, and says so of nothing else.
+ */
 export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =>
-  /too.many.pings|enhance.your.calm/i.test(details)
+  /too.many.pings|enhance.your.calm|^bandwidth exhausted/i.test(details)
 
 /**
  * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else

@@ -1,0 +1,98 @@
+import { constants, createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import { switchMap } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { SpeechError } from '../../../src/errors/speech-error.js'
+import { dialGrpc } from '../../../src/transport/grpc/grpc.js'
+import { portOf, tcpProxy } from '../tcp-proxy.js'
+
+const keepaliveMs = 50
+
+/** What a server does with a client's first ping, if it minds. */
+type Manner = (session: ServerHttp2Session) => void
+const goAway: Manner = (session) => {
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings'))
+}
+const goAwayAndCut: Manner = (session) => {
+  goAway(session)
+  session.destroy()
+}
+let server: Http2Server
+let address: string
+let minds: Manner | undefined
+/** How often each connection was pinged. */
+let pings: number[]
+let sockets: Set<Socket>
+
+beforeEach(async () => {
+  pings = []
+  minds = undefined
+  sockets = new Set()
+  server = createServer()
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  server.on('sessionError', () => undefined)
+  server.on('session', (session) => {
+    const nth = pings.push(0) - 1
+    session.on('error', () => undefined)
+    session.on('ping', () => {
+      pings[nth] = (pings[nth] ?? 0) + 1
+      minds?.(session)
+    })
+  })
+  server.on('stream', (stream) => {
+    stream.on('error', () => undefined)
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  address = `127.0.0.1:${portOf(server)}`
+})
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+/** Runs a call until the server ends it, and gives the error; `whileOpen` may end it before. */
+const callOf = (whileOpen?: Promise<void>, to = address): Promise<SpeechError | 'left'> =>
+  new Promise((resolve) => {
+    const subscription = dialGrpc({ address: to, insecure: true, keepaliveMs })
+      .pipe(switchMap((link) => link.incoming))
+      .subscribe({ error: resolve })
+    void whileOpen?.then(() => {
+      subscription.unsubscribe()
+      resolve('left')
+    })
+  })
+
+const pinged = (count: number): Promise<void> =>
+  expect.poll(() => pings.reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(count)
+
+const manyPeriods = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 6 * keepaliveMs))
+
+describe('keepaliveMs', () => {
+  it('pings a server that answers, and goes on with it', async () => {
+    expect(await callOf(pinged(3))).toBe('left')
+  })
+
+  it('finds a server that does not answer any more, after as long again', async () => {
+    const proxy = await tcpProxy(portOf(server))
+    const ended = callOf(undefined, `127.0.0.1:${proxy.port}`)
+    await pinged(1)
+    proxy.hold()
+    expect(await ended).toMatchObject({ code: 'connection-lost', retryable: true })
+    await proxy.close()
+  })
+
+  it.each([
+    ['says that it is too often', goAway],
+    ['says so and cuts the connection', goAwayAndCut],
+  ])('is given up for an address whose server %s, and only there', async (_what, manner) => {
+    minds = manner
+    expect(await callOf()).toMatchObject({ code: 'connection-lost', retryable: true })
+    expect(pings).toEqual([1])
+    minds = undefined
+    expect(await callOf(manyPeriods())).toBe('left')
+    expect(pings).toEqual([1, 0])
+    // Under another name it is another address.
+    expect(await callOf(pinged(2), address.replace('127.0.0.1', 'localhost'))).toBe('left')
+  })
+})
