@@ -28,11 +28,20 @@ export interface SherpaModule {
   readonly OnlineRecognizer: new (config: object) => SherpaRecognizer
 }
 
-/** Loads the package and its native library; throws `missing-dependency`. */
-export const loadSherpa = (): SherpaModule => {
+const packageName = 'sherpa-onnx-node'
+
+const orMissing = <T>(look: () => T): T => {
   try {
-    return createRequire(__filename)('sherpa-onnx-node') as SherpaModule
+    return look()
   } catch (cause) {
-    throw new SpeechError('missing-dependency', 'This engine needs a package: npm install sherpa-onnx-node.', { cause })
+    throw new SpeechError('missing-dependency', `This engine needs a package: npm install ${packageName}.`, { cause })
   }
 }
+
+/** Throws `missing-dependency` where the package is not there; whether its library loads shows when the worker starts. */
+export const requireSherpa = (): void => {
+  orMissing(() => createRequire(__filename).resolve(packageName))
+}
+
+/** Loads the package and its native library; throws `missing-dependency`. */
+export const loadSherpa = (): SherpaModule => orMissing(() => createRequire(__filename)(packageName) as SherpaModule)

@@ -1,12 +1,9 @@
-import { createRequire } from 'node:module'
-import { SpeechError } from '../../../errors/speech-error.js'
-import { DecoderPool } from '../decoder-pool.js'
 import { decoderWorkerStarter, workerFile, type StartDecoderWorker } from '../decoder-worker.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
-import { laneEngine } from '../lane-engine.js'
-import { invalidModel } from '../model-files.js'
+import { openPooledEngine } from '../pooled-engine.js'
 import { defaultRateHz, sherpaConfig } from './sherpa-config.js'
 import type { SherpaSettings } from './sherpa-messages.js'
+import { requireSherpa } from './sherpa-module.js'
 import { tryInProcess } from './try-in-process.js'
 import { decodeSherpaOptions } from './sherpa-options.js'
 
@@ -20,58 +17,26 @@ export interface SherpaHost {
   readonly start: (settings: SherpaSettings) => StartDecoderWorker
 }
 
-/** The package is there; whether its library loads shows when the worker starts. */
-const requirePackage = (): void => {
-  try {
-    createRequire(__filename).resolve('sherpa-onnx-node')
-  } catch (cause) {
-    throw new SpeechError('missing-dependency', 'This engine needs a package: npm install sherpa-onnx-node.', { cause })
-  }
-}
-
 const thisMachine: SherpaHost = {
   check: tryInProcess,
   start: (settings) => decoderWorkerStarter(settings, workerFile('sherpa-onnx/sherpa-worker.js')),
 }
 
-const makeEngine = (pool: DecoderPool, sampleRateHz: number): Engine =>
-  laneEngine({
-    capabilities: {
-      sampleRateHz,
-      partials: true,
-      words: false,
-      kind: 'dictation',
-      segmentsAtOnce: pool.segmentsAtOnce,
-    },
-    openLane: () => (startMs, listener) => pool.open(startMs, listener),
-    ready: () => pool.warm(),
-    busyMs: () => pool.busyMs,
-    close: () => pool.close(),
-  })
-
 const openEngine = async (model: ModelDescription, host: SherpaHost): Promise<Engine> => {
   const options = decodeSherpaOptions(model)
   const { sampleRateHz = defaultRateHz, segmentsAtOnce = defaultSegmentsAtOnce } = options
   const config = await sherpaConfig(model, options)
-  requirePackage()
+  requireSherpa()
   const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz }
   await host.check(model, settings)
   // One thread: the model is in memory once, and its own threads are its option
-  const pool = new DecoderPool({
+  const pool = {
     start: host.start(settings),
     workers: 1,
     decodersPerWorker: segmentsAtOnce,
     hopSamples: sampleRateHz / hopsPerSecond,
-    now: () => performance.now(),
-    refuse: (sentence) => invalidModel(model, sentence),
-  })
-  try {
-    await pool.warm()
-  } catch (error) {
-    await pool.close()
-    throw error
   }
-  return makeEngine(pool, sampleRateHz)
+  return openPooledEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation' })
 }
 
 /**

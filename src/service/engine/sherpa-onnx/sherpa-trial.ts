@@ -1,5 +1,5 @@
 import { loadSherpa } from './sherpa-module.js'
-import type { SherpaSettings } from './sherpa-messages.js'
+import { isSherpaSettings, type SherpaSettings } from './sherpa-messages.js'
 
 /** Loads the model and has it read a second of silence; what is wrong with its files ends this process, not the service. */
 const tryModel = ({ config, sampleRateHz }: SherpaSettings): void => {
@@ -12,16 +12,13 @@ const tryModel = ({ config, sampleRateHz }: SherpaSettings): void => {
   recognizer.getResult(stream)
 }
 
-const isSettings = (data: unknown): data is SherpaSettings =>
-  typeof data === 'object' && data !== null && 'type' in data && data.type === 'rxspeech-sherpa-onnx'
-
 const run = (): void => {
   let text = ''
   process.stdin.setEncoding('utf8')
   process.stdin.on('data', (part: string) => (text += part))
   process.stdin.on('end', () => {
     const settings: unknown = JSON.parse(text)
-    if (isSettings(settings)) tryModel(settings)
+    if (isSherpaSettings(settings)) tryModel(settings)
     else process.exitCode = 2
   })
 }

@@ -1,10 +1,11 @@
-import { isMainThread, parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
+import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { sayBusyTime } from '../busy-time.js'
 import { Shelf } from '../decoder-shelf.js'
 import { badGrammar, unknownPhone, unknownWords } from '../grammar-file.js'
 import { LentSegment, type SegmentAnswer } from '../lent-segment.js'
-import { SegmentDecoder } from './segment-decoder.js'
+import { takeNextOf } from '../take-next.js'
 import type { FromWorker, ToWorker } from '../worker-messages.js'
+import { SegmentDecoder } from './segment-decoder.js'
 import { decoderRateHz, type WorkerSettings } from './soundswallower-messages.js'
 import { loadSoundswallower, type Decoder } from './soundswallower-module.js'
 
@@ -123,9 +124,7 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
     return new SegmentDecoder(decoder, working)
   })
   decoders.add(new SegmentDecoder(first, working))
-  const takeNext = (): ToWorker | undefined =>
-    (receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined)?.message
-  const segments = new Segments(decoders, say, takeNext)
+  const segments = new Segments(decoders, say, takeNextOf(port))
   port.on('message', (message: ToWorker) => segments.receive(message))
   say({ type: 'ready' })
 }

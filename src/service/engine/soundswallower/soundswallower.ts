@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { DecoderPool } from '../decoder-pool.js'
 import { decoderWorkerStarter, workerFile } from '../decoder-worker.js'
-import type { Engine, EngineKind, ModelDescription } from '../engine.js'
+import type { EngineKind, ModelDescription } from '../engine.js'
 import { loadDictionary, loadGrammar } from '../grammar-file.js'
-import { laneEngine } from '../lane-engine.js'
-import { invalidModel } from '../model-files.js'
+import { openPooledEngine } from '../pooled-engine.js'
 import { findSoundswallowerModels } from '../soundswallower-models.js'
 import { decoderRateHz, hopSamples, type WorkerSettings } from './soundswallower-messages.js'
 import { decodeSoundswallowerOptions } from './soundswallower-options.js'
@@ -43,20 +41,7 @@ const loadSettings = async (model: ModelDescription, maxDecoders: number): Promi
   }
 }
 
-const makeEngine = (pool: DecoderPool): Engine =>
-  laneEngine({
-    capabilities: {
-      sampleRateHz: decoderRateHz,
-      partials: true,
-      words: true,
-      kind: 'grammar',
-      segmentsAtOnce: pool.segmentsAtOnce,
-    },
-    openLane: () => (startMs, listener) => pool.open(startMs, listener),
-    ready: () => pool.warm(),
-    busyMs: () => pool.busyMs,
-    close: () => pool.close(),
-  })
+const capabilities = { sampleRateHz: decoderRateHz, partials: true, words: true, kind: 'grammar' } as const
 
 /**
  * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the
@@ -69,21 +54,9 @@ export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind =>
   return {
     name: 'soundswallower',
     open: async (model) => {
-      const pool = new DecoderPool({
-        start: decoderWorkerStarter(await loadSettings(model, decodersPerWorker), workerFile(soundswallowerWorker)),
-        hopSamples,
-        workers,
-        decodersPerWorker,
-        now: () => performance.now(),
-        refuse: (sentence) => invalidModel(model, sentence),
-      })
-      try {
-        await pool.warm()
-      } catch (error) {
-        await pool.close()
-        throw error
-      }
-      return makeEngine(pool)
+      const settings = await loadSettings(model, decodersPerWorker)
+      const start = decoderWorkerStarter(settings, workerFile(soundswallowerWorker))
+      return openPooledEngine(model, { start, hopSamples, workers, decodersPerWorker }, capabilities)
     },
   }
 }
