@@ -13,16 +13,8 @@ interface OpenLane {
 /** When the audio of a moment was sent, in milliseconds of the session. */
 export type SentAt = (audioMs: number) => number
 
-/** The lanes that a chart always has, be there something on them or not. */
-const constantKinds: readonly LaneKind[] = [
-  'connection',
-  'control',
-  'audio',
-  'speech',
-  'partials',
-  'milestones',
-  'finals',
-]
+/** The lanes that a chart has be there something on them or not; that of other events is there where there are some. */
+const constantKinds = laneKinds.filter((kind) => kind !== 'events')
 
 /** Gathers what happened into lanes: results and speech by channel, connections by row. */
 export class ChartLanes {
