@@ -1,0 +1,74 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ended, firstLine, run, start } from './command.js'
+
+let folder: string
+let state: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-keys-'))
+  state = join(folder, 'state')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
+
+interface KeyFile {
+  readonly keys: readonly { readonly jwk: { readonly kid: string } }[]
+}
+const kidsIn = (file: string): readonly string[] => (JSON.parse(file) as KeyFile).keys.map(({ jwk }) => jwk.kid)
+const stored = async (): Promise<readonly string[]> => kidsIn(await readFile(join(state, 'signing-keys.json'), 'utf8'))
+
+/** A service of the state folder, with what its clients ask of it. */
+const serving = async () => {
+  const child = start(['serve', '--state', state, '--client-id', 'acme'], { env })
+  const end = ended(child)
+  const { authUrl = '' } = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
+  const token = async (): Promise<string> =>
+    (await run(['token', '--auth-url', authUrl, '--client-id', 'acme'], { env })).stdout.trim()
+  const published = async (): Promise<readonly string[]> => {
+    const { keys } = (await (await fetch(`${authUrl}/jwks`)).json()) as { readonly keys: readonly { kid: string }[] }
+    return keys.map(({ kid }) => kid)
+  }
+  const close = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    await end
+  }
+  return { token, published, close }
+}
+const kidOf = (token: string): string =>
+  (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { readonly kid: string }).kid
+
+describe('rxspeech keys rotate', { timeout: 60_000 }, () => {
+  it('makes a key beside the others, which the running service publishes and does not sign with yet', async () => {
+    const service = await serving()
+    const before = kidOf(await service.token())
+    const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
+    const [, made = ''] = /^The key (\S+) signs in 10 minutes; tokens of before stay good\.\n$/.exec(stdout) ?? []
+    expect([code, stderr, await stored()]).toEqual([0, '', [made, before]])
+    expect(kidOf(await service.token())).toBe(before)
+    expect([...(await service.published())].sort()).toEqual([before, made].sort())
+    await service.close()
+  })
+
+  it('takes all others away with --alone, and the running service signs with it at once', async () => {
+    const service = await serving()
+    const before = kidOf(await service.token())
+    const { code, stdout, stderr } = await run(['keys', 'rotate', '--alone', '--state', state])
+    const [, made = ''] =
+      /^The key (\S+) is the only one; tokens of before are not good any more\.\n$/.exec(stdout) ?? []
+    expect([code, stderr, await stored(), made === before]).toEqual([0, '', [made], false])
+    expect([kidOf(await service.token()), await service.published()]).toEqual([made, [made]])
+    await service.close()
+  })
+
+  it('makes no folder and no key where there are none', async () => {
+    const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(
+      /^rxspeech: There are no signing keys in .*state; name the state folder of the service by --state\.\n$/,
+    )
+    await expect(stored()).rejects.toThrow('ENOENT')
+  })
+})

@@ -1,0 +1,47 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { callSamples, ended, firstLine, run, start } from './command.js'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-recordings-'))
+  await mkdir(join(folder, 'projects/Default/kept'), { recursive: true })
+  await writeFile(
+    join(folder, 'projects/Default/kept/1.yaml'),
+    'version: 1\nnodes: { in: entry, hear: recognizer, tape: recorder, out: publisher }\nwires: [in -> hear, in -> tape, hear -> out]\n',
+  )
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
+
+/** A second of the call, sent to a project that records. */
+const recorded = async (flags: readonly string[]) => {
+  const place = ['--state', join(folder, 'state'), '--projects', join(folder, 'projects')]
+  const child = start(['serve', ...place, '--client-id', 'acme', ...flags], { env })
+  const end = ended(child)
+  const { authUrl = '', grpc = '' } = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
+  const client = ['--auth-url', authUrl, '--client-id', 'acme', '--grpc', grpc, '--plaintext', '--project', 'kept']
+  const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
+  const heard = await run(['transcribe', ...raw, ...client], { env, stdin: callSamples(1_000) })
+  child.kill('SIGTERM')
+  return { ...heard, log: (await end).stderr }
+}
+
+describe('rxspeech serve --recordings', { timeout: 60_000 }, () => {
+  it('keeps the recordings of projects in that folder', async () => {
+    const { code } = await recorded(['--recordings', join(folder, 'tapes')])
+    expect(code).toBe(0)
+    const files = await readdir(join(folder, 'tapes'), { recursive: true })
+    expect(files.filter((name) => name.endsWith('.wav'))).toHaveLength(1)
+  })
+
+  it('keeps none without it, and tells the operator why such a project cannot be used', async () => {
+    const { code, log } = await recorded([])
+    expect(code).toBe(1)
+    expect(log).toMatch(/tape.*recordings?/)
+    expect((await readdir(folder)).sort()).toEqual(['projects', 'state'])
+  })
+})
