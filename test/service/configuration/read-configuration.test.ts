@@ -68,6 +68,13 @@ describe('readConfiguration', () => {
       '8:5 nodes.1: is a file or a package; give one of the two',
       '9:5 nodes.2: is a file or a package; give one of the two',
     ])
+    expect(await faultsOf('operations: 0.0.0.0:1')).toEqual([
+      '1:1 operations: listening on 0.0.0.0 needs tls; plain text is for loopback only',
+    ])
+    expect((await faultsOf('{ nodes: [{}], http: 0.0.0.0:1 }')).map((fault) => fault.split(': ')[0])).toEqual([
+      '1:11 nodes.0',
+      '1:16 http',
+    ])
     expect(await faultsOf('http: 0.0.0.0:1\ntls: { certificateFile: c, keyFile: k }')).toEqual([])
   })
 
