@@ -1,6 +1,6 @@
 import type { SessionEvent } from '../protocol/session-event.js'
-import { dataflowDialogue } from '../session/dataflow-dialogue.js'
-import { recognizerDialogue } from '../session/recognizer-dialogue.js'
+import { DataflowDialogue } from '../session/dataflow-dialogue.js'
+import { RecognizerDialogue } from '../session/recognizer-dialogue.js'
 import type { CassetteHeader, TapedMessage } from './cassette.js'
 import { stepOf } from './mismatch.js'
 import { dataflowMessageOf, socketMessageOf } from './taped-message.js'
@@ -14,20 +14,20 @@ export interface EventReader {
 
 export const eventReader = ({ transport, format }: CassetteHeader): EventReader => {
   if (transport === 'websocket') {
-    const { read } = recognizerDialogue({
+    const dialogue = new RecognizerDialogue({
       request: { audioFormat: 'pcm', modelName: '', sampleRateHz: format.sampleRateHz },
       encoding: 'pcm',
     })
-    return { asked: () => undefined, eventOf: (message) => read(socketMessageOf(message)).event }
+    return { asked: () => undefined, eventOf: (message) => dialogue.read(socketMessageOf(message)).event }
   }
-  const dialogue = dataflowDialogue({
+  const dialogue = new DataflowDialogue({
     start: { audio: format, tenant: '', projectName: '' },
     dialect: 'pascal',
   })
   const asking: Readonly<Record<string, () => unknown>> = {
     start: () => dialogue.start(''),
-    finalize: dialogue.finalize,
-    stop: dialogue.stop,
+    finalize: () => dialogue.finalize(),
+    stop: () => dialogue.stop(),
   }
   return {
     asked: (message) => asking[stepOf(message)]?.(),

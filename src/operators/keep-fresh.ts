@@ -23,7 +23,7 @@ import {
 } from 'rxjs'
 import { isSpeechError, SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
-import { longTimer } from './long-timer.js'
+import { longTimer } from '../time/long-timer.js'
 
 export interface KeepFreshOptions {
   /** How long before a token expires its renewal begins, in milliseconds; at most half its life. Default: a tenth of its life, at most a day. */

@@ -1,5 +1,5 @@
 import type { SchedulerLike } from 'rxjs'
-import { longestTimerMs } from '../protocol/longest-timer.js'
+import { longestTimerMs } from '../time/longest-timer.js'
 import { wholeNumber } from '../transport/limits.js'
 import type { AdmissionLimits } from './access/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'

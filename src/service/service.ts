@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { asyncScheduler, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { longestTimerMs } from '../protocol/longest-timer.js'
+import { longestTimerMs } from '../time/longest-timer.js'
 import { Admissions } from './access/admissions.js'
 import { RunningGrants } from './access/running-grants.js'
 import { sharedTenant } from './access/open-model.js'

@@ -14,7 +14,7 @@ export interface TokenInHand {
   readonly accessToken: string
   readonly fresh: boolean
   /** When it ends, in milliseconds since 1970, where the source says so. */
-  readonly expiresAtMs?: number
+  readonly expiresAtMs: number | undefined
 }
 
 /** A token that cannot change: asking again is no use. */
@@ -32,10 +32,10 @@ export const askToken = (source: TokenSource, refused?: string, rejected$?: Reje
     map(presentable),
     refused === undefined || rejected$ === undefined ? pipe() : afterRejecting(refused, rejected$),
     take(1),
-    map((token) => ({ ...token, fresh: token.accessToken !== refused })),
+    map(({ accessToken, expiresAtMs }) => ({ accessToken, expiresAtMs, fresh: accessToken !== refused })),
     refused === undefined
       ? throwIfEmpty(() => new SpeechError('unauthenticated', 'The token source gave no token.'))
-      : defaultIfEmpty({ accessToken: refused, fresh: false }),
+      : defaultIfEmpty({ accessToken: refused, expiresAtMs: undefined, fresh: false }),
   )
 
 type Presentable = Omit<TokenInHand, 'fresh'>
@@ -59,5 +59,5 @@ const presentable = (token: unknown): Presentable => {
   if (typeof accessToken !== 'string' || accessToken === '') {
     throw new SpeechError('unauthenticated', 'The token source gave something that is no token.')
   }
-  return { accessToken, ...(typeof expiresAtMs === 'number' && { expiresAtMs }) }
+  return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }

@@ -1,4 +1,4 @@
 // What a session in a browser needs once it connects: a chunk of its own, which `recognizeInBrowser` loads.
 export { dialBrowserSocket as dialSocket } from '../transport/websocket/browser-websocket.js'
 export { equip } from './equipment.js'
-export { recognizerDialogue } from './recognizer-dialogue.js'
+export { RecognizerDialogue } from './recognizer-dialogue.js'

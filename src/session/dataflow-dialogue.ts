@@ -30,30 +30,51 @@ const noBytes = new Uint8Array(0)
 const maxAsked = 64
 
 /** What a client says and hears on the dataflow stream (service.md 4.1). */
-export const dataflowDialogue = ({
-  start,
-  dialect,
-  update: earlier,
-}: DataflowDialogueOptions): Dialogue<DataflowMessage, DataflowMessage> => {
-  // A plain service does not name its responses; then they come in the order of the requests.
-  let asked: readonly string[] = []
-  const say = (request: DataflowRequest): DataflowMessage => {
-    asked = [...asked, request.request].slice(-maxAsked)
-    return { contentType: contentType.request, content: writeDataflowRequest(request, dialect), binaryContent: noBytes }
+export class DataflowDialogue implements Dialogue<DataflowMessage, DataflowMessage> {
+  readonly #options: DataflowDialogueOptions
+  /** A plain service does not name its responses; then they come in the order of the requests. */
+  #asked: readonly string[] = []
+
+  constructor(options: DataflowDialogueOptions) {
+    this.#options = options
   }
-  const answered = (response: DataflowResponse): string => {
+
+  start(token: string): DataflowMessage {
+    const { start, update } = this.#options
+    return this.#say({ request: 'Start', ...start, ...changed(start, update), token })
+  }
+
+  audio(bytes: Uint8Array): DataflowMessage {
+    return { contentType: contentType.audio, content: '', binaryContent: bytes }
+  }
+
+  finalize(): DataflowMessage {
+    return this.#say({ request: 'Finalize' })
+  }
+
+  stop(): DataflowMessage {
+    return this.#say({ request: 'Stop' })
+  }
+
+  update(update: UpdateRequest): DataflowMessage {
+    return this.#say({ request: 'Update', ...update })
+  }
+
+  read(message: DataflowMessage): Heard {
+    return readMessage(message, (response) => this.#answered(response))
+  }
+
+  #say(request: DataflowRequest): DataflowMessage {
+    this.#asked = [...this.#asked, request.request].slice(-maxAsked)
+    const content = writeDataflowRequest(request, this.#options.dialect)
+    return { contentType: contentType.request, content, binaryContent: noBytes }
+  }
+
+  #answered(response: DataflowResponse): string {
     const named = requestNames.find((name) => response.messageName?.toLowerCase() === `${name}Response`.toLowerCase())
-    const request = named ?? asked[0] ?? ''
-    asked = asked.filter((_one, index) => index !== asked.indexOf(request))
+    const request = named ?? this.#asked[0] ?? ''
+    this.#asked = this.#asked.filter((_one, index) => index !== this.#asked.indexOf(request))
     return request
-  }
-  return {
-    start: (token) => say({ request: 'Start', ...start, ...changed(start, earlier), token }),
-    audio: (bytes) => ({ contentType: contentType.audio, content: '', binaryContent: bytes }),
-    finalize: () => say({ request: 'Finalize' }),
-    stop: () => say({ request: 'Stop' }),
-    read: (message) => readMessage(message, answered),
-    update: (update) => say({ request: 'Update', ...update }),
   }
 }
 

@@ -12,7 +12,7 @@ import { settings as settingsCodec, type Settings } from '../protocol/settings.j
 import { resolveGrpcLimits } from '../transport/grpc/grpc-link.js'
 import { dialGrpc, type GrpcDialOptions } from '../transport/grpc/grpc.js'
 import type { DataflowMessage, Dial } from '../transport/link.js'
-import { dataflowDialogue } from './dataflow-dialogue.js'
+import { DataflowDialogue } from './dataflow-dialogue.js'
 import { deadPeerMs } from './dead-peer.js'
 import { equip } from './equipment.js'
 import {
@@ -23,7 +23,7 @@ import {
   optionalText,
   requiredText,
 } from './option-checks.js'
-import { openSession } from './session.js'
+import { openSession } from './open-session.js'
 import { resolveSessionOptions, type SessionOptions } from './session-options.js'
 
 export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
@@ -77,7 +77,7 @@ export const dataflow = (
           dial({ keepaliveMs: deadPeerMs, ...options, connectTimeoutMs: settings.deadlines.connecting }).pipe(
             map((link) => ({
               link,
-              dialogue: dataflowDialogue({ start, dialect, ...(update && { update }) }),
+              dialogue: new DataflowDialogue({ start, dialect, ...(update && { update }) }),
               equip,
             })),
           ),

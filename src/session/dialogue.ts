@@ -37,11 +37,11 @@ export interface Ending {
  * connected. A dialogue belongs to one connection. Nothing in it throws.
  */
 export interface Dialogue<In, Out> {
-  readonly start: (token: string) => Out
-  readonly audio: (bytes: Uint8Array) => Out
-  readonly finalize: () => Out
-  readonly stop: () => Out
-  readonly read: (message: In) => Heard
+  start(token: string): Out
+  audio(bytes: Uint8Array): Out
+  finalize(): Out
+  stop(): Out
+  read(message: In): Heard
   /** A change while the session streams, where the interface has such a thing. */
-  readonly update?: (update: UpdateRequest) => Out
+  update?(update: UpdateRequest): Out
 }

@@ -1,12 +1,12 @@
-import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
+import type { SessionEvent } from '../protocol/session-event.js'
 import type { AudioTape } from './audio/audio-tape.js'
 import { SendingPace } from './audio/sending-pace.js'
-import { HeldFinals } from './results/held-finals.js'
+import { HeldFinals, type FinalsOwner } from './results/held-finals.js'
 import { ResultTimeline } from './results/result-timeline.js'
 import { RetryBudget } from './retry-budget.js'
 import { ServiceSilence } from './service-silence.js'
 import type { SessionSettings } from './session-options.js'
-import { Succession, type SuccessionOptions } from './succession.js'
+import { Succession, type Predecessor } from './succession.js'
 
 /** What a session needs from its first connection on and not before: a browser loads it while it connects. */
 export interface Equipment<In, Out> {
@@ -20,33 +20,28 @@ export interface Equipment<In, Out> {
 }
 
 /** Whose equipment it is. */
-export interface Equipped<In, Out> extends Pick<SuccessionOptions<In, Out>, 'newLine' | 'due'> {
+export interface Equipped<In, Out> extends Predecessor<In, Out>, FinalsOwner {
   readonly settings: Pick<SessionSettings, 'bounds' | 'deadlines' | 'resumption' | 'scheduler' | 'silenceTimeoutMs'>
   readonly tape: AudioTape
-  /** Told of a final that was held back. */
-  readonly tell: (final: FinalEvent) => void
-  readonly emit: (event: SessionEvent) => void
+  emit(event: SessionEvent): void
 }
 
-export const equip = <In, Out>({ settings, tape, tell, emit, newLine, due }: Equipped<In, Out>): Equipment<In, Out> => {
-  const { bounds, deadlines, resumption, scheduler, silenceTimeoutMs } = settings
-  const { format } = bounds
+export const equip = <In, Out>(owner: Equipped<In, Out>): Equipment<In, Out> => {
+  const { bounds, deadlines, resumption, scheduler, silenceTimeoutMs } = owner.settings
   return {
-    results: new ResultTimeline(tape, format, settings.scheduler),
-    finals: new HeldFinals(scheduler, tell),
+    results: new ResultTimeline(owner.tape, bounds.format, scheduler),
+    finals: new HeldFinals(scheduler, owner),
     budget: resumption && new RetryBudget(resumption),
     succession:
       resumption &&
-      new Succession({
+      new Succession(owner, {
         scheduler,
         maxConnectionMs: resumption.maxConnectionMs,
         readyWithinMs: deadlines.connecting + deadlines.starting,
-        newLine,
-        due,
       }),
     silence: new ServiceSilence(silenceTimeoutMs, scheduler, (forMs) =>
-      emit({ type: 'connection', state: 'silent', forMs }),
+      owner.emit({ type: 'connection', state: 'silent', forMs }),
     ),
-    newPace: () => new SendingPace(format, scheduler),
+    newPace: () => new SendingPace(bounds.format, scheduler),
   }
 }

@@ -26,24 +26,25 @@ export interface Connection<In, Out> {
 /** What happens on a line. */
 export type LineNews = Heard | MachineInput
 
+/** Who is told what happens on a line. */
+export interface LineOwner<In, Out> {
+  hears(line: Line<In, Out>, news: LineNews): void
+}
+
 /** One connection of a session from its token to its end, with all that hangs on it. */
 export class Line<In, Out> {
   /** What its start says of what was changed before. */
   readonly update: UpdateRequest | undefined
   readonly #plan: LinePlan<In, Out>
-  readonly #report: (news: LineNews) => void
+  readonly #owner: LineOwner<In, Out>
   readonly #open = new Subscription()
   #token: TokenInHand | undefined
   #connection: Connection<In, Out> | undefined
 
-  constructor(
-    plan: LinePlan<In, Out>,
-    update: UpdateRequest | undefined,
-    report: (line: Line<In, Out>, news: LineNews) => void,
-  ) {
+  constructor(plan: LinePlan<In, Out>, update: UpdateRequest | undefined, owner: LineOwner<In, Out>) {
     this.#plan = plan
     this.update = update
-    this.#report = (news) => report(this, news)
+    this.#owner = owner
   }
 
   get connection(): Connection<In, Out> | undefined {
@@ -108,6 +109,10 @@ export class Line<In, Out> {
   /** Ends what is open and hears no more. */
   leave(): void {
     this.#open.unsubscribe()
+  }
+
+  #report(news: LineNews): void {
+    this.#owner.hears(this, news)
   }
 
   #lose(error: SpeechError): void {

@@ -1,6 +1,6 @@
 import { isObservable } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { longestTimerMs } from '../protocol/longest-timer.js'
+import { longestTimerMs } from '../time/longest-timer.js'
 
 // Each takes `unknown` on purpose: callers in JavaScript and at the command line give what they have. What was given is
 // printed where it is a number and nowhere else, for it may be a secret in the wrong place.

@@ -1,4 +1,4 @@
-import { map, switchMap, type Observable, type ObservableInput } from 'rxjs'
+import { map, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../protocol/recognizer-requests.js'
@@ -17,9 +17,9 @@ import {
 } from './option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
 import type { Connection } from './line.js'
-import type { recognizerDialogue } from './recognizer-dialogue.js'
+import type { RecognizerDialogue } from './recognizer-dialogue.js'
 import { recognizerUrl } from './recognizer-url.js'
-import { openSession } from './session.js'
+import { openSession } from './open-session.js'
 import { resolveSessionOptions, type SessionOptions, type SessionSettings } from './session-options.js'
 import type { Lane } from './two-lanes.js'
 
@@ -64,8 +64,8 @@ export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<Se
 
 /** What Node and browsers do in ways of their own. */
 export interface RecognizePlatform {
-  /** Subscribed for every connection. */
-  readonly parts$: Observable<RecognizeParts>
+  /** Connects with what is needed for it, which may have to be loaded first. */
+  readonly withParts: <A>(connect: (parts: RecognizeParts) => Observable<A>) => Observable<A>
   /** Two channels as one session each; where it is missing, stereo is refused. */
   readonly inTwoLanes?: (format: AudioFormat, lane: Lane) => Recognition
 }
@@ -73,11 +73,11 @@ export interface RecognizePlatform {
 /** What is needed with a connection and not before. */
 export interface RecognizeParts extends Pick<Connection<SocketMessage, SocketMessage>, 'equip'> {
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
-  readonly recognizerDialogue: typeof recognizerDialogue
+  readonly RecognizerDialogue: typeof RecognizerDialogue
 }
 
 /** `recognize` on a platform. */
-export const recognizeBy = ({ parts$, inTwoLanes }: RecognizePlatform, options: RecognizeOptions): Recognition => {
+export const recognizeBy = ({ withParts, inTwoLanes }: RecognizePlatform, options: RecognizeOptions): Recognition => {
   const settings = resolveSessionOptions(options)
   checkOptions(options)
   const { format } = settings.bounds
@@ -87,21 +87,21 @@ export const recognizeBy = ({ parts$, inTwoLanes }: RecognizePlatform, options: 
   const request = recognizeRequestOf(options)
   const connectionOf = (
     token: string,
-    { dialSocket, recognizerDialogue, equip }: RecognizeParts,
+    { dialSocket, RecognizerDialogue, equip }: RecognizeParts,
   ): Observable<Connection<SocketMessage, SocketMessage>> =>
     (dial ?? dialSocket)({
       heartbeatMs: deadPeerMs,
       ...options,
       connectTimeoutMs: settings.deadlines.connecting,
       ...presentToken(url, token, options.presentToken),
-    }).pipe(map((link) => ({ link, dialogue: recognizerDialogue({ request, encoding: format.encoding }), equip })))
+    }).pipe(map((link) => ({ link, dialogue: new RecognizerDialogue({ request, encoding: format.encoding }), equip })))
   const ofLane = laneSettings(settings)
   const lane: Lane = (source, abort$) =>
     openSession(
       {
         settings: ofLane,
         ending: { endsWith: 'last-word', finalizeBy: 'request' },
-        connect: (token) => parts$.pipe(switchMap((parts) => connectionOf(token, parts))),
+        connect: (token) => withParts((parts) => connectionOf(token, parts)),
         ...(abort$ && { abort$ }),
       },
       source,
@@ -112,15 +112,12 @@ export const recognizeBy = ({ parts$, inTwoLanes }: RecognizePlatform, options: 
 }
 
 /** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
-const laneSettings = ({ bounds, ...settings }: SessionSettings): SessionSettings => ({
-  ...settings,
-  bounds: {
-    ...bounds,
-    format: { ...bounds.format, channels: 1 },
-    maxAudioMessageBytes:
-      bounds.format.encoding === 'pcm' ? bounds.maxAudioMessageBytes : Math.floor(bounds.maxAudioMessageBytes / 2),
-  },
-})
+const laneSettings = (settings: SessionSettings): SessionSettings => {
+  const { format, maxAudioMessageBytes: most, ...bounds } = settings.bounds
+  if (format.encoding === 'pcm' && format.channels === 1) return settings
+  const maxAudioMessageBytes = format.encoding === 'pcm' ? most : Math.floor(most / 2)
+  return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxAudioMessageBytes } }
+}
 
 const checkOptions = (options: RecognizeOptions): void => {
   optionalText('modelTenant', options.modelTenant)

@@ -1,9 +1,18 @@
-import { of } from 'rxjs'
 import { dialWebSocket } from '../transport/websocket/websocket.js'
 import { equip } from './equipment.js'
-import { recognizeBy, type Recognition, type RecognizeOptions } from './recognize-by.js'
-import { recognizerDialogue } from './recognizer-dialogue.js'
+import {
+  recognizeBy,
+  type Recognition,
+  type RecognizeOptions,
+  type RecognizeParts,
+  type RecognizePlatform,
+} from './recognize-by.js'
+import { RecognizerDialogue } from './recognizer-dialogue.js'
 import { inTwoLanes } from './two-lanes.js'
+
+const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerDialogue, equip }
+
+const platform: RecognizePlatform = { withParts: (connect) => connect(parts), inTwoLanes }
 
 /**
  * Streaming recognition over a WebSocket (service.md 4.2). The socket carries one channel of PCM, so G.711 is decoded
@@ -16,5 +25,4 @@ import { inTwoLanes } from './two-lanes.js'
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
  */
-export const recognize = (options: RecognizeOptions): Recognition =>
-  recognizeBy({ parts$: of({ dialSocket: dialWebSocket, recognizerDialogue, equip }), inTwoLanes }, options)
+export const recognize = (options: RecognizeOptions): Recognition => recognizeBy(platform, options)

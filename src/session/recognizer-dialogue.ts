@@ -22,16 +22,34 @@ export interface RecognizerDialogueOptions {
 }
 
 /** What a client says and hears on the recognition socket (service.md 4.2). */
-export const recognizerDialogue = ({
-  request,
-  encoding,
-}: RecognizerDialogueOptions): Dialogue<SocketMessage, SocketMessage> => ({
-  start: () => writeRecognizerRequest({ request: 'recognize', ...request }),
-  audio: encoding === 'pcm' ? (bytes) => bytes : (bytes) => bytesOf(decodeSamples(bytes, encoding)),
-  finalize: () => writeRecognizerRequest({ request: 'finalize-recognition' }),
-  stop: () => writeRecognizerRequest({ request: 'stop-recognition' }),
-  read: readMessage,
-})
+export class RecognizerDialogue implements Dialogue<SocketMessage, SocketMessage> {
+  readonly #options: RecognizerDialogueOptions
+
+  constructor(options: RecognizerDialogueOptions) {
+    this.#options = options
+  }
+
+  start(): SocketMessage {
+    return writeRecognizerRequest({ request: 'recognize', ...this.#options.request })
+  }
+
+  audio(bytes: Uint8Array): SocketMessage {
+    const { encoding } = this.#options
+    return encoding === 'pcm' ? bytes : bytesOf(decodeSamples(bytes, encoding))
+  }
+
+  finalize(): SocketMessage {
+    return writeRecognizerRequest({ request: 'finalize-recognition' })
+  }
+
+  stop(): SocketMessage {
+    return writeRecognizerRequest({ request: 'stop-recognition' })
+  }
+
+  read(message: SocketMessage): Heard {
+    return readMessage(message)
+  }
+}
 
 const readMessage = (message: SocketMessage): Heard => {
   if (typeof message !== 'string') {

@@ -1,5 +1,5 @@
-import type { SchedulerLike, Subscription } from 'rxjs'
-import { later } from '../operators/later.js'
+import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import { later } from '../time/later.js'
 
 /**
  * Notices that a service says nothing while audio flows. One timer, which audio starts and which does not follow it; it
@@ -9,7 +9,7 @@ export class ServiceSilence {
   readonly #timeoutMs: number
   readonly #scheduler: SchedulerLike
   readonly #tell: (forMs: number) => void
-  #timer: Subscription | undefined
+  #timer: Unsubscribable | undefined
   #sinceMs = 0
   #flows = false
   #isTold = false

@@ -2,23 +2,28 @@ import { msForBytes, type AudioFormat } from '../audio/format.js'
 import type { LedgerEvent, SessionEvent } from '../protocol/session-event.js'
 import type { AudioTape, Gap } from './audio/audio-tape.js'
 
+/** Whose account it is. */
+export interface AccountOwner {
+  /** Whether what is settled is an estimate. */
+  readonly estimated: boolean
+  emit(event: SessionEvent): void
+}
+
 /** Tells what became of the audio: every gap, and the ledger whenever it says something else than before. */
 export class SessionAccount {
   readonly #tape: AudioTape
-  readonly #isEstimated: () => boolean
   readonly #format: AudioFormat
-  readonly #emit: (event: SessionEvent) => void
+  readonly #owner: AccountOwner
   #told = { captured: -1, finalised: 0, dropped: 0, replayed: 0 }
 
-  constructor(tape: AudioTape, isEstimated: () => boolean, format: AudioFormat, emit: (event: SessionEvent) => void) {
+  constructor(tape: AudioTape, format: AudioFormat, owner: AccountOwner) {
     this.#tape = tape
-    this.#isEstimated = isEstimated
     this.#format = format
-    this.#emit = emit
+    this.#owner = owner
   }
 
   gap(gap: Gap): void {
-    this.#emit({ type: 'connection', state: 'gap', ...gap })
+    this.#owner.emit({ type: 'connection', state: 'gap', ...gap })
     this.tell()
   }
 
@@ -28,13 +33,13 @@ export class SessionAccount {
     const before = this.#told
     if (finalised === before.finalised && dropped === before.dropped && replayed === before.replayed) return false
     this.#told = { captured, finalised, dropped, replayed }
-    this.#emit(this.#ledger())
+    this.#owner.emit(this.#ledger())
     return finalised > before.finalised
   }
 
   /** At the end, if only to say that nothing was captured; what was captured since it was last told counts as well. */
   close(): void {
-    if (!this.tell() && this.#tape.account.captured > this.#told.captured) this.#emit(this.#ledger())
+    if (!this.tell() && this.#tape.account.captured > this.#told.captured) this.#owner.emit(this.#ledger())
   }
 
   #ledger(): LedgerEvent {
@@ -48,7 +53,7 @@ export class SessionAccount {
       replayedPendingMs: ms(replayed),
       droppedMs: ms(dropped),
       sentMs: ms(sent),
-      estimated: this.#isEstimated(),
+      estimated: this.#owner.estimated,
     }
   }
 }

@@ -65,7 +65,11 @@ export interface SessionOptions {
 }
 
 /** The options, checked, with their defaults. */
-export interface SessionSettings extends Pick<SessionOptions, 'token' | 'rejected$' | 'finalize$' | 'stop$'> {
+export interface SessionSettings {
+  readonly token: TokenSource
+  readonly rejected$: RejectedTokens | undefined
+  readonly finalize$: Observable<unknown> | undefined
+  readonly stop$: Observable<unknown> | undefined
   readonly bounds: AudioBounds
   /** How long each state that waits may last, in milliseconds. */
   readonly deadlines: Readonly<Record<Wait, number>>
@@ -85,9 +89,9 @@ export const resolveSessionOptions = (options: SessionOptions): SessionSettings 
   optionalMethods('scheduler', scheduler, 'now', 'schedule')
   return {
     token,
-    ...(rejected$ && { rejected$ }),
-    ...(finalize$ && { finalize$ }),
-    ...(stop$ && { stop$ }),
+    rejected$,
+    finalize$,
+    stop$,
     scheduler: scheduler ?? asyncScheduler,
     resumption: resolveResumption(options.resumption),
     silenceTimeoutMs: positiveMs('silenceTimeoutMs', options.silenceTimeoutMs, 20_000),

@@ -1,19 +1,19 @@
-import { Observable, Subscription, take, type ObservableInput, type Subscriber } from 'rxjs'
+import { Subscription, take, type Observable, type ObservableInput, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
-import { later } from '../operators/later.js'
+import { later } from '../time/later.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import { mergedUpdate } from '../protocol/merged-update.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
-import { feedAudio, isPulled, checkSource, type AudioFeed } from './audio/audio-feed.js'
-import { AudioOutlet } from './audio/audio-outlet.js'
-import { AudioTape } from './audio/audio-tape.js'
+import { feedAudio, isPulled, type AudioFeed, type AudioSink } from './audio/audio-feed.js'
+import { AudioOutlet, type OutletReport } from './audio/audio-outlet.js'
+import { AudioTape, type Gap } from './audio/audio-tape.js'
 import type { Ending, Heard } from './dialogue.js'
-import type { Equipment } from './equipment.js'
-import { Line, type LinePlan } from './line.js'
+import type { Equipment, Equipped } from './equipment.js'
+import { Line, type LineNews, type LineOwner, type LinePlan } from './line.js'
 import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
 import type { SessionSettings } from './session-options.js'
-import { SessionAccount } from './session-account.js'
+import { SessionAccount, type AccountOwner } from './session-account.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
 export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
@@ -23,23 +23,6 @@ export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
   readonly update$?: Observable<UpdateRequest>
   /** Fails the session from without, such as when the other half of a pair has failed. */
   readonly abort$?: Observable<SpeechError>
-}
-
-/**
- * Cold: each subscription is one session over one subscription of the source; unsubscribing aborts it at once.
- * Throws `invalid-options` for a source that is none.
- */
-export const openSession = <In, Out>(
-  plan: SessionPlan<In, Out>,
-  source: ObservableInput<Uint8Array>,
-): Observable<SessionEvent> => {
-  checkSource(source)
-  return new Observable((subscriber) => {
-    const session = new Session(plan, source, subscriber)
-    // Not returned: a consumer may unsubscribe while the session begins.
-    subscriber.add(() => session.release())
-    session.begin()
-  })
 }
 
 /** What is told also after a stop. */
@@ -56,11 +39,11 @@ interface News<In, Out> {
  * (a handler that finalizes or stops from within `next`, a service in memory that answers at once) wait in line, so
  * that every step sees a whole state and events keep their order.
  */
-class Session<In, Out> {
+export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, Equipped<In, Out>, LineOwner<In, Out> {
+  readonly tape: AudioTape
   readonly #plan: SessionPlan<In, Out>
   readonly #manners: Manners
   readonly #subscriber: Subscriber<SessionEvent>
-  readonly #tape: AudioTape
   readonly #outlet: AudioOutlet<Out>
   readonly #feed: AudioFeed
   readonly #account: SessionAccount
@@ -77,35 +60,26 @@ class Session<In, Out> {
   /** Set once the service has refused audio as too fast: what is sent again is sent slower. */
   #isPaced = false
   #streamsSinceMs = Infinity
-  #deadline: Subscription | undefined
+  #deadline: Unsubscribable | undefined
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
     const { bounds, token, resumption, scheduler } = plan.settings
     this.#plan = plan
     this.#subscriber = subscriber
-    this.#line = this.#newLine()
-    this.#manners = { ...plan.ending, renews: !isFixedToken(token), resumes: resumption !== undefined }
-    this.#tape = new AudioTape(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds)
-    const estimated = (): boolean => this.#equipment?.results.estimated ?? false
-    this.#account = new SessionAccount(this.#tape, estimated, bounds.format, (event) => this.#emit(event))
-    this.#outlet = new AudioOutlet(this.#tape, scheduler, {
-      gap: (gap) => this.#account.gap(gap),
-      progress: () => this.#dispatch({ type: 'progress' }),
-      idle: () => this.#onIdle(),
-    })
-    this.#feed = feedAudio(source, {
-      wanted: () => this.#state.name === 'streaming' && this.#outlet.hasRoom,
-      chunk: (bytes) => this.#take(bytes),
-      end: () => this.#endAudio(),
-      fail: (error) => this.#fail(toSpeechError(error, 'source-failed', 'The audio source failed; see the cause.')),
-    })
+    this.#line = this.newLine()
+    const { endsWith, finalizeBy } = plan.ending
+    this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
+    this.tape = new AudioTape(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds)
+    this.#account = new SessionAccount(this.tape, bounds.format, this)
+    this.#outlet = new AudioOutlet(this.tape, scheduler, this)
+    this.#feed = feedAudio(source, this)
   }
 
   begin(): void {
     const { finalize$, stop$ } = this.#plan.settings
     // The signals first: what they say while the session begins counts.
     this.#signals.add(this.#plan.abort$?.subscribe((error) => this.#fail(error)))
-    this.#obey('finalize$', finalize$, () => this.#endAudio())
+    this.#obey('finalize$', finalize$, () => this.end())
     this.#obey('stop$', stop$, () => this.#dispatch({ type: 'stop' }))
     this.#dispatch({ type: 'begin' })
     if (!this.#subscriber.closed) this.#feed.resume()
@@ -121,6 +95,81 @@ class Session<In, Out> {
     this.#equipment?.succession?.cancel()
     this.#signals.unsubscribe()
     this.#line.leave()
+  }
+
+  // As the sink of its audio.
+
+  wanted(): boolean {
+    return this.#state.name === 'streaming' && this.#outlet.hasRoom
+  }
+
+  chunk(bytes: Uint8Array): void {
+    // By its property, for `instanceof` fails between realms; and JavaScript may send anything.
+    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) {
+      this.#outlet.take(bytes)
+      if (this.#state.name === 'streaming' && !this.#subscriber.closed) this.#equipment?.silence.audio()
+    } else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
+  }
+
+  /** The source has ended, or `finalize$` says so. */
+  end(): void {
+    this.#feed.close()
+    this.#dispatch({ type: 'audio-over', drained: this.tape.isSent })
+  }
+
+  fail(error: unknown): void {
+    this.#fail(toSpeechError(error, 'source-failed', 'The audio source failed; see the cause.'))
+  }
+
+  // As whom its outlet tells.
+
+  gap(gap: Gap): void {
+    this.#account.gap(gap)
+  }
+
+  progress(): void {
+    this.#dispatch({ type: 'progress' })
+  }
+
+  /** What comes next: more from a pulled source, or the end. */
+  idle(): void {
+    if (this.#state.name === 'draining') this.#dispatch({ type: 'drained' })
+    // Not within a command: a source that emits at once would hold back all inputs until it has ended.
+    else if (this.#busy) this.#feedWaits = true
+    else this.#feed.resume()
+  }
+
+  // As the owner of its lines and of what it is equipped with.
+
+  get settings(): SessionSettings {
+    return this.#plan.settings
+  }
+
+  get estimated(): boolean {
+    return this.#equipment?.results.estimated ?? false
+  }
+
+  newLine(): Line<In, Out> {
+    return new Line(this.#plan, this.#update, this)
+  }
+
+  hears(line: Line<In, Out>, news: LineNews): void {
+    this.#dispatch(news, line)
+  }
+
+  due(): void {
+    this.#dispatch({ type: 'succeed' })
+  }
+
+  tell(heard: SessionEvent): void {
+    this.emit(this.#equipment?.results.read(heard))
+    if (!this.#account.tell()) return
+    this.#equipment?.budget?.renew()
+    this.#dispatch({ type: 'succeed' })
+  }
+
+  emit(event: SessionEvent | undefined): void {
+    if (event !== undefined) this.#subscriber.next(event)
   }
 
   #obey(name: string, signal$: Observable<unknown> | undefined, act: () => void): void {
@@ -166,7 +215,7 @@ class Session<In, Out> {
     if (isHeld) finals?.hold(event, meaning === undefined)
     // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition). And
     // what a start is answered on another connection was answered before.
-    else if (this.#state.name === 'stopping' ? isAnswer(event) : !this.#isAnsweredAgain(meaning)) this.#tell(event)
+    else if (this.#state.name === 'stopping' ? isAnswer(event) : !this.#isAnsweredAgain(meaning)) this.tell(event)
     if (meaning !== undefined && !this.#subscriber.closed) this.#step({ type: 'heard', meaning })
   }
 
@@ -175,18 +224,11 @@ class Session<In, Out> {
     return isStarted && this.#state.name === 'starting' && this.#equipment?.results.hasBegun === true
   }
 
-  #tell(heard: SessionEvent): void {
-    this.#emit(this.#equipment?.results.read(heard))
-    if (!this.#account.tell()) return
-    this.#equipment?.budget?.renew()
-    this.#dispatch({ type: 'succeed' })
-  }
-
   #step(said: MachineInput): void {
     // Here, so that a handler that stops at the first of two gaps hears the second as well.
     if (said.type === 'audio-over') this.#outlet.end()
     // It may have waited in line while audio was sent.
-    const input = said.type === 'audio-over' ? { ...said, drained: this.#tape.isSent } : said
+    const input = said.type === 'audio-over' ? { ...said, drained: this.tape.isSent } : said
     const { state, commands } = step(this.#state, input, this.#manners)
     const { name } = this.#state
     this.#state = state
@@ -204,7 +246,7 @@ class Session<In, Out> {
     // An open socket holds the process; a token source need not.
     const hold = name === 'authorizing' ? 'holds the process' : 'lets the process end'
     this.#deadline = isWait(name)
-      ? later(scheduler, deadlines[name], () => this.#dispatch({ type: 'deadline', ...this.#tape.pending }), hold)
+      ? later(scheduler, deadlines[name], () => this.#dispatch({ type: 'deadline', ...this.tape.pending }), hold)
       : undefined
   }
 
@@ -212,7 +254,7 @@ class Session<In, Out> {
     const { connection } = this.#line
     switch (command.do) {
       case 'announce':
-        return this.#emit({ type: 'connection', state: command.state })
+        return this.emit({ type: 'connection', state: command.state })
       case 'authorize':
         return this.#authorize(undefined)
       case 'renew':
@@ -237,7 +279,7 @@ class Session<In, Out> {
       case 'tell':
         return this.#equipment?.finals.release()
       case 'settle':
-        this.#tape.settle(this.#tape.sent)
+        this.tape.settle(this.tape.sent)
         return
       case 'extend':
         return this.#setDeadline()
@@ -254,26 +296,15 @@ class Session<In, Out> {
     }
   }
 
-  #newLine(): Line<In, Out> {
-    return new Line(this.#plan, this.#update, (line, news) => this.#dispatch(news, line))
-  }
-
   /** Asks for a token for another connection, where one was refused for another token. */
   #authorize(refused: string | undefined): void {
     this.#line.leave()
-    this.#line = this.#newLine()
+    this.#line = this.newLine()
     this.#line.authorize(refused)
   }
 
   #start(): void {
-    this.#equipment ??= this.#line.connection?.equip({
-      settings: this.#plan.settings,
-      tape: this.#tape,
-      tell: (final) => this.#tell(final),
-      emit: (event) => this.#emit(event),
-      newLine: () => this.#newLine(),
-      due: () => this.#dispatch({ type: 'succeed' }),
-    })
+    this.#equipment ??= this.#line.connection?.equip(this)
     this.#line.start()
   }
 
@@ -283,7 +314,7 @@ class Session<In, Out> {
     this.#line.leave()
     silence?.stop()
     this.#outlet.close()
-    for (const final of finals?.take() ?? []) this.#emit(results?.continueAfter(final))
+    for (const final of finals?.take() ?? []) this.emit(results?.continueAfter(final))
   }
 
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
@@ -301,8 +332,8 @@ class Session<In, Out> {
     const next = budget?.next(nowMs, error)
     if (next === undefined) return this.#fail(error)
     this.#deadline = later(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), 'holds the process')
-    const bufferedMs = this.#tape.pendingMs
-    this.#emit({ type: 'connection', state: 'reconnecting', ...next, bufferedMs, cause: error.code })
+    const bufferedMs = this.tape.pendingMs
+    this.emit({ type: 'connection', state: 'reconnecting', ...next, bufferedMs, cause: error.code })
   }
 
   /** The successor that is ready, if one is, takes over. */
@@ -321,7 +352,7 @@ class Session<In, Out> {
     const { results, newPace, succession } = this.#equipment
     const isAnother = results.hasBegun
     const { replayedMs, gaps } = results.begin()
-    this.#emit({ type: 'connection', ...(isAnother ? { state: 'resumed', replayedMs } : { state: 'streaming' }) })
+    this.emit({ type: 'connection', ...(isAnother ? { state: 'resumed', replayedMs } : { state: 'streaming' }) })
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
@@ -332,9 +363,9 @@ class Session<In, Out> {
     if (message !== undefined) link.send(message)
     this.#listenForUpdates()
     if (this.#subscriber.closed) return
-    const { sent } = this.#tape
-    succession?.plan(this.#line, () => this.#tape.sent > sent)
-    this.#outlet.open(link, dialogue.audio, this.#isPaced ? newPace() : undefined)
+    const { sent } = this.tape
+    succession?.plan(this.#line, () => this.tape.sent > sent)
+    this.#outlet.open(link, dialogue, this.#isPaced ? newPace() : undefined)
   }
 
   /** Once a session: what was asked stands in the start of every further connection. */
@@ -365,31 +396,5 @@ class Session<In, Out> {
     const { connection } = this.#line
     if (this.#manners.finalizeBy === 'half-close') connection?.link.finish()
     else connection?.link.send(connection.dialogue.finalize())
-  }
-
-  #take(bytes: Uint8Array): void {
-    // By its property, for `instanceof` fails between realms; and JavaScript may send anything.
-    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) {
-      this.#outlet.take(bytes)
-      if (this.#state.name === 'streaming' && !this.#subscriber.closed) this.#equipment?.silence.audio()
-    } else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
-  }
-
-  /** What comes next: more from a pulled source, or the end. */
-  #onIdle(): void {
-    if (this.#state.name === 'draining') this.#dispatch({ type: 'drained' })
-    // Not within a command: a source that emits at once would hold back all inputs until it has ended.
-    else if (this.#busy) this.#feedWaits = true
-    else this.#feed.resume()
-  }
-
-  /** The source has ended, or `finalize$` says so. */
-  #endAudio(): void {
-    this.#feed.close()
-    this.#dispatch({ type: 'audio-over', drained: this.#tape.isSent })
-  }
-
-  #emit(event: SessionEvent | undefined): void {
-    if (event !== undefined) this.#subscriber.next(event)
   }
 }

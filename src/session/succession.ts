@@ -1,5 +1,5 @@
-import { Subscription, type SchedulerLike } from 'rxjs'
-import { later } from '../operators/later.js'
+import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import { later } from '../time/later.js'
 import type { Line, LineNews } from './line.js'
 
 /** A connection is succeeded this long before its token ends, or before a twentieth of the time that is left if less. */
@@ -9,15 +9,19 @@ const leadOf = (leftMs: number): number => Math.min(mostLeadMs, leftMs / 20)
 /** How much of that time is left when the successor takes over without having been given a good moment. */
 const leastLead = 1 / 4
 
-export interface SuccessionOptions<In, Out> {
+/** Whom a successor takes over from. */
+export interface Predecessor<In, Out> {
+  newLine(): Line<In, Out>
+  /** The successor must take over now. */
+  due(): void
+}
+
+export interface SuccessionOptions {
   readonly scheduler: SchedulerLike
   /** How long a service lets one session last; it is succeeded that long before. */
   readonly maxConnectionMs: number
   /** How long the successor may take to be ready. */
   readonly readyWithinMs: number
-  readonly newLine: () => Line<In, Out>
-  /** The successor must take over now. */
-  readonly due: () => void
 }
 
 /**
@@ -27,14 +31,18 @@ export interface SuccessionOptions<In, Out> {
  * what follows is what follows any lost connection.
  */
 export class Succession<In, Out> {
-  readonly #options: SuccessionOptions<In, Out>
-  #timers = new Subscription()
+  readonly #predecessor: Predecessor<In, Out>
+  readonly #options: SuccessionOptions
+  /** Until the successor is opened, and then until it must take over. */
+  #timer: Unsubscribable | undefined
+  #readyTimer: Unsubscribable | undefined
   #line: Line<In, Out> | undefined
   #isReady = false
   /** The token that ends: another connection with it would end as well. */
   #endingToken: string | undefined
 
-  constructor(options: SuccessionOptions<In, Out>) {
+  constructor(predecessor: Predecessor<In, Out>, options: SuccessionOptions) {
+    this.#predecessor = predecessor
     this.#options = options
   }
 
@@ -46,14 +54,13 @@ export class Succession<In, Out> {
     const leftMs = Math.min(tokenMs, maxConnectionMs)
     if (leftMs <= 0 || leftMs === Infinity) return
     const leadMs = leadOf(leftMs)
-    const open = (): void => {
+    this.#timer = this.#after(leftMs - leadMs, () => {
       if (!isUsed()) return
       this.#endingToken = tokenMs <= maxConnectionMs ? present.token : undefined
       // The session asks for it, and there is one or there is none.
-      this.#timers.add(this.#after(leadMs * (1 - leastLead), this.#options.due))
+      this.#timer = this.#after(leadMs * (1 - leastLead), () => this.#predecessor.due())
       this.#open()
-    }
-    this.#timers.add(this.#after(leftMs - leadMs, open))
+    })
   }
 
   /** The successor, once it is ready; it is then the caller's. */
@@ -79,25 +86,23 @@ export class Succession<In, Out> {
   }
 
   cancel(): void {
-    this.#timers.unsubscribe()
-    this.#timers = new Subscription()
+    this.#timer?.unsubscribe()
+    this.#readyTimer?.unsubscribe()
     this.#line?.leave()
     this.#line = undefined
     this.#isReady = false
   }
 
   #open(): void {
-    const line = this.#options.newLine()
+    const line = this.#predecessor.newLine()
     this.#line = line
-    this.#timers.add(
-      this.#after(this.#options.readyWithinMs, () => {
-        if (!this.#isReady) this.cancel()
-      }),
-    )
+    this.#readyTimer = this.#after(this.#options.readyWithinMs, () => {
+      if (!this.#isReady) this.cancel()
+    })
     line.authorize(undefined)
   }
 
-  #after(delayMs: number, act: () => void): Subscription {
+  #after(delayMs: number, act: () => void): Unsubscribable {
     return later(this.#options.scheduler, delayMs, act, 'lets the process end')
   }
 }

@@ -20,9 +20,6 @@ interface Held<T> {
  * end only after everything before it. The transport must stop reading while `isFull`: that is the bound of what is kept.
  */
 export class Inbox<T> {
-  /** Hot, one subscriber. A second one gets `already-started`. */
-  readonly incoming: Observable<T>
-
   readonly #limitBytes: number
   readonly #changed: () => void
   #reader: Reader<T> = { state: 'awaited' }
@@ -40,7 +37,11 @@ export class Inbox<T> {
   constructor(limitBytes: number, changed: () => void) {
     this.#limitBytes = limitBytes
     this.#changed = changed
-    this.incoming = new Observable((subscriber) => this.#read(subscriber))
+  }
+
+  /** Hot, one subscriber. A second one gets `already-started`. */
+  get incoming(): Observable<T> {
+    return new Observable((subscriber) => this.#read(subscriber))
   }
 
   /** Bytes that arrived and were not delivered. */

@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { longestTimerMs } from '../protocol/longest-timer.js'
+import { longestTimerMs } from '../time/longest-timer.js'
 
 /** The bounds of a link; every transport takes them. */
 export interface LinkLimits {

@@ -8,9 +8,6 @@ type WaterMarks = Pick<Required<LinkLimits>, 'highWaterMarkBytes' | 'lowWaterMar
 
 /** The sending half that every link shares: who waits for room, and when there is some. */
 export class Room {
-  /** See `Link.room`. */
-  readonly room: Observable<void>
-
   readonly #bufferedBytes: () => number
   readonly #limits: WaterMarks
   readonly #pollBy: SchedulerLike | undefined
@@ -26,7 +23,11 @@ export class Room {
     this.#bufferedBytes = bufferedBytes
     this.#limits = limits
     this.#pollBy = pollBy
-    this.room = new Observable((subscriber) => this.#wait(subscriber))
+  }
+
+  /** See `Link.room`. */
+  get room(): Observable<void> {
+    return new Observable((subscriber) => this.#wait(subscriber))
   }
 
   get congested(): boolean {

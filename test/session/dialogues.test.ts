@@ -2,10 +2,10 @@ import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { decodeMuLaw } from '../../src/audio/g711.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
-import { dataflowDialogue } from '../../src/session/dataflow-dialogue.js'
+import { DataflowDialogue } from '../../src/session/dataflow-dialogue.js'
 import type { DataflowOptions } from '../../src/session/dataflow.js'
 import type { RecognizeOptions } from '../../src/session/recognize-by.js'
-import { recognizerDialogue } from '../../src/session/recognizer-dialogue.js'
+import { RecognizerDialogue } from '../../src/session/recognizer-dialogue.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import { plainDataflow, plainRecognizer, response, scriptedService, virtually } from './virtual-session.js'
 
@@ -85,14 +85,15 @@ describe('what recognize says (service.md 4.2)', () => {
 
   it('hands PCM on without a copy', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
-    const dialogue = recognizerDialogue({ request, encoding: 'pcm' })
+    const dialogue = new RecognizerDialogue({ request, encoding: 'pcm' })
     expect(dialogue.audio(samples)).toBe(samples)
     expect(dialogue.stop()).toBe('{"message-name":"stop-recognition"}')
   })
 
   it('understands every field of a result, and needs none but the text', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
-    const { read } = recognizerDialogue({ request, encoding: 'pcm' })
+    const dialogue = new RecognizerDialogue({ request, encoding: 'pcm' })
+    const read = (message: SocketMessage) => dialogue.read(message)
     const result = { 'recognition-id': 'r', text: 'hi', channel: '1', 'start-msec': '10', 'end-msec': '20' }
     const full = { recognitionId: 'r', text: 'hi', channel: 1, startMs: 10, endMs: 20 }
     expect(read(JSON.stringify({ 'message-name': 'partial-result', ...result }))).toEqual({
@@ -194,7 +195,7 @@ describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
       tenant: 't',
       projectName: 'p',
     } as const
-    const dialogue = dataflowDialogue({ start, dialect: 'pascal' })
+    const dialogue = new DataflowDialogue({ start, dialect: 'pascal' })
     const read = (json: string): string => {
       const { event } = dialogue.read(response(json))
       return event.type === 'response' ? event.request : event.type

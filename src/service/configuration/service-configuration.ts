@@ -1,5 +1,5 @@
 import type * as t from 'io-ts'
-import { longestTimerMs } from '../../protocol/longest-timer.js'
+import { longestTimerMs } from '../../time/longest-timer.js'
 import { defaultSessionLimits } from '../conversation/session-terms.js'
 import { logLevels } from '../operation/logger.js'
 import { section, type Section, type SectionShape, type SectionValues, type Setting } from './section.js'

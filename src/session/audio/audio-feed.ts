@@ -1,21 +1,21 @@
-import { from, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs'
+import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { isInput } from '../../operators/is-input.js'
 import { isPromiseLike, pullerOf, type Puller } from '../../operators/pull.js'
 
 /** Who takes the audio. `wanted` is asked before each pull; a pushed source is not asked. */
 export interface AudioSink {
-  readonly wanted: () => boolean
-  readonly chunk: (bytes: Uint8Array) => void
-  readonly end: () => void
-  readonly fail: (error: unknown) => void
+  wanted(): boolean
+  chunk(bytes: Uint8Array): void
+  end(): void
+  fail(error: unknown): void
 }
 
 export interface AudioFeed {
   /** Begins, and after `wanted` was false, goes on. For a pushed source only the first call has an effect. */
-  readonly resume: () => void
+  resume(): void
   /** Lets go of the source: unsubscribes, or returns the iterator, or cancels the stream. The sink hears no more. */
-  readonly close: () => void
+  close(): void
 }
 
 /**
@@ -24,7 +24,7 @@ export interface AudioFeed {
  */
 export const feedAudio = (source: ObservableInput<Uint8Array>, sink: AudioSink): AudioFeed => {
   const open = pullerOf(source)
-  return open === undefined ? pushed(from(source), sink) : pulled(open, sink)
+  return open === undefined ? new PushedFeed(from(source), sink) : new PulledFeed(open, sink)
 }
 
 /** Whether a source waits to be asked, so that what it has not given yet needs no buffer. */
@@ -39,69 +39,96 @@ export const checkSource = (source: ObservableInput<Uint8Array>): void => {
   )
 }
 
-const pushed = (audio$: Observable<Uint8Array>, sink: AudioSink): AudioFeed => {
-  const closed$ = new Subject<undefined>()
-  let phase: 'idle' | 'open' | 'over' = 'idle'
-  const isOver = (): boolean => phase === 'over'
-  return {
-    resume: () => {
-      if (phase !== 'idle') return
-      phase = 'open'
-      // Not the subscription: a source that emits at once must end before there is one.
-      audio$.pipe(takeUntil(closed$)).subscribe({
-        next: sink.chunk,
-        complete: () => {
-          if (!isOver()) sink.end()
-        },
-        error: (error: unknown) => {
-          if (!isOver()) sink.fail(error)
-        },
-      })
-    },
-    close: () => {
-      phase = 'over'
-      closed$.next(undefined)
-    },
+/** Of a source that gives when it likes. */
+class PushedFeed implements AudioFeed, Observer<Uint8Array> {
+  readonly #audio$: Observable<Uint8Array>
+  readonly #sink: AudioSink
+  #state: 'idle' | 'over' | Subscriber<Uint8Array> = 'idle'
+
+  constructor(audio$: Observable<Uint8Array>, sink: AudioSink) {
+    this.#audio$ = audio$
+    this.#sink = sink
+  }
+
+  resume(): void {
+    if (this.#state !== 'idle') return
+    // Known before it subscribes: a source that emits at once must be let go of within that.
+    void new Observable<Uint8Array>((subscriber) => {
+      this.#state = subscriber
+      this.#audio$.subscribe(subscriber)
+    }).subscribe(this)
+  }
+
+  close(): void {
+    const state = this.#state
+    this.#state = 'over'
+    if (typeof state === 'object') state.unsubscribe()
+  }
+
+  next(bytes: Uint8Array): void {
+    this.#sink.chunk(bytes)
+  }
+
+  error(error: unknown): void {
+    this.#state = 'over'
+    this.#sink.fail(error)
+  }
+
+  complete(): void {
+    this.#state = 'over'
+    this.#sink.end()
   }
 }
 
-const pulled = (open: () => Puller<Uint8Array>, sink: AudioSink): AudioFeed => {
-  let puller: Puller<Uint8Array> | undefined
-  let phase: 'idle' | 'pulling' | 'over' = 'idle'
-  const isOver = (): boolean => phase === 'over'
-  const pull = async (): Promise<void> => {
+/** Of a source that waits to be asked. */
+class PulledFeed implements AudioFeed {
+  readonly #open: () => Puller<Uint8Array>
+  readonly #sink: AudioSink
+  #puller: Puller<Uint8Array> | undefined
+  #phase: 'idle' | 'pulling' | 'over' = 'idle'
+
+  constructor(open: () => Puller<Uint8Array>, sink: AudioSink) {
+    this.#open = open
+    this.#sink = sink
+  }
+
+  resume(): void {
+    if (this.#phase !== 'idle' || !this.#sink.wanted()) return
+    this.#phase = 'pulling'
+    void this.#pull()
+  }
+
+  close(): void {
+    if (this.#phase === 'over') return
+    this.#phase = 'over'
+    release(this.#puller ?? this.#open)
+  }
+
+  async #pull(): Promise<void> {
     try {
-      puller ??= open()
-      while (sink.wanted()) {
-        const answer = puller.next()
+      this.#puller ??= this.#open()
+      while (this.#sink.wanted()) {
+        const answer = this.#puller.next()
         const result = isPromiseLike(answer) ? await answer : answer
-        if (isOver()) return
+        if (this.#isOver) return
         if (result.done === true) {
-          phase = 'over'
-          sink.end()
+          this.#phase = 'over'
+          this.#sink.end()
           return
         }
-        sink.chunk(result.value)
-        if (isOver()) return
+        this.#sink.chunk(result.value)
+        if (this.#isOver) return
       }
-      phase = 'idle'
+      this.#phase = 'idle'
     } catch (error) {
-      if (isOver()) return
-      phase = 'over'
-      sink.fail(error)
+      if (this.#isOver) return
+      this.#phase = 'over'
+      this.#sink.fail(error)
     }
   }
-  return {
-    resume: () => {
-      if (phase !== 'idle' || !sink.wanted()) return
-      phase = 'pulling'
-      void pull()
-    },
-    close: () => {
-      if (phase === 'over') return
-      phase = 'over'
-      release(puller ?? open)
-    },
+
+  get #isOver(): boolean {
+    return this.#phase === 'over'
   }
 }
 

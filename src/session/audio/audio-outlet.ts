@@ -1,16 +1,21 @@
-import { Subscription, type SchedulerLike } from 'rxjs'
-import { later } from '../../operators/later.js'
+import { Subscription, type SchedulerLike, type Unsubscribable } from 'rxjs'
+import { later } from '../../time/later.js'
 import type { GapCause } from '../../protocol/session-event.js'
 import type { Link } from '../../transport/link.js'
 import type { AudioTape, Gap } from './audio-tape.js'
 import type { SendingPace } from './sending-pace.js'
 
 export interface OutletReport {
-  readonly gap: (gap: Gap) => void
+  gap(gap: Gap): void
   /** Audio that waited was sent. */
-  readonly progress: () => void
+  progress(): void
   /** Nothing waits any more. */
-  readonly idle: () => void
+  idle(): void
+}
+
+/** How audio is said. */
+export interface Voice<Out> {
+  audio(bytes: Uint8Array): Out
 }
 
 type Exit<Out> = Pick<Link<unknown, Out>, 'send' | 'congested' | 'room'>
@@ -21,9 +26,9 @@ export class AudioOutlet<Out> {
   readonly #scheduler: SchedulerLike
   readonly #report: OutletReport
   #link: Exit<Out> | undefined
-  #say: ((bytes: Uint8Array) => Out) | undefined
+  #voice: Voice<Out> | undefined
   #pace: SendingPace | undefined
-  #waiting: Subscription | undefined
+  #waiting: Unsubscribable | undefined
 
   constructor(tape: AudioTape, scheduler: SchedulerLike, report: OutletReport) {
     this.#tape = tape
@@ -37,26 +42,26 @@ export class AudioOutlet<Out> {
   }
 
   /** From now on audio goes to this link; what waited goes first, no faster than the pace where one is given. */
-  open(link: Exit<Out>, say: (bytes: Uint8Array) => Out, pace?: SendingPace): void {
+  open(link: Exit<Out>, voice: Voice<Out>, pace?: SendingPace): void {
     this.#link = link
-    this.#say = say
+    this.#voice = voice
     this.#pace = pace
     this.#drain()
   }
 
   take(bytes: Uint8Array): void {
     const link = this.#link
-    const say = this.#say
+    const voice = this.#voice
     // Who is not waiting for room has some: every message is followed by that question.
     if (
       link !== undefined &&
-      say !== undefined &&
+      voice !== undefined &&
       this.#waiting === undefined &&
       this.#pace === undefined &&
       this.#tape.passes(bytes)
     ) {
       this.#tape.pass(bytes)
-      link.send(say(bytes))
+      link.send(voice.audio(bytes))
       if (this.#link === link && link.congested) this.#awaitRoom(link)
       return
     }
@@ -68,26 +73,26 @@ export class AudioOutlet<Out> {
 
   /** The source has ended. */
   end(): void {
-    this.#tape.end().forEach(this.#report.gap)
+    for (const gap of this.#tape.end()) this.#report.gap(gap)
   }
 
   /** Sends nothing more, until another link opens. */
   close(): void {
     this.#link = undefined
-    this.#say = undefined
+    this.#voice = undefined
     this.#waiting?.unsubscribe()
     this.#waiting = undefined
   }
 
   /** Lets go of all that has no definitive result, and tells it. */
   drop(cause: GapCause): void {
-    this.#tape.drop(cause).forEach(this.#report.gap)
+    for (const gap of this.#tape.drop(cause)) this.#report.gap(gap)
   }
 
   #drain(): void {
     if (this.#waiting !== undefined) return
     let sent = false
-    for (let link = this.#link; link !== undefined && this.#say !== undefined; link = this.#link) {
+    for (let link = this.#link; link !== undefined && this.#voice !== undefined; link = this.#link) {
       if (this.#tape.isSent) {
         this.#report.idle()
         if (this.#link?.congested === true) this.#awaitRoom(link)
@@ -105,7 +110,7 @@ export class AudioOutlet<Out> {
       const piece = this.#tape.shift()
       if (piece !== undefined) {
         this.#pace?.sent(piece.length)
-        link.send(this.#say(piece))
+        link.send(this.#voice.audio(piece))
       }
       sent = true
     }

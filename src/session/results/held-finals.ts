@@ -1,9 +1,16 @@
-import { Subscription, type SchedulerLike } from 'rxjs'
-import { later } from '../../operators/later.js'
+import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import { later } from '../../time/later.js'
 import type { FinalEvent } from '../../protocol/session-event.js'
 
 /** How long a service that gives a final may take to end the connection with it, in milliseconds. */
 const endsWithinMs = 1_000
+
+/** Who is told of a final that was held back. */
+export interface FinalsOwner {
+  tell(final: FinalEvent): void
+}
+
+const none: readonly FinalEvent[] = []
 
 /**
  * Finals that came before they were asked for, or with an error: whether they end the session or only a connection, how
@@ -11,13 +18,13 @@ const endsWithinMs = 1_000
  */
 export class HeldFinals {
   readonly #scheduler: SchedulerLike
-  readonly #tell: (final: FinalEvent) => void
-  #held: FinalEvent[] = []
-  #timer = new Subscription()
+  readonly #owner: FinalsOwner
+  #held: readonly FinalEvent[] = none
+  #timer: Unsubscribable | undefined
 
-  constructor(scheduler: SchedulerLike, tell: (final: FinalEvent) => void) {
+  constructor(scheduler: SchedulerLike, owner: FinalsOwner) {
     this.#scheduler = scheduler
-    this.#tell = tell
+    this.#owner = owner
   }
 
   /** Those that say of nothing that it is wrong. */
@@ -27,13 +34,13 @@ export class HeldFinals {
 
   /** `briefly`: the connection may also go on after it, and then it is told. */
   hold(final: FinalEvent, briefly: boolean): void {
-    this.#held.push(final)
+    this.#held = [...this.#held, final]
     if (!briefly || this.#held.length > 1) return
     this.#timer = later(this.#scheduler, endsWithinMs, () => this.release(), 'lets the process end')
   }
 
   release(): void {
-    for (const final of this.take()) this.#tell(final)
+    for (const final of this.take()) this.#owner.tell(final)
   }
 
   /** The connection goes on: what says no error is told. */
@@ -43,7 +50,7 @@ export class HeldFinals {
     const others = this.#held.filter((final) => !isGood(final))
     this.discard()
     this.#held = others
-    for (const final of good) this.#tell(final)
+    for (const final of good) this.#owner.tell(final)
   }
 
   take(): readonly FinalEvent[] {
@@ -53,8 +60,8 @@ export class HeldFinals {
   }
 
   discard(): void {
-    this.#timer.unsubscribe()
-    this.#held = []
+    this.#timer?.unsubscribe()
+    this.#held = none
   }
 }
 

@@ -31,15 +31,13 @@ const messageBytes = ({ content, binaryContent }: DataflowMessage): number => co
 
 /** The link over one gRPC call: what is equal at both ends. */
 export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage> {
-  readonly incoming: Observable<DataflowMessage>
-  readonly room: Observable<void>
-
   protected state: 'open' | 'finished' | 'closing' | 'ended' = 'open'
   protected readonly inbox: Inbox<DataflowMessage>
   private readonly outlet: Room
-  /** Sizes of the messages that were written and not taken, from `firstSize` on: they are taken in order. */
+  /** Sizes of the messages that were written and not taken, from `firstSize` to `sizeCount`: they are taken in order. */
   private sizes: number[] = []
   private firstSize = 0
+  private sizeCount = 0
   private untakenBytes = 0
   private readonly taken = (): void => this.countTaken()
   private readingStopped = false
@@ -51,12 +49,18 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
     private readonly limits: Required<GrpcLinkOptions>,
   ) {
     this.inbox = new Inbox(Math.max(limits.highWaterMarkBytes, limits.maxMessageBytes), () => this.steerReading())
-    this.incoming = this.inbox.incoming
     this.outlet = new Room(() => this.untakenBytes, limits)
-    this.room = this.outlet.room
     stream.on('data', (message) => {
       if (this.state !== 'closing') this.inbox.push(message, messageBytes(message))
     })
+  }
+
+  get incoming(): Observable<DataflowMessage> {
+    return this.inbox.incoming
+  }
+
+  get room(): Observable<void> {
+    return this.outlet.room
   }
 
   get bufferedBytes(): number {
@@ -70,7 +74,8 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
   send(message: DataflowMessage): void {
     if (this.state !== 'open') return
     const sizeBytes = messageBytes(message)
-    this.sizes.push(sizeBytes)
+    this.sizes[this.sizeCount] = sizeBytes
+    this.sizeCount += 1
     this.untakenBytes += sizeBytes
     this.stream.write(message, this.taken)
   }
@@ -114,6 +119,7 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
     this.abortTimer?.unsubscribe()
     this.sizes = []
     this.firstSize = 0
+    this.sizeCount = 0
     this.untakenBytes = 0
     this.inbox.finish(error)
     this.outlet.end()
@@ -129,12 +135,13 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
     if (this.state === 'ended') return
     this.untakenBytes -= this.sizes[this.firstSize] ?? 0
     this.firstSize += 1
-    if (this.firstSize === this.sizes.length) {
-      this.sizes = []
+    if (this.firstSize === this.sizeCount) {
       this.firstSize = 0
+      this.sizeCount = 0
     } else if (this.firstSize === 1024) {
       this.sizes = this.sizes.slice(1024)
       this.firstSize = 0
+      this.sizeCount -= 1024
     }
     this.outlet.update()
     if (this.untakenBytes > 0 || this.allTaken === undefined) return

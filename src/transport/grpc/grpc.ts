@@ -8,6 +8,7 @@ import {
 } from '@grpc/grpc-js'
 import { Observable, type Subscriber } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
+import { later } from '../../time/later.js'
 import { connectTimeout } from '../connect-error.js'
 import { connectFailure } from '../connect-failure.js'
 import { shareChannel, stopPinging, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
@@ -63,9 +64,8 @@ const connect = (
   const peer = targetName(options.address)
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
-  const timer = limits.scheduler.schedule(() => {
-    subscriber.error(connectTimeout(peer, connectTimeoutMs))
-  }, connectTimeoutMs)
+  const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
+  const timer = later(limits.scheduler, connectTimeoutMs, late, 'holds the process')
   // The status says the same, and more; without a listener the process would end.
   call.on('error', () => {})
   call.once('status', (status: StatusObject) => {

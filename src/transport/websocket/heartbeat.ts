@@ -1,20 +1,17 @@
-import { Subscription, type SchedulerLike } from 'rxjs'
+import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import { later } from '../../time/later.js'
 import type { NodeSocket } from './socket.js'
 
-export interface Heartbeat {
-  /** The peer said something. */
-  beat(): void
-  stop(): void
-}
-
-/** What a heartbeat has to know of its link. */
+/** Whose peer it is, and what has to be known of that end. */
 export interface Patient {
   /** Whether this end does not read: it cannot hear an answer. */
-  readonly resting: () => boolean
+  resting(): boolean
   /** Bytes handed over that the transport has not taken. */
-  readonly waiting: () => number
+  waiting(): number
   /** Bytes handed over that the transport has taken, of all. */
-  readonly taken: () => number
+  taken(): number
+  /** The peer is taken for dead. */
+  silent(): void
 }
 
 /**
@@ -23,37 +20,59 @@ export interface Patient {
  * had to wait: a ping stands behind them, and a peer that is slow to read is alive. Nor is a peer judged by a period in
  * which this end did not read or did not run. One timer a connection.
  */
-export const startHeartbeat = (
-  socket: NodeSocket,
-  everyMs: number,
-  scheduler: SchedulerLike,
-  { resting, waiting, taken }: Patient,
-  silent: () => void,
-): Heartbeat => {
-  let heard = true
-  let before = { atMs: scheduler.now(), waiting: 0, taken: 0 }
-  const timer = new Subscription()
-  socket.on('pong', () => {
-    heard = true
-  })
-  const isExcused = (): boolean =>
-    resting() || (before.waiting > 0 && taken() > before.taken) || scheduler.now() - before.atMs > everyMs + everyMs / 2
-  timer.add(
-    scheduler.schedule(function () {
-      if (!heard && !isExcused()) {
-        silent()
-        return
-      }
-      heard = resting()
-      before = { atMs: scheduler.now(), waiting: waiting(), taken: taken() }
-      socket.ping()
-      this.schedule(undefined, everyMs)
-    }, everyMs),
-  )
-  return {
-    beat: () => {
-      heard = true
-    },
-    stop: () => timer.unsubscribe(),
+export class Heartbeat {
+  readonly #socket: NodeSocket
+  readonly #everyMs: number
+  readonly #scheduler: SchedulerLike
+  readonly #patient: Patient
+  #timer: Unsubscribable | undefined
+  #heard = true
+  /** What was so when the period began. */
+  #beganMs = 0
+  #waiting = 0
+  #taken = 0
+
+  constructor(socket: NodeSocket, everyMs: number, scheduler: SchedulerLike, patient: Patient) {
+    this.#socket = socket
+    this.#everyMs = everyMs
+    this.#scheduler = scheduler
+    this.#patient = patient
+    socket.on('pong', () => this.beat())
+    this.#begin()
+  }
+
+  /** The peer said something. */
+  beat(): void {
+    this.#heard = true
+  }
+
+  stop(): void {
+    this.#timer?.unsubscribe()
+  }
+
+  #begin(): void {
+    this.#beganMs = this.#scheduler.now()
+    this.#waiting = this.#patient.waiting()
+    this.#taken = this.#patient.taken()
+    this.#timer = later(this.#scheduler, this.#everyMs, () => this.#look(), 'lets the process end')
+  }
+
+  #look(): void {
+    if (!this.#heard && !this.#isExcused()) {
+      this.#patient.silent()
+      return
+    }
+    this.#heard = this.#patient.resting()
+    this.#begin()
+    this.#socket.ping()
+  }
+
+  #isExcused(): boolean {
+    const patient = this.#patient
+    return (
+      patient.resting() ||
+      (this.#waiting > 0 && patient.taken() > this.#taken) ||
+      this.#scheduler.now() - this.#beganMs > this.#everyMs * 1.5
+    )
   }
 }

@@ -1,7 +1,7 @@
 import type { Subscription } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { closeFrame } from './close-frame.js'
-import { startHeartbeat, type Heartbeat } from './heartbeat.js'
+import { Heartbeat, type Patient } from './heartbeat.js'
 import type { SocketMessage } from '../link.js'
 import { receiverError, unreadableError } from './receiver-error.js'
 import type { CloseReason, NodeSocket, SocketEvents } from './socket.js'
@@ -9,8 +9,8 @@ import { SocketLink } from './socket-link.js'
 import type { WebSocketLimits } from './websocket-limits.js'
 
 /** The link over a WebSocket of the package `ws`, which can be paused, pinged and cut, and tells when it took a message. */
-export class NodeSocketLink extends SocketLink<NodeSocket> {
-  readonly #taken = (): void => this.outlet.update()
+export class NodeSocketLink extends SocketLink<NodeSocket> implements Patient {
+  readonly #tookOne = (): void => this.outlet.update()
   #readingStopped = false
   #handedBytes = 0
   #heartbeat: Heartbeat | undefined
@@ -23,16 +23,24 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
     socket.binaryType = 'nodebuffer'
     socket.on('unreadable', (closeCode, close) => this.#unreadable(closeCode, close))
     socket.addEventListener('error', (event) => this.#fail(event))
-    if (limits.heartbeatMs > 0) {
-      const silent = (): void =>
-        this.#cut(new SpeechError('connection-lost', 'The peer did not answer a ping in time.'))
-      const patient = {
-        resting: () => this.#readingStopped,
-        waiting: () => socket.bufferedAmount,
-        taken: () => this.#handedBytes - socket.bufferedAmount,
-      }
-      this.#heartbeat = startHeartbeat(socket, limits.heartbeatMs, limits.scheduler, patient, silent)
-    }
+    if (limits.heartbeatMs > 0) this.#heartbeat = new Heartbeat(socket, limits.heartbeatMs, limits.scheduler, this)
+  }
+
+  resting(): boolean {
+    return this.#readingStopped
+  }
+
+  waiting(): number {
+    return this.socket.bufferedAmount
+  }
+
+  taken(): number {
+    return this.#handedBytes - this.socket.bufferedAmount
+  }
+
+  silent(): void {
+    this.lose(new SpeechError('connection-lost', 'The peer did not answer a ping in time.'))
+    this.socket.terminate()
   }
 
   protected override hand(message: SocketMessage): void {
@@ -40,7 +48,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
     // Below the low-water mark nobody can be waiting for this message to be taken, so none asks to be told.
     this.#handedBytes += message.length
     const mayWait = socket.bufferedAmount + message.length > this.limits.lowWaterMarkBytes
-    if (mayWait) socket.send(message, this.#taken)
+    if (mayWait) socket.send(message, this.#tookOne)
     else socket.send(message)
   }
 
@@ -97,11 +105,6 @@ export class NodeSocketLink extends SocketLink<NodeSocket> {
     if (this.#closingLater !== undefined) return
     this.lose(receiverError(event.error))
     this.#cutLater()
-  }
-
-  #cut(error: SpeechError): void {
-    this.lose(error)
-    this.socket.terminate()
   }
 
   #cutLater(): void {

@@ -9,6 +9,7 @@ export interface UpgradeSocket extends NodeSocket {
   on(event: 'pong', listener: () => void): unknown
   on(event: 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown
   on(event: 'unexpected-response', listener: (request: unknown, response: IncomingMessage) => void): unknown
+  removeAllListeners(event: 'unexpected-response'): unknown
 }
 
 /** Calls back with what the service answered when that is not the switch of protocols, once, with the beginning of its body. */

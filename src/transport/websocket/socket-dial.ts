@@ -1,5 +1,6 @@
-import { Observable, type Subscriber } from 'rxjs'
+import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { later } from '../../time/later.js'
 import { connectTimeout, noConnection } from '../connect-error.js'
 import { defaultConnectTimeoutMs, timeoutMs } from '../limits.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
@@ -51,34 +52,59 @@ const parseUrl = (url: string | URL): URL => {
 export const peerName = ({ hostname, port, protocol }: URL): string =>
   `${hostname}:${port || (protocol === 'wss:' ? 443 : 80)}`
 
-/** Emits the link when the socket opens, or the error that says why it did not; the returned teardown ends either. */
-const connect = (
-  open: OpenSocket,
-  options: WebSocketDialOptions,
-  subscriber: Subscriber<Link<SocketMessage, SocketMessage>>,
-): (() => void) => {
-  const url = parseUrl(options.url)
-  const peer = peerName(url)
-  const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
-  const limits = resolveWebSocketLimits(options)
-  let link: Link<SocketMessage, SocketMessage> | undefined
-  const fail = (error: SpeechError): void => {
-    if (link === undefined) subscriber.error(error)
+/** Emits the link when the socket opens, or the error that says why it did not; `end` ends either. */
+class Connecting {
+  readonly #subscriber: Subscriber<Link<SocketMessage, SocketMessage>>
+  #timer: Unsubscribable | undefined
+  /** Until it has opened; from then on nothing of it is kept but the link. */
+  #opening: Opening | undefined
+  #link: Link<SocketMessage, SocketMessage> | undefined
+
+  constructor(
+    open: OpenSocket,
+    options: WebSocketDialOptions,
+    subscriber: Subscriber<Link<SocketMessage, SocketMessage>>,
+  ) {
+    const url = parseUrl(options.url)
+    const peer = peerName(url)
+    const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
+    const limits = resolveWebSocketLimits(options)
+    const fail = (error: SpeechError): void => this.#fail(error)
+    const opening = attempt(() => open(url, options, limits, fail))
+    // A browser tells nothing but this, on purpose (WHATWG WebSockets, section 4).
+    const closed = (): void => fail(noConnection(peer))
+    this.#subscriber = subscriber
+    this.#opening = opening
+    const late = (): void => fail(connectTimeout(peer, connectTimeoutMs))
+    this.#timer = later(limits.scheduler, connectTimeoutMs, late, 'holds the process')
+    opening.socket.addEventListener('close', closed)
+    opening.socket.addEventListener(
+      'open',
+      () => {
+        opening.socket.removeEventListener('close', closed)
+        this.#opened(opening)
+      },
+      { once: true },
+    )
   }
-  const opening = attempt(() => open(url, options, limits, fail))
-  const timer = limits.scheduler.schedule(() => fail(connectTimeout(peer, connectTimeoutMs)), connectTimeoutMs)
-  opening.socket.addEventListener('open', () => {
-    timer.unsubscribe()
-    if (subscriber.closed) return
-    link = opening.link()
-    subscriber.next(link)
-  })
-  // A browser tells nothing but this, on purpose (WHATWG WebSockets, section 4).
-  opening.socket.addEventListener('close', () => fail(noConnection(peer)))
-  return () => {
-    timer.unsubscribe()
-    if (link === undefined) opening.abandon()
-    else link.close()
+
+  end(): void {
+    this.#timer?.unsubscribe()
+    this.#opening?.abandon()
+    this.#link?.close()
+  }
+
+  #opened(opening: Opening): void {
+    this.#timer?.unsubscribe()
+    this.#timer = undefined
+    if (this.#subscriber.closed) return
+    this.#opening = undefined
+    this.#link = opening.link()
+    this.#subscriber.next(this.#link)
+  }
+
+  #fail(error: SpeechError): void {
+    if (this.#link === undefined) this.#subscriber.error(error)
   }
 }
 
@@ -96,4 +122,7 @@ const attempt = (open: () => Opening): Opening => {
 export const dialBy =
   (open: OpenSocket) =>
   (options: WebSocketDialOptions): Dial<SocketMessage, SocketMessage> =>
-    new Observable((subscriber) => connect(open, options, subscriber))
+    new Observable((subscriber) => {
+      const connecting = new Connecting(open, options, subscriber)
+      return () => connecting.end()
+    })

@@ -19,9 +19,6 @@ const overloadedCode = 4429
  * pinged or cut: what its reader does not take has a bound and then an end, and a peer is never asked for a sign of life.
  */
 export class SocketLink<S extends Socket = Socket> implements Link<SocketMessage, SocketMessage> {
-  readonly incoming: Observable<SocketMessage>
-  readonly room: Observable<void>
-
   protected state: 'open' | 'closing' | 'ended' = 'open'
   protected readonly inbox: Inbox<SocketMessage>
   protected readonly outlet: Room
@@ -33,12 +30,18 @@ export class SocketLink<S extends Socket = Socket> implements Link<SocketMessage
     tellsTaken = false,
   ) {
     this.inbox = new Inbox(Math.max(limits.highWaterMarkBytes, limits.maxMessageBytes), () => this.steerReading())
-    this.incoming = this.inbox.incoming
     this.outlet = new Room(() => this.bufferedBytes, limits, tellsTaken ? undefined : limits.scheduler)
-    this.room = this.outlet.room
     socket.binaryType = 'arraybuffer'
     socket.addEventListener('message', ({ data }) => this.receive(data))
     socket.addEventListener('close', (event) => this.closed(event))
+  }
+
+  get incoming(): Observable<SocketMessage> {
+    return this.inbox.incoming
+  }
+
+  get room(): Observable<void> {
+    return this.outlet.room
   }
 
   get bufferedBytes(): number {

@@ -13,7 +13,12 @@ export interface Socket {
   readonly readyState: number
   readonly bufferedAmount: number
   binaryType: string
-  addEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
+  addEventListener<K extends keyof SocketEvents>(
+    type: K,
+    listener: (event: SocketEvents[K]) => void,
+    options?: { readonly once: boolean },
+  ): void
+  removeEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
   send(data: string | Uint8Array): void
   close(code?: number, reason?: string): void
 }

@@ -4,6 +4,7 @@ import { connectFailure } from '../connect-failure.js'
 import { handshakeError } from './handshake-status.js'
 import { NodeSocketLink } from './node-socket-link.js'
 import { refusedHandshake, type UpgradeSocket } from './refused-handshake.js'
+import type { SocketEvents } from './socket.js'
 import { dialBy, peerName, type OpenSocket, type SocketClass } from './socket-dial.js'
 
 export type { SocketClass, WebSocketDialOptions } from './socket-dial.js'
@@ -21,9 +22,16 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
     ...(options.headers && { headers: options.headers }),
     ...(options.ca && { ca: options.ca }),
   }) as UpgradeSocket
-  socket.addEventListener('error', ({ error }) => fail(connectFailure(peer, error)))
+  const failed = ({ error }: SocketEvents['error']): void => fail(connectFailure(peer, error))
+  socket.addEventListener('error', failed)
   refusedHandshake(socket, (answer) => fail(handshakeError(peer, answer, limits.scheduler.now())))
-  return { socket, link: () => new NodeSocketLink(socket, limits), abandon: () => socket.terminate() }
+  const link = (): NodeSocketLink => {
+    const opened = new NodeSocketLink(socket, limits)
+    socket.removeEventListener('error', failed)
+    socket.removeAllListeners('unexpected-response')
+    return opened
+  }
+  return { socket, link, abandon: () => socket.terminate() }
 }
 
 /**

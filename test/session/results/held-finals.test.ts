@@ -15,7 +15,7 @@ describe('held finals', () => {
     virtually(({ clock }) => {
       const told: string[] = []
       const startMs = clock.now()
-      const finals = new HeldFinals(clock, ({ text }) => told.push(`${clock.now() - startMs} ${text}`))
+      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(`${clock.now() - startMs} ${text}`) })
       finals.hold(final(0), true)
       clock.schedule(() => finals.hold(final(1), true), 400)
       return () => expect([told, finals.count]).toEqual([['1000 text 0', '1000 text 1'], 0])
@@ -25,7 +25,7 @@ describe('held finals', () => {
   it('are told or taken once, and then have no timer', () => {
     virtually(({ clock }) => {
       const told: FinalEvent[] = []
-      const finals = new HeldFinals(clock, (one) => told.push(one))
+      const finals = new HeldFinals(clock, { tell: (one) => told.push(one) })
       finals.hold(final(0), true)
       finals.hold(final(1, 'engine-failed: Broken.'), true)
       expect(finals.count).toBe(1)
@@ -44,7 +44,7 @@ describe('held finals', () => {
 
   it('wait for the end of the connection where it must end', () => {
     virtually(({ clock }) => {
-      const finals = new HeldFinals(clock, () => undefined)
+      const finals = new HeldFinals(clock, { tell: () => undefined })
       finals.hold(final(0), false)
       expect(clock.pending()).toBe(0)
       return () => expect(finals.count).toBe(1)

@@ -28,6 +28,11 @@ export class FakeBrowserSocket implements Socket {
     this.listeners[type].push(listener)
   }
 
+  removeEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void {
+    const at = this.listeners[type].indexOf(listener)
+    if (at !== -1) this.listeners[type].splice(at, 1)
+  }
+
   send(data: string | Uint8Array): void {
     this.sent.push(data)
     this.bufferedAmount += data.length

@@ -1,6 +1,6 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { startHeartbeat, type Patient } from '../../../src/transport/websocket/heartbeat.js'
+import { Heartbeat, type Patient } from '../../../src/transport/websocket/heartbeat.js'
 import { FakeNodeSocket } from './fake-node-socket.js'
 
 const everyMs = 100
@@ -16,8 +16,9 @@ const beating = (patient: Partial<Patient> = {}) => {
   scheduler.now = () => frameMs() + stoodStillMs
   const socket = new FakeNodeSocket()
   const silentAtMs: number[] = []
-  const all: Patient = { resting: () => false, waiting: () => 0, taken: () => 0, ...patient }
-  const heartbeat = startHeartbeat(socket, everyMs, scheduler, all, () => silentAtMs.push(frameMs()))
+  const silent = (): void => void silentAtMs.push(frameMs())
+  const all: Patient = { resting: () => false, waiting: () => 0, taken: () => 0, silent, ...patient }
+  const heartbeat = new Heartbeat(socket, everyMs, scheduler, all)
   scheduler.schedule(() => heartbeat.stop(), 1_050)
   return {
     socket,
@@ -31,7 +32,7 @@ const beating = (patient: Partial<Patient> = {}) => {
   }
 }
 
-describe('startHeartbeat', () => {
+describe('the heartbeat', () => {
   it('pings once a period while it is answered, and no more when it is stopped', () => {
     const { socket, silent } = beating()
     expect(silent()).toEqual([])

@@ -1,7 +1,7 @@
 import { asyncScheduler } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { later } from '../../src/operators/later.js'
-import { longestTimerMs } from '../../src/protocol/longest-timer.js'
+import { later } from '../../src/time/later.js'
+import { longestTimerMs } from '../../src/time/longest-timer.js'
 import { virtually } from '../session/virtual-session.js'
 
 const yearMs = 365 * 24 * 60 * 60 * 1000

@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, map, NEVER, switchMap, timer, type Observable, type SchedulerLike } from 'rxjs'
-import { longestTimerMs } from '../protocol/longest-timer.js'
+import { longestTimerMs } from './longest-timer.js'
 
 /**
  * Emits once, after `delayMs`, and completes; a delay of any length, split where timers can't hold it, and Infinity for

@@ -1,8 +1,8 @@
 import { asyncScheduler } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { longTimer } from '../../src/operators/long-timer.js'
-import { longestTimerMs } from '../../src/protocol/longest-timer.js'
-import { marbles } from './marbles.js'
+import { longTimer } from '../../src/time/long-timer.js'
+import { longestTimerMs } from '../../src/time/longest-timer.js'
+import { marbles } from '../operators/marbles.js'
 
 const dayMs = 24 * 60 * 60 * 1000
 
