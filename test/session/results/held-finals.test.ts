@@ -54,7 +54,7 @@ describe('held finals', () => {
   it('are told when the connection goes on, but for those with an error, which are kept', () => {
     virtually(({ clock }) => {
       const told: string[] = []
-      const finals = new HeldFinals(clock, ({ text }) => told.push(text))
+      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(text) })
       finals.goOn()
       finals.hold(final(0), true)
       finals.hold(final(1, 'engine-failed: Broken.'), true)
