@@ -12,7 +12,8 @@ export class GrpcClientLink extends GrpcLink {
   ) {
     super(call, limits)
     call.once('status', (status: StatusObject) => {
-      const over = (): void => this.callOver(statusError(status) ?? orderlyEndOf(status.metadata))
+      const over = (): void =>
+        this.callOver(statusError(status, limits.maxMessageBytes) ?? orderlyEndOf(status.metadata))
       // What the call has read ahead comes first. `end` follows it, but never comes while reading is stopped.
       if (call.readableLength === 0) over()
       else call.once('end', over)

@@ -24,12 +24,15 @@ const statusMeanings: Readonly<Record<number, ErrorCode>> = {
   4: 'connection-lost', // DEADLINE_EXCEEDED: this side sets no deadline, so somebody between cut the call
   7: 'tenant-denied', // PERMISSION_DENIED
   8: 'overloaded', // RESOURCE_EXHAUSTED
+  10: 'connection-lost', // ABORTED: to be tried again from further up, as a session does
   12: 'protocol-violation', // UNIMPLEMENTED: no such service at this address
   13: 'internal', // INTERNAL
   14: 'connection-lost', // UNAVAILABLE
   15: 'connection-lost', // DATA_LOSS
   16: 'unauthenticated', // UNAUTHENTICATED
 }
+
+const tooBigOfPeer = 'The peer sent a message that is larger than maxMessageBytes.'
 
 /** INTERNAL, in the numbers of gRPC. */
 const internalStatus = 13
@@ -43,16 +46,20 @@ export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =
 
 /**
  * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else
- * the number, and two texts that the gRPC packages of every language share where the number says too little.
+ * the number, and two texts that the gRPC packages of every language share where the number says too little. A message
+ * beyond `maxMessageBytes`, this end's own limit, was the peer's: another call need not have one.
  */
-export const statusError = (status: Partial<GrpcStatus>): SpeechError | undefined => {
+export const statusError = (status: Partial<GrpcStatus>, maxMessageBytes?: number): SpeechError | undefined => {
   // The gRPC package ends a call of a frame that it cannot read without either.
   const { code = internalStatus, details = '' } = status
   if (code === 0) return undefined
   const named = namedRefusal(details)
   if (named !== undefined) return named
   if (code === 8 && /larger than/i.test(details)) {
-    return new SpeechError('message-too-big', errorTable['message-too-big'].help)
+    const retryable = details.includes(`vs ${maxMessageBytes})`)
+    return new SpeechError('message-too-big', retryable ? tooBigOfPeer : errorTable['message-too-big'].help, {
+      retryable,
+    })
   }
   if (isCallForQuiet(status) || (code === internalStatus && details.includes('RST_STREAM'))) {
     return new SpeechError('connection-lost', errorTable['connection-lost'].help)

@@ -15,7 +15,7 @@ import { shareChannel, stopPinging, targetName, type ChannelTarget, type OpenCha
 import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
 import { GrpcClientLink } from './grpc-client-link.js'
 import { isCallForQuiet, statusError } from './grpc-status.js'
-import { defaultConnectTimeoutMs, durationMs, timeoutMs } from '../limits.js'
+import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, durationMs, timeoutMs } from '../limits.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import { loadDataflow, type DataflowMethod, type LoadDataflowOptions } from './load-dataflow.js'
 
@@ -56,7 +56,8 @@ const connect = (
   subscriber: Subscriber<Link<DataflowMessage, DataflowMessage>>,
   options: GrpcDialOptions,
 ): (() => void) => {
-  const limits = resolveGrpcLimits(options)
+  const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
+  const limits = resolveGrpcLimits({ ...options, closeTimeoutMs })
   const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
   durationMs('keepaliveMs', options.keepaliveMs ?? 0)
   const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream

@@ -20,18 +20,20 @@ export const unreadableError = (closeCode: number): SpeechError => {
   return new SpeechError(code, unreadableTexts[code] ?? 'A frame was sent that RFC 6455 does not allow.')
 }
 
-/** What the WebSocket package's own finding about the peer means, before it closes the connection by itself. */
-export const receiverError = (error: unknown): SpeechError => {
-  const found = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+/**
+ * What the WebSocket package's own finding about the peer means, before it closes the connection by itself. Retryable:
+ * one frame that cannot be read costs the connection (RFC 6455 sections 7.1.7 and 8.1), another one need not have it.
+ */
+export const receiverError = (cause: unknown): SpeechError => {
+  const options = { cause, retryable: true }
+  const found = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
   if (/MESSAGE_LENGTH|TOO_MANY_BUFFERED/.test(found)) {
-    return new SpeechError('message-too-big', 'The peer sent a message that is larger than maxMessageBytes.', {
-      cause: error,
-    })
+    return new SpeechError('message-too-big', 'The peer sent a message that is larger than maxMessageBytes.', options)
   }
   if (found === 'WS_ERR_INVALID_UTF8') {
-    return new SpeechError('invalid-json', 'The peer sent text that is not UTF-8.', { cause: error })
+    return new SpeechError('invalid-json', 'The peer sent text that is not UTF-8.', options)
   }
   return found.startsWith('WS_ERR_')
-    ? new SpeechError('protocol-violation', 'The peer sent a frame that RFC 6455 does not allow.', { cause: error })
-    : connectionLost(error)
+    ? new SpeechError('protocol-violation', 'The peer sent a frame that RFC 6455 does not allow.', options)
+    : connectionLost(cause)
 }

@@ -2,7 +2,7 @@ import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { later } from '../../time/later.js'
 import { connectTimeout, noConnection } from '../connect-error.js'
-import { defaultConnectTimeoutMs, timeoutMs } from '../limits.js'
+import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, timeoutMs } from '../limits.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
 import type { Socket } from './socket.js'
 import { resolveWebSocketLimits, type WebSocketLimits, type WebSocketLinkOptions } from './websocket-limits.js'
@@ -68,7 +68,8 @@ class Connecting {
     const url = parseUrl(options.url)
     const peer = peerName(url)
     const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
-    const limits = resolveWebSocketLimits(options)
+    const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
+    const limits = resolveWebSocketLimits({ ...options, closeTimeoutMs })
     const fail = (error: SpeechError): void => this.#fail(error)
     const opening = attempt(() => open(url, options, limits, fail))
     // A browser tells nothing but this, on purpose (WHATWG WebSockets, section 4).
