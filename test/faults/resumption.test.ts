@@ -150,4 +150,18 @@ describe.each(transports)('a session over %s', { timeout: 20_000 }, (over) => {
       { ignore: ownTimers },
     )
   })
+
+  it('waits for nobody when it is unsubscribed while nobody is at the other end', async () => {
+    const one = await set()
+    const states: string[] = []
+    const subscription = one
+      .session(over)(live())
+      .subscribe((event) => {
+        if (event.type === 'connection') states.push(event.state)
+      })
+    await expect.poll(() => states, { timeout: 5_000 }).toContain('streaming')
+    one.proxies[over].halfOpen()
+    // The socket is older; what waits to cut it is not.
+    await expectNoHandles(() => subscription.unsubscribe(), { ignore: ownTimers })
+  })
 })

@@ -23,7 +23,10 @@ export type SessionEnd =
 export interface SessionHandle extends AsyncIterable<SessionEvent, undefined>, AsyncDisposable {
   /** Ends the audio, and resolves with how the session ended; what still comes can be read. Never rejects. */
   readonly finish: () => Promise<SessionEnd>
-  /** `finish`, with nobody reading any more, and a bound of `closeWithinMs`. The same as leaving `await using`. */
+  /**
+   * `finish`, with a bound of `closeWithinMs`. A loop that reads still gets what comes; where there is none, it is
+   * dropped. The same as leaving `await using`.
+   */
   readonly close: () => Promise<void>
   /** Ends it at once. */
   readonly abort: () => void
@@ -67,6 +70,8 @@ class SessionRun {
   readonly #finalize$ = new ReplaySubject<void>(1)
   readonly #over$ = new Subject<void>()
   #isRead = true
+  /** Whether a loop was begun; one that was left has `#isRead` false. */
+  #hasReader = false
   #isOver = false
   #tellEnd: (end: SessionEnd) => void = () => undefined
 
@@ -97,7 +102,7 @@ class SessionRun {
   }
 
   async close(withinMs: number, scheduler: SchedulerLike): Promise<void> {
-    this.#leave()
+    if (!this.#hasReader) this.#leave()
     if (this.#isOver) return
     if (withinMs === 0) {
       this.end({ type: 'aborted' })
@@ -112,7 +117,10 @@ class SessionRun {
 
   events(): AsyncIterator<SessionEvent, undefined> {
     return {
-      next: () => this.#queue.next(),
+      next: () => {
+        this.#hasReader = true
+        return this.#queue.next()
+      },
       return: () => {
         this.#leave()
         return Promise.resolve({ done: true, value: undefined })

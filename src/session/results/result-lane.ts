@@ -60,10 +60,10 @@ export class ResultLane {
   }
 
   /** What of a milestone is new; undefined where nothing is. */
-  milestone(event: MilestoneEvent, sentMs: number, spokenMs: number): MilestoneEvent | undefined {
+  milestone(event: MilestoneEvent, sentMs: number, readMs: number): MilestoneEvent | undefined {
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
-    this.#arrive(event.endMs ?? sentMs, spokenMs, wordsOf(text).length)
+    this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text).length)
     if (fresh === undefined || (text === '' && event.text !== '')) return undefined
     if (this.#isFirst) this.#recognitionId ??= event.recognitionId
     const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
@@ -146,8 +146,8 @@ export class ResultLane {
     return this.#recognitionId === undefined ? event : { ...event, recognitionId: this.#recognitionId }
   }
 
-  #arrive(sentMs: number, spokenMs: number, wordCount: number): void {
-    this.#arrivals.push({ sentMs, heardMs: Math.min(sentMs, spokenMs), wordCount })
+  #arrive(sentMs: number, readMs: number, wordCount: number): void {
+    this.#arrivals.push({ sentMs, heardMs: Math.min(sentMs, readMs), wordCount })
     if (this.#arrivals.length > maxArrivals) this.#arrivals.shift()
   }
 

@@ -13,6 +13,12 @@ const maxRemembered = 256
 const sameMs = 100
 
 /**
+ * How many times as fast as speech a service reads what waits for it, at least: the pace that it allows (decisions.md:
+ * limits). Were it not faster than speech, what a session without times holds would grow with each lost connection.
+ */
+const leastSpeed = 1.25
+
+/**
  * One timeline of results over all connections of a session. A connection counts time from the first sample that was
  * sent on it; here it counts from the source's first byte, over what was dropped, and nothing is told twice. What has a
  * milestone is settled on the tape: it needs no replay.
@@ -90,9 +96,9 @@ export class ResultTimeline {
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
     const lane = this.#lane(event)
-    // Audio that was sent faster than it was spoken is not taken for heard any sooner.
-    const spokenMs = this.#msAt(this.#base, 'start') + this.#clock.now() - this.#beganMs
-    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), spokenMs)
+    // Audio that was sent faster than services read is not taken for heard any sooner.
+    const readMs = this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * leastSpeed
+    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), readMs)
     if (event.endMs === undefined) this.#estimated = true
     const index = this.#lanes.indexOf(lane)
     const settledMs = event.endMs ?? lane.estimateMs

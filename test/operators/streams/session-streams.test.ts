@@ -275,6 +275,17 @@ describe('startSession', () => {
     expect(await held?.ended).toEqual({ type: 'completed' })
   })
 
+  it('gives its last results to a loop that reads while it is closed, and drops them where nobody reads', async () => {
+    const { open } = sessionThat('one', of(milestone('two'), final('three')))
+    const session = startSession(open)
+    const reading = readAll(session)
+    await session.close()
+    expect(await reading).toEqual(['one', 'two', 'three'])
+    const unread = startSession(open)
+    await unread.close()
+    expect(await readAll(unread)).toEqual([])
+  })
+
   it('is aborted when its last results do not come in time, or at once', async () => {
     const scheduler = new VirtualTimeScheduler()
     const silent = sessionThat('one', NEVER)

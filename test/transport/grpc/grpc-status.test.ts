@@ -21,6 +21,12 @@ describe('refusalStatus and statusError', () => {
     expect(() => encodeURI(details)).not.toThrow()
   })
 
+  it('may be tried again where the peer said more than this end takes, and not where this end did', () => {
+    const status = { code: 8, details: 'Received message larger than max (2097152 vs 1048576)' }
+    expect(statusError(status, 1_048_576)).toMatchObject({ code: 'message-too-big', retryable: true })
+    expect(statusError(status, 4_194_304)).toMatchObject({ code: 'message-too-big', retryable: false })
+  })
+
   it('take OK for an end in good order', () => {
     expect(statusError({ code: 0, details: 'OK' })).toBeUndefined()
   })

@@ -1,0 +1,60 @@
+import { TestScheduler } from 'rxjs/testing'
+import { describe, expect, it } from 'vitest'
+import { pace } from '../../src/operators/pace.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
+import { linkFaults } from '../../src/testing/faults/link-faults.js'
+import type { ProvingBehaviour } from '../../src/testing/proving/proving-behaviour.js'
+import { provingService, type ProvingService } from '../../src/testing/proving/proving-service.js'
+import { format, sourceOf, transports, type Transport } from './proved-session.js'
+
+interface Run {
+  readonly service: ProvingService
+  readonly events: readonly SessionEvent[]
+}
+
+/** A session in virtual time with a service that gives no times, in the pace of speech. */
+const run = (over: Transport, seconds: number, faults: string, behaviour: ProvingBehaviour): Run => {
+  const scheduler = new TestScheduler(() => undefined)
+  const service = provingService({ times: false, wordMs: 250, ...behaviour })
+  const events: SessionEvent[] = []
+  scheduler.run(() => {
+    const faulty = linkFaults({ scheduler, script: faultMarbles(faults) })
+    const audio$ = pace({ format, scheduler })(sourceOf(seconds * 1_000, 100))
+    const common = { format, scheduler, resumption: { random: () => 0.5 } }
+    const { recognizer, dataflow: flow } = service
+    const session$ =
+      over === 'grpc'
+        ? dataflow({ ...flow, ...common, dial: (options) => faulty.wrap(flow.dial)(options) })(audio$)
+        : recognize({ ...recognizer, ...common, dial: (options) => faulty.wrap(recognizer.dial)(options) })(audio$)
+    session$.subscribe((event) => events.push(event))
+  })
+  return { service, events }
+}
+
+const textOf = (events: readonly SessionEvent[]): string =>
+  events.map((event) => (event.type === 'milestone' ? event.text : '')).join('')
+const replays = (events: readonly SessionEvent[]): readonly number[] =>
+  events.flatMap((event) => (event.type === 'connection' && event.state === 'resumed' ? [event.replayedMs] : []))
+const wholeOf = (service: ProvingService, seconds: number): string =>
+  service.transcript({ sampleCount: seconds * 8_000, sampleRateHz: 8_000 })
+
+describe.each(transports)('a session over %s with a service that gives no times', (over) => {
+  it.each([2_500, 4_500])('loses no word where milestones come %d ms after their speech', (milestoneLagMs) => {
+    for (const at of ['5s', '7700ms', '9s', '11200ms']) {
+      const { service, events } = run(over, 16, `${at} r`, { milestoneLagMs })
+      expect(replays(events)).toHaveLength(1)
+      expect(textOf(events), `${milestoneLagMs} ms late, cut after ${at}`).toBe(wholeOf(service, 16))
+    }
+  })
+
+  it('sends no more again for each connection that it loses', () => {
+    const { service, events } = run(over, 1_000, '2m r 2m o 8s | 2m r 2m r 2m o 8s | 2m r 2m r 2m r', {})
+    expect(replays(events)).toHaveLength(8)
+    expect(Math.max(...replays(events))).toBeLessThan(8_000)
+    expect(events.filter((event) => event.type === 'connection' && event.state === 'gap')).toEqual([])
+    expect(textOf(events)).toBe(wholeOf(service, 1_000))
+  })
+})

@@ -1,0 +1,74 @@
+import { createServer } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { afterEach, describe, expect, it } from 'vitest'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { pace } from '../../src/operators/pace.js'
+import { recognize } from '../../src/session/recognize.js'
+import { format, outcomeOf, sourceOf } from './proved-session.js'
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+
+/** Says bytes on its first connection that are no message, as soon as audio has come; else it is a plain service. */
+const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; readonly heard: Uint8Array[][] }> => {
+  const server = createServer()
+  const sockets = new WebSocketServer({ server })
+  const heard: Uint8Array[][] = []
+  sockets.on('connection', (socket: WebSocket & { readonly _socket?: Duplex }) => {
+    const mine: Uint8Array[] = []
+    heard.push(mine)
+    const isFirst = heard.length === 1
+    const say = (name: string, fields: object): void =>
+      socket.send(JSON.stringify({ 'message-name': name, 'operation-result': 'Success', ...fields }))
+    socket.on('error', () => undefined)
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) {
+        mine.push(new Uint8Array(data))
+        if (isFirst && mine.length === 5) socket._socket?.write(poison)
+        return
+      }
+      const asked = data.toString()
+      if (asked.includes('"recognize"')) say('recognize-response', {})
+      if (!asked.includes('"finalize-recognition"')) return
+      say('finalize-recognition-response', {})
+      say('milestone-result', { text: 'all of it' })
+      say('final-result', { text: 'all of it', confidence: '0.9' })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closers.push(() => {
+    for (const socket of sockets.clients) socket.terminate()
+    server.close()
+  })
+  const address = server.address()
+  return { url: `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, heard }
+}
+
+/** An unmasked frame (RFC 6455 section 5.2) of up to 65,535 bytes. */
+const frame = (first: number, payload: Uint8Array): Uint8Array =>
+  new Uint8Array([first, 126, payload.length >> 8, payload.length & 0xff, ...payload])
+
+describe('a session whose service says a frame that cannot be read', () => {
+  it.each([
+    ['a message above the limit', frame(0x81, new Uint8Array(5_000).fill(0x20)), 'message-too-big'],
+    ['text that is not UTF-8', new Uint8Array([0x81, 2, 0xc3, 0x28]), 'invalid-json'],
+    ['a reserved kind of frame', new Uint8Array([0x83, 1, 0x28]), 'protocol-violation'],
+  ])('goes on over another connection after %s, and loses nothing', async (_what, poison, cause) => {
+    const { url, heard } = await poisonous(poison)
+    const session = recognize({
+      url,
+      modelName: 'm',
+      token: 'any',
+      format,
+      maxMessageBytes: 4_096,
+      resumption: { firstDelayMs: 20 },
+    })
+    const { events, text, end } = await outcomeOf(session(pace({ format, speed: 8 })(sourceOf(2_000))))
+    expect([end, text]).toEqual(['complete', 'all of it'])
+    expect(events.flatMap((event) => ('attempt' in event ? [event.cause] : []))).toEqual([cause])
+    expect(heard).toHaveLength(2)
+    expect(Buffer.concat(heard[1] ?? [])).toEqual(Buffer.concat(sourceOf(2_000)))
+  })
+})
