@@ -27,8 +27,8 @@ const run = (over: Transport, seconds: number, faults: string, behaviour: Provin
     const { recognizer, dataflow: flow } = service
     const session$ =
       over === 'grpc'
-        ? dataflow({ ...flow, ...common, dial: () => faulty.wrap(flow.dial)() })(audio$)
-        : recognize({ ...recognizer, ...common, dial: () => faulty.wrap(recognizer.dial)() })(audio$)
+        ? dataflow({ ...flow, ...common, dial: faulty.wrap(flow.dial) })(audio$)
+        : recognize({ ...recognizer, ...common, dial: faulty.wrap(recognizer.dial) })(audio$)
     session$.subscribe((event) => events.push(event))
   })
   return { service, events }
