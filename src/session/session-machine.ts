@@ -61,12 +61,13 @@ export type Command =
         | 'finalize'
         | 'stop'
         | 'tell'
-        | 'settle'
         | 'extend'
         | 'complete'
     }
   | { readonly do: 'announce'; readonly state: AnnouncedState }
   | { readonly do: 'drop'; readonly cause: GapCause }
+  /** The service has ended: as it was asked to, after all that it had heard, or by itself. */
+  | { readonly do: 'settle'; readonly asked: boolean }
   | { readonly do: 'reconnect' | 'fail'; readonly error: SpeechError }
 
 export interface Step {
@@ -147,7 +148,9 @@ const after = (first: readonly Command[], { state, commands }: Step): Step => ({
 
 const finalizing: Step = enter({ name: 'finalizing' }, { do: 'finalize' })
 const stopping: Step = { state: { name: 'stopping' }, commands: [{ do: 'drop', cause: 'stopped' }, { do: 'stop' }] }
-const done: Step = after([{ do: 'tell' }, { do: 'settle' }], end('done', 'ended', { do: 'complete' }))
+const doneAs = (asked: boolean): Step =>
+  after([{ do: 'tell' }, { do: 'settle', asked }], end('done', 'ended', { do: 'complete' }))
+const done = doneAs(false)
 const stopped: Step = end('stopped', 'stopped', { do: 'complete' })
 const failed = (error: SpeechError): Step => after([{ do: 'tell' }], end('failed', 'failed', { do: 'fail', error }))
 
@@ -274,7 +277,7 @@ const onLinkEnded = (state: MachineState, manners: Manners): Step => {
     case 'streaming':
     case 'draining':
     case 'finalizing':
-      if (manners.endsWith === 'end-of-stream') return done
+      if (manners.endsWith === 'end-of-stream') return doneAs(state.name === 'finalizing')
       return onLost(
         state,
         new SpeechError('connection-lost', 'The service closed the connection before the final result.'),

@@ -279,7 +279,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       case 'tell':
         return this.#equipment?.finals.release()
       case 'settle':
-        this.tape.settle(this.tape.sent)
+        if (command.asked || this.#equipment?.results.isFinal) this.tape.settle(this.tape.sent)
         return
       case 'extend':
         return this.#setDeadline()

@@ -254,7 +254,7 @@ describe('a dataflow service', () => {
     },
   )
 
-  it('gives events of nodes and audio, and is done when the service ends the stream early, telling what was not sent', () => {
+  it('gives events of nodes and audio, and is done when the service ends the stream early, telling what has no result', () => {
     virtually(({ clock, watch, flowing, cold }) => {
       const service = scriptedService<DataflowMessage>(
         clock,
@@ -273,9 +273,29 @@ describe('a dataflow service', () => {
       )
       const { log } = watch(flowing({ dial: service.dial })(cold('a 2ms a 2ms a', { a: audio(20) })))
       return () => {
-        expect(log.slice(5)).toEqual(['10 event Mood', '10 audio 6', '10 gap 40-60 ended', '10 done', '10 complete'])
+        expect(log.slice(5)).toEqual(['10 event Mood', '10 audio 6', '10 gap 0-60 ended', '10 done', '10 complete'])
         expect([clock.pending(), service.dials.open]).toEqual([0, 0])
       }
+    })
+  })
+
+  it.each([
+    ['what has no milestone', [], '5 gap 20-60 ended'],
+    ['nothing where every channel has its final', ['SR Final'], '5 done'],
+    [
+      'what has no milestone where more was recognised after the final',
+      ['SR Final', 'SR Partial'],
+      '5 gap 20-60 ended',
+    ],
+  ])('says when the service ends the stream early that it lost %s', (_what, names, said) => {
+    virtually(({ clock, watch, flowing, cold }) => {
+      const said$ = names.map((name) => event(`{"Name":"${name}","Channel":0,"Data":{"Text":"hi"}}`))
+      const milestone = event('{"Name":"SR Milestone","Channel":0,"StartMsec":0,"EndMsec":20,"Data":{"Text":"hi"}}')
+      const service = scriptedService<DataflowMessage>(clock, [
+        { Start: start, audio: [5, milestone, ...said$, close] },
+      ])
+      const { log } = watch(flowing({ dial: service.dial })(cold('a', { a: audio(60) })))
+      return () => expect(log.find((line) => / (gap|done) ?/.test(line))).toBe(said)
     })
   })
 

@@ -233,7 +233,7 @@ describe('the machine of a session', () => {
         inputs['last-word'],
         [
           { do: 'tell' },
-          { do: 'settle' },
+          { do: 'settle', asked: false },
           { do: 'drop', cause: 'ended' },
           { do: 'announce', state: 'done' },
           { do: 'complete' },

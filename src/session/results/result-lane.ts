@@ -29,6 +29,7 @@ const maxArrivals = 64
 export class ResultLane {
   readonly #text = new LaneText()
   #connections = 0
+  #isFinal = false
   #recognitionId: string | undefined
   /** Up to here there are milestones. */
   #endMs = 0
@@ -37,6 +38,11 @@ export class ResultLane {
   /** Of earlier connections, and of this one: the confidence of milestones, weighted by the length of their text. */
   #sureBefore = { weighted: 0, length: 0 }
   #sure = { weighted: 0, length: 0 }
+
+  /** Whether the last result was a final. */
+  get isFinal(): boolean {
+    return this.#isFinal
+  }
 
   /** Another connection reads from `fromMs` on. */
   begin(fromMs: number): void {
@@ -50,6 +56,7 @@ export class ResultLane {
 
   /** What of a partial is new; undefined where nothing is. */
   partial(event: PartialEvent): PartialEvent | undefined {
+    this.#isFinal = false
     if (this.#isFirst) {
       this.#recognitionId ??= event.recognitionId
       return event
@@ -61,6 +68,7 @@ export class ResultLane {
 
   /** What of a milestone is new; undefined where nothing is. */
   milestone(event: MilestoneEvent, sentMs: number, readMs: number): MilestoneEvent | undefined {
+    this.#isFinal = false
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
     this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text).length)
@@ -75,6 +83,7 @@ export class ResultLane {
 
   /** The one final, with the text of all connections. */
   final(event: FinalEvent): FinalEvent {
+    this.#isFinal = true
     if (this.#isFirst) return event
     const text = this.#text.finalText(event.text)
     const confidence = this.#confidenceOf(event, text.length)

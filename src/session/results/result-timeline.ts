@@ -56,6 +56,11 @@ export class ResultTimeline {
     return this.#connections > 0
   }
 
+  /** Whether every channel has its final, and nothing after it. */
+  get isFinal(): boolean {
+    return this.#lanes.every(({ isFinal }) => isFinal)
+  }
+
   get laneCount(): number {
     return this.#lanes.length
   }

@@ -125,9 +125,9 @@ describe('a stream that the service ends unasked with OK', () => {
     expect(calls).toBe(2)
   })
 
-  it('is at its end without a trailer, and what was sent counts as answered', async () => {
+  it('is at its end without a trailer, and what was sent has no answer', async () => {
     reason = undefined
-    expect(await told()).toEqual(['streaming', 'done', 'complete'])
+    expect(await told()).toEqual(['streaming', 'gap', 'done', 'complete'])
     expect(calls).toBe(1)
   })
 
