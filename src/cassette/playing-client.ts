@@ -107,8 +107,9 @@ export class PlayingClient<Message extends WireMessage> {
       case 'received':
         return !isStep(line) || this.#isAnswered()
       case 'ended':
-        // What ends it is the service, which is heard.
-        this.#await()
+        // What ends it is the service, which is heard; but it does not do again what the network did, nor close again.
+        if (line.code !== 'connection-lost' && line.code !== 'going-away') this.#await()
+        else if (this.#isDue(line.atMs)) this.#output.subscriber.complete()
         return false
       default:
         this.#output.subscriber.complete()

@@ -7,9 +7,14 @@ import type { CassetteMismatch } from '../../src/cassette/mismatch.js'
 import { record } from '../../src/cassette/record.js'
 import { replay, type ReplayOptions } from '../../src/cassette/replay.js'
 import { isSpeechError } from '../../src/errors/speech-error.js'
+import { pace } from '../../src/operators/pace.js'
 import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
+import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
+import { linkFaults } from '../../src/testing/faults/link-faults.js'
 import { inMemoryService } from '../../src/testing/in-memory-service.js'
+import { positionAudio } from '../../src/testing/proving/position-audio.js'
+import { provingService } from '../../src/testing/proving/proving-service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../src/transport/link.js'
 import { callSamples } from '../cli/command.js'
@@ -340,6 +345,30 @@ describe('replay, for the service', () => {
       )
       expectObservable(client(silent.dial, 1), '10ms !').toBe('-')
     })
+  })
+
+  it.each(['grpc', 'websocket'] as const)('plays a session over %s that lost its connection, on both', async (over) => {
+    const first = provingService()
+    const { lines, write } = keptLines()
+    virtually(({ clock }) => {
+      const faults = linkFaults({ scheduler: clock, script: faultMarbles('2500ms r') })
+      const common = { format, scheduler: clock }
+      const session =
+        over === 'grpc'
+          ? record(write)(dataflow, { ...first.dataflow, ...common, dial: faults.wrap(first.dataflow.dial) })
+          : record(write)(recognize, { ...first.recognizer, ...common, dial: faults.wrap(first.recognizer.dial) })
+      const speech = Array.from({ length: 50 }, (_, chunk) => positionAudio(chunk * 800, 800))
+      session(pace({ format, scheduler: clock })(speech)).subscribe()
+      return () => expect(lines.join('\n')).toContain('connection-lost')
+    })
+    const second = provingService()
+    const dial = over === 'grpc' ? second.dataflow.dial : () => second.recognizer.dial({ headers: {} })
+    const played$ = replay(parseCassette(lines)).client(dial, { token: 't', answerTimeoutMs: 1_000 })
+    const played = await lastValueFrom(played$.pipe(toArray()))
+    const source = { sampleCount: 40_000, sampleRateHz: 8_000 }
+    expect(second.prove(source)).toMatchObject({ connections: 2, missing: [] })
+    expect(second.prove(source)).toEqual(first.prove(source))
+    expect(played.filter(({ type }) => type === 'final')).toHaveLength(1)
   })
 
   it('refuses cassettes without audio', () => {
