@@ -37,7 +37,7 @@ const viewFor = (plan: TranscribePlan, host: Host, output: Output): OpenView => 
           format,
           reader,
           speakers: channels === 1 ? [] : plan.speakers,
-          ...(durationMs === undefined ? {} : { channels }),
+          ...(durationMs === undefined ? {} : { channels, hurries: plan.speed === Infinity }),
           write: output.write,
           note: (line) => void host.stderr.write(`${line}\n`),
         })

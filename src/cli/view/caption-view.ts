@@ -17,6 +17,8 @@ export interface CaptionViewOptions {
   readonly speakers: readonly string[]
   /** Of a file: how many channels there are, so that cues are put in order. Live, each is written at once. */
   readonly channels?: number
+  /** Whether audio is sent faster than it was spoken, so that results without times say nothing of when. Default false. */
+  readonly hurries?: boolean
   readonly options?: CaptionOptions
   /** Takes the captions, and nothing else. */
   readonly write: (text: string) => void
@@ -24,21 +26,35 @@ export interface CaptionViewOptions {
   readonly note: (line: string) => void
 }
 
+const untimed =
+  'rxspeech: the service gives no times, so captions stand where the audio was when their text came; give --speed 1.'
+
 /** Captions as a file of WebVTT or SubRip, each cue as soon as it is final. */
 export const captionView = (view: CaptionViewOptions): View => {
-  const { format, reader, speakers, channels, options, write, note } = view
+  const { format, reader, speakers, channels, hurries = false, options, write, note } = view
+  let audioMs = 0
+  let isNoted = !hurries
   const events$ = new Subject<SessionEvent>()
   const order = channels === undefined ? {} : { channels }
-  const written$ = events$.pipe(toCaptions({ ...options, speakers }), format === 'vtt' ? toWebVtt(order) : toSrt(order))
+  const written$ = events$.pipe(
+    toCaptions({ audioMs: () => audioMs, ...options, speakers }),
+    format === 'vtt' ? toWebVtt(order) : toSrt(order),
+  )
   const writing = written$.subscribe({ next: write, error: () => undefined })
   return {
     event: (event, transcript) => {
       const notice = noticeOf(event)
       if (notice !== undefined) note(notice)
+      if (!isNoted && event.type === 'milestone' && event.endMs === undefined) {
+        isNoted = true
+        note(untimed)
+      }
       events$.next(event)
       if (isResult(event) && transcript !== undefined) reader.take(event, transcript)
     },
-    sent: () => undefined,
+    sent: (ms) => {
+      audioMs = ms
+    },
     // What is committed is written, however the session ended.
     end: () => {
       events$.complete()

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { captionView } from '../../../src/cli/view/caption-view.js'
+import { TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+
+const said = (text: string, times: object = {}): SessionEvent => ({ type: 'milestone', text, ...times })
+
+/** Two milestones of a service, the second when 4 s of audio have been sent. */
+const shown = (
+  hurries: boolean,
+  times: readonly object[] = [{}, {}],
+): { readonly vtt: string; readonly notes: string[] } => {
+  let vtt = ''
+  const notes: string[] = []
+  const view = captionView({
+    format: 'vtt',
+    reader: new TranscriptReader(),
+    speakers: [],
+    channels: 1,
+    hurries,
+    write: (text) => (vtt += text),
+    note: (line) => void notes.push(line),
+  })
+  view.event({ type: 'connection', state: 'streaming' })
+  view.sent(1_000)
+  view.event(said('good evening', times[0]))
+  view.sent(4_000)
+  view.event(said(' and welcome', times[1]))
+  view.end()
+  return { vtt, notes }
+}
+
+describe('captionView', () => {
+  it('puts results without times where the audio was when they came, at any speed', () => {
+    const { vtt, notes } = shown(false)
+    expect(vtt.match(/[\d:.]+ --> [\d:.]+/g)).toEqual([
+      '00:00:00.025 --> 00:00:01.025',
+      '00:00:03.100 --> 00:00:04.100',
+    ])
+    expect(notes).toEqual([])
+  })
+
+  it('says once what such places are worth when audio is not sent at the pace of speech', () => {
+    expect(shown(true).notes).toEqual([expect.stringContaining('--speed 1')])
+    const timed = [
+      { startMs: 0, endMs: 900 },
+      { startMs: 3_000, endMs: 3_900 },
+    ]
+    expect(shown(true, timed).notes).toEqual([])
+  })
+})
