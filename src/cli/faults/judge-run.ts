@@ -138,6 +138,9 @@ const judgeHalfOpen = (run: RunRecord): Verdict => {
 /** One other token is asked for, and then the refusal comes out by its name. */
 const judgeRefusal = (run: RunRecord): Verdict => {
   const { tokensAsked, settled } = run
+  if (settled.type === 'complete' && tokensAsked === 1) {
+    return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes any token' }
+  }
   const isTyped = settled.type === 'error' && settled.code === 'unauthenticated'
   const renewed = tokensAsked - 1
   const findings = [`${renewed} forced ${renewed === 1 ? 'refresh' : 'refreshes'}`, ending(run)]

@@ -118,6 +118,7 @@ describe('what is promised of the other faults', () => {
     expect(judgeRun('refused-token', { ...run, tokensAsked: 3 })).toMatchObject({ promise: 'broken' })
     expect(judgeRun('refused-token', { ...run, tokensAsked: 1 })).toMatchObject({ promise: 'broken' })
     expect(judgeRun('refused-token', { ...run, settled: failedWith('untyped') })).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('refused-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
   })
 
   it('is a fresh token for another connection, and a malformed message as a value', () => {
