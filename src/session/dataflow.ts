@@ -24,6 +24,7 @@ import {
   requiredText,
 } from './option-checks.js'
 import { openSession } from './open-session.js'
+import { Updates } from './updates.js'
 import { resolveSessionOptions, type SessionOptions } from './session-options.js'
 
 export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
@@ -81,7 +82,7 @@ export const dataflow = (
               equip,
             })),
           ),
-        ...(update$ && { update$ }),
+        ...(update$ && { newUpdates: () => new Updates(update$) }),
       },
       source,
     )

@@ -29,6 +29,8 @@ export type LineNews = Heard | MachineInput
 /** Who is told what happens on a line. */
 export interface LineOwner<In, Out> {
   hears(line: Line<In, Out>, news: LineNews): void
+  /** The connection will end soon, or has broken. */
+  leaves(line: Line<In, Out>): void
 }
 
 /** One connection of a session from its token to its end, with all that hangs on it. */
@@ -96,6 +98,7 @@ export class Line<In, Out> {
     if (this.#connection === undefined) return
     const { link, dialogue } = this.#connection
     link.send(dialogue.start(this.token ?? ''))
+    this.#open.add(link.leaving?.subscribe(() => this.#owner.leaves(this)))
     this.#open.add(
       link.incoming.subscribe({
         next: (message) => this.#report(dialogue.read(message)),

@@ -30,7 +30,10 @@ export interface BeforeStreaming {
 }
 
 export type MachineInput =
-  | { readonly type: 'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'link-ended' | 'retry' | 'succeed' }
+  | {
+      readonly type:
+        'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'link-ended' | 'retry' | 'succeed' | 'taken-over'
+    }
   /** A wait is over; from `pendingFromMs` on the audio has no definitive result, where some has none. */
   | { readonly type: 'deadline'; readonly pendingFromMs?: number }
   /** A token is there; `fresh` unless it is the one that was refused before. */
@@ -94,6 +97,8 @@ export const step = (state: MachineState, input: MachineInput, manners: Manners)
     // A successor is ready; with the audio at its end there is no need of it.
     case 'succeed':
       return state.name === 'streaming' ? { state, commands: [{ do: 'succeed' }] } : stay(state)
+    case 'taken-over':
+      return state.name === 'waiting' ? started(state) : stay(state)
     case 'authorized':
       return onAuthorized(state, input.fresh)
     case 'connected':
@@ -253,7 +258,7 @@ const onHeard = (state: MachineState, meaning: Meaning, manners: Manners): Step 
 }
 
 /** What was held back goes out now, also where the audio is over. To stream tells `streaming`, or `resumed`. */
-const started = ({ audioOver }: BeforeStreaming): Step => ({
+const started = ({ audioOver }: Pick<BeforeStreaming, 'audioOver'>): Step => ({
   state: { name: audioOver ? 'draining' : 'streaming' },
   commands: [{ do: 'stream' }],
 })

@@ -2,7 +2,6 @@ import { Subscription, take, type Observable, type ObservableInput, type Subscri
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import { later } from '../time/later.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
-import { mergedUpdate } from '../protocol/merged-update.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
 import { feedAudio, isPulled, type AudioFeed, type AudioSink } from './audio/audio-feed.js'
@@ -14,13 +13,14 @@ import { Line, type LineNews, type LineOwner, type LinePlan } from './line.js'
 import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
 import type { SessionSettings } from './session-options.js'
 import { SessionAccount, type AccountOwner } from './session-account.js'
+import type { Updates } from './updates.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
 export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
   readonly settings: SessionSettings
   readonly ending: Ending
-  /** Changes that the user asks for while the session streams. */
-  readonly update$?: Observable<UpdateRequest>
+  /** For each session its own: changes that the user asks for while it streams. */
+  readonly newUpdates?: () => Updates
   /** Fails the session from without, such as when the other half of a pair has failed. */
   readonly abort$?: Observable<SpeechError>
 }
@@ -47,6 +47,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   readonly #outlet: AudioOutlet<Out>
   readonly #feed: AudioFeed
   readonly #account: SessionAccount
+  readonly #updates: Updates | undefined
   readonly #signals = new Subscription()
   readonly #inbox: News<In, Out>[] = []
   #state: MachineState = { name: 'idle', audioOver: false }
@@ -55,8 +56,6 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   #line: Line<In, Out>
   /** From the first connection on. */
   #equipment: Equipment<In, Out> | undefined
-  #update: UpdateRequest | undefined
-  #listens = false
   /** Set once the service has refused audio as too fast: what is sent again is sent slower. */
   #isPaced = false
   #streamsSinceMs = Infinity
@@ -66,6 +65,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     const { bounds, token, resumption, scheduler } = plan.settings
     this.#plan = plan
     this.#subscriber = subscriber
+    this.#updates = plan.newUpdates?.()
     this.#line = this.newLine()
     const { endsWith, finalizeBy } = plan.ending
     this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
@@ -94,6 +94,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#equipment?.silence.stop()
     this.#equipment?.succession?.cancel()
     this.#signals.unsubscribe()
+    this.#updates?.end()
     this.#line.leave()
   }
 
@@ -150,11 +151,15 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   }
 
   newLine(): Line<In, Out> {
-    return new Line(this.#plan, this.#update, this)
+    return new Line(this.#plan, this.#updates?.asked, this)
   }
 
   hears(line: Line<In, Out>, news: LineNews): void {
     this.#dispatch(news, line)
+  }
+
+  leaves(line: Line<In, Out>): void {
+    if (line === this.#line && this.#state.name === 'streaming') this.#equipment?.succession?.hurry()
   }
 
   due(): void {
@@ -308,22 +313,25 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#line.start()
   }
 
-  /** Leaves the connection; the finals that it said belong to it alone. */
-  #leave(): void {
+  /** Leaves the connection, for its successor where there is one; the finals that it said belong to it alone. */
+  #leave(successor: Line<In, Out> | undefined): void {
     const { finals, results, silence } = this.#equipment ?? {}
     this.#line.leave()
     silence?.stop()
     this.#outlet.close()
+    if (successor !== undefined) this.#line = successor
     for (const final of finals?.take() ?? []) this.emit(results?.continueAfter(final))
   }
 
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
     const { succession, budget } = this.#equipment ?? {}
-    this.#leave()
+    const successor = succession?.take()
+    this.#leave(successor)
     succession?.cancel()
     this.#account.tell()
     if (this.#subscriber.closed) return
+    if (successor !== undefined) return this.#dispatch({ type: 'taken-over' })
     if (error.code === 'too-fast') this.#isPaced = true
     const { scheduler, resumption } = this.#plan.settings
     const nowMs = scheduler.now()
@@ -340,9 +348,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   #succeed(): void {
     const successor = this.#equipment?.succession?.take()
     if (successor === undefined) return
-    this.#leave()
-    this.#line = successor
-    this.#stream()
+    this.#leave(successor)
+    if (!this.#subscriber.closed) this.#stream()
   }
 
   #stream(): void {
@@ -358,34 +365,23 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (this.#subscriber.closed) return
     this.#streamsSinceMs = this.#plan.settings.scheduler.now()
     // What was asked after this line had been made does not stand in its start.
-    const missed = this.#line.update === this.#update ? undefined : this.#update
-    const message = missed && dialogue.update?.(missed)
-    if (message !== undefined) link.send(message)
-    this.#listenForUpdates()
+    const asked = this.#updates?.asked
+    if (asked !== undefined && asked !== this.#line.update) this.#ask(asked)
+    this.#updates?.listen(
+      (update) => this.#ask(update),
+      (error) => this.#fail(error),
+    )
     if (this.#subscriber.closed) return
     const { sent } = this.tape
     succession?.plan(this.#line, () => this.tape.sent > sent)
     this.#outlet.open(link, dialogue, this.#isPaced ? newPace() : undefined)
   }
 
-  /** Once a session: what was asked stands in the start of every further connection. */
-  #listenForUpdates(): void {
-    const updates$ = this.#plan.update$
-    if (updates$ === undefined || this.#listens) return
-    this.#listens = true
-    this.#signals.add(
-      updates$.subscribe({
-        next: (update) => {
-          this.#update = mergedUpdate(this.#update, update)
-          const { connection } = this.#line
-          const asks = this.#state.name === 'streaming' || this.#state.name === 'draining'
-          const message = asks ? connection?.dialogue.update?.(update) : undefined
-          if (message !== undefined) connection?.link.send(message)
-        },
-        error: (error: unknown) =>
-          this.#fail(toSpeechError(error, 'source-failed', 'The source of further requests failed; see the cause.')),
-      }),
-    )
+  #ask(update: UpdateRequest): void {
+    const { connection } = this.#line
+    const asks = this.#state.name === 'streaming' || this.#state.name === 'draining'
+    const message = asks ? connection?.dialogue.update?.(update) : undefined
+    if (message !== undefined) connection?.link.send(message)
   }
 
   #finalize(): void {

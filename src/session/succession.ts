@@ -16,6 +16,12 @@ export interface Predecessor<In, Out> {
   due(): void
 }
 
+/** A connection that has broken loses its session in this time, in milliseconds: one that was only told to end goes on. */
+const breaksWithinMs = 100
+
+/** How long a connection that was told to end is trusted to go on, in milliseconds. */
+const goesOnMs = 3_000
+
 export interface SuccessionOptions {
   readonly scheduler: SchedulerLike
   /** How long a service lets one session last; it is succeeded that long before. */
@@ -56,11 +62,15 @@ export class Succession<In, Out> {
     const leadMs = leadOf(leftMs)
     this.#timer = this.#after(leftMs - leadMs, () => {
       if (!isUsed()) return
-      this.#endingToken = tokenMs <= maxConnectionMs ? present.token : undefined
-      // The session asks for it, and there is one or there is none.
-      this.#timer = this.#after(leadMs * (1 - leastLead), () => this.#predecessor.due())
-      this.#open()
+      this.#open(leadMs * (1 - leastLead), tokenMs <= maxConnectionMs ? present.token : undefined)
     })
+  }
+
+  /** The present line will end, nobody knows when. */
+  hurry(): void {
+    if (this.#line !== undefined) return
+    this.#timer?.unsubscribe()
+    this.#timer = this.#after(breaksWithinMs, () => this.#open(goesOnMs, undefined))
   }
 
   /** The successor, once it is ready; it is then the caller's. */
@@ -93,7 +103,10 @@ export class Succession<In, Out> {
     this.#isReady = false
   }
 
-  #open(): void {
+  #open(dueMs: number, endingToken: string | undefined): void {
+    this.#endingToken = endingToken
+    // The session asks for it, and there is one or there is none.
+    this.#timer = this.#after(dueMs, () => this.#predecessor.due())
     const line = this.#predecessor.newLine()
     this.#line = line
     this.#readyTimer = this.#after(this.#options.readyWithinMs, () => {

@@ -24,6 +24,11 @@ export interface Link<In, Out> {
   readonly room: Observable<void>
   /** Whether `bufferedBytes` is above the high-water mark: a sender that can wait should wait for `room`. */
   readonly congested: boolean
+  /**
+   * Emits when the connection is about to end and goes on for now, as HTTP/2's GOAWAY says it; also when it has broken.
+   * Not where the transport has no word for it.
+   */
+  readonly leaving?: Observable<void>
   /** Stops reading from the peer (back-pressure reaches it) until `resume`. At most what is in flight still arrives. */
   pause(): void
   resume(): void

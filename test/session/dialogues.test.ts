@@ -1,4 +1,4 @@
-import { Subject } from 'rxjs'
+import { Observable, Subject, takeUntil } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { decodeMuLaw } from '../../src/audio/g711.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
@@ -186,6 +186,24 @@ describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
       const service = scriptedService(clock, [plainDataflow(0)])
       const { log } = watch(flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>()))
       return () => expect(log.at(-1)).toBe('5 error source-failed')
+    })
+  })
+
+  it('lets go of the updates when the user leaves within the first of them', () => {
+    virtually(({ clock, flowing }) => {
+      let open = 0
+      const leaves$ = new Subject<undefined>()
+      const update$ = new Observable<UpdateRequest>((subscriber) => {
+        open += 1
+        subscriber.next({ settings: { A: 1 } })
+        return () => (open -= 1)
+      })
+      const service = scriptedService<DataflowMessage>(clock, [plainDataflow(0)], {
+        tapHeard: ({ content }) => content.includes('Update') && leaves$.next(undefined),
+      })
+      const session$ = flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>())
+      const subscription = session$.pipe(takeUntil(leaves$)).subscribe()
+      return () => expect([subscription.closed, open, service.dials.open, clock.pending()]).toEqual([true, 0, 0, 0])
     })
   })
 

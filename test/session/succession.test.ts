@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, finalize, from, map, mergeMap, NEVER, of, take, throwError, timer } from 'rxjs'
+import { concat, concatMap, defer, finalize, from, map, mergeMap, NEVER, of, take, tap, throwError, timer } from 'rxjs'
 import type { Observable, SchedulerLike } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
@@ -11,6 +11,7 @@ import { chunkMs, chunkOf, provingRecognizer, type Faults } from './proving-serv
 import { ok, said, virtually, type Tools } from './virtual-session.js'
 
 const expired = new SpeechError('unauthenticated', 'Expired.')
+const lost = new SpeechError('connection-lost', 'Broken.')
 const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
 
 /**
@@ -64,6 +65,8 @@ interface Setting {
   readonly firstMs?: number
   readonly resumption?: Partial<ResumptionOptions>
   readonly unsubscribeAtMs?: number
+  /** When the first connection says that it will end. */
+  readonly leavingAtMs?: number
 }
 
 const token = (nth: number, expiresAtMs: number): Token => ({
@@ -74,9 +77,15 @@ const token = (nth: number, expiresAtMs: number): Token => ({
 
 const fresh = (nth: number, nowMs: number): Observable<Token> => of(token(nth, nowMs + lifeMs))
 
+const leaving = (
+  dial: Dial<SocketMessage, SocketMessage>,
+  when$: Observable<unknown>,
+): Dial<SocketMessage, SocketMessage> =>
+  dial.pipe(tap((link) => Object.defineProperty(link, 'leaving', { value: when$ })))
+
 /** A microphone whose first service, unless told otherwise, ends the session when its token has ended. */
 const run = ({ clock, recognizing }: Tools, setting: Setting) => {
-  const { chunkCount = 300, everyMs = chunkMs, tokenOf = fresh, spoiled } = setting
+  const { chunkCount = 300, everyMs = chunkMs, tokenOf = fresh, spoiled, leavingAtMs } = setting
   const { dial, proof } = provingRecognizer(clock, { cutAfterChunks: [203], cause: expired, ...setting.faults })
   const startMs = clock.now()
   const nowMs = (): number => clock.now() - startMs
@@ -104,7 +113,10 @@ const run = ({ clock, recognizing }: Tools, setting: Setting) => {
       defer(() => {
         seen.dialsAtMs.push(nowMs())
         seen.open += 1
-        return seen.dialsAtMs.length === 2 && spoiled !== undefined ? spoiled(clock) : dial()
+        if (seen.dialsAtMs.length === 2 && spoiled !== undefined) return spoiled(clock)
+        return seen.dialsAtMs.length === 1 && leavingAtMs !== undefined
+          ? leaving(dial(), timer(leavingAtMs, clock))
+          : dial()
       }).pipe(finalize(() => (seen.open -= 1))),
   })(
     timer(setting.firstMs ?? everyMs, everyMs, clock).pipe(
@@ -175,6 +187,41 @@ describe('a successor that is ready', () => {
         return () => expect(seen.log).toEqual(['1 streaming', `${resumedMs} resumed`])
       })
     }
+  })
+
+  it('takes over at once where the connection is lost before that', () => {
+    virtually((tools) => {
+      const { seen } = run(tools, { faults: { cutAfterChunks: [198] } })
+      return () => {
+        expect(seen.log.slice(0, 2)).toEqual(['1 streaming', '3960 resumed'])
+        expect([textOf(seen.events), seen.log.at(-1), seen.open]).toEqual([whole, 'complete', 0])
+        expect([seen.tokensAtMs, seen.dialsAtMs, tools.clock.pending()]).toEqual([[0, opensMs], [0, opensMs], 0])
+      }
+    })
+  })
+
+  it('is opened when the connection says that it will end, and takes over at the next milestone', () => {
+    virtually((tools) => {
+      const { seen } = run(tools, { token: 'fixed', leavingAtMs: 1_000, faults: { cutAfterChunks: [] } })
+      return () => {
+        expect(seen.log).toEqual(['1 streaming', '1201 resumed', '6000 finalizing', '6001 done', 'complete'])
+        expect(seen.dialsAtMs).toEqual([0, 1_100])
+        expect([textOf(seen.events), seen.open, tools.clock.pending()]).toEqual([whole, 0, 0])
+      }
+    })
+  })
+
+  it('is not opened for a connection that has broken as it said so', () => {
+    virtually((tools) => {
+      const { seen } = run(tools, { token: 'fixed', leavingAtMs: 1_010, faults: { cutAfterChunks: [51], cause: lost } })
+      return () => {
+        expect(seen.log.slice(1, 3)).toEqual([
+          '1020 reconnecting for connection-lost',
+          expect.stringMatching(/resumed/),
+        ])
+        expect([seen.dialsAtMs.length, seen.open, tools.clock.pending()]).toEqual([2, 0, 0])
+      }
+    })
   })
 
   it('is left when the audio ends before it takes over', () => {

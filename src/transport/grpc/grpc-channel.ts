@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
-import { Client, credentials, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js'
+import { Client, connectivityState, credentials, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js'
+import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 
 /** Where a channel leads and how; what is equal here may share one connection. */
@@ -24,10 +25,13 @@ export interface ChannelTarget {
 export interface OpenChannel {
   readonly client: Client
   readonly release: () => void
+  /** Emits when the channel has lost a connection that was ready, or has been told to leave it; calls on it may go on. */
+  readonly left$: Observable<void>
 }
 
 interface Shared {
   readonly client: Client
+  readonly left$: Subject<void>
   users: number
 }
 
@@ -107,6 +111,23 @@ const openClient = (target: ChannelTarget, options: ChannelOptions): Client => {
   }
 }
 
+const share = (client: Client): Shared => {
+  const left$ = new Subject<void>()
+  watchConnection(client, () => left$.next())
+  return { client, left$, users: 0 }
+}
+
+/** Until the channel is closed. */
+const watchConnection = (client: Client, left: () => void): void => {
+  const channel = client.getChannel()
+  const state = channel.getConnectivityState(false)
+  if (state === connectivityState.SHUTDOWN) return
+  channel.watchConnectivityState(state, Infinity, () => {
+    if (state === connectivityState.READY) left()
+    watchConnection(client, left)
+  })
+}
+
 /**
  * The client of the one channel for this target, opened when the first asks and closed when the last has released it
  * (once each). Throws `invalid-options`.
@@ -117,11 +138,12 @@ export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): Op
   const options = { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
   const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
   const key = JSON.stringify([target.address, target.insecure === true, certificates, options])
-  const entry = shared.get(key) ?? { client: openClient(target, options), users: 0 }
+  const entry = shared.get(key) ?? share(openClient(target, options))
   shared.set(key, entry)
   entry.users += 1
   return {
     client: entry.client,
+    left$: entry.left$,
     release: () => {
       entry.users -= 1
       if (entry.users > 0) return

@@ -1,4 +1,5 @@
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js'
+import type { Observable } from 'rxjs'
 import { GrpcLink, type CallReason, type GrpcLinkOptions } from './grpc-link.js'
 import { statusError } from './grpc-status.js'
 import { orderlyEndOf } from './orderly-end.js'
@@ -9,6 +10,7 @@ export class GrpcClientLink extends GrpcLink {
   constructor(
     private readonly call: ClientDuplexStream<DataflowMessage, DataflowMessage>,
     limits: Required<GrpcLinkOptions>,
+    readonly leaving: Observable<void>,
   ) {
     super(call, limits)
     call.once('status', (status: StatusObject) => {

@@ -6,7 +6,7 @@ import {
   type ClientDuplexStream,
   type StatusObject,
 } from '@grpc/grpc-js'
-import { Observable, type Subscriber } from 'rxjs'
+import { NEVER, Observable, type Subscriber } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { later } from '../../time/later.js'
 import { connectTimeout } from '../connect-error.js'
@@ -38,7 +38,7 @@ const channelOf = (options: GrpcDialOptions, maxMessageBytes: number): OpenChann
   const { address, channel } = options
   if (channel === undefined) return shareChannel(options, maxMessageBytes)
   const client = new Client(address, credentials.createInsecure(), { channelOverride: channel })
-  return { client, release: () => {} }
+  return { client, release: () => {}, left$: NEVER }
 }
 
 /** Calls back once when the channel is connected, unless `stopped` by then. */
@@ -61,7 +61,7 @@ const connect = (
   const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
   durationMs('keepaliveMs', options.keepaliveMs ?? 0)
   const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
-  const { client, release } = channelOf(options, limits.maxMessageBytes)
+  const { client, release, left$ } = channelOf(options, limits.maxMessageBytes)
   const peer = targetName(options.address)
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
@@ -79,7 +79,7 @@ const connect = (
   const stopped = (): boolean => state !== 'connecting'
   whenReady(client.getChannel(), stopped, () => {
     timer.unsubscribe()
-    const link = new GrpcClientLink(call, limits)
+    const link = new GrpcClientLink(call, limits, left$)
     state = link
     subscriber.next(link)
   })

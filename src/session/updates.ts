@@ -1,0 +1,42 @@
+import { Subscription, type Observable } from 'rxjs'
+import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
+import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import { mergedUpdate } from '../protocol/merged-update.js'
+
+/** What the user changes while one session streams: asked at once, and in the start of every further connection. */
+export class Updates {
+  readonly #update$: Observable<UpdateRequest>
+  #asked: UpdateRequest | undefined
+  readonly #open = new Subscription()
+  #listens = false
+
+  constructor(update$: Observable<UpdateRequest>) {
+    this.#update$ = update$
+  }
+
+  /** All that was asked so far, as one change. */
+  get asked(): UpdateRequest | undefined {
+    return this.#asked
+  }
+
+  /** Listens from the first connection on. */
+  listen(ask: (update: UpdateRequest) => void, fail: (error: SpeechError) => void): void {
+    if (this.#listens) return
+    this.#listens = true
+    // Added, for it may have to end while it begins.
+    this.#open.add(
+      this.#update$.subscribe({
+        next: (update) => {
+          this.#asked = mergedUpdate(this.#asked, update)
+          ask(update)
+        },
+        error: (error: unknown) =>
+          fail(toSpeechError(error, 'source-failed', 'The source of further requests failed; see the cause.')),
+      }),
+    )
+  }
+
+  end(): void {
+    this.#open.unsubscribe()
+  }
+}

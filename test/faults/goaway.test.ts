@@ -1,0 +1,94 @@
+import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
+import { interval, lastValueFrom, map, take, tap, toArray } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { contentType } from '../../src/protocol/content-type.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import type { DataflowMessage } from '../../src/transport/link.js'
+
+type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
+
+/** Each chunk is a word, named by the number that its bytes hold; a milestone comes for every ten. */
+const chunkMs = 20
+const chunkCount = 60
+const goesAfterChunks = 25
+
+const said = (type: number, content: object): DataflowMessage => ({
+  contentType: type,
+  content: JSON.stringify(content),
+  binaryContent: new Uint8Array(0),
+})
+
+const result = (Name: string, heard: readonly number[], from: number): DataflowMessage =>
+  said(contentType.event, {
+    Name,
+    Channel: 0,
+    StartMsec: from * chunkMs,
+    EndMsec: heard.length * chunkMs,
+    Data: { Text: heard.slice(from).join(' ') },
+  })
+
+describe('a gRPC service that takes its leave by GOAWAY and lets its streams go on', () => {
+  let server: Server
+  let port: number
+  /** What each stream heard. */
+  let streams: number[][]
+
+  beforeEach(async () => {
+    streams = []
+    server = new Server()
+    const Stream = (call: ServerCall): void => {
+      const heard: number[] = []
+      streams.push(heard)
+      call.on('data', ({ contentType: type, binaryContent }: DataflowMessage) => {
+        if (type === contentType.request) call.write(said(contentType.response, { 'operation-result': 'success' }))
+        if (type !== contentType.audio) return
+        heard.push(binaryContent[0] ?? -1)
+        if (heard.length % 10 === 0) call.write(result('SR Milestone', heard, heard.length - 10))
+        if (streams.length === 1 && heard.length === goesAfterChunks) server.drain(`127.0.0.1:${port}`, 60_000)
+      })
+      call.on('end', () => {
+        call.write(result('SR Final', heard, 0))
+        call.end()
+      })
+      call.on('error', () => undefined)
+    }
+    server.addService({ ...loadDataflow() }, { Stream })
+    port = await new Promise<number>((resolve, reject) => {
+      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
+      )
+    })
+  })
+
+  afterEach(() => server.forceShutdown())
+
+  it('is left at a milestone, for a connection that was opened before: nothing is lost or told twice', async () => {
+    const address = `127.0.0.1:${port}`
+    const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+    const options = { address, insecure: true, token: 't', tenant: 'Default', projectName: 'words', format }
+    const microphone$ = interval(chunkMs).pipe(
+      take(chunkCount),
+      map((index) => new Uint8Array(chunkMs * 16).fill(index)),
+    )
+    const states: string[] = []
+    const events = await lastValueFrom(
+      microphone$.pipe(
+        dataflow(options),
+        tap((event) => event.type === 'connection' && states.push(event.state)),
+        toArray(),
+      ),
+    )
+    const words = events.flatMap((event) => (event.type === 'milestone' ? event.text.split(' ').map(Number) : []))
+    const all = Array.from({ length: chunkCount }, (_, index) => index)
+    expect(words).toEqual(all)
+    expect(states.slice(3)).toEqual(['streaming', 'resumed', 'finalizing', 'done'])
+    expect(streams).toHaveLength(2)
+    const [first = [], second = []] = streams
+    expect(first).toEqual(all.slice(0, first.length))
+    expect(second).toEqual(all.slice(-second.length))
+    expect(first.length).toBeLessThan(chunkCount)
+    // What is on its way while the milestone comes is sent once more.
+    expect(first.length + second.length).toBeLessThan(chunkCount + 10)
+  })
+})
