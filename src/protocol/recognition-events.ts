@@ -1,18 +1,10 @@
 import { either } from 'fp-ts'
 import type { EventEnvelope } from './event-envelope.js'
+import { eventName } from './event-name.js'
 import { integer, text, unitNumber } from './field-codecs.js'
 import { listOf } from './list-codec.js'
 import { decodeWith, hint, messageCodec, required, type MessageCodec } from './message-codec.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from './session-event.js'
-
-/** The events of recognition on the dataflow stream (decisions.md: event names). A node may raise any other. */
-export const eventName = {
-  speechStarted: 'Speech Started',
-  speechEnded: 'Speech Ended',
-  partial: 'SR Partial',
-  milestone: 'SR Milestone',
-  final: 'SR Final',
-} as const
 
 /** `Data` of the three recognition events. */
 export interface RecognitionData {

@@ -19,7 +19,8 @@ import {
 } from '../../src/protocol/dataflow-requests.js'
 import { readDataflowResponse, writeDataflowResponse } from '../../src/protocol/dataflow-responses.js'
 import { eventEnvelope, readEventEnvelope, type EventEnvelope } from '../../src/protocol/event-envelope.js'
-import { eventName, recognitionData, sessionEventOf } from '../../src/protocol/recognition-events.js'
+import { eventName } from '../../src/protocol/event-name.js'
+import { recognitionData, sessionEventOf } from '../../src/protocol/recognition-events.js'
 import type { RecognitionData } from '../../src/protocol/recognition-events.js'
 import {
   readRecognizerRequest,

@@ -2,12 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { EventEnvelope } from '../../src/protocol/event-envelope.js'
 import { decodeWith } from '../../src/protocol/message-codec.js'
-import {
-  eventName,
-  recognitionData,
-  sessionEventOf,
-  type RecognitionData,
-} from '../../src/protocol/recognition-events.js'
+import { eventName } from '../../src/protocol/event-name.js'
+import { recognitionData, sessionEventOf, type RecognitionData } from '../../src/protocol/recognition-events.js'
 import { eventEnvelope, recognitionData as anyData } from './arbitraries.js'
 import { refusalOf, rightOf } from './reader-laws.js'
 

@@ -138,8 +138,15 @@ export class RecognitionRun {
 }
 
 const watchLane = (event: LaneEvent, watch: SessionWatch | undefined): void => {
-  if (watch === undefined || event.type === 'progress' || event.type === 'final' || event.type === 'fault') return
-  watch.heard({ endMs: -1, ...event }, 0)
+  switch (event.type) {
+    case 'progress':
+    case 'final':
+    case 'fault':
+    case 'silence':
+      return
+    default:
+      watch?.heard({ endMs: -1, ...event }, 0)
+  }
 }
 
 const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {

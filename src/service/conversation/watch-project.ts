@@ -1,5 +1,5 @@
 import type { StartRequest } from '../../protocol/dataflow-requests.js'
-import { eventName } from '../../protocol/recognition-events.js'
+import { eventName } from '../../protocol/event-name.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { SpeechMark } from '../monitor/speech-times.js'
 import type { NodeItem } from '../nodes/node.js'

@@ -12,7 +12,8 @@ import {
 } from 'rxjs'
 import { isSpeechError, refusalText, type SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
-import { eventName, recognitionData } from '../../protocol/recognition-events.js'
+import { eventName } from '../../protocol/event-name.js'
+import { recognitionData } from '../../protocol/recognition-events.js'
 import type { NodeItem } from './node.js'
 
 /** What one channel has told of its recognition. */

@@ -2,7 +2,7 @@
 export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from '../../audio/format.js'
 export { decodeSamples, encodeSamples } from '../../audio/codec.js'
 export type { EventEnvelope } from '../../protocol/event-envelope.js'
-export { eventName } from '../../protocol/recognition-events.js'
+export { eventName } from '../../protocol/event-name.js'
 export { defineNode } from './define-node.js'
 export {
   flag,

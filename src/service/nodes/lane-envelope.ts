@@ -1,5 +1,6 @@
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
-import { eventName, recognitionData, type RecognitionData } from '../../protocol/recognition-events.js'
+import { eventName } from '../../protocol/event-name.js'
+import { recognitionData, type RecognitionData } from '../../protocol/recognition-events.js'
 import type { LaneEvent } from '../recognition/recognize-lane.js'
 
 /** What a lane says of speech, beside how far it has come. */
@@ -32,6 +33,8 @@ export const laneEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): 
       return { name: eventName.speechStarted, channel, startMs: event.startMs, endMs: -1, data: { AtMsec: event.atMs } }
     case 'speech-ended':
       return { name: eventName.speechEnded, channel, startMs: event.startMs, endMs: event.endMs }
+    case 'silence':
+      return { name: eventName.silence, channel, startMs: event.startMs, endMs: event.endMs }
     case 'fault': {
       const data = { Code: event.error.code, Retried: event.retried }
       return { name: engineFailed, channel, startMs: event.startMs, endMs: -1, data }

@@ -21,6 +21,7 @@ export class EngineAccount {
   private taken = 0
   private reported = 0
   private readonly underWay: UnderWay[] = []
+  private decided = 0
 
   constructor(
     private readonly inputRateHz: number,
@@ -31,6 +32,15 @@ export class EngineAccount {
 
   get receivedMs(): number {
     return Math.round((this.received * 1000) / this.inputRateHz)
+  }
+
+  /** Segments that the engine was given, an open one included, and those of them that it has decided. */
+  get givenSegments(): number {
+    return this.decided + this.underWay.length
+  }
+
+  get decidedSegments(): number {
+    return this.decided
   }
 
   /** Returns how long they last, in milliseconds. */
@@ -57,7 +67,9 @@ export class EngineAccount {
   /** The engine decided its oldest segment, and so has taken in all of it. */
   decide(): void {
     const decided = this.underWay.shift()
-    if (decided !== undefined) this.taken = Math.max(this.taken, decided.to)
+    if (decided === undefined) return
+    this.decided += 1
+    this.taken = Math.max(this.taken, decided.to)
   }
 
   /** Whether the engine owes more than the step that engines decode in: then it is not the client who is silent. */

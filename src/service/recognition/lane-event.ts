@@ -1,6 +1,6 @@
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
-import type { VoiceEvent } from './segmenter-output.js'
+import type { Silence, VoiceEvent } from './segmenter-output.js'
 
 /** Why a recognition ended: its audio did, nobody spoke for the graceful silence, or no audio came any more. */
 export type EndCause = 'finalized' | 'graceful-silence' | 'idle'
@@ -8,6 +8,8 @@ export type EndCause = 'finalized' | 'graceful-silence' | 'idle'
 /** What the recognition of one channel says. Times are whole milliseconds of audio since the channel's first sample. */
 export type LaneEvent =
   | VoiceEvent
+  /** Nobody spoke in `[startMs, endMs)`, and all audio before `endMs` has its results: no later one begins before. */
+  | Silence
   /** The speech since the last milestone, as far as the engine has heard it; without a separator before it. */
   | { readonly type: 'partial'; readonly startMs: number; readonly endMs: number; readonly text: string }
   /** Never empty. Each after the first begins with the separator, so that all texts concatenated give the final's. */

@@ -2,6 +2,7 @@ import type { Hypothesis } from '../engine/engine.js'
 import { Confidence } from './confidence.js'
 import type { EngineAccount } from './engine-account.js'
 import type { EndCause, LaneEvent } from './lane-event.js'
+import type { SilenceBehind } from './segment-input.js'
 
 type DecidedSegment = Extract<Hypothesis, { type: 'segment' }>
 
@@ -20,6 +21,8 @@ export class LaneResults {
   private startMs: number | undefined
   private endMs = 0
   private readonly confidence = new Confidence()
+  /** Behind segments that are not decided yet. One for each 30 s of audio at most. */
+  private silences: SilenceBehind[] = []
 
   constructor(
     private readonly account: EngineAccount,
@@ -33,13 +36,19 @@ export class LaneResults {
       case 'segment':
         this.partialText = ''
         this.account.decide()
-        return [...this.milestone(inWholeMs(hypothesis)), ...this.progress()]
+        return [...this.milestone(inWholeMs(hypothesis)), ...this.progress(), ...this.dueSilences()]
       case 'progress':
         this.account.take(hypothesis.sampleCount)
         return this.progress()
       case 'fault':
         return [{ ...hypothesis, startMs: Math.round(hypothesis.startMs) }]
     }
+  }
+
+  /** It says that all before its end has its result, so it waits for the milestones of the segments before it. */
+  silence(silence: SilenceBehind): readonly LaneEvent[] {
+    this.silences.push(silence)
+    return this.dueSilences()
   }
 
   progress(): readonly LaneEvent[] {
@@ -53,6 +62,14 @@ export class LaneResults {
     const span = this.startMs === undefined ? { startMs: 0, endMs: atMs } : { startMs: this.startMs, endMs: this.endMs }
     const sure = confidence === undefined ? {} : { confidence }
     return [...this.progress(), { type: 'final', ...span, text: this.text, ...sure, cause }]
+  }
+
+  private dueSilences(): readonly LaneEvent[] {
+    if (this.silences.length === 0) return none
+    const isDue = ({ segmentsBefore }: SilenceBehind): boolean => segmentsBefore <= this.account.decidedSegments
+    const due = this.silences.filter(isDue)
+    this.silences = this.silences.slice(due.length)
+    return due.map(({ type, startMs, endMs }) => ({ type, startMs, endMs }))
   }
 
   private partial(startMs: number, text: string): readonly LaneEvent[] {

@@ -80,6 +80,7 @@ export const recognizeLane =
 
       const told = (item: Exclude<Segmented, SegmentPart>): readonly LaneEvent[] => {
         if (item.type === 'pushed') return results.progress()
+        if (item.type === 'silence') return results.silence(item)
         if (item.type !== 'ended') return [item]
         end = item
         return []

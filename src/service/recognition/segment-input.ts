@@ -4,7 +4,7 @@ import type { EngineAccount } from './engine-account.js'
 import type { IdleWatch } from './idle-watch.js'
 import type { EndCause } from './lane-event.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
-import type { SegmenterOutput, VoiceEvent } from './segmenter-output.js'
+import type { SegmenterOutput, Silence, VoiceEvent } from './segmenter-output.js'
 import type { Segmenter } from './segmenter.js'
 import { useResource } from './use-resource.js'
 
@@ -20,12 +20,17 @@ interface Ended {
   readonly atMs?: number
 }
 
+/** How many segments came before it, which the engine may still be busy with. */
+export interface SilenceBehind extends Silence {
+  readonly segmentsBefore: number
+}
+
 /** What the segmenting half of a lane hands on; `pushed` follows all that one input gave. */
-export type Segmented = SegmentPart | VoiceEvent | { readonly type: 'pushed' } | Ended
+export type Segmented = SegmentPart | VoiceEvent | SilenceBehind | { readonly type: 'pushed' } | Ended
 
 const pushed: Segmented = { type: 'pushed' }
 
-export const isPart = (item: Segmented): item is SegmentPart =>
+export const isPart = (item: Segmented | SegmenterOutput): item is SegmentPart =>
   item.type === 'open' || item.type === 'audio' || item.type === 'close'
 
 export const isNotPart = (item: Segmented): item is Exclude<Segmented, SegmentPart> => !isPart(item)
@@ -65,8 +70,11 @@ class Feed {
     for (const output of outputs) {
       if (output.type === 'graceful-silence')
         return [...items, { type: 'ended', cause: 'graceful-silence', atMs: output.atMs }]
-      if (isPart(output)) this.account.give(output)
-      items.push(output)
+      if (output.type === 'silence') items.push({ ...output, segmentsBefore: this.account.givenSegments })
+      else {
+        if (isPart(output)) this.account.give(output)
+        items.push(output)
+      }
     }
     items.push(end === undefined ? pushed : { type: 'ended', cause: end })
     return items

@@ -6,6 +6,9 @@ import type { SegmenterParameters } from './segmenter-parameters.js'
 /** The length of a frame. A coarser hop would join speech that a pause of 400 ms parts. */
 export const frameMs = 10
 
+/** Silence is told when it has lasted so long, and again each time that it has lasted as long again. */
+const silenceMs = 30_000
+
 /** An `audio` part holds at most so much, so that an engine takes long audio in steps. */
 const longestPartMs = 200
 
@@ -58,7 +61,9 @@ const none: readonly SegmenterOutput[] = []
 export class SegmentMachine {
   private state: State = idle
   private outputs: SegmenterOutput[] = []
-  private previousEnd = 0
+  /** Up to here all is told: where the last segment ended, or the last silence that was told. No segment begins before. */
+  private toldEnd = 0
+  private quietSince = 0
   private silentSince = 0
   private gracefulRaised = false
 
@@ -184,7 +189,7 @@ export class SegmentMachine {
     if (this.tail.end - onset < this.rules.onsetRun) return { type: 'onset', onset }
     return {
       type: 'speech',
-      segment: this.open(Math.max(onset - this.rules.preSpeech, this.previousEnd, this.tail.begin), onset),
+      segment: this.open(Math.max(onset - this.rules.preSpeech, this.toldEnd, this.tail.begin), onset),
     }
   }
 
@@ -201,7 +206,8 @@ export class SegmentMachine {
     const startMs = this.ms(segment.start)
     const endMs = this.ms(end)
     this.outputs.push({ type: 'speech-ended', startMs, endMs }, { type: 'close', endMs })
-    this.previousEnd = end
+    this.toldEnd = end
+    this.quietSince = end
     this.silentSince = segment.lastSpeechEnd
   }
 
@@ -209,9 +215,18 @@ export class SegmentMachine {
   private rest(): void {
     const now = this.tail.end
     this.tail.forgetBefore(now - this.rules.preSpeech - this.rules.onsetRun)
+    if (now - this.quietSince >= silenceMs * this.samplesPerMs) this.tellSilence()
     if (this.gracefulRaised || now - this.silentSince < this.rules.gracefulSilence) return
     this.gracefulRaised = true
     this.outputs.push({ type: 'graceful-silence', atMs: this.ms(now) })
+  }
+
+  /** As far as nothing is kept any more that a later onset could claim. */
+  private tellSilence(): void {
+    const { begin, end } = this.tail
+    this.outputs.push({ type: 'silence', startMs: this.ms(this.toldEnd), endMs: this.ms(begin) })
+    this.toldEnd = begin
+    this.quietSince = end
   }
 
   private audibleEnd(type: State['type'], segment: OpenSegment): number {

@@ -7,8 +7,17 @@ export type VoiceEvent =
   /** The segment `[startMs, endMs)` is closed. */
   | { readonly type: 'speech-ended'; readonly startMs: number; readonly endMs: number }
 
+/** Nobody spoke in `[startMs, endMs)`, and no segment that is still to come begins before `endMs`. */
+export interface Silence {
+  readonly type: 'silence'
+  readonly startMs: number
+  readonly endMs: number
+}
+
 /**
- * What a segmenter says, in order: for each segment `speech-started`, `open`, `audio`…, `speech-ended`, `close`;
- * and, once for each stretch of silence that reaches the threshold, `graceful-silence`.
+ * What a segmenter says, in order: for each segment `speech-started`, `open`, `audio`…, `speech-ended`, `close`; between
+ * segments `silence` for each 30 s of it; and, once for each stretch of silence that reaches the threshold,
+ * `graceful-silence`.
  */
-export type SegmenterOutput = SegmentPart | VoiceEvent | { readonly type: 'graceful-silence'; readonly atMs: number }
+export type SegmenterOutput =
+  SegmentPart | VoiceEvent | Silence | { readonly type: 'graceful-silence'; readonly atMs: number }

@@ -1,4 +1,4 @@
-import type { FinalEvent, MilestoneEvent, PartialEvent, Word } from '../../protocol/session-event.js'
+import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '../../protocol/session-event.js'
 import { LaneText } from './lane-text.js'
 import { wordsOf } from './align-words.js'
 
@@ -31,7 +31,7 @@ export class ResultLane {
   #connections = 0
   #isFinal = false
   #recognitionId: string | undefined
-  /** Up to here there are milestones. */
+  /** Up to here there are milestones, or silence. */
   #endMs = 0
   #startMs: number | undefined
   #arrivals: Arrival[] = []
@@ -79,6 +79,14 @@ export class ResultLane {
     this.#endMs = Math.max(this.#endMs, told.endMs ?? 0)
     this.#weigh(told)
     return told
+  }
+
+  /** What of a silence is new; undefined where nothing is. */
+  silence(event: NodeEvent): NodeEvent | undefined {
+    const beforeMs = this.#endMs
+    this.#endMs = Math.max(beforeMs, event.endMs)
+    if (this.#isFirst) return event
+    return event.endMs <= beforeMs ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 
   /** The one final, with the text of all connections. */

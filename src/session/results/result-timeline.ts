@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs'
 import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
+import { eventName } from '../../protocol/event-name.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
 import type { AudioTape } from '../audio/audio-tape.js'
 import { ResultLane } from './result-lane.js'
@@ -87,7 +88,9 @@ export class ResultTimeline {
       case 'final':
         return this.#lane(event).final(this.#timed(event))
       case 'event':
-        return this.#nodeEvent(this.#timed(event))
+        return event.name === eventName.silence
+          ? this.#silence(this.#timed(event))
+          : this.#nodeEvent(this.#timed(event))
       default:
         return event
     }
@@ -106,11 +109,24 @@ export class ResultTimeline {
     const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), readMs)
     if (event.endMs === undefined) this.#estimated = true
     const index = this.#lanes.indexOf(lane)
-    const settledMs = event.endMs ?? lane.estimateMs
+    this.#settle(index, event.endMs ?? lane.estimateMs)
+    return told
+  }
+
+  /** Nobody spoke on the channel, and all before its end has its results: the audio needs no replay. */
+  #silence(event: NodeEvent): NodeEvent | undefined {
+    const { channel, startMs, endMs } = event
+    const lane = this.#lanes[channel]
+    const isHeard = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#msAt(this.#tape.sent, 'end'))
+    if (lane === undefined || !isHeard) return this.#nodeEvent(event)
+    this.#settle(channel, endMs)
+    return lane.silence(event)
+  }
+
+  #settle(index: number, settledMs: number): void {
     const settled = Math.min(this.#positionOf(settledMs), this.#tape.sent)
     this.#settled[index] = Math.max(this.#settled[index] ?? 0, settled)
     this.#tape.settle(Math.min(...this.#settled))
-    return told
   }
 
   #nodeEvent(event: NodeEvent): NodeEvent | undefined {

@@ -151,6 +151,8 @@ export const brief = (event: LaneEvent): string => {
       return `started ${event.startMs} @${event.atMs}`
     case 'speech-ended':
       return `ended ${event.startMs}-${event.endMs}`
+    case 'silence':
+      return `silence ${event.startMs}-${event.endMs}`
     case 'progress':
       return `progress ${event.sampleCount}`
     case 'fault':
