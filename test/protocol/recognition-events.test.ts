@@ -53,8 +53,8 @@ describe('recognitionData', () => {
 })
 
 describe('sessionEventOf', () => {
-  it('has the five names of decisions.md', () => {
-    const names = ['Speech Started', 'Speech Ended', 'SR Partial', 'SR Milestone', 'SR Final']
+  it('has the five names of decisions.md, and one of its own', () => {
+    const names = ['Speech Started', 'Speech Ended', 'SR Silence', 'SR Partial', 'SR Milestone', 'SR Final']
     expect(Object.values(eventName)).toEqual(names)
   })
 
@@ -86,7 +86,7 @@ describe('sessionEventOf', () => {
 
   it('hands on every other event as it came, with its defaults', () => {
     const bare = { type: 'event', channel: -1, startMs: -1, endMs: -1, tags: [], data: null }
-    for (const name of ['Speech Started', 'Keyword', '', '__proto__', 'constructor', 'sr partial']) {
+    for (const name of ['Speech Started', 'SR Silence', 'Keyword', '', '__proto__', 'constructor', 'sr partial']) {
       expect(sessionEventOf({ name })).toStrictEqual({ ...bare, name })
     }
     const rich = { name: 'Keyword', ...times, groupId: 'g', tags: ['a'], data: [1] }

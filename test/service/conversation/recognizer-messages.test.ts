@@ -68,6 +68,19 @@ describe('a recognition', () => {
     },
   )
 
+  it('tells nothing of a long silence that ends nothing', async () => {
+    const engine = countedEngine()
+    const one = recognizerTalk(() => Promise.resolve(engine))
+    one.say(recognize())
+    await one.hear()
+    for (let sentMs = 0; sentMs < 65_000; sentMs += 1_000) one.say(new Uint8Array(16_000))
+    one.say(finalizeRecognition)
+    expect(brief(await one.hear())).toBe('finalize-recognition: Success')
+    expect(parsed(await one.hear())).toMatchObject({ 'message-name': 'final-result', 'end-msec': '65000' })
+    vanish(one)
+    nothingLeft(one, engine)
+  })
+
   it('is refused when the address names another model, and runs when it names the same', async () => {
     const open = () => Promise.resolve(countedEngine())
     const other = recognizerTalk(open, {}, 'other')

@@ -87,6 +87,18 @@ describe('the recognizer node, drawn', async () => {
     }, 60_000)
   })
 
+  it('tells a long silence of its channel, in the time of the session', async () => {
+    const node = await openNode(recognizer, { channel: 1 }, with$(scriptedEngine({ texts: ['yes'] })))
+    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+      const values = { x: audio(new Uint8Array(29_900 * 16)), y: audio(new Uint8Array(100 * 16)) }
+      const source$ = cold<NodeItem>('x-y--', values)
+      const seen = expectObservable(node(source$, nodeContext({ scheduler, offsetMs: 5_000 })), '^---!')
+      return () => {
+        seen.toBe('--s', { s: event('SR Silence', { channel: 1, startMs: 5_000, endMs: 34_640 }) })
+      }
+    })
+  })
+
   it('ends the engine’s work in the middle of a segment when it is unsubscribed from', async () => {
     const script = scriptedEngine({ texts: ['yes'] })
     const { engine, running } = watched((part$) => part$.pipe(script.recognize()))

@@ -21,13 +21,15 @@ export interface MachineRun {
   readonly segments: readonly Segment[]
   readonly started: readonly { readonly startMs: number; readonly atMs: number }[]
   readonly gracefulAtMs: readonly number[]
+  readonly silences: readonly { readonly startMs: number; readonly endMs: number; readonly atMs: number }[]
   readonly outputs: readonly SegmenterOutput[]
 }
 
-const emptyRun = (): { segments: Segment[]; started: { startMs: number; atMs: number }[]; gracefulAtMs: number[] } => ({
-  segments: [],
-  started: [],
-  gracefulAtMs: [],
+const emptyRun = () => ({
+  segments: [] as Segment[],
+  started: [] as { startMs: number; atMs: number }[],
+  gracefulAtMs: [] as number[],
+  silences: [] as { startMs: number; endMs: number; atMs: number }[],
 })
 
 /** Reads what a segmenter said, with the audio time of each call that said it. */
@@ -47,6 +49,7 @@ export const collectRun = (timed: readonly (readonly [number, readonly Segmenter
         run.segments.push({ ...open, endMs: output.endMs, atMs })
         open = undefined
       } else if (output.type === 'speech-started') run.started.push({ startMs: output.startMs, atMs: output.atMs })
+      else if (output.type === 'silence') run.silences.push({ startMs: output.startMs, endMs: output.endMs, atMs })
       else if (output.type === 'graceful-silence') run.gracefulAtMs.push(output.atMs)
     }
   }

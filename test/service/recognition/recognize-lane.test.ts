@@ -58,6 +58,45 @@ describe('recognizeLane', () => {
     })
   })
 
+  it('tells each 30 s of silence, and none that is shorter', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'] })
+      const values = { a: silence(29_900), b: silence(100), c: silence(35_000) }
+      const source$ = cold('a---b---c---|', values)
+      const expected = '    ----q---r---(f|)'
+      const told = { q: 'silence 0-29640', r: 'silence 29640-59640', f: 'final 0-65000 "" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, told)
+    })
+  })
+
+  it('tells of silence behind the milestones of all that was said before it, however slow the engine', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one', 'two'], decideMs: 8 })
+      const source$ = cold('a-------------|', { a: join(speech(200), silence(60_400), speech(200), silence(400)) })
+      const expected = '    (seSE)--(mqr)---(Mf|)'
+      const told = {
+        s: 'started 0 @60',
+        e: 'ended 0-600',
+        S: 'started 60300 @60660',
+        E: 'ended 60300-61200',
+        m: 'milestone 0-600 "one"',
+        q: 'silence 600-30240',
+        r: 'silence 30240-60240',
+        M: 'milestone 60300-61200 " two"',
+        f: 'final 0-61200 "one two" finalized',
+      }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, told)
+    })
+  })
+
+  it('tells of no silence behind speech that the engine never decides', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], decideMs: 10_000 })
+      const source$ = cold('a----', { a: join(said, silence(30_000)) })
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results), '^---!').toBe('(se)', texts)
+    })
+  })
+
   it('flushes the open segment on completion and completes after its milestone and the final', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], decideMs: 5 })

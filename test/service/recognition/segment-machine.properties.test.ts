@@ -15,6 +15,10 @@ const talk: fc.Arbitrary<readonly boolean[]> = fc
     turns.flatMap(([pause, speech]) => [...Array<boolean>(pause).fill(false), ...Array<boolean>(speech).fill(true)]),
   )
 
+const talkWithLongPauses: fc.Arbitrary<readonly boolean[]> = fc
+  .array(fc.tuple(fc.constantFrom(0, 2_900, 3_100, 6_500), talk), { maxLength: 3 })
+  .map((turns) => turns.flatMap(([pause, frames]) => [...frames, ...Array<boolean>(pause).fill(false)]))
+
 const parameters: fc.Arbitrary<SegmenterParameters> = fc.record({
   splitter: fc.constantFrom('realtime-vad' as const, 'audio-segmenter' as const),
   sensitivity: fc.constant(6),
@@ -56,10 +60,11 @@ const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, c
   return collectRun([[0, outputs]])
 }
 
-const essence = ({ segments, started, gracefulAtMs }: MachineRun) => ({
+const essence = ({ segments, started, gracefulAtMs, silences }: MachineRun) => ({
   segments: segments.map(({ startMs, endMs, samples }) => ({ startMs, endMs, samples })),
   started,
   gracefulAtMs,
+  silences: silences.map(({ startMs, endMs }) => ({ startMs, endMs })),
 })
 
 describe('segments, whatever is said and whatever the parameters', () => {
@@ -74,6 +79,27 @@ describe('segments, whatever is said and whatever the parameters', () => {
           previousEnd = endMs
         }
       }),
+    )
+  })
+
+  it('and long silences stand one behind the other, and none is told while a segment is open', () => {
+    fc.assert(
+      fc.property(talkWithLongPauses, parameters, (frames, settings) => {
+        const { segments, silences } = run(frames, { ...settings, gracefulSilenceMs: 0 })
+        const all = [...segments, ...silences].sort((one, other) => one.startMs - other.startMs)
+        let previousEnd = 0
+        for (const { startMs, endMs } of all) {
+          expect(startMs).toBeGreaterThanOrEqual(previousEnd)
+          expect(endMs).toBeGreaterThan(startMs)
+          previousEnd = endMs
+        }
+        for (const { startMs, endMs, atMs } of silences) {
+          expect(endMs).toBeLessThanOrEqual(atMs - settings.preSpeechMs - settings.onsetMs)
+          expect(atMs - startMs).toBeGreaterThanOrEqual(30_000)
+          expect(segments.some((segment) => segment.endMs > startMs && segment.startMs < endMs)).toBe(false)
+        }
+      }),
+      { numRuns: 40 },
     )
   })
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { during, runMachine, type RunOptions } from './machine-run.js'
+import { SegmentMachine } from '../../../src/service/recognition/segment-machine.js'
+import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
+import { during, runMachine, testRateHz, type RunOptions } from './machine-run.js'
 
 const one = during([1000, 2000], [2300, 3000])
 const two = during([1000, 2000], [2400, 3000])
@@ -108,6 +110,62 @@ describe('the segment machine', () => {
   it('waits for the end of the onset before it ends gracefully', () => {
     expect(runMachine(during([9980, 10_020]), { untilMs: 12_000 }).gracefulAtMs).toEqual([10_030])
     expect(runMachine(during([9980, 10_080]), { untilMs: 12_000 }).gracefulAtMs).toEqual([])
+  })
+})
+
+describe('a long silence', () => {
+  const silences = (isSpeech: (ms: number) => boolean, options: RunOptions) =>
+    runMachine(isSpeech, { ...options, parameters: { gracefulSilenceMs: 0, ...options.parameters } }).silences.map(
+      ({ startMs, endMs, atMs }) => [startMs, endMs, atMs],
+    )
+
+  it('is told when it has lasted 30 s, as far as no later onset can claim it, and again after 30 s more', () => {
+    expect(silences(during(), { untilMs: 29_990 })).toEqual([])
+    expect(silences(during(), { untilMs: 30_000 })).toEqual([[0, 29_640, 30_000]])
+    expect(silences(during(), { untilMs: 65_000 })).toEqual([
+      [0, 29_640, 30_000],
+      [29_640, 59_640, 60_000],
+    ])
+  })
+
+  it('counts from the end of the last segment', () => {
+    const speech = during([20_000, 21_000])
+    expect(silences(speech, { untilMs: 51_390 })).toEqual([])
+    expect(silences(speech, { untilMs: 51_400 })).toEqual([[21_400, 51_040, 51_400]])
+  })
+
+  it('is not told in a call whose pauses are shorter', () => {
+    const turns = Array.from({ length: 20 }, (_, turn) => [turn * 30_000, turn * 30_000 + 500] as const)
+    expect(silences(during(...turns), { untilMs: 600_000 })).toEqual([])
+  })
+
+  it('stands back by the pre-speech buffer and the onset', () => {
+    const parameters = { preSpeechMs: 5000, onsetMs: 200 }
+    expect(silences(during(), { untilMs: 30_000, parameters })).toEqual([[0, 24_800, 30_000]])
+  })
+
+  it('waits while an onset is open, and is told with it refused but not with it confirmed', () => {
+    expect(silences(during([29_980, 30_020]), { untilMs: 32_000 })).toEqual([[0, 29_670, 30_030]])
+    const confirmed = runMachine(during([29_980, 30_080]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
+    expect(confirmed.silences).toEqual([])
+    expect(confirmed.started).toEqual([{ startMs: 29_680, atMs: 30_040 }])
+  })
+
+  it('ends no later than the segment begins whose speech follows at once', () => {
+    const run = runMachine(during([30_000, 31_000]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
+    expect(run.silences).toEqual([{ startMs: 0, endMs: 29_640, atMs: 30_000 }])
+    expect(run.segments.map(({ startMs }) => startMs)).toEqual([29_700])
+  })
+
+  it('is not reached back into by a longer pre-speech buffer that is set afterwards', () => {
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
+    const machine = new SegmentMachine(parameters, testRateHz)
+    const frame = new Int16Array(10)
+    for (let at = 0; at < 30_000; at += 10) machine.step(false, frame)
+    expect(machine.drain()).toEqual([{ type: 'silence', startMs: 0, endMs: 29_640 }])
+    machine.retune({ ...parameters, preSpeechMs: 5000 })
+    for (let at = 0; at < 60; at += 10) machine.step(true, frame)
+    expect(machine.drain()).toContainEqual({ type: 'open', startMs: 29_640 })
   })
 })
 
