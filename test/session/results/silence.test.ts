@@ -59,7 +59,8 @@ describe('a silence that the service tells', () => {
     ['of no channel', silence(-1, 0, 29_640)],
     ['of a channel that is none', silence(2, 0, 29_640)],
     ['without times', silence(0, -1, -1)],
-    ['that ends before it begins', silence(0, 29_640, 10)],
+    ['without a start', silence(0, -1, 29_640)],
+    ['that ends where it begins', silence(0, 29_640, 29_640)],
     ['of audio that was not sent yet', silence(0, 0, 70_001)],
     ['by another name', { ...silence(0, 0, 29_640), name: 'Silence' }],
   ])('settles nothing %s, and is handed on all the same', (_what, event) => {
