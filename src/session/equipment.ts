@@ -30,7 +30,7 @@ export const equip = <In, Out>(owner: Equipped<In, Out>): Equipment<In, Out> => 
   const { bounds, deadlines, resumption, scheduler, silenceTimeoutMs } = owner.settings
   return {
     results: new ResultTimeline(owner.tape, bounds.format, scheduler),
-    finals: new HeldFinals(scheduler, owner),
+    finals: new HeldFinals(scheduler, owner, bounds.format.channels),
     budget: resumption && new RetryBudget(resumption),
     succession:
       resumption &&

@@ -214,7 +214,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     const { finals, silence } = this.#equipment ?? {}
     silence?.broken()
     // A stream on which something follows a final goes on after it.
-    if (event.type !== 'final' && this.#manners.endsWith === 'end-of-stream') finals?.goOn()
+    if (event.type !== 'final' && this.#manners.endsWith === 'end-of-stream') finals?.goOn(event)
     const isHeld = event.type === 'final' && this.#manners.resumes && this.#state.name !== 'stopping'
     // It may belong to a connection that ends and not to the session: how that ends tells.
     if (isHeld) finals?.hold(event, meaning === undefined)

@@ -1,9 +1,12 @@
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
 import { later } from '../../time/later.js'
-import type { FinalEvent } from '../../protocol/session-event.js'
+import type { FinalEvent, SessionEvent } from '../../protocol/session-event.js'
 
 /** How long a service that gives a final may take to end the connection with it, in milliseconds. */
 const endsWithinMs = 1_000
+
+/** Where other channels have none yet, the service may still read what it has of them: as long as a drain may take. */
+const othersWithinMs = 10_000
 
 /** Who is told of a final that was held back. */
 export interface FinalsOwner {
@@ -19,12 +22,14 @@ const none: readonly FinalEvent[] = []
 export class HeldFinals {
   readonly #scheduler: SchedulerLike
   readonly #owner: FinalsOwner
+  readonly #channelCount: number
   #held: readonly FinalEvent[] = none
   #timer: Unsubscribable | undefined
 
-  constructor(scheduler: SchedulerLike, owner: FinalsOwner) {
+  constructor(scheduler: SchedulerLike, owner: FinalsOwner, channelCount: number) {
     this.#scheduler = scheduler
     this.#owner = owner
+    this.#channelCount = channelCount
   }
 
   /** Those that say of nothing that it is wrong. */
@@ -35,22 +40,31 @@ export class HeldFinals {
   /** `briefly`: the connection may also go on after it, and then it is told. */
   hold(final: FinalEvent, briefly: boolean): void {
     this.#held = [...this.#held, final]
-    if (!briefly || this.#held.length > 1) return
-    this.#timer = later(this.#scheduler, endsWithinMs, () => this.release(), 'lets the process end')
+    const { length } = this.#held
+    // The first begins the time for the others, the last one the time for the end.
+    if (!briefly || (length > 1 && length !== this.#channelCount)) return
+    this.#timer?.unsubscribe()
+    const withinMs = length < this.#channelCount ? othersWithinMs : endsWithinMs
+    this.#timer = later(this.#scheduler, withinMs, () => this.release(), 'lets the process end')
   }
 
   release(): void {
     for (const final of this.take()) this.#owner.tell(final)
   }
 
-  /** The connection goes on: what says no error is told. */
-  goOn(): void {
+  /**
+   * The connection goes on `after` them: what says no error is told. Where that is of one channel, on that alone, for a
+   * service that ends a connection may have read one channel to its end before another.
+   */
+  goOn(after: SessionEvent): void {
+    const { channel = -1 } = 'channel' in after ? after : {}
+    // Envelopes have negative numbers for none and for all.
+    const goesOn = (final: FinalEvent): boolean => isGood(final) && (channel < 0 || (final.channel ?? 0) === channel)
+    const told = this.#held.filter(goesOn)
     if (this.#held.length === 0) return
-    const good = this.#held.filter(isGood)
-    const others = this.#held.filter((final) => !isGood(final))
-    this.discard()
-    this.#held = others
-    for (const final of good) this.#owner.tell(final)
+    this.#held = this.#held.filter((final) => !goesOn(final))
+    if (this.count === 0) this.#timer?.unsubscribe()
+    for (const final of told) this.#owner.tell(final)
   }
 
   take(): readonly FinalEvent[] {

@@ -94,10 +94,15 @@ export class ResultLane {
     this.#isFinal = true
     if (this.#isFirst) return event
     const text = this.#text.finalText(event.text)
-    const confidence = this.#confidenceOf(event, text.length)
+    // A recognition without a word says nothing of the words before it: not how sure they are, nor where they ended.
+    const isEmpty = event.text.trim() === '' && text !== ''
+    const { confidence: own, ...rest } = event
+    const confidence = this.#confidenceOf(isEmpty ? undefined : own, text.length)
+    const endMs = isEmpty && this.#endMs > 0 ? this.#endMs : event.endMs
     return this.#named({
-      ...event,
+      ...rest,
       ...(this.#startMs === undefined ? {} : { startMs: this.#startMs }),
+      ...(endMs === undefined ? {} : { endMs: Math.max(endMs, this.#endMs) }),
       ...(confidence === undefined ? {} : { confidence }),
       text,
     })
@@ -174,7 +179,7 @@ export class ResultLane {
     this.#sure = { weighted: weighted + confidence * text.length, length: length + text.length }
   }
 
-  #confidenceOf({ confidence }: FinalEvent, length: number): number | undefined {
+  #confidenceOf(confidence: number | undefined, length: number): number | undefined {
     const { weighted, length: before } = this.#sureBefore
     if (before === 0 || length === 0) return confidence
     if (confidence === undefined) return weighted / before

@@ -10,22 +10,25 @@ const final = (channel: number, error?: string): FinalEvent => ({
   ...(error === undefined ? {} : { error }),
 })
 
+/** Of no channel. */
+const answer = { type: 'response', request: 'Update', success: true, operationResult: 'success' } as const
+
 describe('held finals', () => {
-  it('are told a second after the first where the connection may go on', () => {
+  it('are told a second after every channel has its own, where the connection may go on', () => {
     virtually(({ clock }) => {
       const told: string[] = []
       const startMs = clock.now()
-      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(`${clock.now() - startMs} ${text}`) })
+      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(`${clock.now() - startMs} ${text}`) }, 2)
       finals.hold(final(0), true)
       clock.schedule(() => finals.hold(final(1), true), 400)
-      return () => expect([told, finals.count]).toEqual([['1000 text 0', '1000 text 1'], 0])
+      return () => expect([told, finals.count]).toEqual([['1400 text 0', '1400 text 1'], 0])
     })
   })
 
   it('are told or taken once, and then have no timer', () => {
     virtually(({ clock }) => {
       const told: FinalEvent[] = []
-      const finals = new HeldFinals(clock, { tell: (one) => told.push(one) })
+      const finals = new HeldFinals(clock, { tell: (one) => told.push(one) }, 2)
       finals.hold(final(0), true)
       finals.hold(final(1, 'engine-failed: Broken.'), true)
       expect(finals.count).toBe(1)
@@ -44,7 +47,7 @@ describe('held finals', () => {
 
   it('wait for the end of the connection where it must end', () => {
     virtually(({ clock }) => {
-      const finals = new HeldFinals(clock, { tell: () => undefined })
+      const finals = new HeldFinals(clock, { tell: () => undefined }, 2)
       finals.hold(final(0), false)
       expect(clock.pending()).toBe(0)
       return () => expect(finals.count).toBe(1)
@@ -54,16 +57,39 @@ describe('held finals', () => {
   it('are told when the connection goes on, but for those with an error, which are kept', () => {
     virtually(({ clock }) => {
       const told: string[] = []
-      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(text) })
-      finals.goOn()
+      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(text) }, 3)
+      finals.goOn(answer)
       finals.hold(final(0), true)
       finals.hold(final(1, 'engine-failed: Broken.'), true)
       finals.hold(final(2), true)
-      finals.goOn()
+      finals.goOn(answer)
       expect([told, finals.count, clock.pending()]).toEqual([['text 0', 'text 2'], 0, 0])
-      finals.goOn()
+      finals.goOn(answer)
       finals.release()
       return () => expect(told).toEqual(['text 0', 'text 2', 'text 1'])
+    })
+  })
+
+  it('wait 10 s for those of other channels, which the service may still read', () => {
+    virtually(({ clock }) => {
+      const told: string[] = []
+      const startMs = clock.now()
+      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(`${clock.now() - startMs} ${text}`) }, 2)
+      finals.hold(final(0), true)
+      return () => expect(told).toEqual(['10000 text 0'])
+    })
+  })
+
+  it('are not told for what follows on another channel', () => {
+    virtually(({ clock }) => {
+      const told: string[] = []
+      const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(text) }, 2)
+      finals.hold(final(0), true)
+      finals.goOn({ type: 'partial', channel: 1, text: 'hello' })
+      expect([told, finals.count, clock.pending()]).toEqual([[], 1, 1])
+      finals.goOn({ type: 'partial', channel: 0, text: 'hello' })
+      expect([told, finals.count, clock.pending()]).toEqual([['text 0'], 0, 0])
+      return () => undefined
     })
   })
 })

@@ -1,0 +1,139 @@
+import { tap, type Observable, type ObservableInput } from 'rxjs'
+import { expect } from 'vitest'
+import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
+import { pace } from '../../src/operators/pace.js'
+import type { LedgerEvent, MilestoneEvent, SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import type { SessionOptions } from '../../src/session/session-options.js'
+import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'
+import { readRecording } from '../audio/read-recording.js'
+import type { LiveService } from '../interop/live-service.js'
+import { sessionOptions, type Over } from '../interop/session-options.js'
+import { gapsOf, outcomeOf } from './proved-session.js'
+
+export const overBoth: readonly Over[] = ['grpc', 'websocket']
+
+/** A beginning of the sample call, in messages of 20 ms, told as they are sent. */
+export class SpokenCall {
+  private constructor(
+    readonly format: AudioFormat,
+    readonly durationMs: number,
+    private readonly chunks: readonly Uint8Array[],
+  ) {}
+
+  static async until(durationMs: number): Promise<SpokenCall> {
+    const { format, bytes } = await readRecording('samples/call.wav')
+    const chunks = Array.from({ length: durationMs / 20 }, (_none, index) =>
+      bytes.subarray(bytesForMs(format, index * 20), bytesForMs(format, index * 20 + 20)),
+    )
+    return new SpokenCall(format, durationMs, chunks)
+  }
+
+  /** At so many times the speed of speech; `act` is called once so much of it was said. */
+  played(speed: number, atMs = Infinity, act: () => void = () => undefined): Observable<Uint8Array> {
+    let saidMs = 0
+    return pace({ format: this.format, speed })(this.chunks).pipe(
+      tap(() => {
+        saidMs += 20
+        if (saidMs === atMs) act()
+      }),
+    )
+  }
+}
+
+/** A session with a service that hears, through a proxy of its own; it tries again soon. */
+export interface ProxiedSession {
+  readonly proxy: FaultProxy
+  readonly session: (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+}
+
+type Wrap = <Options>(
+  make: (options: Options) => ProxiedSession['session'],
+  options: Options,
+) => ProxiedSession['session']
+
+export const proxiedSession = async (
+  live: LiveService,
+  over: Over,
+  { format }: SpokenCall,
+  options: Partial<SessionOptions> & { readonly heartbeatMs?: number; readonly keepaliveMs?: number } = {},
+  wrap: Wrap = (make, made) => make(made),
+): Promise<ProxiedSession> => {
+  const { grpc, websocket } = sessionOptions(live, format, 'call')
+  const { hostname, port } = new URL(over === 'grpc' ? `https://${grpc.address}` : websocket.url)
+  const proxy = await faultProxy({ target: Number(port) })
+  const address = `${hostname}:${proxy.port}`
+  const common = { resumption: { firstDelayMs: 20, maxDelayMs: 200 }, ...options }
+  const session =
+    over === 'grpc'
+      ? wrap(dataflow, { ...grpc, finalizeBy: 'request' as const, ...common, address })
+      : wrap(recognize, { ...websocket, ...common, url: `wss://${address}` })
+  return { proxy, session }
+}
+
+export interface Heard {
+  readonly over: Over
+  readonly events: readonly SessionEvent[]
+  readonly end: string
+}
+
+/** The whole of it, undisturbed: over gRPC, for what is heard is the same over both. */
+export const undisturbed = async (live: LiveService, call: SpokenCall): Promise<Heard> => {
+  const { proxy, session } = await proxiedSession(live, 'grpc', call)
+  const heard = await outcomeOf(session(call.played(8)))
+  await proxy.close()
+  expect(heard.end).toBe('complete')
+  expect(statesOf(heard.events)).not.toContain('reconnecting')
+  return { over: 'grpc', ...heard }
+}
+
+export const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+
+export const transcriptOf = (events: readonly SessionEvent[], channel: number) => {
+  const results = events.filter((event) => event.type === 'milestone' || event.type === 'final')
+  const own = results.filter((event) => event.channel === channel)
+  return {
+    milestones: own.flatMap(({ type, text }) => (type === 'milestone' ? [text] : [])),
+    finals: own.flatMap(({ type, text, endMs }) => (type === 'final' ? [{ text, endMs }] : [])),
+  }
+}
+
+const milestonesOf = (events: readonly SessionEvent[], channel: number): readonly MilestoneEvent[] =>
+  events.filter((event): event is MilestoneEvent => event.type === 'milestone' && event.channel === channel)
+
+/** Where results begin and end, and their words where they are told, in the order in which they came. */
+const timesOf = (milestones: readonly MilestoneEvent[]): readonly number[] =>
+  milestones.flatMap(({ startMs = NaN, endMs = NaN, words = [] }) => [
+    startMs,
+    ...words.map((word) => word.startMs),
+    endMs,
+  ])
+
+/** The last account of each session: one over gRPC, one a channel over the socket. */
+const lastAccounts = (events: readonly SessionEvent[]): readonly LedgerEvent[] => {
+  const accounts = events.filter((event) => event.type === 'ledger')
+  return [...new Map(accounts.map((account) => [account.channel, account])).values()]
+}
+
+/** Nothing is lost, twice or elsewhere: what was heard is what is heard without any fault. */
+export const expectSame = (heard: Heard, calm: Heard, { durationMs }: SpokenCall): void => {
+  expect(heard.end).toBe('complete')
+  for (const channel of [0, 1]) {
+    expect(transcriptOf(heard.events, channel)).toEqual(transcriptOf(calm.events, channel))
+    const milestones = milestonesOf(heard.events, channel)
+    const times = timesOf(milestones)
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+    // A detector that has heard less before takes an onset for one a frame of 10 ms earlier or later.
+    const apart = milestonesOf(calm.events, channel).map(
+      ({ startMs = NaN }, index) => (milestones[index]?.startMs ?? NaN) - startMs,
+    )
+    expect(Math.max(0, ...apart.map(Math.abs))).toBeLessThanOrEqual(20)
+  }
+  expect(gapsOf(heard.events)).toBe(0)
+  const accounts = lastAccounts(heard.events)
+  expect(accounts.map(({ channel }) => channel ?? 'all').sort()).toEqual(heard.over === 'grpc' ? ['all'] : [0, 1])
+  const whole = { capturedMs: durationMs, finalisedMs: durationMs, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0 }
+  for (const account of accounts) expect(account).toMatchObject(whole)
+}
