@@ -21,7 +21,7 @@ const cpuMicros = () => {
 
 const paced = async () => {
   const sessions = await openMany(100)
-  const warmUpTicks = 50
+  const warmUpTicks = 100
   const ticks = 250
   let tick = 0
   let from = 0
