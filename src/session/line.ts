@@ -114,8 +114,9 @@ export class Line<In, Out> {
     this.#open.unsubscribe()
   }
 
+  /** A link that is left may end, in the course of that, before it is unsubscribed. */
   #report(news: LineNews): void {
-    this.#owner.hears(this, news)
+    if (!this.#open.closed) this.#owner.hears(this, news)
   }
 
   #lose(error: SpeechError): void {

@@ -1,6 +1,7 @@
 import { tap, type Observable, type ObservableInput } from 'rxjs'
 import { expect } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
+import type { record } from '../../src/cassette/record.js'
 import { pace } from '../../src/operators/pace.js'
 import type { LedgerEvent, MilestoneEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/session/dataflow.js'
@@ -48,17 +49,12 @@ export interface ProxiedSession {
   readonly session: (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 }
 
-type Wrap = <Options>(
-  make: (options: Options) => ProxiedSession['session'],
-  options: Options,
-) => ProxiedSession['session']
-
 export const proxiedSession = async (
   live: LiveService,
   over: Over,
   { format }: SpokenCall,
   options: Partial<SessionOptions> & { readonly heartbeatMs?: number; readonly keepaliveMs?: number } = {},
-  wrap: Wrap = (make, made) => make(made),
+  wrap: ReturnType<typeof record> = (make, made) => make(made),
 ): Promise<ProxiedSession> => {
   const { grpc, websocket } = sessionOptions(live, format, 'call')
   const { hostname, port } = new URL(over === 'grpc' ? `https://${grpc.address}` : websocket.url)
@@ -79,8 +75,12 @@ export interface Heard {
 }
 
 /** The whole of it, undisturbed: over gRPC, for what is heard is the same over both. */
-export const undisturbed = async (live: LiveService, call: SpokenCall): Promise<Heard> => {
-  const { proxy, session } = await proxiedSession(live, 'grpc', call)
+export const undisturbed = async (
+  live: LiveService,
+  call: SpokenCall,
+  options: Partial<SessionOptions> = {},
+): Promise<Heard> => {
+  const { proxy, session } = await proxiedSession(live, 'grpc', call, options)
   const heard = await outcomeOf(session(call.played(8)))
   await proxy.close()
   expect(heard.end).toBe('complete')

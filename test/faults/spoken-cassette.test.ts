@@ -1,0 +1,63 @@
+import { lastValueFrom, timestamp, toArray } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseCassette } from '../../src/cassette/read-cassette.js'
+import { record } from '../../src/cassette/record.js'
+import { toMarbles } from '../../src/cassette/to-marbles.js'
+import { replay } from '../../src/cassette/replay.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import { liveService, type LiveService } from '../interop/live-service.js'
+import { outcomeOf } from './proved-session.js'
+import { expectSame, overBoth, proxiedSession, SpokenCall, undisturbed, type Heard } from './spoken-call.js'
+
+let live: LiveService
+let call: SpokenCall
+let calm: Heard
+beforeAll(async () => {
+  live = await liveService({ defaultModel: 'call' })
+  call = await SpokenCall.until(8_640)
+  calm = await undisturbed(live, call)
+}, 60_000)
+afterAll(() => live.close())
+
+/** The guest is at "table". */
+const midWordMs = 5_500
+
+const isMilestone = ({ type }: SessionEvent): boolean => type === 'milestone'
+const connectionsOf = { grpc: 1, websocket: 2 } as const
+
+describe.each(overBoth)('a cassette of a call over %s whose line broke', { timeout: 60_000 }, (over) => {
+  it('has every connection, shows how the session went on, and plays it again', async () => {
+    const lines: string[] = []
+    const recorded = record((line) => void lines.push(line))
+    const { proxy, session } = await proxiedSession(live, over, call, {}, recorded)
+    const broken$ = session(call.played(8, midWordMs, () => proxy.reset()))
+    const stamped = await lastValueFrom(broken$.pipe(timestamp(), toArray()))
+    await proxy.close()
+    const heard = { over, events: stamped.map(({ value }) => value), end: 'complete' }
+    expectSame(heard, calm, call)
+
+    const cassette = parseCassette(lines.join('\n'))
+    const count = connectionsOf[over]
+    expect(cassette.lines.filter(({ event }) => event === 'dial').length).toBeGreaterThanOrEqual(2 * count)
+    const lost = cassette.lines.filter((line) => line.event === 'ended' && line.code === 'connection-lost')
+    expect(lost.length).toBeGreaterThanOrEqual(count)
+    expect(cassette.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
+    expect(lines.join('\n')).not.toContain(live.token)
+
+    // A connection, its end at a number of the list, and the one that follows it on the same lane.
+    const drawn = toMarbles(cassette, { width: 100 })
+    expect(drawn.match(/^connection[ 12]+┄*━+[\da-z+]┄*━/gm)).toHaveLength(count)
+    expect(drawn.match(/^ *\w+ +[\d.]+ s +connection[ 12]+! connection-lost$/gm)?.length).toBeGreaterThanOrEqual(count)
+    const ofEvents = toMarbles(stamped, { width: 100 })
+    expect(ofEvents.match(/^connection +┄+━+[\da-z+][┄\da-z+]*━/gm)).toHaveLength(1)
+    expect(ofEvents.match(/connection +! lost: connection-lost, attempt 1$/gm)?.length).toBeGreaterThanOrEqual(count)
+
+    const tape = replay(cassette)
+    const played = over === 'grpc' ? dataflow(tape.dataflow()) : recognize(tape.recognizer())
+    const again = await outcomeOf(played(call.played(8)))
+    expectSame({ over, ...again }, calm, call)
+    expect(again.events.filter(isMilestone)).toEqual(heard.events.filter(isMilestone))
+  })
+})

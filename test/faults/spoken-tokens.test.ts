@@ -1,0 +1,64 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWK } from 'jose'
+import { defer, firstValueFrom, map } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { nodeFetch } from '../../src/auth/node-fetch.js'
+import { requestToken } from '../../src/auth/request-token.js'
+import { startDevelopmentService, type DevelopmentService } from '../../src/service/development-service.js'
+import { sampleModels } from '../interop/live-service.js'
+import { outcomeOf } from './proved-session.js'
+import { expectSame, overBoth, proxiedSession, SpokenCall, statesOf, undisturbed, type Heard } from './spoken-call.js'
+
+/** Where its certificates and its keys are. */
+let stateFolder: string
+let service: DevelopmentService
+let ca: Buffer
+let call: SpokenCall
+let calm: Heard
+
+const token$ = defer(() => requestToken({ ...service.access, fetch: nodeFetch({ ca }) })).pipe(
+  map(({ accessToken }) => accessToken),
+)
+const live = () => ({ service, ca, token: '', close: () => service.close() })
+
+beforeAll(async () => {
+  stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
+  service = await startDevelopmentService({ modelFolders: [sampleModels], defaultModel: 'call', stateFolder })
+  ca = await readFile(service.access.ca)
+  // The restaurant asks which day, and has not been silent for long enough.
+  call = await SpokenCall.until(8_640)
+  calm = await undisturbed(live(), call, { token: token$ })
+}, 60_000)
+afterAll(async () => {
+  await service.close({ drainMs: 1_000 })
+  await rm(stateFolder, { recursive: true })
+})
+
+/** A token as the service gives it, but for its end: so many seconds from now. */
+const shortToken = async (token: string, seconds: number): Promise<string> => {
+  const file = JSON.parse(await readFile(join(stateFolder, 'signing-keys.json'), 'utf8')) as { keys: { jwk: JWK }[] }
+  const header = decodeProtectedHeader(token)
+  const { jwk } = file.keys.find((key) => key.jwk.kid === header.kid) ?? { jwk: {} }
+  const claims = { ...decodeJwt(token), exp: Math.floor(Date.now() / 1000) + seconds }
+  return new SignJWT(claims).setProtectedHeader({ ...header, alg: 'ES256' }).sign(await importJWK(jwk, 'ES256'))
+}
+
+const causesOf = ({ events }: Pick<Heard, 'events'>): readonly string[] =>
+  events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
+
+describe.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
+  it('is read as the undisturbed one when its token ends in mid-call', async () => {
+    let given = 0
+    // The first ends unannounced: a text does not say when.
+    const short = async (token: string): Promise<string> => ((given += 1) <= 2 ? await shortToken(token, 2) : token)
+    const short$ = defer(() => firstValueFrom(token$).then(short))
+    const { proxy, session } = await proxiedSession(live(), over, call, { token: short$ })
+    const heard = await outcomeOf(session(call.played(1.5)))
+    await proxy.close()
+    expectSame({ over, ...heard }, calm, call)
+    expect(causesOf(heard)).toContain('unauthenticated')
+    expect(statesOf(heard.events)).toContain('resumed')
+  })
+})
