@@ -19,8 +19,8 @@ export interface PlayClientOptions {
 /**
  * Plays the client's side of a cassette against a service: says what the recorded client said, in its order, with a speed
  * no earlier than it did, and waits where it waited: for the answers to its requests, and for room. Connections that were
- * open at the same time are so again, and one that the network or a closing service broke is left at that point. What the service says comes
- * out, of all connections.
+ * open at the same time are so again, and one that the network or a closing service broke is left at that point. What the
+ * service says comes out, of all connections.
  *
  * Complete: when every connection has ended. Error: a connection that fails, or `invalid-options` for a cassette that
  * has no audio to send. Unsubscribe: all connections are left.

@@ -30,7 +30,6 @@ export class ServiceSilence {
 
   /** The service has said something. */
   broken(): void {
-    if (this.#timer === undefined) return
     this.#sinceMs = this.#scheduler.now()
     this.#isTold = false
   }

@@ -331,7 +331,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     succession?.cancel()
     this.#account.tell()
     if (this.#subscriber.closed) return
-    if (successor !== undefined) return this.#dispatch({ type: 'taken-over' })
+    // Before all that waits in line, which may be its loss.
+    if (successor !== undefined) return this.#step({ type: 'taken-over' })
     if (error.code === 'too-fast') this.#isPaced = true
     const { scheduler, resumption } = this.#plan.settings
     const nowMs = scheduler.now()

@@ -1,7 +1,9 @@
 import { Subscription, type Observable } from 'rxjs'
-import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
+import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import { isJsonObject } from '../protocol/json-object.js'
 import { mergedUpdate } from '../protocol/merged-update.js'
+import { settings } from '../protocol/settings.js'
 
 /** What the user changes while one session streams: asked at once, and in the start of every further connection. */
 export class Updates {
@@ -27,6 +29,7 @@ export class Updates {
     this.#open.add(
       this.#update$.subscribe({
         next: (update) => {
+          if (!isUpdate(update)) return fail(noUpdate())
           this.#asked = mergedUpdate(this.#asked, update)
           ask(update)
         },
@@ -40,3 +43,11 @@ export class Updates {
     this.#open.unsubscribe()
   }
 }
+
+/** JavaScript may send anything, and what cannot be written would end the process. */
+const isUpdate = (update: unknown): update is UpdateRequest =>
+  isJsonObject(update) &&
+  [update['settings'], update['callProperties']].every((value) => value === undefined || settings.is(value))
+
+const noUpdate = (): SpeechError =>
+  new SpeechError('invalid-options', `update$ must emit settings or callProperties, each ${settings.name}.`)

@@ -189,6 +189,18 @@ describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
     })
   })
 
+  it.each([null, 5, { settings: null }, { settings: { A: { B: 1 } } }, { callProperties: { A: 1n } }])(
+    'fails by name when an update is none, such as %o',
+    (update) => {
+      virtually(({ clock, watch, flowing, cold }) => {
+        const update$ = cold<UpdateRequest>('5ms a', { a: update as never })
+        const service = scriptedService(clock, [plainDataflow(0)])
+        const { log } = watch(flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>()))
+        return () => expect([log.at(-1), clock.pending()]).toEqual(['5 error invalid-options', 0])
+      })
+    },
+  )
+
   it('lets go of the updates when the user leaves within the first of them', () => {
     virtually(({ clock, flowing }) => {
       let open = 0

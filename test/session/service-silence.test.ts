@@ -67,6 +67,11 @@ describe('the silence of a service', () => {
     expect(silences({ audioAtMs: [50, 70, ...every20Ms(500, 900)], saysAtMs: [120] })).toEqual(['600 silent 100'])
   })
 
+  it('is told again after a word that came while no audio flowed', () => {
+    const audioAtMs = [...every20Ms(50, 310), ...every20Ms(600, 900)]
+    expect(silences({ audioAtMs, saysAtMs: [550] })).toEqual(['150 silent 100', '700 silent 100'])
+  })
+
   it('is told of each connection, and begins with its audio', () => {
     expect(silences({ audioAtMs: [...every20Ms(50, 160), ...every20Ms(400, 900)], lostAtMs: 200 })).toEqual([
       '150 silent 100',

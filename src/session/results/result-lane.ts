@@ -33,13 +33,15 @@ export class ResultLane {
   #recognitionId: string | undefined
   /** Up to here there are milestones, or silence. */
   #endMs = 0
+  /** Where the last milestone ended. */
+  #spokenMs = 0
   #startMs: number | undefined
   #arrivals: Arrival[] = []
   /** Of earlier connections, and of this one: the confidence of milestones, weighted by the length of their text. */
   #sureBefore = { weighted: 0, length: 0 }
   #sure = { weighted: 0, length: 0 }
 
-  /** Whether the last result was a final. */
+  /** Whether the last result of this connection was a final. */
   get isFinal(): boolean {
     return this.#isFinal
   }
@@ -47,6 +49,7 @@ export class ResultLane {
   /** Another connection reads from `fromMs` on. */
   begin(fromMs: number): void {
     this.#connections += 1
+    this.#isFinal = false
     if (this.#connections === 1) return
     this.#sureBefore = this.#sure
     // A millisecond, for times are rounded.
@@ -76,7 +79,8 @@ export class ResultLane {
     if (this.#isFirst) this.#recognitionId ??= event.recognitionId
     const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
     this.#startMs ??= told.startMs
-    this.#endMs = Math.max(this.#endMs, told.endMs ?? 0)
+    this.#spokenMs = Math.max(this.#spokenMs, told.endMs ?? 0)
+    this.#endMs = Math.max(this.#endMs, this.#spokenMs)
     this.#weigh(told)
     return told
   }
@@ -98,11 +102,11 @@ export class ResultLane {
     const isEmpty = event.text.trim() === '' && text !== ''
     const { confidence: own, ...rest } = event
     const confidence = this.#confidenceOf(isEmpty ? undefined : own, text.length)
-    const endMs = isEmpty && this.#endMs > 0 ? this.#endMs : event.endMs
+    const endMs = isEmpty && this.#spokenMs > 0 ? this.#spokenMs : event.endMs
     return this.#named({
       ...rest,
       ...(this.#startMs === undefined ? {} : { startMs: this.#startMs }),
-      ...(endMs === undefined ? {} : { endMs: Math.max(endMs, this.#endMs) }),
+      ...(endMs === undefined ? {} : { endMs: Math.max(endMs, this.#spokenMs) }),
       ...(confidence === undefined ? {} : { confidence }),
       text,
     })

@@ -86,7 +86,11 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements Patient {
     if (this.state !== 'open' || this.#readingStopped === this.inbox.isFull) return
     this.#readingStopped = this.inbox.isFull
     if (this.#readingStopped) this.socket.pause()
-    else this.socket.resume()
+    else {
+      // What the peer has said meanwhile is still to be read, an answer to a ping too.
+      this.#heartbeat?.beat()
+      this.socket.resume()
+    }
   }
 
   /**

@@ -33,6 +33,21 @@ describe('the final of a session with several connections', () => {
     expect(resumed().final(silent)).not.toHaveProperty('confidence')
   })
 
+  it('ends with the last word also where silence followed it', () => {
+    const lane = resumed(0.9)
+    lane.silence({ type: 'event', name: 'SR Silence', channel: 0, startMs: 1_900, endMs: 4_500, tags: [], data: null })
+    expect(lane.final(silent)).toMatchObject({ startMs: 500, endMs: 1_900, text: 'good evening' })
+  })
+
+  it('counts for the connection alone that told it', () => {
+    const lane = new ResultLane()
+    lane.begin(0)
+    lane.final(spoken)
+    expect(lane.isFinal).toBe(true)
+    lane.begin(0)
+    expect(lane.isFinal).toBe(false)
+  })
+
   it('covers the words of all of them', () => {
     const lane = resumed(0.9)
     lane.milestone(milestone('madam', 2_500, 4_000, 0.5), 4_100, 4_100)

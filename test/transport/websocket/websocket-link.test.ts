@@ -122,6 +122,17 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 1500'])
   })
 
+  it('does not take the peer for dead whose answer stands behind what this side has only begun to read', () => {
+    const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
+    socket.answers = false
+    scheduler.schedule(() => link.pause(), 110)
+    scheduler.schedule(() => link.resume(), 195)
+    scheduler.schedule(() => socket.pong(), 205)
+    scheduler.schedule(() => link.close(), 250)
+    scheduler.flush()
+    expect(seen).toEqual(['complete at 250'])
+  })
+
   it('does not take a peer for dead that is slow to read, for a ping stands behind what waits', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
