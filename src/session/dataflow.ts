@@ -11,6 +11,7 @@ import type { SessionEvent } from '../protocol/session-event.js'
 import { settings as settingsCodec, type Settings } from '../protocol/settings.js'
 import { resolveGrpcLimits } from '../transport/grpc/grpc-link.js'
 import { dialGrpc, type GrpcDialOptions } from '../transport/grpc/grpc.js'
+import { durationMs } from '../transport/limits.js'
 import type { DataflowMessage, Dial } from '../transport/link.js'
 import { DataflowDialogue } from './dataflow-dialogue.js'
 import { deadPeerMs } from './dead-peer.js'
@@ -75,7 +76,11 @@ export const dataflow = (
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
         connect: (_token, update) =>
-          dial({ keepaliveMs: deadPeerMs, ...options, connectTimeoutMs: settings.deadlines.connecting }).pipe(
+          dial({
+            ...options,
+            keepaliveMs: options.keepaliveMs ?? deadPeerMs,
+            connectTimeoutMs: settings.deadlines.connecting,
+          }).pipe(
             map((link) => ({
               link,
               dialogue: new DataflowDialogue({ start, dialect, ...(update && { update }) }),
@@ -114,6 +119,7 @@ const checkOptions = (options: DataflowOptions, start: Start): void => {
   optionalObservable('update$', options.update$)
   optionalFunction('dial', options.dial)
   resolveGrpcLimits(options)
+  durationMs('keepaliveMs', options.keepaliveMs ?? 0)
   for (const option of ['settings', 'callProperties'] as const) {
     if (options[option] === undefined || settingsCodec.is(options[option])) continue
     throw new SpeechError('invalid-options', `${option} must be ${settingsCodec.name}.`)

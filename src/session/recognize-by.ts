@@ -90,8 +90,8 @@ export const recognizeBy = ({ withParts, inTwoLanes }: RecognizePlatform, option
     { dialSocket, RecognizerDialogue, equip }: RecognizeParts,
   ): Observable<Connection<SocketMessage, SocketMessage>> =>
     (dial ?? dialSocket)({
-      heartbeatMs: deadPeerMs,
       ...options,
+      heartbeatMs: options.heartbeatMs ?? deadPeerMs,
       connectTimeoutMs: settings.deadlines.connecting,
       ...presentToken(url, token, options.presentToken),
     }).pipe(map((link) => ({ link, dialogue: new RecognizerDialogue({ request, encoding: format.encoding }), equip })))

@@ -2,6 +2,7 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import { dataflow, type DataflowOptions } from '../../src/session/dataflow.js'
+import { deadPeerMs } from '../../src/session/dead-peer.js'
 import { recognize } from '../../src/session/recognize.js'
 import type { RecognizeOptions } from '../../src/session/recognize-by.js'
 
@@ -78,7 +79,7 @@ describe('the options', () => {
     },
   )
 
-  it.each([...ofBoth, ...ofLinks, ...ofDataflow])(
+  it.each([...ofBoth, ...ofLinks, ...ofDataflow, ['keepaliveMs', [-1, 0.5]] as Wrong])(
     'of dataflow are refused by name when %s is wrong',
     (option, values) => {
       for (const value of values) {
@@ -117,6 +118,19 @@ describe('the options', () => {
     expect(refusalOf(() => recognize({ ...recognizing, token: { value: secret } as unknown as string }))).not.toContain(
       secret,
     )
+  })
+
+  it('leave the pings at their default where they are given as undefined', () => {
+    const asked: (number | undefined)[] = []
+    const silent = { heartbeatMs: undefined, keepaliveMs: undefined } as object
+    const recognition = recognize({
+      ...recognizing,
+      ...silent,
+      dial: ({ heartbeatMs }) => (asked.push(heartbeatMs), NEVER),
+    })
+    const flow = dataflow({ ...flowing, ...silent, dial: ({ keepaliveMs }) => (asked.push(keepaliveMs), NEVER) })
+    for (const session of [recognition, flow]) session(NEVER).subscribe().unsubscribe()
+    expect(asked).toEqual([deadPeerMs, deadPeerMs])
   })
 
   it('are taken when they are right, and a source is refused by name when it is none', () => {

@@ -82,7 +82,7 @@ class Connecting {
     opening.socket.addEventListener(
       'open',
       () => {
-        opening.socket.removeEventListener('close', closed)
+        opening.socket.removeEventListener?.('close', closed)
         this.#opened(opening)
       },
       { once: true },

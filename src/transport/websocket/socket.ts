@@ -18,7 +18,8 @@ export interface Socket {
     listener: (event: SocketEvents[K]) => void,
     options?: { readonly once: boolean },
   ): void
-  removeEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
+  /** Some classes do without; what is not removed is not listened to any more. */
+  removeEventListener?<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
   send(data: string | Uint8Array): void
   close(code?: number, reason?: string): void
 }

@@ -27,7 +27,7 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   refusedHandshake(socket, (answer) => fail(handshakeError(peer, answer, limits.scheduler.now())))
   const link = (): NodeSocketLink => {
     const opened = new NodeSocketLink(socket, limits)
-    socket.removeEventListener('error', failed)
+    socket.removeEventListener?.('error', failed)
     socket.removeAllListeners('unexpected-response')
     return opened
   }

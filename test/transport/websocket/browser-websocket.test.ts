@@ -31,6 +31,18 @@ describe('dialBrowserSocket', () => {
     FakeBrowserSocket.made = []
   })
 
+  it('takes a class that lets nobody remove what listens', () => {
+    class Simple extends FakeBrowserSocket {}
+    Object.defineProperty(Simple.prototype, 'removeEventListener', { value: undefined })
+    const { dialling, links, errors } = dialled({ WebSocket: Simple })
+    const socket = theSocket()
+    socket.open()
+    expect([links.length, errors]).toEqual([1, []])
+    socket.end(1006)
+    expect([dialling.closed, errors]).toEqual([false, []])
+    dialling.unsubscribe()
+  })
+
   it('gives the platform an address and subprotocols, and nothing that only Node takes', () => {
     const { dialling } = dialled()
     const socket = theSocket()
