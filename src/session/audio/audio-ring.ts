@@ -10,6 +10,9 @@ export class AudioRing {
   readonly #blocks: Uint8Array[] = []
   /** The number of the block that stands first, counted from the first byte of the stream. */
   #firstBlock = 0
+  /** The block that is being filled, and the position of its first byte. */
+  #filling: Uint8Array | undefined
+  #fillingFrom = 0
   #start = 0
   #end = 0
 
@@ -25,16 +28,11 @@ export class AudioRing {
 
   /** Takes a copy: who gave the bytes may use them again. */
   append(bytes: Uint8Array): void {
-    const { length } = bytes
-    for (let taken = 0; taken < length;) {
-      const at = this.#end % blockBytes
-      const part = Math.min(length - taken, blockBytes - at)
-      const index = Math.floor(this.#end / blockBytes) - this.#firstBlock
-      const block = (this.#blocks[index] ??= new Uint8Array(blockBytes))
-      block.set(part === length ? bytes : bytes.subarray(taken, taken + part), at)
-      taken += part
-      this.#end += part
-    }
+    const room = this.#fillingFrom + blockBytes - this.#end
+    if (this.#filling !== undefined && bytes.length <= room) {
+      this.#filling.set(bytes, this.#end - this.#fillingFrom)
+      this.#end += bytes.length
+    } else this.#spread(bytes)
   }
 
   /** Counts bytes that are not held, where nothing is. */
@@ -49,7 +47,7 @@ export class AudioRing {
     for (let position = from; position < to;) {
       const at = position % blockBytes
       const part = Math.min(to - position, blockBytes - at)
-      const block = this.#blocks[Math.floor(position / blockBytes) - this.#firstBlock]
+      const block = this.#blocks[numberOf(position) - this.#firstBlock]
       if (block !== undefined) copy.set(block.subarray(at, at + part), position - from)
       position += part
     }
@@ -59,16 +57,36 @@ export class AudioRing {
   /** Gives up what stands before a position. */
   dropBefore(position: number): void {
     this.#start = Math.min(Math.max(this.#start, position), this.#end)
-    const firstBlock = Math.floor(this.#start / blockBytes)
+    const firstBlock = numberOf(this.#start)
     if (firstBlock === this.#firstBlock) return
     this.#blocks.splice(0, firstBlock - this.#firstBlock)
     this.#firstBlock = firstBlock
+    if (this.#blocks.length === 0) this.#filling = undefined
   }
 
   /** Takes back what stands from a position on. */
   dropAfter(position: number): void {
     this.#end = Math.max(this.#start, Math.min(this.#end, position))
     const used = Math.ceil(this.#end / blockBytes) - this.#firstBlock
-    if (used < this.#blocks.length) this.#blocks.length = used
+    if (used >= this.#blocks.length) return
+    this.#blocks.length = used
+    this.#filling = undefined
+  }
+
+  /** Over as many blocks as it takes. */
+  #spread(bytes: Uint8Array): void {
+    for (let taken = 0; taken < bytes.length;) {
+      const number = numberOf(this.#end)
+      this.#filling = this.#blocks[number - this.#firstBlock] ??= new Uint8Array(blockBytes)
+      this.#fillingFrom = number * blockBytes
+      const at = this.#end - this.#fillingFrom
+      const part = bytes.subarray(taken, taken + blockBytes - at)
+      this.#filling.set(part, at)
+      taken += part.length
+      this.#end += part.length
+    }
   }
 }
+
+/** Of the block in which a position stands. */
+const numberOf = (position: number): number => Math.floor(position / blockBytes)

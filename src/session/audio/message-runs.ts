@@ -14,13 +14,14 @@ const maxRuns = 1_024
  */
 export class MessageRuns {
   #runs: Run[] = []
+  #last: Run | undefined
 
   /** A message of `length` bytes stands at a position, after all before it. */
   append(at: number, length: number): void {
-    const last = this.#runs.at(-1)
+    const last = this.#last
     if (last?.end === at && last.length === length && (at - last.at) % length === 0) last.end += length
     else if (last?.end === at && this.#runs.length >= maxRuns) last.end += length
-    else this.#runs.push({ at, length, end: at + length })
+    else this.#runs.push((this.#last = { at, length, end: at + length }))
   }
 
   /** Where the message ends in which a position stands. */
@@ -33,9 +34,12 @@ export class MessageRuns {
 
   /** Forgets what ends at or before a position. */
   dropBefore(position: number): void {
+    if (this.#last === undefined) return
     const first = this.#runs.findIndex(({ end }) => end > position)
-    if (first === -1) this.#runs = []
-    else if (first > 0) this.#runs.splice(0, first)
+    if (first > 0) this.#runs.splice(0, first)
+    if (first !== -1) return
+    this.#runs = []
+    this.#last = undefined
   }
 
   /** Takes back what stands from a position on; the message in which it stands ends there. */
@@ -44,5 +48,6 @@ export class MessageRuns {
       if (last.at >= position) this.#runs.pop()
       else last.end = position
     }
+    this.#last = this.#runs.at(-1)
   }
 }
