@@ -1,12 +1,12 @@
 import type { RequestListener } from 'node:http'
-import { asyncScheduler, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { longestTimerMs } from '../time/longest-timer.js'
 import { Admissions } from './access/admissions.js'
 import { RunningGrants } from './access/running-grants.js'
 import { sharedTenant } from './access/open-model.js'
 import { isGranted, type Rights } from './access/rights.js'
-import type { DataflowTerms, SessionTerms } from './conversation/session-terms.js'
+import type { DataflowTerms, Drain, SessionTerms } from './conversation/session-terms.js'
 import type { ModelDescription } from './engine/engine.js'
 import { builtInEngines } from './built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
@@ -42,7 +42,8 @@ export interface Service {
   /** Ends one token by its `jti`: no session begins with it any more. Settles when that would survive a restart. */
   revoke(tokenId: string): Promise<void>
   /**
-   * Refuses new sessions by `going-away`, finalizes those that run, gives them `drainMs` (default 10,000), then ends
+   * Refuses new sessions by `going-away`, finalizes those that run where nobody speaks, or 2 s before the end of their
+   * time, gives them `drainMs` (default 10,000), then ends
    * them and all that is open; a client that does not take its last messages is cut 3 s later. Idempotent.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
@@ -91,7 +92,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   const identity = await openIdentity(options, http.url, operation)
   opened.push(() => identity.close())
 
-  const drain$ = new ReplaySubject<undefined>(1)
+  const drain$ = new ReplaySubject<Drain>(1)
   const projects = await openProjects(options, models, defaultModel)
   const terms: DataflowTerms = {
     admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
@@ -118,7 +119,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
   const drain = (drainMs: number): Promise<void> => {
     operation.draining()
-    drain$.next(undefined)
+    drain$.next({ pauseWithinMs: Math.min(longestPauseWaitMs, drainMs - flushShareMs) })
     return endSessions(sessions, http, grpc, drainMs, scheduler)
   }
   let closing: Promise<void> | undefined
@@ -130,7 +131,10 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     models,
     projects,
     defaultModel,
-    draining$: drain$.pipe(take(1)),
+    draining$: drain$.pipe(
+      take(1),
+      map(() => undefined),
+    ),
     revoke: (tokenId) => identity.revoke(tokenId),
     close: ({ drainMs = 10_000 } = {}) => (closing ??= drain(drainMs).then(() => closeAll(opened))),
   }
@@ -231,6 +235,12 @@ const answer =
 
 /** Somewhat more than a link takes to cut a client that does not answer its close. */
 const lastWordsMs = 3_000
+
+/** What a drain keeps of its time for the last results of whoever speaks on and on. */
+const flushShareMs = 2_000
+
+/** So that a channel that waits for a pause holds up no client of others for longer than such a client waits. */
+const longestPauseWaitMs = 8_000
 
 /** Resolves when the work is done, or after the time, whichever comes first. */
 const within = async (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {

@@ -7,6 +7,7 @@ import {
   defaultSessionLimits,
   type Admission,
   type DataflowTerms,
+  type Drain,
   type SessionLimits,
 } from '../service/conversation/session-terms.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
@@ -50,7 +51,7 @@ export interface InMemoryServiceOptions {
 
 /** The service, and what one spreads into the options of sessions with it. */
 export interface InMemoryService extends MemoryPeer {
-  /** Finalizes what runs, and takes nothing more. */
+  /** Finalizes what runs where nobody speaks, within 8 s at most, and takes nothing more. */
   drain(): void
   /** Ends what runs and frees the engines. */
   close(): Promise<void>
@@ -64,7 +65,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
   const { token = 'in-memory-token', scheduler = asyncScheduler, link = {} } = options
   const models = openModels(options)
   const defaultModel = options.defaultModel ?? models.list()[0]?.name ?? 'scripted'
-  const drain$ = new ReplaySubject<undefined>(1)
+  const drain$ = new ReplaySubject<Drain>(1)
   const terms: DataflowTerms = {
     admit: (presented) => admit(presented, token),
     projects: projectRegistry(projectsOf(options, defaultModel)),
@@ -109,10 +110,10 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
         }, linkOptions),
     },
     drain: () => {
-      drain$.next(undefined)
+      drain$.next({ pauseWithinMs: 8_000 })
     },
     close: async () => {
-      drain$.next(undefined)
+      drain$.next({ pauseWithinMs: 0 })
       for (const session of [...sessions]) session.unsubscribe()
       await models.close()
     },

@@ -42,7 +42,7 @@ beforeAll(async () => {
 }, 60_000)
 
 describe.each(overBoth)('rxspeech transcribe of a call over %s on a line that breaks', { timeout: 60_000 }, (over) => {
-  const of = over === 'grpc' ? '' : ' of channel [01]'
+  const of = over === 'grpc' ? '' : ' of (left|right)'
   const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
   const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent once more\\.$`)
 

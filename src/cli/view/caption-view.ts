@@ -43,7 +43,7 @@ export const captionView = (view: CaptionViewOptions): View => {
   const writing = written$.subscribe({ next: write, error: () => undefined })
   return {
     event: (event, transcript) => {
-      const notice = noticeOf(event)
+      const notice = noticeOf(event, speakers)
       if (notice !== undefined) note(notice)
       if (!isNoted && event.type === 'milestone' && event.endMs === undefined) {
         isNoted = true

@@ -10,12 +10,14 @@ const whys: Readonly<Record<GapCause, string>> = {
   failed: 'the session failed',
 }
 
-const ofChannel = ({ channel }: { readonly channel?: number }): string =>
-  channel === undefined ? '' : ` of channel ${channel}`
-
-/** What a person should know of a session's life, as a line for stderr; undefined where all is well. */
-export const noticeOf = (event: SessionEvent): string | undefined => {
+/**
+ * What a person should know of a session's life, as a line for stderr; undefined where all is well. Channels are called by
+ * the names of their speakers, none where there is one channel.
+ */
+export const noticeOf = (event: SessionEvent, speakers: readonly string[]): string | undefined => {
   if (event.type !== 'connection') return undefined
+  const ofChannel = ({ channel = -1 }: { readonly channel?: number }): string =>
+    speakers[channel] === undefined ? '' : ` of ${speakers[channel]}`
   switch (event.state) {
     case 'gap':
       return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} has no result${ofChannel(event)}: ${whys[event.cause]}.`

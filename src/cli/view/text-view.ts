@@ -47,7 +47,7 @@ export const openTextView = (options: TextViewOptions): View => {
 
   return {
     event: (event, transcript) => {
-      const notice = noticeOf(event)
+      const notice = noticeOf(event, style.speakers)
       if (notice !== undefined) screen.note(notice)
       if (!isResult(event) || transcript === undefined) return
       heardMs = Math.max(heardMs, event.endMs ?? event.startMs ?? 0)

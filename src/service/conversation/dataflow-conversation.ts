@@ -10,7 +10,7 @@ import { itemMessage, responseMessage } from './dataflow-messages.js'
 import { MessageLine } from './message-line.js'
 import { openSession, takeAudio, type OpenSession } from './open-session.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
-import type { Admission, DataflowTerms } from './session-terms.js'
+import type { Admission, DataflowTerms, Drain } from './session-terms.js'
 import { noteSpeech, startedSession } from './watch-project.js'
 
 /**
@@ -219,6 +219,22 @@ class DataflowConversation {
     session.run.finish()
   }
 
+  /** Whoever speaks may finish, so that who goes on elsewhere begins in a pause. */
+  #retire({ run }: OpenSession, withinMs: number): void {
+    const message = 'The service is closing; go on elsewhere or later.'
+    if (withinMs <= 0) {
+      this.#leave(message)
+      return
+    }
+    this.#leaving = { code: 'going-away', message }
+    this.#owned.add(
+      this.#terms.scheduler.schedule(() => {
+        this.#flush()
+      }, withinMs),
+    )
+    run.retire()
+  }
+
   /** Flushes unasked: a client that has more to say is told that it is not its own end. */
   #leave(message: string): void {
     if (this.#state.name !== 'running') return
@@ -226,8 +242,8 @@ class DataflowConversation {
     this.#flush()
   }
 
-  readonly #drain = (): void => {
-    if (this.#state.name === 'running') this.#leave('The service is closing; go on elsewhere or later.')
+  readonly #drain = ({ pauseWithinMs }: Drain): void => {
+    if (this.#state.name === 'running') this.#retire(this.#state.session, pauseWithinMs)
     else if (this.#state.name === 'opened' || this.#state.name === 'started') {
       const text = 'The service is closing; start the session elsewhere or later.'
       this.#refuse(new SpeechError('going-away', text))

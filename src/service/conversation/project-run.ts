@@ -78,6 +78,11 @@ export class ProjectRun {
     this.#graph.breakOff(error)
   }
 
+  /** Each recognition ends as soon as nobody speaks on its channel; after the last of them every other node flushes. */
+  retire(): void {
+    this.#graph.retire()
+  }
+
   /** No more audio: every node flushes, and the output completes after the last event. */
   finish(): void {
     this.#audio$.complete()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { EMPTY, finalize, mergeMap, of, Subject, tap, type Observable } from 'rxjs'
+import { EMPTY, finalize, mergeMap, of, ReplaySubject, Subject, tap, type Observable } from 'rxjs'
 import { refusalText, SpeechError } from '../../errors/speech-error.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import type { RecognizeRequest } from '../../protocol/recognizer-requests.js'
@@ -22,6 +22,7 @@ export class RecognitionRun {
   readonly recognitionId = randomUUID()
   readonly output$: Observable<RecognizerMessage>
   readonly #input$ = new Subject<Int16Array>()
+  readonly #retire$ = new ReplaySubject<undefined>(1)
   readonly #flow: AudioFlow
   readonly #watch: SessionWatch | undefined
   /** All milestones so far, so that a recognition that breaks can say what it had. */
@@ -60,6 +61,7 @@ export class RecognitionRun {
       recognizeLane({
         engine,
         parameters,
+        retire$: this.#retire$,
         sampleRateHz,
         finalizeAfterMs: limits.idleMs,
         heldBack: () => flow.isHeldBack,
@@ -86,6 +88,11 @@ export class RecognitionRun {
     this.#flow.given(samples.length)
     this.#receivedSamples += samples.length
     this.#input$.next(samples)
+  }
+
+  /** Ends as soon as nobody speaks; what is heard after that is dropped. */
+  retire(): void {
+    this.#retire$.next(undefined)
   }
 
   finish(): void {

@@ -20,7 +20,7 @@ import { MessageLine } from './message-line.js'
 import { PaceLimit } from './pace-limit.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { RecognitionRun } from './recognition-run.js'
-import type { RecognizerTerms } from './session-terms.js'
+import type { Drain, RecognizerTerms } from './session-terms.js'
 
 /**
  * The service's side of the recognition socket (service.md 4.2, decisions.md): from what a client says to what it is
@@ -82,8 +82,8 @@ class RecognizerConversation {
     this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
     this.#rest({ name: 'opened' })
     this.#owned.add(
-      terms.drain$.pipe(take(1)).subscribe(() => {
-        this.#drain()
+      terms.drain$.pipe(take(1)).subscribe((drain) => {
+        this.#drain(drain)
       }),
     )
     this.#owned.add(terms.ended$.pipe(take(1)).subscribe(this.#expel))
@@ -288,10 +288,24 @@ class RecognizerConversation {
     else this.#subscriber.error(told)
   }
 
-  #drain(): void {
+  #drain({ pauseWithinMs }: Drain): void {
     this.#drained = true
-    if (this.#state.name === 'running') this.#flush()
+    if (this.#state.name === 'running') this.#retire(this.#state, pauseWithinMs)
     else if (this.#state.name !== 'flushing') this.#goAway()
+  }
+
+  /** Whoever speaks may finish, so that who goes on elsewhere begins in a pause. */
+  #retire({ run, life }: Extract<State, { readonly life: Subscription }>, withinMs: number): void {
+    if (withinMs <= 0) {
+      this.#flush()
+      return
+    }
+    life.add(
+      this.#terms.scheduler.schedule(() => {
+        this.#flush()
+      }, withinMs),
+    )
+    run.retire()
   }
 
   #goAway(): void {

@@ -44,6 +44,12 @@ export interface Admission {
   readonly clientId?: string
 }
 
+/** How a service closes. */
+export interface Drain {
+  /** How long a channel on which somebody speaks may wait for a pause before it is flushed, in milliseconds. */
+  readonly pauseWithinMs: number
+}
+
 /** What every conversation of a service shares. */
 export interface SessionTerms {
   /**
@@ -53,7 +59,7 @@ export interface SessionTerms {
   readonly models: ModelRegistry
   readonly limits: SessionLimits
   /** Emits when the service is about to close, and to whoever subscribes after that: sessions are finalized, none begins. */
-  readonly drain$: Observable<unknown>
+  readonly drain$: Observable<Drain>
   readonly scheduler: SchedulerLike
   /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
   readonly onFault?: OnFault

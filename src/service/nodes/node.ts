@@ -76,6 +76,11 @@ export interface NodeContext {
    * delivered; then it is cancelled. No use where a node runs in a thread of its own.
    */
   readonly brokenOff$?: Observable<SpeechError>
+  /**
+   * Emits when the session is to end where nobody speaks, as when the service closes. A node that says `retires` then ends by
+   * itself, in its time. No use where a node runs in a thread of its own.
+   */
+  readonly retire$?: Observable<unknown>
   /** A resource of the project by its name. */
   readonly resource: (name: string) => Resource | undefined
   /** A model that the session may use, loaded; rejects with `model-denied`. */
@@ -141,6 +146,8 @@ export interface NodeDefinition<Options> {
   readonly checkSettings?: (next: Settings, now: Settings, options: Options) => SpeechError | undefined
   /** Whether the node calls `context.consumed`; else what it was given counts as consumed when it returns. */
   readonly tellsConsumption?: boolean
+  /** Whether the node ends by itself after `context.retire$`: the session waits for it, within a bound, and is finalized then. */
+  readonly retires?: boolean
   /** What a project that says nothing gets. Default `fail`. */
   readonly onFault?: FaultPolicy
   /** Called once a session, before the start is answered; rejects to refuse the session. */

@@ -41,6 +41,7 @@ export const recognizer = defineNode({
   formats: (inputs, { channel }) => either.map(() => ({}))(checkChannel('recognizer', inputs, channel)),
   uses: ({ model }) => (model === undefined ? [] : [{ option: 'model', resource: model, kind: 'model' }]),
   tellsConsumption: true,
+  retires: true,
   checkSettings: (next, now, { fromSettings = true, ...given }) =>
     fromSettings ? checkRecognitionUpdate(next, now, { parameters: segmenterOptions(given) }) : undefined,
   open: async (given, context) => {
@@ -63,6 +64,7 @@ export const recognizer = defineNode({
             finalizeAfterMs: session.idleMs,
             tells: ({ type }) => partials || type !== 'partial',
             consumed: session.consumed,
+            ...(session.retire$ === undefined ? {} : { retire$: session.retire$ }),
             ...(session.heldBack === undefined ? {} : { heldBack: session.heldBack }),
             scheduler: session.scheduler,
           }),

@@ -40,7 +40,7 @@ export interface GraphSession {
   readonly format: AudioFormat
   readonly context: Omit<
     NodeContext,
-    'node' | 'inputs' | 'outputs' | 'consumed' | 'resource' | 'idleMs' | 'log' | 'brokenOff$' | 'heldBack'
+    'node' | 'inputs' | 'outputs' | 'consumed' | 'resource' | 'idleMs' | 'log' | 'brokenOff$' | 'retire$' | 'heldBack'
   >
   readonly limits: GraphLimits
   readonly feeder: Feeder

@@ -1,4 +1,4 @@
-import { Observable, Subject } from 'rxjs'
+import { Observable, ReplaySubject, Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Settings } from '../../protocol/settings.js'
@@ -7,7 +7,7 @@ import { entryName, graphFormats, type GraphFormats, type NodeFormats } from './
 import type { GraphLimits, GraphSession } from './graph-session.js'
 import type { GraphNode, ProjectGraph, ProjectInputs } from './project-graph.js'
 import type { OpenedNode } from './live-wires.js'
-import { RunGraph } from './run-graph.js'
+import { RunGraph, type GraphSignals } from './run-graph.js'
 
 /** A graph that was opened for one session. */
 export interface OpenGraph {
@@ -21,6 +21,8 @@ export interface OpenGraph {
    * this.
    */
   readonly breakOff: (error: SpeechError) => void
+  /** Ends the session where nobody speaks: the nodes that `retire` end by themselves, and after them all others are finalized. */
+  readonly retire: () => void
   /** The audio that was taken in and that the slowest node has not dealt with, in milliseconds. */
   readonly pendingMs: () => number
   /** The longest that the project lets a session take, in milliseconds. */
@@ -44,7 +46,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
     )
   }
   const limits = tightened(session.limits, graph.limits)
-  const bound: Bound = { brokenOff$: new Subject() }
+  const bound: Bound = { brokenOff$: new Subject(), retire$: new ReplaySubject(1) }
   const nodes = await Promise.all(
     graph.nodes
       .filter(({ definition }) => definition.name !== entryName)
@@ -53,7 +55,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
   return {
     run: (audio$) =>
       new Observable((subscriber) => {
-        const run = new RunGraph(graph, nodes, formats, { ...session, limits }, bound.brokenOff$, subscriber)
+        const run = new RunGraph(graph, nodes, formats, { ...session, limits }, bound, subscriber)
         bound.run = run
         subscriber.add(() => {
           run.cancel()
@@ -64,6 +66,9 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
     breakOff: (error) => {
       bound.brokenBy ??= error
       bound.run?.breakOff(error)
+    },
+    retire: () => {
+      bound.run?.retire()
     },
     pendingMs: () => bound.run?.pendingMs ?? 0,
     maxSessionMs: graph.limits.maxSessionMs ?? Infinity,
@@ -78,8 +83,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
 }
 
 /** What the nodes of a session share with the graph that they will run in. */
-interface Bound {
-  readonly brokenOff$: Subject<SpeechError>
+interface Bound extends GraphSignals {
   run?: RunGraph
   brokenBy?: SpeechError
 }
@@ -99,6 +103,7 @@ const openNode = async (
     sessionFormat: session.format,
     node: id,
     brokenOff$: bound.brokenOff$.asObservable(),
+    retire$: bound.retire$.asObservable(),
     heldBack: () => bound.run?.isHeldBack ?? false,
     // The graph ends as a whole, at its entry.
     idleMs: 0,

@@ -12,6 +12,12 @@ import { nodeFailedError, nodeFailedEvent } from './node-failure.js'
 import type { ProjectGraph } from './project-graph.js'
 import { SupervisedNode, type NodeFailure } from './supervise-node.js'
 
+/** What the graph tells its nodes of the session's end. */
+export interface GraphSignals {
+  readonly brokenOff$: Subject<SpeechError>
+  readonly retire$: Subject<undefined>
+}
+
 /**
  * A graph at work for one session. What a node says goes into the wires behind it, and is taken from there when the node
  * has returned, one item after another: no node runs within another, whoever re-enters waits in line, and the time of
@@ -24,7 +30,9 @@ export class RunGraph {
   readonly #wires: LiveWires
   readonly #entry: GraphEntry
   readonly #entryNode: string
-  readonly #brokenOff$: Subject<SpeechError>
+  readonly #signals: GraphSignals
+  /** Whether the session is to end where nobody speaks; nodes are told behind the audio that came before. */
+  #retiring: 'no' | 'asked' | 'told' = 'no'
   #isPumping = false
   /** How the session ends that cannot go on, when what was said before has been delivered. */
   #lastWord: (() => void) | undefined
@@ -34,11 +42,11 @@ export class RunGraph {
     nodes: readonly OpenedNode[],
     formats: GraphFormats,
     session: GraphSession,
-    brokenOff$: Subject<SpeechError>,
+    signals: GraphSignals,
     subscriber: Subscriber<NodeItem>,
   ) {
     this.#session = session
-    this.#brokenOff$ = brokenOff$
+    this.#signals = signals
     this.#subscriber = subscriber
     this.#entryNode = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
     this.#entry = new GraphEntry(session, {
@@ -74,6 +82,12 @@ export class RunGraph {
     this.#part(error, () => {
       this.#subscriber.error(error)
     })
+  }
+
+  /** The nodes that `retire` end where nobody speaks; after the last of them the rest is flushed. */
+  retire(): void {
+    if (this.#retiring === 'no') this.#retiring = 'asked'
+    this.#pump()
   }
 
   cancel(): void {
@@ -131,11 +145,25 @@ export class RunGraph {
     this.#session.feeder.resume()
     // A link may give what it held at once.
     if (!this.#entry.isEmpty) return true
+    if (this.#retiring === 'asked') return this.#tellRetire()
     if (!this.#entry.takeEnd()) return false
     this.#wires.finish(this.#entryNode)
     // A node without inputs speaks until the session's audio ends.
     for (const { inputs, supervisor } of this.#nodes.values()) if (inputs.length === 0) supervisor.finish()
     return true
+  }
+
+  #tellRetire(): boolean {
+    this.#retiring = 'told'
+    this.#signals.retire$.next(undefined)
+    this.#flushRetired()
+    return true
+  }
+
+  #flushRetired(): void {
+    const isOver = ({ supervisor, opened }: LiveNode): boolean =>
+      opened.node.definition.retires !== true || supervisor.hasEnded
+    if (this.#retiring === 'told' && [...this.#nodes.values()].every(isOver)) this.#entry.finish()
   }
 
   /** What a node says goes to every wire of the port; what a publisher says, to the client. */
@@ -193,6 +221,7 @@ export class RunGraph {
     // With nobody left who tells the client anything, the rest is flushed.
     const publishers = nodes.filter(({ opened }) => opened.node.definition.name === publisherName)
     if (publishers.every(({ supervisor }) => supervisor.hasEnded)) this.#entry.finish()
+    this.#flushRetired()
     this.#pump()
   }
 
@@ -225,7 +254,7 @@ export class RunGraph {
     // All that nodes say to it goes into the wires before anything is taken from them.
     const wasPumping = this.#isPumping
     this.#isPumping = true
-    this.#brokenOff$.next(error)
+    this.#signals.brokenOff$.next(error)
     this.#isPumping = wasPumping
     this.#pump()
   }

@@ -15,6 +15,9 @@ const longestNapMs = 60_000
 /** How far ahead of real time a client counts as one that sends ahead; the burst that any client may send (decisions.md). */
 const longestLeadMs = 5_000
 
+/** Whoever wants to leave waits no longer for audio than this. */
+export const stillMs = 1_000
+
 /** A timer later than this means that the process stood still, and what came in meanwhile is still to be read. */
 const stallMs = 200
 
@@ -55,6 +58,12 @@ export class IdleWatch {
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
     if (finalizeAfterMs > 0 && nowMs - this.lastMs >= finalizeAfterMs) return 'finalize'
     return closeAfterSilentWallMs > 0 && nowMs >= this.closeAtMs ? 'close' : 'nothing'
+  }
+
+  /** Whether nothing has come for a while, however far ahead the client had sent. */
+  get isStill(): boolean {
+    const isHeldBack = this.stalled || this.rules.heldBack?.() === true
+    return !isHeldBack && this.scheduler.now() - this.lastMs >= stillMs
   }
 
   private get closeAtMs(): number {

@@ -28,6 +28,7 @@ export const openLaneFront = async (options: LaneFrontOptions): Promise<Segmente
     push: (samples) => segmenter.push(resampler.process(samples)),
     finish: () => [...segmenter.push(resampler.flush()), ...segmenter.finish()],
     interrupt: () => segmenter.interrupt(),
+    retire: () => segmenter.retire(),
     retune: (changed) => segmenter.retune(changed),
     free: () => {
       resampler.free()

@@ -3,6 +3,7 @@ import {
   concat,
   connect,
   defer,
+  EMPTY,
   filter,
   merge,
   map,
@@ -28,6 +29,11 @@ export interface RecognizeLaneOptions {
   readonly parameters: SegmenterParameters
   /** Other parameters, valid ones, that hold from when nobody speaks; a segment that is open keeps to its own. */
   readonly parameters$?: Observable<SegmenterParameters>
+  /**
+   * Emits when the recognition is to end where nobody speaks: with the open segment, at once where none is, and however
+   * long that segment, when no audio has come for a second. What comes after that is dropped.
+   */
+  readonly retire$?: Observable<unknown>
   /** The rate of the samples that come in; they are resampled where the engine has another. */
   readonly sampleRateHz: number
   /** No audio for so long by the wall clock closes the open segment. Default 1000; 0 switches it off. */
@@ -49,7 +55,7 @@ export interface RecognizeLaneOptions {
  * and milestones themselves come in the order of the segments.
  *
  * Completion of the samples flushes the open segment; after its milestone comes the one `final`, then the lane
- * completes. A graceful silence and a silence of the wall clock end it the same way; what comes then is dropped and the
+ * completes. A graceful silence, a silence of the wall clock and `retire$` end it the same way; what comes then is dropped and the
  * samples are unsubscribed. An error of the samples or of the engine (`engine-failed`) passes through, without a final;
  * so do `invalid-field`, `invalid-format` and `missing-dependency` of what is opened on subscription. Unsubscription
  * aborts the engine and frees the detector and the resampler at once.
@@ -76,6 +82,8 @@ export const recognizeLane =
         graceful === 'off' ? { ...parameters, gracefulSilenceMs: 0 } : parameters
       const parameters = adapted(options.parameters)
       const open = () => openFront({ parameters, inputRateHz: sampleRateHz, engineRateHz })
+      const { parameters$ = EMPTY, retire$ = EMPTY } = options
+      const signals = { parameters$: parameters$.pipe(map(adapted)), retire$ }
       let end: LaneEnd = { cause: 'finalized' }
 
       const told = (item: Exclude<Segmented, SegmentPart>): readonly LaneEvent[] => {
@@ -86,7 +94,7 @@ export const recognizeLane =
         return []
       }
       return concat(
-        segmentInput(samples$, account, watch, open, options.parameters$?.pipe(map(adapted))).pipe(
+        segmentInput(samples$, account, watch, open, signals, scheduler).pipe(
           connect((item$) =>
             merge(
               item$.pipe(filter(isNotPart), mergeMap(told)),

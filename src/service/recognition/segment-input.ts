@@ -1,7 +1,19 @@
-import { EMPTY, endWith, map, merge, takeWhile, type Observable } from 'rxjs'
+import {
+  concat,
+  EMPTY,
+  endWith,
+  interval,
+  map,
+  merge,
+  of,
+  switchMap,
+  takeWhile,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs'
 import type { SegmentPart } from '../engine/engine.js'
 import type { EngineAccount } from './engine-account.js'
-import type { IdleWatch } from './idle-watch.js'
+import { stillMs, type IdleWatch } from './idle-watch.js'
 import type { EndCause } from './lane-event.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
 import type { SegmenterOutput, Silence, VoiceEvent } from './segmenter-output.js'
@@ -11,7 +23,7 @@ import { useResource } from './use-resource.js'
 type Input =
   | { readonly type: 'samples'; readonly samples: Int16Array }
   | { readonly type: 'parameters'; readonly parameters: SegmenterParameters }
-  | { readonly type: 'completed' | 'tick' }
+  | { readonly type: 'completed' | 'tick' | 'retire' | 'look' }
 
 /** `atMs`, in audio time, where the audio itself decided the end, and more of it may have come in the same message. */
 interface Ended {
@@ -52,6 +64,10 @@ class Feed {
         return []
       case 'completed':
         return this.given(front.finish(), 'finalized')
+      case 'retire':
+        return this.given(front.retire())
+      case 'look':
+        return this.watch.isStill ? this.given(front.finish(), 'finalized') : []
       case 'tick': {
         const due = this.watch.due
         if (due === 'finalize') return this.given(front.finish(), 'idle')
@@ -64,12 +80,14 @@ class Feed {
     }
   }
 
-  /** Books what goes to the engine. Behind a graceful silence nothing counts any more. */
+  /** Books what goes to the engine. Behind a graceful silence, and the pause that was waited for, nothing counts any more. */
   private given(outputs: readonly SegmenterOutput[], end?: EndCause): readonly Segmented[] {
     const items: Segmented[] = []
     for (const output of outputs) {
-      if (output.type === 'graceful-silence')
-        return [...items, { type: 'ended', cause: 'graceful-silence', atMs: output.atMs }]
+      if (output.type === 'graceful-silence' || output.type === 'pause') {
+        const cause = output.type === 'pause' ? 'finalized' : output.type
+        return [...items, { type: 'ended', cause, atMs: output.atMs }]
+      }
       if (output.type === 'silence') items.push({ ...output, segmentsBefore: this.account.givenSegments })
       else {
         if (isPart(output)) this.account.give(output)
@@ -81,6 +99,13 @@ class Feed {
   }
 }
 
+/** What may be asked of the segmenting half while it runs. */
+export interface SegmentSignals {
+  readonly parameters$?: Observable<SegmenterParameters>
+  /** From then on it ends as soon as no segment is open, or no audio comes any more. */
+  readonly retire$?: Observable<unknown>
+}
+
 /**
  * Cuts the samples into segments and books what the engine is given; the front opens on subscription, and what comes
  * before it has opened waits in order. Ends with `ended` and lets go of the samples and of the front then.
@@ -90,7 +115,8 @@ export function segmentInput(
   account: EngineAccount,
   watch: IdleWatch,
   open: () => PromiseLike<Segmenter>,
-  parameters$: Observable<SegmenterParameters> = EMPTY,
+  { parameters$ = EMPTY, retire$ = EMPTY }: SegmentSignals,
+  scheduler: SchedulerLike,
 ): Observable<Segmented> {
   const feed = new Feed(account, watch)
   return merge(
@@ -99,9 +125,13 @@ export function segmentInput(
       endWith<Input>({ type: 'completed' }),
     ),
     watch.ticks$.pipe(map((): Input => ({ type: 'tick' }))),
+    retire$.pipe(switchMap(() => retirement(scheduler))),
     parameters$.pipe(map((parameters): Input => ({ type: 'parameters', parameters }))),
   ).pipe(
     useResource(open, (front: Segmenter, input: Input) => feed.take(front, input)),
     takeWhile(({ type }) => type !== 'ended', true),
   )
 }
+
+const retirement = (scheduler: SchedulerLike): Observable<Input> =>
+  concat(of<Input>({ type: 'retire' }), interval(stillMs, scheduler).pipe(map((): Input => ({ type: 'look' }))))

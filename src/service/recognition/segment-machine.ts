@@ -66,6 +66,7 @@ export class SegmentMachine {
   private quietSince = 0
   private silentSince = 0
   private gracefulRaised = false
+  private retires = false
 
   private readonly tail: AudioTail
   private readonly samplesPerMs: number
@@ -103,6 +104,7 @@ export class SegmentMachine {
     this.state = speech ? this.afterSpeech(this.state, frameStart) : this.afterSilence(this.state)
     this.state = this.afterLimit(this.state)
     if (this.state.type === 'idle') this.rest()
+    this.tellPause()
   }
 
   /** All that was said since the last call, with the audio that may leave by now. */
@@ -130,6 +132,14 @@ export class SegmentMachine {
       this.close(segment, end)
       this.state = type === 'speech' ? { type: 'carry', cut: end } : idle
     }
+    this.tellPause()
+    return this.drain()
+  }
+
+  /** Whoever listens wants to leave: tells `pause` once, now or when the open segment has ended. */
+  retire(): readonly SegmenterOutput[] {
+    this.retires = true
+    this.tellPause()
     return this.drain()
   }
 
@@ -227,6 +237,12 @@ export class SegmentMachine {
     this.outputs.push({ type: 'silence', startMs: this.ms(this.toldEnd), endMs: this.ms(begin) })
     this.toldEnd = begin
     this.quietSince = end
+  }
+
+  private tellPause(): void {
+    if (!this.retires || 'segment' in this.state) return
+    this.retires = false
+    this.outputs.push({ type: 'pause', atMs: this.ms(this.tail.end) })
   }
 
   private audibleEnd(type: State['type'], segment: OpenSegment): number {

@@ -17,7 +17,11 @@ export interface Silence {
 /**
  * What a segmenter says, in order: for each segment `speech-started`, `open`, `audio`…, `speech-ended`, `close`; between
  * segments `silence` for each 30 s of it; and, once for each stretch of silence that reaches the threshold,
- * `graceful-silence`.
+ * `graceful-silence`; and `pause` once, when it was asked to retire and no segment is open.
  */
 export type SegmenterOutput =
-  SegmentPart | VoiceEvent | Silence | { readonly type: 'graceful-silence'; readonly atMs: number }
+  | SegmentPart
+  | VoiceEvent
+  | Silence
+  | { readonly type: 'graceful-silence'; readonly atMs: number }
+  | { readonly type: 'pause'; readonly atMs: number }

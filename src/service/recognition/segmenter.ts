@@ -11,6 +11,8 @@ export interface Segmenter {
   finish(): readonly SegmenterOutput[]
   /** No audio came for a while, by the wall clock: closes the open segment, if any. Audio may follow. */
   interrupt(): readonly SegmenterOutput[]
+  /** Whoever listens wants to leave where nobody speaks: `pause` is told once, now or when the open segment has ended. */
+  retire(): readonly SegmenterOutput[]
   /**
    * Other parameters, valid ones: from the next frame at which neither a segment nor an onset is open, so that nothing that
    * has begun is cut. Of two in a row the later counts.
@@ -61,6 +63,7 @@ export const joinSegmenter = (
       detector.hold(machine.speaking)
       return outputs
     },
+    retire: () => machine.retire(),
     retune: (changed) => {
       next = changed
     },

@@ -16,7 +16,7 @@ const rows: readonly (readonly [ConnectionEvent, string])[] = [
   ],
   [
     { type: 'connection', state: 'resumed', replayedMs: 1500, channel: 1 },
-    'rxspeech: connected again; 1.5 s of audio of channel 1 are sent once more.',
+    'rxspeech: connected again; 1.5 s of audio of right are sent once more.',
   ],
   [{ type: 'connection', state: 'silent', forMs: 20_000 }, 'rxspeech: the service has said nothing for 20.0 s.'],
   [
@@ -40,10 +40,15 @@ const quiet: readonly SessionEvent[] = [
 
 describe('noticeOf', () => {
   it.each(rows)('tells %j in one line', (event, line) => {
-    expect(noticeOf(event)).toBe(line)
+    expect(noticeOf(event, ['left', 'right'])).toBe(line)
+  })
+
+  it('names no channel of one', () => {
+    const lost = { type: 'connection', state: 'silent', forMs: 20_000, channel: 0 } as const
+    expect(noticeOf(lost, [])).toBe('rxspeech: the service has said nothing for 20.0 s.')
   })
 
   it.each(quiet)('says nothing of %j', (event) => {
-    expect(noticeOf(event)).toBeUndefined()
+    expect(noticeOf(event, ['left', 'right'])).toBeUndefined()
   })
 })

@@ -99,7 +99,7 @@ describe('the clock', () => {
 describe('a drain', () => {
   it('refuses a stream without a Start, and one that comes later', async () => {
     const one = await inState('opened')
-    one.drain$.next(undefined)
+    one.drain$.next({ pauseWithinMs: 8_000 })
     expect(one.since()).toEqual(['Start: going-away'])
     expect(one.end()).toBe('going-away')
     nothingLeft(one)
@@ -111,7 +111,7 @@ describe('a drain', () => {
     const one = dataflowTalk(node.open, {}, () => admitted.promise)
     one.say(start())
     await turn()
-    one.drain$.next(undefined)
+    one.drain$.next({ pauseWithinMs: 8_000 })
     admitted.resolve(undefined)
     await turn()
     expect(one.since()).toEqual(['Start: going-away'])
@@ -121,13 +121,13 @@ describe('a drain', () => {
 
   it('finalizes a session that runs, and lets one that flushes end', async () => {
     const running = await inState('running')
-    running.drain$.next(undefined)
+    running.drain$.next({ pauseWithinMs: 8_000 })
     expect(running.since()).toEqual(['flushed'])
     expect(running.end()).toBe('going-away')
     nothingLeft(running, running.node)
 
     const flushing = await inState('flushing')
-    flushing.drain$.next(undefined)
+    flushing.drain$.next({ pauseWithinMs: 8_000 })
     expect(flushing.end()).toBeUndefined()
     flushing.node.says$.complete()
     expect(flushing.end()).toBe('ok')

@@ -108,6 +108,7 @@ export const dataflowTalk = (
   open: OpenNode,
   limits: Partial<SessionLimits> = {},
   admit?: () => Promise<void>,
+  retires = false,
 ): DataflowTalk => {
   const set = stage(
     oneModel(() => Promise.reject(new Error('no engine'))),
@@ -121,6 +122,7 @@ export const dataflowTalk = (
     outputs: { events: 'event', audio: 'audio' },
     options: noOptions,
     tellsConsumption: true,
+    retires,
     open: async (_options, context) => open(context),
   })
   const place = { tenant: 'Acme', name: 'talk', version: '1' }

@@ -152,7 +152,7 @@ describe('a wait for the engine', () => {
 describe('a drain', () => {
   it.each(['opened', 'idle'] as const)('sends the client away when %s', async (state) => {
     const one = await inState(state)
-    one.drain$.next(undefined)
+    one.drain$.next({ pauseWithinMs: 8_000 })
     expect(one.end()).toBe('going-away')
     nothingLeft(one, one.engine)
   })
@@ -162,7 +162,7 @@ describe('a drain', () => {
     const one = recognizerTalk(() => loaded.promise)
     one.say(recognize())
     await turn()
-    one.drain$.next(undefined)
+    one.drain$.next({ pauseWithinMs: 8_000 })
     loaded.resolve(countedEngine())
     await turn()
     expect(one.since()).toEqual(['recognize: going-away'])
@@ -172,7 +172,7 @@ describe('a drain', () => {
 
   it.each(['running', 'flushing'] as const)('lets a recognition tell its final when %s', async (state) => {
     const one = await inState(state)
-    one.drain$.next(undefined)
+    one.drain$.next({ pauseWithinMs: 8_000 })
     expect(one.end()).toBeUndefined()
     one.gate$.complete()
     expect((await untilFinal(one)).map(brief)).toEqual(['final-result: Success ""'])
@@ -182,7 +182,7 @@ describe('a drain', () => {
 
   it('sends the client away after a stop', async () => {
     const one = await inState('running')
-    one.drain$.next(undefined)
+    one.drain$.next({ pauseWithinMs: 8_000 })
     one.say(stopRecognition)
     expect(one.since()).toEqual(['stop-recognition: Success'])
     expect(one.end()).toBe('going-away')

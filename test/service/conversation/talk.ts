@@ -2,6 +2,7 @@ import { ReplaySubject, Subject, type Observable, type Subscription } from 'rxjs
 import { isSpeechError, type SpeechError } from '../../../src/errors/speech-error.js'
 import {
   defaultSessionLimits,
+  type Drain,
   type SessionLimits,
   type SessionTerms,
 } from '../../../src/service/conversation/session-terms.js'
@@ -46,7 +47,7 @@ export const oneModel = (open: () => Promise<Engine>): ModelRegistry => ({
 /** What a conversation's terms are in a test, and what became of them. */
 export interface Stage {
   readonly clock: VirtualClock
-  readonly drain$: ReplaySubject<undefined>
+  readonly drain$: ReplaySubject<Drain>
   /** Ends what every token grants. */
   readonly ended$: Subject<SpeechError>
   readonly faults: unknown[]
@@ -61,7 +62,7 @@ export const stage = (
   admit: () => Promise<void> = () => Promise.resolve(),
 ): Stage => {
   const clock = new VirtualClock()
-  const drain$ = new ReplaySubject<undefined>(1)
+  const drain$ = new ReplaySubject<Drain>(1)
   const ended$ = new Subject<SpeechError>()
   const faults: unknown[] = []
   let places = 0

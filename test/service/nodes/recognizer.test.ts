@@ -1,10 +1,14 @@
 import {
   concat,
+  defer,
+  EMPTY,
   ignoreElements,
   lastValueFrom,
   map,
+  NEVER,
   of,
   ReplaySubject,
+  Subject,
   take,
   tap,
   toArray,
@@ -108,6 +112,30 @@ describe('the recognizer node', () => {
         data: { Text: '', Confidence: 0 },
       })),
     )
+  })
+
+  it('is to end where nobody speaks: ends each channel in its own pause', async () => {
+    const stereo: AudioFormat = { ...mono, channels: 2 }
+    const left = await spoken(5_000)
+    const both = new Uint8Array(2 * left.length)
+    for (let at = 0; at < left.length; at += 2) both.set(left.subarray(at, at + 2), 2 * at)
+    const given = contextOf(stereo, {}, fractional())
+    const retire$ = new Subject<undefined>()
+    const asked$ = defer(() => {
+      retire$.next(undefined)
+      return EMPTY
+    })
+    const untilFinal$ = given.final$.pipe(take(1), ignoreElements())
+    const half = audio(both.subarray(0, 2 * 32_000))
+    const rest = audio(both.subarray(2 * 32_000))
+    const context = { ...given.context, retire$ }
+    const events = await run({ ...given, context }, concat(of(half), asked$, untilFinal$, of(rest), NEVER))
+    const finals = events.filter((event) => event.name === 'SR Final')
+    expect(finals.toReversed()).toMatchObject([
+      { channel: 1, startMs: 0, endMs: 2000, data: { Text: '' } },
+      { channel: 0, startMs: 520, data: { Text: 'hello world' } },
+    ])
+    expect(finals.find(({ channel }) => channel === 0)?.endMs).toBeCloseTo(3430, -2)
   })
 
   it('wants no more of a channel that silence has ended, so that the other goes on', async () => {

@@ -1,0 +1,87 @@
+import { concat, ignoreElements, merge, NEVER, of, Subject, takeUntil, tap, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { NodeItem } from '../../../src/service/nodes/node.js'
+import { brief, event, nodeOf, running } from './graphs.js'
+
+const text = `
+version: 1
+nodes:
+  in: entry
+  x: { node: leaver }
+  y: { node: telling }
+  out: publisher
+wires:
+  - in -> x.audio
+  - in -> y.audio
+  - x.events -> out.events
+  - y.events -> out.events
+`
+
+/** Notes what it is given, and tells when it is finalized. */
+const telling = (heard: string[] = []) =>
+  nodeOf(
+    'telling',
+    () => (input$) =>
+      concat(
+        input$.pipe(
+          tap((item) => heard.push(brief(item))),
+          ignoreElements(),
+        ),
+        of(event('flushed')),
+      ),
+  )
+
+/** Ends when it is let go. `calls` are what it is given, and `retire`; audio is dealt with when the test says so. */
+const leaver = (letGo$: Observable<unknown>, calls: string[] = [], dealt$: Observable<number> = NEVER) =>
+  nodeOf(
+    'leaver',
+    ({ retire$ = NEVER, consumed }) =>
+      (input$) =>
+        concat(
+          merge(
+            input$.pipe(tap((item: NodeItem) => calls.push(brief(item)))),
+            retire$.pipe(tap(() => calls.push('retire'))),
+            dealt$.pipe(tap((frames) => consumed(frames))),
+          ).pipe(ignoreElements(), takeUntil(letGo$)),
+          of(event('left')),
+        ),
+    { retires: true, tellsConsumption: true },
+  )
+
+describe('a graph that is to end where nobody speaks', () => {
+  it('waits for the node that retires, and finalizes the others after it', async () => {
+    const letGo$ = new Subject<undefined>()
+    const heard: string[] = []
+    const calls: string[] = []
+    const { give, said, open, audio$ } = await running(text, [telling(heard), leaver(letGo$, calls)])
+    give(20)
+    open.retire()
+    open.retire()
+    give(40)
+    expect([said, calls]).toEqual([[], ['a20', 'retire', 'a40']])
+    letGo$.next(undefined)
+    expect(said).toEqual(['left', 'flushed', '|'])
+    expect(heard).toEqual(['a20', 'a40'])
+    expect(audio$.observed).toBe(false)
+  })
+
+  it('is finalized at once where no node retires', async () => {
+    const plain = text.replaceAll('leaver', 'telling')
+    const { give, said, open } = await running(plain, [telling()])
+    give(20)
+    open.retire()
+    expect(said).toEqual(['flushed', 'flushed', '|'])
+  })
+
+  it('asks no node to retire before the audio that came until then', async () => {
+    const calls: string[] = []
+    const dealt$ = new Subject<number>()
+    const { give, open, subscription } = await running(text, [telling(), leaver(NEVER, calls, dealt$)])
+    give(1_500)
+    open.retire()
+    expect(calls).not.toContain('retire')
+    dealt$.next(8_000)
+    expect(calls).toEqual([...new Array<string>(6).fill('a250'), 'retire'])
+    subscription.unsubscribe()
+  })
+})
