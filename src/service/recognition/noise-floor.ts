@@ -11,9 +11,11 @@ const riseDbPerFrame = 0.01
 const warmUpFrames = 10
 /** The first sound is taken for the room, its first frame perhaps only in part. */
 const learningFrames = 2
-/** For so long after, a fall by `mistakeDb` shows that it was speech that the audio began with, not the room. */
+/** For so long after, a fall by `mistakeDb` or a voice, shows that it was speech that the audio began with, not the room. */
 const doubtFrames = 50
 const mistakeDb = 8
+/** A room is taken to be at least so far below a voice that is understood. */
+const voiceAboveRoomDb = 20
 
 /** Steady sound is told by its level, a mean of `blockFrames`, staying within `steadyRangeDb` for `blocks` of them. */
 const blockFrames = 5
@@ -38,6 +40,17 @@ export class NoiseFloor {
     return this.floorDb
   }
 
+  /** Whether the floor was just begun with the first sound, which may have been a voice. */
+  get inDoubt(): boolean {
+    return this.startsWithSound && this.heardFrames < doubtFrames
+  }
+
+  /** A voice of this level is heard: what the floor was begun with was no room. To be called only while in doubt. */
+  takeBack(voiceDb: number): void {
+    this.floorDb = Math.max(lowestDb, Math.min(this.floorDb, unheardDb, voiceDb - voiceAboveRoomDb))
+    this.heardFrames = doubtFrames
+  }
+
   observe(levelDb: number, frozen: boolean): void {
     this.frames += 1
     this.follow(levelDb, frozen)
@@ -45,14 +58,17 @@ export class NoiseFloor {
     this.previousDb = levelDb
   }
 
+  private get startsWithSound(): boolean {
+    return this.frames - this.heardFrames < warmUpFrames
+  }
+
   private follow(levelDb: number, frozen: boolean): void {
     if (levelDb < silenceDb) return
     this.heardFrames += 1
-    const startsWithSound = this.frames - this.heardFrames < warmUpFrames
-    if (startsWithSound && this.heardFrames <= learningFrames) {
+    if (this.startsWithSound && this.heardFrames <= learningFrames) {
       this.floorDb = this.heardFrames === 1 ? levelDb : Math.max(this.floorDb, levelDb)
     } else if (
-      startsWithSound &&
+      this.startsWithSound &&
       this.heardFrames <= doubtFrames &&
       this.floorDb - Math.max(levelDb, this.previousDb) > mistakeDb
     ) {

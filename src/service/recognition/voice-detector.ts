@@ -3,6 +3,7 @@ import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
 import { SoundLevel } from './sound-level.js'
 import { unpredictedShare } from './tone-test.js'
+import { Voicing } from './voicing.js'
 
 /** Tells speech from everything else, frame by frame, for one channel. */
 export interface VoiceDetector {
@@ -61,6 +62,7 @@ const tuningOf = (sensitivity: number): { readonly mode: number; readonly entry:
 class GatedDetector implements VoiceDetector {
   private readonly floor = new NoiseFloor()
   private readonly level: SoundLevel
+  private readonly voicing = new Voicing()
   private frozen = false
   private open = false
   private previousDb = -Infinity
@@ -81,6 +83,8 @@ class GatedDetector implements VoiceDetector {
     const levelDb = this.level.of(frame)
     this.floor.observe(levelDb, this.frozen)
     const voiced = this.fvad.process(frame)
+    // A resumed session and a call that is taken late begin in mid-speech: the voice is not the room.
+    if (this.floor.inDoubt && this.voicing.of(frame, levelDb, voiced)) this.floor.takeBack(levelDb)
     this.open = this.passes(levelDb)
     this.previousDb = levelDb
     this.levels[this.levelCount++ % levelRun] = levelDb

@@ -98,4 +98,28 @@ describe('the noise floor', () => {
       ]).levelDb,
     ).toBe(-50)
   })
+
+  it('takes back what it learned when a voice is heard, once, in the first half second', () => {
+    const floor = heard([[-25, 10]])
+    expect(floor.inDoubt).toBe(true)
+    floor.takeBack(-25)
+    expect([floor.levelDb, floor.inDoubt]).toEqual([-50, false])
+    expect(heard([[-25, 50]]).inDoubt).toBe(false)
+  })
+
+  it('takes the room to be 20 dB below a soft voice, and no lower than ever', () => {
+    const [soft, softest] = [heard([[-40, 10]]), heard([[-50, 10]])]
+    soft.takeBack(-40)
+    softest.takeBack(-50)
+    expect([soft.levelDb, softest.levelDb]).toEqual([-60, -65])
+  })
+
+  it('keeps a floor that lies lower than the voice lets think', () => {
+    const floor = heard([
+      [-62, 10],
+      [-20, 1],
+    ])
+    floor.takeBack(-20)
+    expect(floor.levelDb).toBeCloseTo(-62, 1)
+  })
 })
