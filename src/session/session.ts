@@ -207,7 +207,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   /** However a connection ends once every channel has its final: it was the last word that was asked for. */
   #isAllSaid({ type }: MachineInput): boolean {
     const { finals, results } = this.#equipment ?? {}
-    return type === 'link-failed' && this.#state.name === 'finalizing' && finals?.count === results?.laneCount
+    return type === 'link-failed' && this.#state.name === 'finalizing' && finals?.askedCount === results?.laneCount
   }
 
   #hear({ event, meaning }: Heard): void {
@@ -390,6 +390,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#outlet.close()
     this.#equipment?.silence.stop()
     this.#equipment?.succession?.cancel()
+    this.#equipment?.finals.ask()
     const { connection } = this.#line
     if (this.#manners.finalizeBy === 'half-close') connection?.link.finish()
     else connection?.link.send(connection.dialogue.finalize())

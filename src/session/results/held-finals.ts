@@ -24,6 +24,7 @@ export class HeldFinals {
   readonly #owner: FinalsOwner
   readonly #channelCount: number
   #held: readonly FinalEvent[] = none
+  #early: readonly FinalEvent[] = none
   #timer: Unsubscribable | undefined
 
   constructor(scheduler: SchedulerLike, owner: FinalsOwner, channelCount: number) {
@@ -32,9 +33,14 @@ export class HeldFinals {
     this.#channelCount = channelCount
   }
 
-  /** Those that say of nothing that it is wrong. */
-  get count(): number {
-    return this.#held.filter(({ error }) => error === undefined).length
+  /** Those that came after they were asked for, and say of nothing that it is wrong. */
+  get askedCount(): number {
+    return this.#held.filter((final) => isGood(final) && !this.#early.includes(final)).length
+  }
+
+  /** The end of the audio is said: what came before may belong to less than all of it. */
+  ask(): void {
+    this.#early = this.#held
   }
 
   /** `briefly`: the connection may also go on after it, and then it is told. */
@@ -53,17 +59,18 @@ export class HeldFinals {
   }
 
   /**
-   * The connection goes on `after` them: what says no error is told. Where that is of one channel, on that alone, for a
-   * service that ends a connection may have read one channel to its end before another.
+   * The connection goes on `after` them: what says no error of that channel is told, of that one alone, for a service
+   * that ends a connection may have read one channel to its end before another.
    */
   goOn(after: SessionEvent): void {
-    const { channel = -1 } = 'channel' in after ? after : {}
-    // Envelopes have negative numbers for none and for all.
-    const goesOn = (final: FinalEvent): boolean => isGood(final) && (channel < 0 || (final.channel ?? 0) === channel)
+    // An answer to a request, or what is of no channel, says nothing of one.
+    if (after.type !== 'partial' && after.type !== 'milestone' && after.type !== 'event') return
+    const { channel = 0 } = after
+    const goesOn = (final: FinalEvent): boolean => isGood(final) && (final.channel ?? 0) === channel
     const told = this.#held.filter(goesOn)
     if (this.#held.length === 0) return
     this.#held = this.#held.filter((final) => !goesOn(final))
-    if (this.count === 0) this.#timer?.unsubscribe()
+    if (!this.#held.some(isGood)) this.#timer?.unsubscribe()
     for (const final of told) this.#owner.tell(final)
   }
 

@@ -21,7 +21,7 @@ describe('held finals', () => {
       const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(`${clock.now() - startMs} ${text}`) }, 2)
       finals.hold(final(0), true)
       clock.schedule(() => finals.hold(final(1), true), 400)
-      return () => expect([told, finals.count]).toEqual([['1400 text 0', '1400 text 1'], 0])
+      return () => expect([told, finals.askedCount]).toEqual([['1400 text 0', '1400 text 1'], 0])
     })
   })
 
@@ -31,7 +31,7 @@ describe('held finals', () => {
       const finals = new HeldFinals(clock, { tell: (one) => told.push(one) }, 2)
       finals.hold(final(0), true)
       finals.hold(final(1, 'engine-failed: Broken.'), true)
-      expect(finals.count).toBe(1)
+      expect(finals.askedCount).toBe(1)
       expect(finals.take()).toHaveLength(2)
       expect([finals.take(), clock.pending()]).toEqual([[], 0])
       finals.hold(final(0), true)
@@ -50,23 +50,40 @@ describe('held finals', () => {
       const finals = new HeldFinals(clock, { tell: () => undefined }, 2)
       finals.hold(final(0), false)
       expect(clock.pending()).toBe(0)
-      return () => expect(finals.count).toBe(1)
+      return () => expect(finals.askedCount).toBe(1)
     })
   })
 
-  it('are told when the connection goes on, but for those with an error, which are kept', () => {
+  it('are told when their channel goes on, but for one with an error, which is kept, and not for an answer', () => {
     virtually(({ clock }) => {
       const told: string[] = []
       const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(text) }, 3)
-      finals.goOn(answer)
+      const goOn = (channel: number): void => finals.goOn({ type: 'milestone', channel, text: 'more' })
+      goOn(0)
       finals.hold(final(0), true)
       finals.hold(final(1, 'engine-failed: Broken.'), true)
       finals.hold(final(2), true)
       finals.goOn(answer)
-      expect([told, finals.count, clock.pending()]).toEqual([['text 0', 'text 2'], 0, 0])
-      finals.goOn(answer)
+      expect([told, clock.pending()]).toEqual([[], 1])
+      for (const channel of [0, 1, 2]) goOn(channel)
+      expect([told, finals.askedCount, clock.pending()]).toEqual([['text 0', 'text 2'], 0, 0])
+      goOn(1)
       finals.release()
       return () => expect(told).toEqual(['text 0', 'text 2', 'text 1'])
+    })
+  })
+
+  it('count as asked for when they come after that', () => {
+    virtually(({ clock }) => {
+      const finals = new HeldFinals(clock, { tell: () => undefined }, 2)
+      finals.hold(final(0), true)
+      finals.ask()
+      finals.hold(final(1), true)
+      expect(finals.askedCount).toBe(1)
+      finals.hold(final(0), true)
+      expect(finals.askedCount).toBe(2)
+      finals.discard()
+      return () => expect(clock.pending()).toBe(0)
     })
   })
 
@@ -86,9 +103,9 @@ describe('held finals', () => {
       const finals = new HeldFinals(clock, { tell: ({ text }) => told.push(text) }, 2)
       finals.hold(final(0), true)
       finals.goOn({ type: 'partial', channel: 1, text: 'hello' })
-      expect([told, finals.count, clock.pending()]).toEqual([[], 1, 1])
+      expect([told, finals.askedCount, clock.pending()]).toEqual([[], 1, 1])
       finals.goOn({ type: 'partial', channel: 0, text: 'hello' })
-      expect([told, finals.count, clock.pending()]).toEqual([['text 0'], 0, 0])
+      expect([told, finals.askedCount, clock.pending()]).toEqual([['text 0'], 0, 0])
       return () => undefined
     })
   })
