@@ -6,6 +6,7 @@ import { isSpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
+import type { ResumptionOptions } from '../../src/session/resumption.js'
 import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { readRecording } from '../audio/read-recording.js'
@@ -26,10 +27,16 @@ const session = (
   over: Over,
   { recognizer, dataflow: stream }: InMemoryService,
   format: AudioFormat,
+  resumption?: ResumptionOptions,
 ): ((source: ObservableInput<Uint8Array>) => ReturnType<ReturnType<typeof recognize>>) =>
   over === 'recognize'
-    ? recognize({ ...recognizer, format, voiceActivity: { gracefulSilenceThresholdMs: 0 } })
-    : dataflow({ ...stream, format })
+    ? recognize({
+        ...recognizer,
+        format,
+        ...(resumption && { resumption }),
+        voiceActivity: { gracefulSilenceThresholdMs: 0 },
+      })
+    : dataflow({ ...stream, format, ...(resumption && { resumption }) })
 
 const run = (over: Over, service: InMemoryService, format: AudioFormat, source: ObservableInput<Uint8Array>) =>
   lastValueFrom(session(over, service, format)(source).pipe(toArray()))
@@ -111,6 +118,8 @@ describe('a service in memory', () => {
           over,
           service,
           format,
+          // It looks for another service, and there is none.
+          { budgetMs: 2_000 },
         )(of(bytes)).subscribe({
           next: (one) => {
             events.push(one)

@@ -203,8 +203,8 @@ describe('a message', () => {
       },
     )
     expect(status).toBe('OK')
-    expect(events.map((event) => event['Name'])).toEqual(['SR Final'])
-    expect(events[0]).toMatchObject({ Channel: 0, EndMsec: 65_536, Data: { Text: '', Confidence: 0 } })
+    expect(events.map((event) => event['Name'])).toEqual(['SR Silence', 'SR Silence', 'SR Final'])
+    expect(events[2]).toMatchObject({ Channel: 0, EndMsec: 65_536, Data: { Text: '', Confidence: 0 } })
   })
 
   it('of a method that there is not is answered UNIMPLEMENTED', async () => {
