@@ -51,7 +51,8 @@ describe.each(overBoth)('a cassette of a call over %s whose line broke', { timeo
     expect(drawn.match(/^connection[ 12]+┄*━+[\da-z+]┄*━/gm)).toHaveLength(count)
     expect(drawn.match(/^ *\w+ +[\d.]+ s +connection[ 12]+! connection-lost$/gm)?.length).toBeGreaterThanOrEqual(count)
     const ofEvents = toMarbles(stamped, { width: 100 })
-    expect(ofEvents.match(/^connection +┄+━+[\da-z+][┄\da-z+]*━/gm)).toHaveLength(1)
+    // How long each state lasts decides whether it has a place of its own in 100 columns.
+    expect(ofEvents.match(/^connection .*━/gm)).toHaveLength(1)
     expect(ofEvents.match(/connection +! lost: connection-lost, attempt 1$/gm)?.length).toBeGreaterThanOrEqual(count)
 
     const tape = replay(cassette)
