@@ -7,20 +7,8 @@ import { deinterleaveChannels } from '../../src/audio/channels.js'
 import { decodeSamples } from '../../src/audio/codec.js'
 import { bytesOf } from '../../src/audio/pcm.js'
 import { liveService, type LiveService } from './live-service.js'
-import { hasPythonClients, play } from './python-player.js'
-
-interface Turn {
-  readonly channel: number
-  readonly text: string
-}
-
-const call = 'samples/call.wav'
-const turns = (JSON.parse(readFileSync('samples/call.json', 'utf8')) as { readonly turns: readonly Turn[] }).turns
-const transcriptOf = (channel: number): string =>
-  turns
-    .filter((turn) => turn.channel === channel)
-    .map(({ text }) => text)
-    .join(' ')
+import { play, pythonClients } from './python-player.js'
+import { callFile, transcriptOf } from './sample-call.js'
 
 /** Where the samples begin. */
 const headerBytes = 58
@@ -33,7 +21,7 @@ beforeAll(async () => {
   live = await liveService()
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
   left = join(folder, 'left.raw')
-  const [bytes] = deinterleaveChannels(new Uint8Array(readFileSync(call).subarray(headerBytes)), 1)
+  const [bytes] = deinterleaveChannels(new Uint8Array(readFileSync(callFile).subarray(headerBytes)), 1)
   await writeFile(left, bytesOf(decodeSamples(bytes, 'ulaw')))
 })
 afterAll(async () => {
@@ -62,7 +50,7 @@ const dataflow = (steps: readonly unknown[], more: Line = {}): Promise<readonly 
   })
 
 /** Behind the header of the file; 20 ms of stereo µ-law are 320 bytes. */
-const audio = (from = headerBytes, to = 10_000_000, size = 320): unknown => ['audio', call, from, to, size]
+const audio = (from = headerBytes, to = 10_000_000, size = 320): unknown => ['audio', callFile, from, to, size]
 
 const eventsNamed = (lines: readonly Line[], name: string): readonly Line[] =>
   lines
@@ -71,7 +59,7 @@ const eventsNamed = (lines: readonly Line[], name: string): readonly Line[] =>
     .filter((event) => event['Name'] === name)
 
 // A whole call takes its time where little else gets a turn.
-describe.skipIf(!hasPythonClients())('a client of another stack', { timeout: 120_000 }, () => {
+describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of another stack'), { timeout: 120_000 }, () => {
   describe("by Python's gRPC", () => {
     it.each([
       ['a half-close', [], {}],

@@ -1,17 +1,14 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { needPackages } from './debian-packages.js'
 
 /** The interpreter that Debian's packages serve; another one may have none of them. */
 const python = '/usr/bin/python3'
 
-/** Whether Python's gRPC, websockets and requests are there. In CI they must be. */
-export const hasPythonClients = (): boolean => {
-  const { status } = spawnSync(python, ['-c', 'import grpc, websockets, requests'])
-  if (status !== 0 && process.env['CI'] === 'true') {
-    throw new Error('apt-get install python3-grpcio python3-websockets python3-requests')
-  }
-  return status === 0
-}
+export const pythonClients = needPackages(
+  ['python3-grpcio', 'python3-websockets', 'python3-requests'],
+  () => spawnSync(python, ['-c', 'import grpc, websockets, requests']).status === 0,
+)
 
 /** Runs a script with a client of another stack; resolves with the lines that it printed. */
 export const play = (

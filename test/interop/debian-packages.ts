@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Tests that need packages of Debian: whether they are skipped, and titles that say so. */
+export interface NeededPackages {
+  readonly areAbsent: boolean
+  readonly title: (text: string) => string
+}
+
+/** Debian's folders of programs; `sbin` is not in everybody's PATH. */
+const programFolders = ['/usr/bin', '/usr/sbin']
+
+export const programPath = (name: string): string | undefined =>
+  programFolders.map((folder) => join(folder, name)).find((path) => existsSync(path))
+
+export const hasPrograms = (...names: readonly string[]): boolean =>
+  names.every((name) => programPath(name) !== undefined)
+
+/**
+ * Skips tests with a warning where packages are absent. `RXSPEECH_REQUIRE_INTEROP=1`, which `.ci/run` sets after it
+ * installed them, makes that a failure.
+ */
+export const needPackages = (packages: readonly string[], areHere: () => boolean): NeededPackages => {
+  if (areHere()) return { areAbsent: false, title: (text) => text }
+  const advice = `apt-get install ${packages.join(' ')}`
+  if (process.env['RXSPEECH_REQUIRE_INTEROP'] === '1') throw new Error(`These tests may not be skipped here: ${advice}`)
+  return skipped(advice)
+}
+
+/** Skips tests with a warning for what no package gives, such as a right that the user lacks. */
+export const skipped = (advice: string): NeededPackages => {
+  process.stderr.write(`Skipped tests, which need: ${advice}\n`)
+  return { areAbsent: true, title: (text) => `${text} (skipped: ${advice})` }
+}
