@@ -69,8 +69,10 @@ const resourceServerInfo =
       throw refusal(module, 400, 'unauthorized_client', 'the subscription has expired or was cancelled')
     }
     if (resource !== audience) throw new module.errors.InvalidTarget()
-    // RFC 6749 section 3.3 lets a missing scope be refused as an invalid one. An unknown one the provider would drop silently.
-    if (ctx.oidc.params?.['scope'] !== tokenScope) {
+    // The only scope is the default (RFC 6749 section 3.3), which the provider must see to grant it. An unknown one it would drop silently.
+    const { params } = ctx.oidc
+    if (params !== undefined && (params['scope'] ?? '') === '') params['scope'] = tokenScope
+    if (params?.['scope'] !== tokenScope) {
       throw refusal(module, 400, 'invalid_scope', `scope must be ${tokenScope}`)
     }
     return {

@@ -97,8 +97,8 @@ describe('token endpoint', () => {
     ['an unknown scope', 'invalid_scope', { scope: 'openid' }],
     ['an unknown scope beside the right one', 'invalid_scope', { scope: 'Ldm_Integration admin' }],
     ['the scope in other letter case', 'invalid_scope', { scope: 'ldm_integration' }],
-    ['a missing scope', 'invalid_scope', { scope: undefined }],
-    ['an empty scope', 'invalid_scope', { scope: '' }],
+    ['a scope of one space', 'invalid_scope', { scope: ' ' }],
+    ['a missing scope of an expired subscription', 'unauthorized_client', { client_id: 'over', scope: undefined }],
     ['another grant type', 'unsupported_grant_type', { grant_type: 'password' }],
     ['a missing grant type', 'invalid_request', { grant_type: undefined }],
     ['no client at all', 'invalid_request', withoutClient],
@@ -111,6 +111,19 @@ describe('token endpoint', () => {
     expect(answer.status).toBe(400)
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect(await answer.json()).toStrictEqual({ error, error_description: expect.any(String) as string })
+  })
+
+  it.each([
+    ['no scope', { scope: undefined }],
+    ['an empty scope', { scope: '' }],
+    ['a misspelled field of the scope', { scope: undefined, scopes: 'Ldm_Integration' }],
+  ])('grants the only scope to a request with %s, and says so', async (_, changes) => {
+    const answer = await service.post(tokenForm(changes))
+    const body = (await answer.json()) as { readonly access_token: string }
+    expect(answer.status).toBe(200)
+    expect(body).toMatchObject({ expires_in: 31_536_000, token_type: 'Bearer', scope: 'Ldm_Integration' })
+    expect(decodeJwt(body.access_token)['scope']).toBe('Ldm_Integration')
+    expect(await service.identity.verify(body.access_token)).toMatchObject({ clientId: 'client-1' })
   })
 
   it.each(['client_id', 'client_secret', 'grant_type', 'scope'])('refuses %s when it comes twice', async (name) => {
