@@ -143,7 +143,8 @@ const notThisToken = (): SpeechError =>
   new SpeechError('unauthenticated', 'The token is not that of this service in memory.')
 
 const presents = ({ headers, protocols }: PresentedAddress, token: string): boolean =>
-  headers?.['Authorization'] === `Bearer ${token}` || protocols?.includes(`bearer.${token}`) === true
+  [`Bearer ${token}`, token].includes(headers?.['Authorization'] ?? '') ||
+  protocols?.includes(`bearer.${token}`) === true
 
 const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
   const { engine, modelFolders } = options

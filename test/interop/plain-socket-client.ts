@@ -16,6 +16,8 @@ export interface SocketWay {
   readonly token?: string
   readonly protocols?: readonly string[]
   readonly withoutHeader?: boolean
+  /** What stands before the token in the header; default `Bearer `. */
+  readonly scheme?: string
 }
 
 /** Resolves when the socket is open; rejects with `HTTP <status>: <body>` when the upgrade is refused. */
@@ -23,8 +25,8 @@ export const openSocket = async (
   { service, ca, token: good }: Reachable,
   way: SocketWay = {},
 ): Promise<PlainSocket> => {
-  const { path = '/recognizer', token = good, protocols = [], withoutHeader = false } = way
-  const headers = withoutHeader ? {} : { Authorization: `Bearer ${token}` }
+  const { path = '/recognizer', token = good, protocols = [], withoutHeader = false, scheme = 'Bearer ' } = way
+  const headers = withoutHeader ? {} : { Authorization: `${scheme}${token}` }
   const socket = new WebSocket(service.access.wsUrl + path, [...protocols], { headers, ...(ca && { ca }) })
   const heard: Record<string, unknown>[] = []
   const waiting: ((message: Record<string, unknown>) => void)[] = []

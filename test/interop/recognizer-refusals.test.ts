@@ -41,6 +41,21 @@ describe('an upgrade', () => {
     await expect(open({ path: '/elsewhere' })).rejects.toThrow(/^HTTP 404/)
   })
 
+  it.each(['', 'bearer ', 'BEARER '])('takes a token behind %j in the header', async (scheme) => {
+    const socket = await open({ scheme })
+    socket.say(recognize)
+    expect(await socket.hear()).toEqual(success)
+    socket.close()
+  })
+
+  it.each(['Basic ', 'Token ', 'Bearer Bearer '])('is refused with 401 for a token behind %j', async (scheme) => {
+    await expect(open({ scheme })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
+  })
+
+  it('is refused with 401 for a wrong token without a scheme', async () => {
+    await expect(open({ scheme: '', token: 'wrong' })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
+  })
+
   it('takes a token by subprotocol and chooses the other one', async () => {
     const socket = await open({ withoutHeader: true, protocols: ['rxspeech', `bearer.${live.token}`] })
     socket.say(recognize)

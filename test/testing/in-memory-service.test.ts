@@ -85,6 +85,19 @@ describe('a service in memory', () => {
     },
   )
 
+  it.each(['', 'Bearer '])('takes a token behind %j in the header, and no other token', async (scheme) => {
+    const service = open()
+    const { format, bytes } = await readRecording('samples/call.wav')
+    const events = (given: string) => {
+      const presentToken = (url: string, token: string) => ({ url, headers: { Authorization: scheme + token + given } })
+      const recognizer = { ...service.recognizer, presentToken }
+      const source$ = of(bytes.subarray(0, 16_000))
+      return lastValueFrom(recognize({ ...recognizer, format, resumption: false })(source$).pipe(toArray()))
+    }
+    expect(states(await events(''))).toContain('done')
+    await expect(events('x')).rejects.toMatchObject({ code: 'unauthenticated' })
+  })
+
   it('recognises real words with the models of a folder', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const service = open({ modelFolders: ['samples/models'], defaultModel: 'call' })

@@ -10,9 +10,15 @@ export interface PresentedToken {
 export const subprotocol = 'rxspeech'
 const tokenPrefix = 'bearer.'
 
-/** The token of an upgrade request (RFC 6750 section 2.1), if it has one. */
+/**
+ * The value of an `Authorization` header: `Bearer` (RFC 6750 section 2.1, in any letter case) and the token, or the token alone, as some
+ * clients of such services send it (docs/PROTOCOL.md 4.1). A scheme without a token is none.
+ */
+const headerToken = /^(?:Bearer +)?(?!Bearer *$)([\w.~+/=-]+) *$/i
+
+/** The token of an upgrade request, if it has one. */
 export const bearerToken = (request: IncomingMessage, url: URL, allowQuery: boolean): PresentedToken | undefined => {
-  const [, fromHeader] = /^Bearer +([\w.~+/=-]+) *$/i.exec(request.headers.authorization ?? '') ?? []
+  const [, fromHeader] = headerToken.exec(request.headers.authorization ?? '') ?? []
   if (fromHeader !== undefined) return { token: fromHeader, by: 'header' }
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const named = offered.find((one) => one.startsWith(tokenPrefix))

@@ -10,7 +10,13 @@ describe('the token of an upgrade', () => {
   it.each([
     ['Bearer a.b-c_d', { token: 'a.b-c_d', by: 'header' }],
     ['bearer   a.b=  ', { token: 'a.b=', by: 'header' }],
+    ['BEARER a.b', { token: 'a.b', by: 'header' }],
+    ['a.b-c_d', { token: 'a.b-c_d', by: 'header' }],
+    ['a.b= ', { token: 'a.b=', by: 'header' }],
+    ['bearer-like', { token: 'bearer-like', by: 'header' }],
     ['Basic a.b', undefined],
+    ['Bearer Bearer', undefined],
+    ['', undefined],
     ['Bearer', undefined],
     ['Bearer ', undefined],
     ['Bearer a b', undefined],
