@@ -36,4 +36,15 @@ export const readEventEnvelope = (json: string): either.Either<SpeechError, Even
     either.chain((object) => decodeWith(eventEnvelope, object)),
   )
 
+/** The event with all seven fields, as our service sends each: what is left out is -1, '', an empty list or null. */
+export const wholeEventEnvelope = (event: EventEnvelope): Required<EventEnvelope> => ({
+  name: event.name,
+  channel: event.channel ?? -1,
+  startMs: event.startMs ?? -1,
+  endMs: event.endMs ?? -1,
+  groupId: event.groupId ?? '',
+  tags: event.tags ?? [],
+  data: event.data ?? null,
+})
+
 export const writeEventEnvelope = (event: EventEnvelope): string => JSON.stringify(eventEnvelope.encode(event))

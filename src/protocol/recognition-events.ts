@@ -69,7 +69,7 @@ const nodeEventOf = (event: EventEnvelope): NodeEvent => ({
   channel: event.channel ?? -1,
   startMs: event.startMs ?? -1,
   endMs: event.endMs ?? -1,
-  ...(event.groupId === undefined ? {} : { groupId: event.groupId }),
+  ...((event.groupId ?? '') === '' ? {} : { groupId: event.groupId }),
   tags: event.tags ?? [],
   data: event.data ?? null,
 })

@@ -61,6 +61,7 @@ export interface NodeEvent {
   /** Milliseconds since the session's first sample; -1 none. */
   readonly startMs: number
   readonly endMs: number
+  /** Absent where the event is in no group. */
   readonly groupId?: string
   readonly tags: readonly string[]
   readonly data: unknown

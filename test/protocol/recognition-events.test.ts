@@ -88,6 +88,7 @@ describe('sessionEventOf', () => {
     const bare = { type: 'event', channel: -1, startMs: -1, endMs: -1, tags: [], data: null }
     for (const name of ['Speech Started', 'SR Silence', 'Keyword', '', '__proto__', 'constructor', 'sr partial']) {
       expect(sessionEventOf({ name })).toStrictEqual({ ...bare, name })
+      expect(sessionEventOf({ name, groupId: '' })).toStrictEqual({ ...bare, name })
     }
     const rich = { name: 'Keyword', ...times, groupId: 'g', tags: ['a'], data: [1] }
     expect(sessionEventOf(rich)).toStrictEqual({ type: 'event', ...rich })

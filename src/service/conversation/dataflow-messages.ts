@@ -1,7 +1,7 @@
 import { contentType } from '../../protocol/content-type.js'
 import type { DataflowRequestName } from '../../protocol/dataflow-requests.js'
 import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
-import { writeEventEnvelope } from '../../protocol/event-envelope.js'
+import { wholeEventEnvelope, writeEventEnvelope } from '../../protocol/event-envelope.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import type { NodeItem } from '../nodes/node.js'
 
@@ -19,9 +19,6 @@ export const itemMessage = (item: NodeItem): DataflowMessage =>
     ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
     : {
         contentType: contentType.event,
-        content: writeEventEnvelope({ ...nowhere, ...item.event }),
+        content: writeEventEnvelope(wholeEventEnvelope(item.event)),
         binaryContent: noBytes,
       }
-
-/** Each event has a channel and times, be it those that say that there are none (decisions.md: event envelope). */
-const nowhere = { channel: -1, startMs: -1, endMs: -1 }

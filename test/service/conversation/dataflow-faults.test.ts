@@ -197,7 +197,7 @@ describe('a session that is broken off', () => {
     const { node, client: _client, ...one } = await inState('running')
     node.says$.next(event('Mood'))
     expect(one.heard.map(({ content }) => content)).toEqual([
-      '{"Name":"Mood","Channel":-1,"StartMsec":-1,"EndMsec":-1}',
+      '{"Name":"Mood","Channel":-1,"StartMsec":-1,"EndMsec":-1,"GroupId":"","Tags":[],"Data":null}',
     ])
     one.session.unsubscribe()
   })

@@ -31,8 +31,8 @@ describe('webhook', () => {
       Node: 'node',
       Sequence: 1,
       Events: [
-        { Name: 'DTMF', Channel: 1, StartMsec: 5, Data: { Digit: '5' } },
-        { Name: 'Other', Tags: ['x'] },
+        { Name: 'DTMF', Channel: 1, StartMsec: 5, EndMsec: -1, GroupId: '', Tags: [], Data: { Digit: '5' } },
+        { Name: 'Other', Channel: -1, StartMsec: -1, EndMsec: -1, GroupId: '', Tags: ['x'], Data: null },
       ],
     })
     const { timeS, given, due } = signatureOf(request)
