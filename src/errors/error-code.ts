@@ -52,6 +52,7 @@ const retryable = {
 
   // Load and life
   overloaded: true,
+  'too-many-requests': true,
   'too-fast': true,
   'going-away': true,
   'engine-failed': true,

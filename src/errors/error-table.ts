@@ -86,6 +86,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
 
   // Load and life
   overloaded: row(4429, 8, 'Try again later; the service carries as many sessions as it may.'),
+  'too-many-requests': row(4429, 8, 'Send fewer requests; change many settings by one Update.'),
   'too-fast': row(4429, 8, 'Send audio at the pace of real time.'),
   'going-away': row(1001, 14, 'The service is closing; start a new session.'),
   'engine-failed': row(1011, 14, 'The recognition engine failed; try again.'),

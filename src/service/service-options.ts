@@ -83,6 +83,8 @@ const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & Conn
   maxPendingAudioMs: 500,
   maxPacePercent: 0,
   paceBurstMs: 0,
+  maxRequestsPerSecond: 1,
+  requestBurst: 1,
   sessions: 1,
   sessionsPerTenant: 1,
   sessionsPerToken: 1,
@@ -91,7 +93,9 @@ const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & Conn
   unstarted: 1,
 }
 
-type LoadLimits = AdmissionLimits & ConnectionLimits & Pick<SessionLimits, 'maxPacePercent'>
+type LoadLimits = AdmissionLimits &
+  ConnectionLimits &
+  Pick<SessionLimits, 'maxPacePercent' | 'maxRequestsPerSecond' | 'requestBurst'>
 
 const productionLimits: LoadLimits = {
   sessions: 200,
@@ -101,6 +105,8 @@ const productionLimits: LoadLimits = {
   connectionsPerAddress: 2_500,
   unstarted: 2_500,
   maxPacePercent: defaultSessionLimits.maxPacePercent,
+  maxRequestsPerSecond: defaultSessionLimits.maxRequestsPerSecond,
+  requestBurst: defaultSessionLimits.requestBurst,
 }
 
 /** As much as one machine with one developer may want, such as thousands of sockets at rest. */
@@ -112,6 +118,8 @@ const developmentLimits: LoadLimits = {
   connectionsPerAddress: 10_000,
   unstarted: 10_000,
   maxPacePercent: 0,
+  maxRequestsPerSecond: 200,
+  requestBurst: 1_000,
 }
 
 export interface ServiceLimits extends SessionLimits, AdmissionLimits, ConnectionLimits {

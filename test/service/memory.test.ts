@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { spoken } from './conversation/spoken.js'
-import { recognizeOf } from './plain-service.js'
+import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
+import { recognizeOf, startOf } from './plain-service.js'
 
 interface Address {
   readonly wsUrl: string
+  readonly grpc: string
   readonly token: string
 }
 interface Held {
@@ -97,6 +99,27 @@ describe('the memory of the service', { timeout }, () => {
     socket.terminate()
     await closed
     expect((await held()).heapBytes - before.heapBytes).toBeLessThan(2_000_000)
+  })
+
+  it('stays flat under a flood of Updates, which ends the session', async () => {
+    await serve()
+    const { wsUrl, grpc, token } = address
+    const client = plainClient({ service: { access: { wsUrl, grpc } }, token })
+    const stream = openStream(client)
+    stream.request(startOf(token))
+    await stream.answered
+    const before = await held()
+    const value = 'x'.repeat(200_000)
+    for (let count = 0; count < 200 && stream.stream.writable; count += 1) {
+      stream.request({ MessageName: 'Update', Settings: { [`key${count}`]: `${value}${count}` } })
+    }
+    const { status, responses } = await stream.ended
+    expect(status).toBe('RESOURCE_EXHAUSTED')
+    const results = responses.map((one) => String(one['operation-result']).replace(/:.*/, ''))
+    expect(new Set(results)).toEqual(new Set(['success', 'invalid-field', 'too-many-requests']))
+    expect(results.filter((result) => result === 'success')).toHaveLength(2)
+    expect((await held()).heapBytes - before.heapBytes).toBeLessThan(4_000_000)
+    client.close()
   })
 
   it('is bounded for floods of tiny and of empty messages, and of pings', async () => {

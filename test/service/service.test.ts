@@ -96,6 +96,8 @@ describe('starting', () => {
       maxPendingAudioMs: 10_000,
       maxPacePercent: 125,
       paceBurstMs: 5_000,
+      maxRequestsPerSecond: 20,
+      requestBurst: 100,
       sessions: 200,
       sessionsPerTenant: 200,
       sessionsPerToken: 50,

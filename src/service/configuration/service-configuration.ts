@@ -127,6 +127,16 @@ export const configuration = section({
       'How fast audio may come, of real time; 0 is as fast as it is taken.',
     ),
     paceBurstMs: durationMs(0, defaultSessionLimits.paceBurstMs, 'Audio that may come ahead of that pace.'),
+    maxRequestsPerSecond: setting(
+      wholeFrom(1, 1_000_000),
+      String(defaultSessionLimits.maxRequestsPerSecond),
+      'Requests of a session or socket per second, beside audio.',
+    ),
+    requestBurst: setting(
+      wholeFrom(1, 1_000_000),
+      String(defaultSessionLimits.requestBurst),
+      'Requests that may come at once; at twice as many the session ends.',
+    ),
     maxMessageBytes: setting(wholeFrom(1, 2 ** 29 - 1), '1048576', 'The longest message of a client.'),
     drainMs: durationMs(0, 10_000, 'How long sessions that run have when the service is to end.'),
   }),

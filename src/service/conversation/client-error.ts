@@ -21,6 +21,7 @@ const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'no-recognition',
   'model-mismatch',
   'overloaded',
+  'too-many-requests',
   'too-fast',
   'going-away',
   'engine-failed',

@@ -1,5 +1,6 @@
 import { map, Observable, Subscription, take, tap, type Subscriber } from 'rxjs'
 import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
+import { contentType } from '../../protocol/content-type.js'
 import type { DataflowRequestName, StartRequest } from '../../protocol/dataflow-requests.js'
 import { dataflowSuccess } from '../../protocol/operation-result.js'
 import type { ServiceState } from '../../protocol/states.js'
@@ -10,6 +11,7 @@ import { itemMessage, responseMessage } from './dataflow-messages.js'
 import { MessageLine } from './message-line.js'
 import { openSession, takeAudio, type OpenSession } from './open-session.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
+import { RequestLimit, type RequestVerdict } from './request-limit.js'
 import type { Admission, DataflowTerms, Drain } from './session-terms.js'
 import { noteSpeech, startedSession } from './watch-project.js'
 
@@ -58,6 +60,7 @@ class DataflowConversation {
   readonly #terms: DataflowTerms
   readonly #subscriber: Subscriber<DataflowMessage>
   readonly #line: MessageLine<DataflowMessage | 'finished'>
+  readonly #requests: RequestLimit
   readonly #owned = new Subscription()
   #state: State = { name: 'opened' }
   /** How the stream ends when the project has said its last to that. */
@@ -70,6 +73,7 @@ class DataflowConversation {
     this.#pauses = new PauseReasons(link)
     this.#terms = terms
     this.#subscriber = subscriber
+    this.#requests = new RequestLimit(terms.limits, terms.scheduler)
     this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
     this.#deadline = terms.scheduler.schedule(() => {
       this.#refuse(new SpeechError('not-started', 'No Start message came in time; send it first.'))
@@ -103,10 +107,22 @@ class DataflowConversation {
 
   #handle(message: DataflowMessage | 'finished'): Promise<void> | undefined {
     if (this.#state.name === 'ended') return undefined
+    const verdict = this.#judge(message)
+    if (verdict === 'end') {
+      this.#refuse(this.#requests.refusal())
+      return undefined
+    }
     const act = dataflowAct(message, this.#state.name)
     if (act.type === 'start') return this.#start(act.request)
-    this.#do(act)
+    this.#do(verdict === 'refuse' ? tooMany(act, this.#requests) : act)
     return undefined
+  }
+
+  /** The first message has a deadline and limits of its own. */
+  #judge(message: DataflowMessage | 'finished'): RequestVerdict {
+    return message === 'finished' || message.contentType !== contentType.request || this.#state.name === 'opened'
+      ? 'handle'
+      : this.#requests.take(message.content.length)
   }
 
   #do(act: Exclude<DataflowAct, { readonly type: 'start' }>): void {
@@ -303,4 +319,15 @@ class DataflowConversation {
   #respond(operationResult: string, request?: DataflowRequestName): void {
     this.#subscriber.next(responseMessage(operationResult, request))
   }
+}
+
+/** A request that is one too many is declined; `Finalize` and `Stop` end the session and are always taken. */
+const tooMany = (
+  act: Exclude<DataflowAct, { readonly type: 'start' }>,
+  requests: RequestLimit,
+): Exclude<DataflowAct, { readonly type: 'start' }> => {
+  if (act.type === 'request' && act.request.request === 'Update') {
+    return { type: 'decline', error: requests.refusal(), request: 'Update' }
+  }
+  return act.type === 'decline' ? { ...act, error: requests.refusal() } : act
 }

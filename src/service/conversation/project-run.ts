@@ -12,6 +12,7 @@ import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
 import type { OpenGraph } from '../project/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
 import type { Pausable } from './pause-reasons.js'
+import { settingsRefusal, startRefusal } from './kept-fields.js'
 import type { DataflowTerms } from './session-terms.js'
 
 /** A node that takes longer at a time than this, in milliseconds, holds up every other session. */
@@ -29,6 +30,8 @@ export class ProjectRun {
 
   /** Refuses a tenant, project or model that is not granted, settings that do not fit, and audio that the project does not take. */
   static async open(request: StartRequest, rights: Rights, terms: DataflowTerms, link: Pausable): Promise<ProjectRun> {
+    const refusal = startRefusal(request)
+    if (refusal !== undefined) throw refusal
     const project = findProject(request, rights, terms.projects)
     const facts: Facts = {
       settings: request.settings ?? {},
@@ -62,13 +65,14 @@ export class ProjectRun {
     this.#audio$.next(bytes)
   }
 
-  /** Makes the settings the session's, unless a node refuses them: then nothing changes, and the refusal is given. */
+  /** Makes the settings the session's, unless they are too large or a node refuses them: then nothing changes, and the refusal is given. */
   update({ settings, callProperties }: UpdateRequest): SpeechError | undefined {
     const next = { ...this.#facts.settings, ...settings }
-    const refusal = this.#graph.checkSettings(next, this.#facts.settings)
+    const nextProperties = { ...this.#facts.callProperties, ...callProperties }
+    const refusal = settingsRefusal(next, nextProperties) ?? this.#graph.checkSettings(next, this.#facts.settings)
     if (refusal !== undefined) return refusal
     this.#facts.settings = next
-    this.#facts.callProperties = { ...this.#facts.callProperties, ...callProperties }
+    this.#facts.callProperties = nextProperties
     this.#facts.updated$.next(undefined)
     return undefined
   }

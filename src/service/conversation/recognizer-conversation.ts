@@ -20,6 +20,7 @@ import { MessageLine } from './message-line.js'
 import { PaceLimit } from './pace-limit.js'
 import { PauseReasons, type Pausable } from './pause-reasons.js'
 import { RecognitionRun } from './recognition-run.js'
+import { RequestLimit } from './request-limit.js'
 import type { Drain, RecognizerTerms } from './session-terms.js'
 
 /**
@@ -70,6 +71,7 @@ class RecognizerConversation {
   readonly #terms: RecognizerTerms
   readonly #subscriber: Subscriber<SocketMessage>
   readonly #line: MessageLine<SocketMessage>
+  readonly #requests: RequestLimit
   readonly #owned = new Subscription()
   #state: State = { name: 'opened' }
   #drained = false
@@ -79,6 +81,7 @@ class RecognizerConversation {
     this.#pauses = new PauseReasons(link)
     this.#terms = terms
     this.#subscriber = subscriber
+    this.#requests = new RequestLimit(terms.limits, terms.scheduler)
     this.#line = new MessageLine(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
     this.#rest({ name: 'opened' })
     this.#owned.add(
@@ -121,10 +124,16 @@ class RecognizerConversation {
       this.#audio(message)
       return undefined
     }
-    const request = readRecognizerRequest(message)
+    const verdict = this.#requests.take(message.length)
+    if (verdict === 'end') {
+      this.#fail(this.#requests.refusal())
+      return undefined
+    }
+    const read = readRecognizerRequest(message)
+    const request = verdict === 'refuse' ? tooMany(read, 'run' in this.#state, this.#requests) : read
     if (either.isRight(request)) return this.#request(request.right)
     const { error, request: name } = request.left
-    if (name === 'recognize' && 'run' in this.#state) this.#respond(name, secondRecognize())
+    if (name === 'recognize' && 'run' in this.#state && verdict === 'handle') this.#respond(name, secondRecognize())
     else if (name !== undefined) this.#respond(name, error)
     else if ('run' in this.#state) this.#broken(this.#state.run, error)
     else this.#subscriber.error(error)
@@ -332,6 +341,18 @@ class RecognizerConversation {
   #say(message: RecognizerMessage): void {
     this.#subscriber.next(writeRecognizerMessage(message))
   }
+}
+
+/** A request that is one too many is refused, unless it ends what runs. */
+const tooMany = (
+  read: ReturnType<typeof readRecognizerRequest>,
+  isRunning: boolean,
+  requests: RequestLimit,
+): ReturnType<typeof readRecognizerRequest> => {
+  const { request } = either.isRight(read) ? read.right : read.left
+  return request === undefined || (isRunning && request !== 'recognize')
+    ? read
+    : either.left({ request, error: requests.refusal() })
 }
 
 const secondRecognize = (): SpeechError =>

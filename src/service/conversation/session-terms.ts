@@ -6,9 +6,10 @@ import type { SessionWatch } from '../monitor/session-watch.js'
 import type { ProjectRegistry } from '../project/project.js'
 import type { OnFault } from './client-error.js'
 import type { PaceLimits } from './pace-limit.js'
+import type { RequestLimits } from './request-limit.js'
 
 /** What bounds a session; decisions.md, limits. */
-export interface SessionLimits extends PaceLimits {
+export interface SessionLimits extends PaceLimits, RequestLimits {
   /** From the opening of the stream until its Start, in milliseconds. */
   readonly startWithinMs: number
   /** How long a token, a project and a model may take to be ready, in milliseconds. */
@@ -32,6 +33,8 @@ export const defaultSessionLimits: SessionLimits = {
   maxPendingAudioMs: 10_000,
   maxPacePercent: 125,
   paceBurstMs: 5_000,
+  maxRequestsPerSecond: 20,
+  requestBurst: 100,
 }
 
 /** What a token grants, until when, and how to give the session's place back. */
