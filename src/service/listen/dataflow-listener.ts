@@ -15,7 +15,7 @@ import { watchConversation } from '../monitor/watch-conversation.js'
 import { dataflowConversation } from '../conversation/dataflow-conversation.js'
 import type { DataflowTerms } from '../conversation/session-terms.js'
 import { tooManyUnstarted, type Connection, type ConnectionGate } from './connection-gate.js'
-import { listenForGrpc } from './grpc-connections.js'
+import { defaultGrpcPatience, keepaliveOptions, listenForGrpc, type GrpcPatience } from './grpc-connections.js'
 import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
@@ -32,6 +32,7 @@ export interface DataflowListenerOptions {
   readonly addServices?: (server: Server) => void
   /** Counts connections, and streams that have not started; without it none is too many. */
   readonly gate?: ConnectionGate
+  readonly patience?: GrpcPatience
 }
 
 export interface DataflowListener {
@@ -45,20 +46,21 @@ export interface DataflowListener {
 
 /** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` as `openHttp` does. */
 export const openDataflow = async (options: DataflowListenerOptions): Promise<DataflowListener> => {
-  const { address, certificate, maxMessageBytes, gate } = options
+  const { address, certificate, maxMessageBytes, gate, patience = defaultGrpcPatience } = options
   checkPlainText(address, certificate)
   const server = new Server({
     // Somewhat more than what is allowed arrives, so that its refusal can be told by name.
     'grpc.max_receive_message_length': 4 * maxMessageBytes,
     'grpc.max_send_message_length': -1,
-    'grpc.keepalive_time_ms': 60_000,
-    'grpc.keepalive_timeout_ms': 20_000,
+    ...keepaliveOptions(patience),
     'grpc.max_connection_idle_ms': 300_000,
     interceptors: [tellUnreadable],
   })
-  server.addService({ ...loadDataflow() }, { Stream: streamHandler(options) })
+  const dataflow = loadDataflow()
+  server.addService({ ...dataflow }, { Stream: streamHandler(options) })
   options.addServices?.(server)
-  const connections = await listenForGrpc(server, address, certificate, gate).catch((error: unknown) => {
+  const listen = { address, certificate, gate, patience, unlimitedPath: dataflow.Stream.path }
+  const connections = await listenForGrpc(server, listen).catch((error: unknown) => {
     server.forceShutdown()
     throw error
   })

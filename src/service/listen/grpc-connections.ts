@@ -1,9 +1,12 @@
 import { createServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
+import { http2ServersOf } from '../../transport/grpc/server-http2-stream.js'
 import type { ConnectionGate } from './connection-gate.js'
 import { cutHandshake } from './cut-handshake.js'
 import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import { RequestAllowance } from './request-allowance.js'
+import { destroySilent } from './silent-connections.js'
 
 export interface GrpcConnections {
   readonly port: number
@@ -13,22 +16,54 @@ export interface GrpcConnections {
   readonly cut: () => void
 }
 
-/** As long as the headers of an HTTP request may take. */
-const patienceMs = 10_000
+/** How long a client may take, in milliseconds. */
+export interface GrpcPatience {
+  /** The TLS handshake; as long as the headers of an HTTP request may take. */
+  readonly handshakeMs: number
+  /** How often an open connection is pinged. */
+  readonly keepaliveMs: number
+  /** How long the answer to a ping may take. */
+  readonly keepaliveTimeoutMs: number
+  /** How often connections are checked; a silent one is destroyed once to twice as long after the answer was due. */
+  readonly sweepMs: number
+}
+
+export const defaultGrpcPatience: GrpcPatience = {
+  handshakeMs: 10_000,
+  keepaliveMs: 20_000,
+  keepaliveTimeoutMs: 20_000,
+  sweepMs: 5_000,
+}
+
+/** What the gRPC server of `listenForGrpc` needs among its options. */
+export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcPatience = defaultGrpcPatience) => ({
+  'grpc.keepalive_time_ms': keepaliveMs,
+  'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
+})
+
+export interface GrpcListenOptions {
+  readonly address: ListenAddress
+  readonly certificate?: ServerCertificate | undefined
+  readonly gate?: ConnectionGate | undefined
+  readonly patience?: GrpcPatience
+  /** The method that a connection may be asked for without limit. */
+  readonly unlimitedPath?: string
+}
 
 /**
  * Accepts the connections of a gRPC server in its place. So they can be counted before TLS, one that says nothing in
- * its handshake can be cut, and a port that is taken is an error and not a line on stderr. Rejects with `listen-failed`.
+ * its handshake can be cut, and a port that is taken is an error and not a line on stderr. The server needs
+ * `keepaliveOptions` of the same patience. Rejects with `listen-failed`.
+ *
+ * Node reports no close of a TLS connection whose peer left while an HTTP/2 session was writing to it: neither the session
+ * nor the socket emits anything, also after the session was destroyed. Since each living peer answers pings, a socket
+ * without incoming bytes for longer than that takes is destroyed, which gives its descriptor back.
  */
-export const listenForGrpc = async (
-  server: Server,
-  address: ListenAddress,
-  certificate: ServerCertificate | undefined,
-  gate: ConnectionGate | undefined,
-  handshakeTimeoutMs = patienceMs,
-): Promise<GrpcConnections> => {
+export const listenForGrpc = async (server: Server, options: GrpcListenOptions): Promise<GrpcConnections> => {
+  const { address, certificate, gate, patience = defaultGrpcPatience, unlimitedPath } = options
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
-  const listener = createListener(certificate, handshakeTimeoutMs, (socket) => {
+  limitRequests(server, unlimitedPath)
+  const listener = createListener(certificate, patience.handshakeMs, (socket) => {
     // The gRPC package learns of it by the close that follows.
     socket.on('error', () => undefined)
     injector.injectConnection(socket)
@@ -40,14 +75,32 @@ export const listenForGrpc = async (
     socket.on('error', () => undefined)
     gate?.take(socket)
   })
+  const { keepaliveMs, keepaliveTimeoutMs, sweepMs } = patience
+  const stopSweep = destroySilent(open, { silentMs: keepaliveMs + keepaliveTimeoutMs + sweepMs, everyMs: sweepMs })
+  listener.once('close', stopSweep)
   return {
-    port: await listen(listener, address),
+    port: await listen(listener, address).catch((error: unknown) => {
+      stopSweep()
+      throw error
+    }),
     stop: () => {
       listener.close()
     },
     cut: () => {
       for (const socket of open) socket.destroy()
     },
+  }
+}
+
+/** A connection that asks for other methods more often than its allowance is told to go away; what it asks then is ignored. */
+const limitRequests = (server: Server, unlimitedPath: string | undefined): void => {
+  for (const http2 of http2ServersOf(server)) {
+    http2.on('session', (session) => {
+      const allowance = new RequestAllowance()
+      session.on('stream', (_stream, headers) => {
+        if (headers[':path'] !== unlimitedPath && !allowance.take() && !session.closed) session.close()
+      })
+    })
   }
 }
 

@@ -4,7 +4,7 @@ import { Server } from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
 import { SpeechError } from '../../errors/speech-error.js'
 import { subprotocol } from '../../service/listen/bearer-token.js'
-import { listenForGrpc } from '../../service/listen/grpc-connections.js'
+import { keepaliveOptions, listenForGrpc } from '../../service/listen/grpc-connections.js'
 import { openHttp } from '../../service/listen/http-listener.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { refuseUpgrade } from '../../service/listen/refuse-upgrade.js'
@@ -42,14 +42,14 @@ export const listenForProof = async (
     },
     upgrade: upgradesTo(doors),
   })
-  const server = new Server({ 'grpc.max_send_message_length': -1 })
+  const server = new Server({ 'grpc.max_send_message_length': -1, ...keepaliveOptions() })
   server.addService(
     { ...loadDataflow() },
     {
       Stream: (call: Parameters<typeof grpcServerLink>[0]) => doors.stream(grpcServerLink(call)),
     },
   )
-  const grpc = await listenForGrpc(server, address, certificate, undefined).catch(async (error: unknown) => {
+  const grpc = await listenForGrpc(server, { address, certificate }).catch(async (error: unknown) => {
     await http.close()
     throw error
   })

@@ -1,4 +1,5 @@
-import type { ServerHttp2Stream } from 'node:http2'
+import type { Server } from '@grpc/grpc-js'
+import type { Http2Server, ServerHttp2Stream } from 'node:http2'
 
 const isStream = (value: unknown): value is ServerHttp2Stream =>
   typeof value === 'object' && value !== null && 'close' in value && 'session' in value
@@ -16,4 +17,16 @@ export const http2StreamOf = (call: object): ServerHttp2Stream | undefined => {
     below = Reflect.get(below, 'nextCall')
   }
   return undefined
+}
+
+const isHttp2Server = (value: unknown): value is Http2Server =>
+  typeof value === 'object' && value !== null && 'on' in value && 'updateSettings' in value
+
+/**
+ * The HTTP/2 servers inside a gRPC server, which has no public way to see a request for a method that it does not have.
+ * Empty when the package is built otherwise: then nobody counts those requests.
+ */
+export const http2ServersOf = (server: Server): readonly Http2Server[] => {
+  const inside: unknown = Reflect.get(server, 'http2Servers')
+  return inside instanceof Map ? [...inside.keys()].filter(isHttp2Server) : []
 }

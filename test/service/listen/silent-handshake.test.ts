@@ -8,7 +8,7 @@ import { Server } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/service/identity/development-certificates.js'
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
-import { listenForGrpc } from '../../../src/service/listen/grpc-connections.js'
+import { defaultGrpcPatience, listenForGrpc } from '../../../src/service/listen/grpc-connections.js'
 import { openHttp } from '../../../src/service/listen/http-listener.js'
 import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
 
@@ -37,13 +37,12 @@ const listeners = {
   },
   grpc: async (patienceMs: number): Promise<number> => {
     const server = new Server()
-    const { port, stop, cut } = await listenForGrpc(
-      server,
-      anyPort,
+    const { port, stop, cut } = await listenForGrpc(server, {
+      address: anyPort,
       certificate,
-      new ConnectionGate(limits),
-      patienceMs,
-    )
+      gate: new ConnectionGate(limits),
+      patience: { ...defaultGrpcPatience, handshakeMs: patienceMs },
+    })
     close.push(() => {
       stop()
       cut()

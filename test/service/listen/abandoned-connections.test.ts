@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:http2'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Server } from '@grpc/grpc-js'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { developmentCertificates } from '../../../src/service/identity/development-certificates.js'
+import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
+import {
+  keepaliveOptions,
+  listenForGrpc,
+  type GrpcConnections,
+  type GrpcListenOptions,
+} from '../../../src/service/listen/grpc-connections.js'
+import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
+import { RequestAllowance } from '../../../src/service/listen/request-allowance.js'
+import { frameType, preface, rawPeer, readFrames, requests, write } from './http2-peer.js'
+
+let folder: string
+let certificate: ServerCertificate
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rxspeech-abandoned-'))
+  certificate = await developmentCertificates(join(folder, 'certificates'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const close: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const one of close.splice(0)) await one()
+})
+
+const anyPort = { host: '127.0.0.1', port: 0 }
+const patience = { handshakeMs: 10_000, keepaliveMs: 150, keepaliveTimeoutMs: 150, sweepMs: 50 }
+
+const listenWith = async (options: Partial<GrpcListenOptions>): Promise<GrpcConnections> => {
+  const server = new Server(keepaliveOptions(patience))
+  const listener = await listenForGrpc(server, { address: anyPort, certificate, patience, ...options })
+  close.push(() => {
+    listener.stop()
+    listener.cut()
+    server.forceShutdown()
+  })
+  return listener
+}
+
+const openFiles = (): number => readdirSync('/proc/self/fd').length
+
+describe('connections that ask a thousand times and are gone before the answers', () => {
+  // Takes a second: the deadlines are those of real sockets.
+  it('are given back, with their descriptors and their places', async () => {
+    const places = 6
+    const gate = new ConnectionGate({ connections: places, connectionsPerAddress: places, unstarted: 10 })
+    // Without an allowance, so that nothing but the check of silent connections ends them.
+    const { port } = await listenWith({ gate, unlimitedPath: '/no.such/Method' })
+    const before = openFiles()
+    const attack = Buffer.concat([preface, requests('/no.such/Method', 1_000)])
+    const peers = await Promise.all(Array.from({ length: places }, () => rawPeer(port)))
+    await Promise.all(peers.map((peer) => write(peer, attack)))
+    for (const peer of peers) peer.destroy()
+    await expect.poll(openFiles, { timeout: 10_000 }).toBe(before)
+    const next = await rawPeer(port)
+    expect(gate.refusal({ remoteAddress: '127.0.0.1', remotePort: next.localPort })).toBeUndefined()
+    next.destroy()
+  })
+})
+
+describe('a living connection', () => {
+  // Takes half a second: as long as a silent connection may.
+  it('stays open without any request, since it answers pings', async () => {
+    const { port } = await listenWith({ patience: { ...patience, keepaliveMs: 50 } })
+    const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
+    close.push(() => {
+      session.destroy()
+    })
+    await once(session, 'connect')
+    const timer = setTimeout(() => session.emit('survived'), 2 * (50 + patience.keepaliveTimeoutMs + patience.sweepMs))
+    await Promise.race([once(session, 'survived'), once(session, 'close')])
+    clearTimeout(timer)
+    expect(session.closed).toBe(false)
+  })
+})
+
+describe('a connection that asks for other methods than sessions', () => {
+  it('is told to go away beyond its allowance, and what it asks then is ignored', async () => {
+    const { port } = await listenWith({ unlimitedPath: '/dataflow/Stream' })
+    const peer = await rawPeer(port)
+    await write(peer, Buffer.concat([preface, requests('/no.such/Method', 1_000)]))
+    const frames = await readFrames(peer)
+    const answers = frames.filter(({ type }) => type === frameType.headers).length
+    expect(frames.filter(({ type }) => type === frameType.goAway)).not.toEqual([])
+    expect(answers).toBeGreaterThanOrEqual(250)
+    expect(answers).toBeLessThan(300)
+  })
+
+  it('has an allowance that grows again, so that who asks now and then is never cut', () => {
+    let nowMs = 0
+    const allowance = new RequestAllowance(() => nowMs)
+    const answered = (requestCount: number): number =>
+      Array.from({ length: requestCount }, () => allowance.take()).filter(Boolean).length
+    expect(answered(1_000)).toBe(250)
+    nowMs += 1_000
+    expect(answered(1_000)).toBe(25)
+    nowMs += 3_600_000
+    expect(answered(1_000)).toBe(250)
+  })
+})

@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+
+/** HTTP/2 frame types and flags (RFC 9113 section 6). */
+export const frameType = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, continuation: 9 } as const
+export const endStream = 1
+export const endHeaders = 4
+
+export const frame = (
+  type: number,
+  flags: number,
+  streamId: number,
+  payload: Uint8Array = new Uint8Array(0),
+): Buffer => {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.writeUInt8(type, 3)
+  head.writeUInt8(flags, 4)
+  head.writeUInt32BE(streamId, 5)
+  return Buffer.concat([head, payload])
+}
+
+/** A header of less than 127 bytes in name and value, never indexed (RFC 7541 section 6.2.3). */
+export const literal = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0x10, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)])
+
+/** A request as the gRPC package takes it, without its body. */
+export const requestHeaders = (path: string): Buffer =>
+  Buffer.concat([
+    Buffer.from([0x83, 0x87]),
+    literal(':path', path),
+    literal(':authority', 'service'),
+    literal('content-type', 'application/grpc'),
+    literal('te', 'trailers'),
+  ])
+
+export const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(frameType.settings, 0, 0)])
+
+/** Whole requests for one method, on the streams 1, 3, 5 and so on. */
+export const requests = (path: string, count: number, from = 0): Buffer => {
+  const headers = requestHeaders(path)
+  const all = Array.from({ length: count }, (_, index) =>
+    frame(frameType.headers, endStream | endHeaders, 2 * (from + index) + 1, headers),
+  )
+  return Buffer.concat(all)
+}
+
+/** A client that writes bytes and reads none until it is told to; with TLS unless told otherwise. */
+export const rawPeer = async (port: number, tls = true): Promise<Socket> => {
+  const socket = tls
+    ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] })
+    : connectTcp(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  await once(socket, tls ? 'secureConnect' : 'connect')
+  socket.pause()
+  return socket
+}
+
+/** Resolves when the kernel has what was written. */
+export const write = (socket: Socket, bytes: Uint8Array): Promise<void> =>
+  new Promise((resolve) => {
+    socket.write(bytes, () => {
+      resolve()
+    })
+  })
+
+/** The types of the frames that came until the connection ended. */
+export const readFrames = async (
+  socket: Socket,
+): Promise<readonly { readonly type: number; readonly payload: Buffer }[]> => {
+  const parts: Buffer[] = []
+  socket.on('data', (part: Buffer) => parts.push(part))
+  socket.resume()
+  if (!socket.closed) await once(socket, 'close')
+  const frames: { type: number; payload: Buffer }[] = []
+  let rest = Buffer.concat(parts)
+  while (rest.length >= 9) {
+    const length = rest.readUIntBE(0, 3)
+    frames.push({ type: rest.readUInt8(3), payload: rest.subarray(9, 9 + length) })
+    rest = rest.subarray(9 + length)
+  }
+  return frames
+}
