@@ -29,7 +29,8 @@ import { parseToken } from './token-response.js'
  *
  * Errors, all of them `SpeechError`s in whose message and cause neither secret nor token stands:
  * - what the endpoint refuses, by RFC 6749 section 5.2: `invalid-request`, `invalid-client`, `invalid-grant`,
- *   `unauthorized-client`, `unsupported-grant-type`, `invalid-scope`; `too-many-attempts` for 429, with `retryAfterMs`;
+ *   `unauthorized-client`, `unsupported-grant-type`, `invalid-scope`; `too-many-attempts` for 429 and
+ *   `overloaded` for 503, with `retryAfterMs` where the endpoint says how long to wait;
  * - `token-endpoint-failed` for an answer that is none: no JSON, fields that don't fit, more than 64 KiB, a redirect (not
  *   followed), any other status; `retryable` says whether another attempt can help;
  * - `connection-failed` when there is no answer, `token-timeout` when it takes longer than `timeoutMs`.

@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import type { ErrorCode } from '../errors/error-code.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/json-object.js'
-import { retryAfterMs } from './retry-after.js'
+import { retryAfterMs } from '../time/retry-after.js'
 
 /** An answer as far as it was read. */
 export interface TokenAnswer {
@@ -31,13 +31,13 @@ const isPassing = (status: number): boolean => status >= 500 || status === 408 |
 
 /**
  * What an answer that grants nothing means: a code of RFC 6749 section 5.2 where the endpoint names one,
- * `too-many-attempts` for 429 (RFC 6585 section 4), else `token-endpoint-failed`.
+ * `too-many-attempts` for 429 (RFC 6585 section 4), `overloaded` for 503 and `temporarily_unavailable`, else `token-endpoint-failed`.
  */
 export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: string, nowMs: number): SpeechError => {
   const waitMs = retryAfterMs(retryAfter, nowMs)
   const wait = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+  const when = waitMs === undefined ? 'later' : `in ${Math.ceil(waitMs / 1000)} s`
   if (status === 429) {
-    const when = waitMs === undefined ? 'later' : `in ${Math.ceil(waitMs / 1000)} s`
     return new SpeechError(
       'too-many-attempts',
       `The token endpoint takes no more attempts now; try again ${when}.`,
@@ -45,7 +45,11 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
     )
   }
   const json = parseJsonObject(body)
-  const refusal = either.isRight(json) ? refusals.get(ownValue(json.right, 'error')) : undefined
+  const named = either.isRight(json) ? ownValue(json.right, 'error') : undefined
+  if (status === 503 || named === 'temporarily_unavailable') {
+    return new SpeechError('overloaded', `The token endpoint takes no requests now; try again ${when}.`, wait)
+  }
+  const refusal = refusals.get(named)
   if (refusal !== undefined && !isPassing(status)) {
     const [code, help] = refusal
     const said = either.isRight(json) ? ownValue(json.right, 'error_description') : undefined

@@ -3,7 +3,6 @@ import type { AudioTape } from './audio/audio-tape.js'
 import { SendingPace } from './audio/sending-pace.js'
 import { HeldFinals, type FinalsOwner } from './results/held-finals.js'
 import { ResultTimeline } from './results/result-timeline.js'
-import { RetryBudget } from './retry-budget.js'
 import { ServiceSilence } from './service-silence.js'
 import type { SessionSettings } from './session-options.js'
 import { Succession, type Predecessor } from './succession.js'
@@ -13,7 +12,6 @@ export interface Equipment<In, Out> {
   readonly results: ResultTimeline
   readonly finals: HeldFinals
   /** Unless a lost connection is the session's end. */
-  readonly budget: RetryBudget | undefined
   readonly succession: Succession<In, Out> | undefined
   readonly silence: ServiceSilence
   readonly newPace: () => SendingPace
@@ -31,7 +29,6 @@ export const equip = <In, Out>(owner: Equipped<In, Out>): Equipment<In, Out> => 
   return {
     results: new ResultTimeline(owner.tape, bounds.format, scheduler),
     finals: new HeldFinals(scheduler, owner, bounds.format.channels),
-    budget: resumption && new RetryBudget(resumption),
     succession:
       resumption &&
       new Succession(owner, {

@@ -16,6 +16,7 @@ export class RetryBudget {
   readonly #resumption: Resumption
   #attempts = 0
   #sinceMs: number | undefined
+  #streamsSinceMs = Infinity
 
   constructor(resumption: Resumption) {
     this.#resumption = resumption
@@ -24,12 +25,20 @@ export class RetryBudget {
   /** The attempt that follows a failure, or undefined when there is no time left for one. */
   next(nowMs: number, error: SpeechError): Attempt | undefined {
     const { budgetMs, firstDelayMs, maxDelayMs, random } = this.#resumption
+    // A connection that lasted longer than any wait has done its work: its loss is another one.
+    if (this.#streamsSinceMs + maxDelayMs <= nowMs) this.renew()
+    this.#streamsSinceMs = Infinity
     this.#sinceMs ??= nowMs
     const longestMs = Math.min(maxDelayMs, firstDelayMs * 2 ** this.#attempts)
     const delayMs = Math.max(Math.round(random() * longestMs), error.retryAfterMs ?? 0)
     if (nowMs + delayMs > this.#sinceMs + budgetMs) return undefined
     this.#attempts += 1
     return { attempt: this.#attempts, delayMs }
+  }
+
+  /** A connection has begun to serve. */
+  streams(nowMs: number): void {
+    this.#streamsSinceMs = nowMs
   }
 
   /** The service has made progress: the next loss is another one. */

@@ -186,9 +186,13 @@ const onLost = (state: MachineState, error: SpeechError, manners: Manners): Step
   }
   // Whatever the connection ends with: the service's last word was the session's.
   if (!resumes(state, error, manners)) return state.name === 'closing' ? done : failed(error)
-  const refusal = error.code === 'unauthenticated' ? error : undefined
+  const refusal = error.code === 'unauthenticated' ? error : refusalToRenew(state)
   return { state: { name: 'waiting', audioOver: isAudioOver(state), refusal }, commands: [{ do: 'reconnect', error }] }
 }
+
+/** A token is still to be renewed where the attempt to renew it failed. */
+const refusalToRenew = (state: MachineState): SpeechError | undefined =>
+  state.name === 'authorizing' ? state.refusal : undefined
 
 /** After the first refusal of a token, before anything was streamed on its connection: another one. */
 const isRefusedToken = (state: MachineState, error: SpeechError, { renews }: Manners): state is BeforeStreaming =>
@@ -197,15 +201,19 @@ const isRefusedToken = (state: MachineState, error: SpeechError, { renews }: Man
   (state.name === 'connecting' || state.name === 'starting') &&
   state.refusal === undefined
 
+/**
+ * Answers that mean "later": whoever gave one is there, speaks the protocol, and has not judged what was asked. A first
+ * attempt is repeated after these alone; a wrong address or a refused token fails at once (docs/PROTOCOL.md 5.13).
+ */
+const laterCodes: ReadonlySet<ErrorCode> = new Set(['overloaded', 'going-away', 'connection-lost', 'too-many-attempts'])
+
 const resumes = (state: MachineState, error: SpeechError, manners: Manners): boolean => {
   if (!manners.resumes) return false
   switch (state.name) {
     case 'authorizing':
     case 'connecting':
-      return state.resuming && error.retryable
-    // A first start that is refused was understood; one that was cut off was not.
     case 'starting':
-      return state.resuming ? error.retryable : error.code === 'connection-lost'
+      return error.retryable && (state.resuming || laterCodes.has(error.code))
     case 'streaming':
     case 'draining':
     case 'finalizing':

@@ -11,6 +11,7 @@ import type { Ending, Heard } from './dialogue.js'
 import type { Equipment, Equipped } from './equipment.js'
 import { Line, type LineNews, type LineOwner, type LinePlan } from './line.js'
 import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
+import { RetryBudget } from './retry-budget.js'
 import type { SessionSettings } from './session-options.js'
 import { SessionAccount, type AccountOwner } from './session-account.js'
 import type { Updates } from './updates.js'
@@ -48,6 +49,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   readonly #feed: AudioFeed
   readonly #account: SessionAccount
   readonly #updates: Updates | undefined
+  /** Unless a lost connection is the session's end. */
+  readonly #budget: RetryBudget | undefined
   readonly #signals = new Subscription()
   readonly #inbox: News<In, Out>[] = []
   #state: MachineState = { name: 'idle', audioOver: false }
@@ -58,7 +61,6 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   #equipment: Equipment<In, Out> | undefined
   /** Set once the service has refused audio as too fast: what is sent again is sent slower. */
   #isPaced = false
-  #streamsSinceMs = Infinity
   #deadline: Unsubscribable | undefined
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
@@ -66,6 +68,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#plan = plan
     this.#subscriber = subscriber
     this.#updates = plan.newUpdates?.()
+    this.#budget = resumption && new RetryBudget(resumption)
     this.#line = this.newLine()
     const { endsWith, finalizeBy } = plan.ending
     this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
@@ -169,7 +172,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   tell(heard: SessionEvent): void {
     this.emit(this.#equipment?.results.read(heard))
     if (!this.#account.tell()) return
-    this.#equipment?.budget?.renew()
+    this.#budget?.renew()
     this.#dispatch({ type: 'succeed' })
   }
 
@@ -325,7 +328,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
 
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
-    const { succession, budget } = this.#equipment ?? {}
+    const { succession } = this.#equipment ?? {}
     const successor = succession?.take()
     this.#leave(successor)
     succession?.cancel()
@@ -334,11 +337,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     // Before all that waits in line, which may be its loss.
     if (successor !== undefined) return this.#step({ type: 'taken-over' })
     if (error.code === 'too-fast') this.#isPaced = true
-    const { scheduler, resumption } = this.#plan.settings
-    const nowMs = scheduler.now()
-    if (this.#streamsSinceMs + (resumption?.maxDelayMs ?? 0) <= nowMs) budget?.renew()
-    this.#streamsSinceMs = Infinity
-    const next = budget?.next(nowMs, error)
+    const { scheduler } = this.#plan.settings
+    const next = this.#budget?.next(scheduler.now(), error)
     if (next === undefined) return this.#fail(error)
     this.#deadline = later(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), 'holds the process')
     const bufferedMs = this.tape.pendingMs
@@ -364,7 +364,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
-    this.#streamsSinceMs = this.#plan.settings.scheduler.now()
+    this.#budget?.streams(this.#plan.settings.scheduler.now())
     // What was asked after this line had been made does not stand in its start.
     const asked = this.#updates?.asked
     if (asked !== undefined && asked !== this.#line.update) this.#ask(asked)

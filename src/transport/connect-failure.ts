@@ -9,6 +9,8 @@ interface Failure {
   readonly retryable: boolean
 }
 
+const brokenOff = /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i
+
 /** What Node says of sockets (errno names), of TLS (OpenSSL's names and sentences) and of HTTP, most particular first. */
 const failures: readonly Failure[] = [
   {
@@ -57,19 +59,33 @@ const failures: readonly Failure[] = [
     retryable: true,
   },
   {
-    pattern: /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i,
+    pattern: brokenOff,
     sentence: (peer) => `${peer} closed the connection before it was open; check the port, and whether it expects TLS.`,
     retryable: true,
   },
 ]
 
 /**
+ * A peer that has shown its certificate and then breaks off is the right one at a bad moment, such as a balancer whose
+ * service restarts: `connection-lost`, after which a first connection is tried again. Undefined for any other failure.
+ */
+export const brokenAfterTls = (peer: string, error: unknown): SpeechError | undefined =>
+  error instanceof Error && brokenOff.test(textOf(error))
+    ? new SpeechError('connection-lost', `${peer} broke the connection off after the TLS handshake; try again later.`, {
+        cause: error,
+      })
+    : undefined
+
+/** With Node's name of the failure, where there is one. */
+const textOf = (error: Error): string =>
+  'code' in error && typeof error.code === 'string' ? `${error.code} ${error.message}` : error.message
+
+/**
  * `connection-failed` with a sentence that helps. `peer` is `host:port`; no other part of an address ever stands in a
  * message, for a query or a user part may hold a token.
  */
 export const connectFailure = (peer: string, error: unknown): SpeechError => {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const text = error instanceof Error ? `${code} ${error.message}` : ''
+  const text = error instanceof Error ? textOf(error) : ''
   const failure = failures.find(({ pattern }) => pattern.test(text))
   return failure === undefined
     ? noConnection(peer, error)

@@ -169,7 +169,20 @@ describe('requestToken', () => {
     const silent = await outcomeOf(429, '')
     expect(silent).toMatchObject({ code: 'too-many-attempts' })
     expect(silent).not.toHaveProperty('retryAfterMs')
-    expect(await outcomeOf(503, '', { 'retry-after': '5' })).toMatchObject({ retryAfterMs: 5000 })
+    expect(await outcomeOf(502, '', { 'retry-after': '5' })).toMatchObject({ retryAfterMs: 5000 })
+  })
+
+  it.each([
+    ['503 temporarily_unavailable', 503, refusal('temporarily_unavailable'), {}, 'later'],
+    ['503 with Retry-After', 503, '', { 'retry-after': '5' }, 'in 5 s'],
+    ['temporarily_unavailable with another status', 400, refusal('temporarily_unavailable'), {}, 'later'],
+  ])('says to try again later after %s', async (_what, status, body, headers, when) => {
+    const error = await outcomeOf(status, body, headers)
+    expect(error).toMatchObject({
+      code: 'overloaded',
+      retryable: true,
+      message: `The token endpoint takes no requests now; try again ${when}.`,
+    })
   })
 
   it('reads at most 64 KiB, and no more of an endless body', async () => {

@@ -38,4 +38,14 @@ describe('the budget of attempts', () => {
     budget.renew()
     expect(budget.next(90_000, lost)).toEqual({ attempt: 1, delayMs: 100 })
   })
+
+  it('begins anew for a connection that lasted as long as the longest wait, and for no shorter one', () => {
+    const budget = budgetOf(1, 5_000)
+    budget.next(0, lost)
+    budget.streams(100)
+    expect(budget.next(1_099, lost)?.attempt).toBe(2)
+    budget.streams(1_200)
+    expect(budget.next(2_200, lost)?.attempt).toBe(1)
+    expect(budget.next(9_000, lost)).toBeUndefined()
+  })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { ErrorCode } from '../../src/errors/error-table.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import {
   isEnd,
@@ -12,6 +13,7 @@ import {
 } from '../../src/session/session-machine.js'
 
 const broken = new SpeechError('internal', 'Broken.')
+const later = new SpeechError('overloaded', 'Later.')
 const refusal = new SpeechError('unauthenticated', 'Not this token.')
 const socket: Manners = { endsWith: 'last-word', finalizeBy: 'request', renews: true, resumes: false }
 const stream: Manners = { endsWith: 'end-of-stream', finalizeBy: 'half-close', renews: false, resumes: false }
@@ -136,7 +138,6 @@ describe('the machine of a session', () => {
       resuming: true,
     })
     const rows: readonly (readonly [MachineState, MachineInput, string])[] = [
-      [before('connecting'), lost, 'failed'],
       [before('starting'), lost, 'waiting'],
       [before('starting'), inputs['link-failed'], 'failed'],
       [{ name: 'streaming' }, lost, 'waiting'],
@@ -172,6 +173,45 @@ describe('the machine of a session', () => {
     }
     // Another connection is not told by the names of its steps.
     expect(step(again('authorizing'), inputs.authorized, resuming).commands).toEqual([{ do: 'dial' }])
+  })
+
+  it('repeats a first attempt after an answer that means "later", and after no other', () => {
+    const outcome = (code: ErrorCode, state: MachineState, resumes: boolean, retryable?: boolean): string => {
+      const error = new SpeechError(code, 'Said.', retryable === undefined ? {} : { retryable })
+      const type = state.name === 'authorizing' ? 'token-failed' : 'link-failed'
+      return step(state, { type, error }, { ...socket, resumes }).state.name
+    }
+    const firsts = [before('authorizing'), before('connecting'), before('starting')]
+    for (const state of firsts) {
+      for (const code of ['overloaded', 'going-away', 'connection-lost', 'too-many-attempts'] as const) {
+        expect([code, state.name, outcome(code, state, true)]).toEqual([code, state.name, 'waiting'])
+        expect([code, state.name, outcome(code, state, false)]).toEqual([code, state.name, 'failed'])
+        expect([code, state.name, outcome(code, state, true, false)]).toEqual([code, state.name, 'failed'])
+      }
+      for (const code of ['connection-failed', 'connect-timeout', 'refused', 'tenant-denied', 'internal'] as const) {
+        expect([code, state.name, outcome(code, state, true)]).toEqual([code, state.name, 'failed'])
+      }
+      const answer: MachineInput = { type: 'heard', meaning: { type: 'start-answer', error: later } }
+      const expected = state.name === 'starting' ? 'waiting' : state.name
+      expect(step(state, answer, { ...socket, resumes: true }).state.name).toBe(expected)
+    }
+    // A first attempt that has to wait is told as `reconnecting`, and its next steps are not told by their names.
+    const waiting = step(before('connecting'), { type: 'link-failed', error: later }, { ...socket, resumes: true })
+    expect(waiting.commands).toEqual([{ do: 'reconnect', error: later }])
+    expect(step(waiting.state, { type: 'retry' }, socket).commands).toEqual([{ do: 'authorize' }])
+  })
+
+  it('still renews a refused token after an attempt to renew it failed', () => {
+    const renewing: MachineState = { name: 'authorizing', audioOver: false, refusal, resuming: true }
+    const resuming = { ...socket, resumes: true }
+    const waiting = step(renewing, { type: 'token-failed', error: later }, resuming)
+    expect(waiting.state).toEqual({ name: 'waiting', audioOver: false, refusal })
+    expect(step(waiting.state, { type: 'retry' }, resuming).commands).toEqual([{ do: 'renew' }])
+    // Another token was there, and the connection with it was lost: that one was not refused.
+    const connecting: MachineState = { ...renewing, name: 'connecting' }
+    expect(step(connecting, { type: 'link-failed', error: later }, resuming).state).toMatchObject({
+      refusal: undefined,
+    })
   })
 
   it('stays in done, stopped and failed, and commands nothing there', () => {

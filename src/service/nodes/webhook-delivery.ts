@@ -14,7 +14,7 @@ import {
 import { isSpeechError } from '../../errors/speech-error.js'
 import type { WebhookTerms } from './webhook-options.js'
 import type { WebhookAnswer } from './webhook-request.js'
-import { backoffMs, mayRetry, retryAfterMs } from './webhook-retry.js'
+import { askedWaitMs, backoffMs, mayRetry } from './webhook-retry.js'
 import { signatureOf } from './webhook-signature.js'
 
 /** What became of a batch. The reason has nothing of the address, the body or the answer. */
@@ -66,7 +66,7 @@ const attemptOnce = (
   return answer$.pipe(
     map(({ status, retryAfter }): Attempt => {
       if (status >= 200 && status < 300) return { type: 'accepted' }
-      const waitMs = retryAfterMs(retryAfter, scheduler.now())
+      const waitMs = askedWaitMs(retryAfter, scheduler.now())
       return { type: 'failed', reason: `status ${status}`, retry: mayRetry(status), waitMs }
     }),
     defaultIfEmpty<Attempt, Attempt>({ type: 'failed', reason: 'timeout', retry: true, waitMs: undefined }),

@@ -1,6 +1,7 @@
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js'
 import type { Observable } from 'rxjs'
 import { GrpcLink, type CallReason, type GrpcLinkOptions } from './grpc-link.js'
+import type { HeardStatus } from './grpc-status.js'
 import { statusError } from './grpc-status.js'
 import { orderlyEndOf } from './orderly-end.js'
 import type { DataflowMessage } from '../link.js'
@@ -11,11 +12,12 @@ export class GrpcClientLink extends GrpcLink {
     private readonly call: ClientDuplexStream<DataflowMessage, DataflowMessage>,
     limits: Required<GrpcLinkOptions>,
     readonly leaving: Observable<void>,
+    heard: (status: StatusObject) => HeardStatus,
   ) {
     super(call, limits)
     call.once('status', (status: StatusObject) => {
       const over = (): void =>
-        this.callOver(statusError(status, limits.maxMessageBytes) ?? orderlyEndOf(status.metadata))
+        this.callOver(statusError(heard(status), limits.maxMessageBytes) ?? orderlyEndOf(status.metadata))
       // What the call has read ahead comes first. `end` follows it, but never comes while reading is stopped.
       if (call.readableLength === 0) over()
       else call.once('end', over)

@@ -1,6 +1,8 @@
+import type { Metadata } from '@grpc/grpc-js'
 import { peerWords } from '../../errors/peer-words.js'
 import { errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
+import { retryAfterMs } from '../../time/retry-after.js'
 import { namedRefusal, reasonText } from '../named-refusal.js'
 
 /** Keeps the status within what every HTTP/2 peer takes as a header, percent-encoded. */
@@ -9,6 +11,31 @@ const maxDetailsBytes = 1024
 export interface GrpcStatus {
   readonly code: number
   readonly details: string
+}
+
+/** A status as a client heard it. */
+export interface HeardStatus extends Partial<GrpcStatus> {
+  /** How long the service asks to wait, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/**
+ * How long a service asks to wait, from the headers and trailers of a call: `retry-after` as in HTTP, which a balancer
+ * gives too, or gRPC's own `grpc-retry-pushback-ms`.
+ */
+export const askedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
+  for (const one of metadata) {
+    const waitMs = retryAfterMs(textOf(one, 'retry-after'), nowMs)
+    if (waitMs !== undefined) return waitMs
+    const pushback = textOf(one, 'grpc-retry-pushback-ms')
+    if (pushback !== undefined && /^\d{1,8}$/.test(pushback)) return Number(pushback)
+  }
+  return undefined
+}
+
+const textOf = (metadata: Metadata | undefined, name: string): string | undefined => {
+  const [value] = metadata?.get(name) ?? []
+  return typeof value === 'string' ? value : undefined
 }
 
 /** How a call is ended for a reason: the error table's status, and `<code>: <sentence>` as its details. */
@@ -49,7 +76,15 @@ export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =
  * the number, and two texts that the gRPC packages of every language share where the number says too little. A message
  * beyond `maxMessageBytes`, this end's own limit, was the peer's: another call need not have one.
  */
-export const statusError = (status: Partial<GrpcStatus>, maxMessageBytes?: number): SpeechError | undefined => {
+export const statusError = (status: HeardStatus, maxMessageBytes?: number): SpeechError | undefined => {
+  const error = meaningOf(status, maxMessageBytes)
+  const { retryAfterMs: waitMs } = status
+  if (error === undefined || waitMs === undefined) return error
+  const { code, message, cause, retryable } = error
+  return new SpeechError(code, message, { cause, retryable, retryAfterMs: waitMs })
+}
+
+const meaningOf = (status: HeardStatus, maxMessageBytes: number | undefined): SpeechError | undefined => {
   // The gRPC package ends a call of a frame that it cannot read without either.
   const { code = internalStatus, details = '' } = status
   if (code === 0) return undefined
@@ -60,6 +95,10 @@ export const statusError = (status: Partial<GrpcStatus>, maxMessageBytes?: numbe
     return new SpeechError('message-too-big', retryable ? tooBigOfPeer : errorTable['message-too-big'].help, {
       retryable,
     })
+  }
+  // What a balancer answers in place of the service (the same as for a WebSocket).
+  if (/HTTP status code (429|503)$/.test(details)) {
+    return new SpeechError('overloaded', errorTable.overloaded.help, { cause: new Error(details) })
   }
   if (isCallForQuiet(status) || (code === internalStatus && details.includes('RST_STREAM'))) {
     return new SpeechError('connection-lost', errorTable['connection-lost'].help)

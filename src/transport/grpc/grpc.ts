@@ -10,11 +10,11 @@ import { NEVER, Observable, type Subscriber } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { later } from '../../time/later.js'
 import { connectTimeout } from '../connect-error.js'
-import { connectFailure } from '../connect-failure.js'
+import { brokenAfterTls, connectFailure } from '../connect-failure.js'
 import { shareChannel, stopPinging, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
 import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
 import { GrpcClientLink } from './grpc-client-link.js'
-import { isCallForQuiet, statusError } from './grpc-status.js'
+import { askedWaitMs, isCallForQuiet, statusError, type HeardStatus } from './grpc-status.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, durationMs, timeoutMs } from '../limits.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import { loadDataflow, type DataflowMethod, type LoadDataflowOptions } from './load-dataflow.js'
@@ -69,17 +69,24 @@ const connect = (
   const timer = later(limits.scheduler, connectTimeoutMs, late, 'holds the process')
   // The status says the same, and more; without a listener the process would end.
   call.on('error', () => {})
+  let headers: Metadata | undefined
+  call.once('metadata', (received: Metadata) => (headers = received))
+  const heard = ({ code, details, metadata }: StatusObject): HeardStatus => ({
+    code,
+    details,
+    retryAfterMs: askedWaitMs([metadata, headers], limits.scheduler.now()),
+  })
   call.once('status', (status: StatusObject) => {
     timer.unsubscribe()
     if (isCallForQuiet(status)) stopPinging(options.address)
     release()
-    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, status))
+    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, heard(status), options.insecure !== true))
     state = 'over'
   })
   const stopped = (): boolean => state !== 'connecting'
   whenReady(client.getChannel(), stopped, () => {
     timer.unsubscribe()
-    const link = new GrpcClientLink(call, limits, left$)
+    const link = new GrpcClientLink(call, limits, left$, heard)
     state = link
     subscriber.next(link)
   })
@@ -92,12 +99,21 @@ const connect = (
 }
 
 /** The call can end before the channel is known to be ready: for want of a connection, or by a quick refusal. */
-const statusBeforeOpen = (peer: string, status: StatusObject): SpeechError => {
+const statusBeforeOpen = (peer: string, status: HeardStatus, isTls: boolean): SpeechError => {
   const error = statusError(status)
-  return error === undefined || error.code === 'connection-lost'
-    ? connectFailure(peer, new Error(status.details))
-    : error
+  if (error !== undefined && error.code !== 'connection-lost') return error
+  const { details = '' } = status
+  if (error !== undefined && wasConnected.test(details)) return error
+  const isAfterTls = isTls && afterTls.test(details)
+  const cause = new Error(isAfterTls ? details.replace('Failed to connect', 'Connection dropped') : details)
+  return (isAfterTls ? brokenAfterTls(peer, cause) : undefined) ?? connectFailure(peer, cause)
 }
+
+/** The connection was lost, or the service left it by GOAWAY, before this end saw that it was ready. */
+const wasConnected = /^(Connection dropped|Stream refused)/
+
+/** The gRPC package gives the time of what fails once TLS is done, and of nothing before. */
+const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
 
 /**
  * Opens the dataflow call (service.md 4.1): emits one open link when the channel is connected and stays open until it is

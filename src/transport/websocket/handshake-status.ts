@@ -1,4 +1,5 @@
 import { SpeechError, type SpeechErrorOptions } from '../../errors/speech-error.js'
+import { retryAfterMs } from '../../time/retry-after.js'
 import { namedRefusal } from '../named-refusal.js'
 
 /** What a server said instead of switching protocols (RFC 6455 section 4.2.2). */
@@ -8,12 +9,6 @@ export interface HandshakeAnswer {
   readonly retryAfter: string | undefined
   /** The beginning of the body. */
   readonly text: string
-}
-
-const retryAfterMs = (retryAfter: string | undefined, nowMs: number): number | undefined => {
-  if (retryAfter === undefined) return undefined
-  const waitMs = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs
-  return Number.isFinite(waitMs) ? Math.max(0, waitMs) : undefined
 }
 
 /** The error of a refused handshake. A body that reads `<code>: <sentence>` decides the code; else the HTTP status does. */
@@ -35,6 +30,14 @@ export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: num
   }
   if (status === 429 || status === 503) {
     return new SpeechError('overloaded', `${peer} takes no more sessions now; try again later.`, options)
+  }
+  // A gateway that has lost what is behind it: over gRPC the same statuses mean UNAVAILABLE.
+  if (status === 502 || status === 504) {
+    return new SpeechError(
+      'connection-lost',
+      `${peer} answered the handshake with HTTP ${status}; try again later.`,
+      options,
+    )
   }
   if (status >= 500 || status === 408) {
     return new SpeechError(

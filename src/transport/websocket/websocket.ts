@@ -1,6 +1,7 @@
 import IsomorphicWebSocket from 'isomorphic-ws'
 import { openBrowserSocket } from './browser-websocket.js'
-import { connectFailure } from '../connect-failure.js'
+import type { ClientRequest } from 'node:http'
+import { brokenAfterTls, connectFailure } from '../connect-failure.js'
 import { handshakeError } from './handshake-status.js'
 import { NodeSocketLink } from './node-socket-link.js'
 import { refusedHandshake, type UpgradeSocket } from './refused-handshake.js'
@@ -14,15 +15,21 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
   if (!('terminate' in SocketClass.prototype)) return openBrowserSocket(url, options, limits, fail)
   const peer = peerName(url)
+  let isSecured = false
   const socket = new SocketClass(url.href, [...(options.protocols ?? [])], {
     // 245 kB a connection and 20 times the processor time, for audio that does not compress.
     perMessageDeflate: false,
     followRedirects: false,
     maxPayload: limits.maxMessageBytes,
+    finishRequest: (request: ClientRequest) => {
+      request.once('socket', (connection) => connection.once('secureConnect', () => (isSecured = true)))
+      request.end()
+    },
     ...(options.headers && { headers: options.headers }),
     ...(options.ca && { ca: options.ca }),
   }) as UpgradeSocket
-  const failed = ({ error }: SocketEvents['error']): void => fail(connectFailure(peer, error))
+  const failed = ({ error }: SocketEvents['error']): void =>
+    fail((isSecured ? brokenAfterTls(peer, error) : undefined) ?? connectFailure(peer, error))
   socket.addEventListener('error', failed)
   refusedHandshake(socket, (answer) => fail(handshakeError(peer, answer, limits.scheduler.now())))
   const link = (): NodeSocketLink => {
@@ -39,7 +46,7 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
  * in good order. The end of the link does not complete it. Redirects are not followed and nothing is compressed.
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
- * `connect-timeout`; and what the service answers instead of opening: `unauthenticated` (401), `tenant-denied` (403),
+ * `connect-timeout`; `connection-lost` for a peer that breaks off after TLS, and for 502 and 504; and what the service answers instead of opening: `unauthenticated` (401), `tenant-denied` (403),
  * `overloaded` (429, 503; `retryAfterMs` when it says so), `refused`, or the code that its text names.
  */
 export const dialWebSocket = dialBy(openNodeSocket)

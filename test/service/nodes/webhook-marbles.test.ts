@@ -4,7 +4,7 @@ import type { NodeItem } from '../../../src/service/nodes/node.js'
 import { openWebhook } from '../../../src/service/nodes/webhook.js'
 import type { WebhookOptions } from '../../../src/service/nodes/webhook-options.js'
 import type { WebhookAnswer } from '../../../src/service/nodes/webhook-request.js'
-import { backoffMs, retryAfterMs } from '../../../src/service/nodes/webhook-retry.js'
+import { askedWaitMs, backoffMs } from '../../../src/service/nodes/webhook-retry.js'
 import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
 import { event } from './fixed-set.js'
 import { nodeContext } from './node-context.js'
@@ -119,13 +119,13 @@ describe('webhook, drawn', () => {
   })
 })
 
-describe('retryAfterMs', () => {
+describe('the wait that a receiver asks for', () => {
   it('reads seconds and dates, and bounds them', () => {
-    expect(retryAfterMs('3', 0)).toBe(3000)
-    expect(retryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)
-    expect(retryAfterMs('99999', 0)).toBe(300_000)
-    expect(retryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000)).toBe(0)
-    expect([retryAfterMs('soon', 0), retryAfterMs(undefined, 0)]).toEqual([undefined, undefined])
+    expect(askedWaitMs('3', 0)).toBe(3000)
+    expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)
+    expect(askedWaitMs('99999', 0)).toBe(300_000)
+    expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000)).toBe(0)
+    expect([askedWaitMs('soon', 0), askedWaitMs(undefined, 0)]).toEqual([undefined, undefined])
   })
 })
 
