@@ -120,18 +120,18 @@ describe('record', () => {
   it('writes the error that ends a session, and passes it on', () => {
     virtually((tools) => {
       const refused = scriptedService(tools.clock, [
-        { Start: [10, response('{"operation-result":"overloaded: Full."}')] },
+        { Start: [10, response('{"operation-result":"project-denied: Not you."}')] },
       ])
       const noWay = { dial: () => throwError(() => new SpeechError('tenant-denied', 'Not you.')) }
       const [one, other] = [keptLines(), keptLines()]
       const first = tools.watch(record(one.write)(dataflow, streamOptions(tools, refused))(NEVER))
       const second = tools.watch(record(other.write)(recognize, socketOptions(tools, noWay))(NEVER))
       return () => {
-        expect(first.log.at(-1)).toBe('10 error overloaded')
+        expect(first.log.at(-1)).toBe('10 error project-denied')
         expect(outlineOf(one.lines).slice(-3)).toEqual([
           '10 1 received operation-result',
           '10 1 close',
-          '10 end error overloaded',
+          '10 end error project-denied',
         ])
         expect(second.log.at(-1)).toBe('0 error tenant-denied')
         expect(outlineOf(other.lines)).toEqual([

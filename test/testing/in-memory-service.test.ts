@@ -145,7 +145,8 @@ describe('a service in memory', () => {
       })
       const end = await ended
       expect(end === 'complete' || (isSpeechError(end) && end.code === 'going-away')).toBe(true)
-      const after = await run(over, service, format, []).catch((one: unknown) => one)
+      const late$ = session(over, service, format, { budgetMs: 100 })([]).pipe(toArray())
+      const after = await lastValueFrom(late$).catch((one: unknown) => one)
       expect(isSpeechError(after) && after.retryable).toBe(true)
     },
   )
