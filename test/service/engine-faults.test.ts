@@ -1,5 +1,7 @@
 import { Observable } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import type { EngineKind } from '../../src/service/engine/engine.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { openStream, plainClient, type Conversation } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
@@ -11,8 +13,8 @@ let open: PlainService | undefined
 afterEach(() => open?.close())
 
 /** A service whose engine breaks in its lanes where the script says. */
-const started = async (breakAtPart: readonly (number | undefined)[]): Promise<PlainService> =>
-  (open = await plainService({}, [], breakingEngine(scriptedEngine({ texts: ['hello world'] }), breakAtPart)))
+const started = async (breakAtPart: readonly (number | undefined)[], fault?: () => unknown): Promise<PlainService> =>
+  (open = await plainService({}, [], breakingEngine(scriptedEngine({ texts: ['hello world'] }), breakAtPart, fault)))
 
 const stereo = { Audio: { SampleRate: 8000, ChannelCount: 2, Encoding: 'pcm' } }
 
@@ -88,7 +90,7 @@ describe('an engine that breaks once', () => {
   })
 })
 
-describe('an engine that breaks twice in one segment', () => {
+describe('an engine that breaks three times in one segment', () => {
   it('gives every channel of a gRPC stream one final with the text so far and the error, then the status', async () => {
     // Lanes: left and right at the start, then each anew for the left one
     const first = await overGrpc(await started([]), leftOnly(await spoken(9_000)), stereo)
@@ -97,10 +99,11 @@ describe('an engine that breaks twice in one segment', () => {
     const segments = named(first.events, 'Speech Started').length
     expect(segments).toBeGreaterThan(1)
     const partsOfFirst = await partsUntilClose(leftOnly(await spoken(9_000)))
-    const service = await started([partsOfFirst + 2, undefined, 2])
+    const service = await started([partsOfFirst + 2, undefined, 2, 2])
     const { events, status, details } = await overGrpc(service, leftOnly(await spoken(9_000)), stereo)
     const Error = 'engine-failed: A scripted fault.'
     expect(named(events, 'Engine Failed').map((event) => event['Data'])).toEqual([
+      { Code: 'engine-failed', Retried: true },
       { Code: 'engine-failed', Retried: true },
       { Code: 'engine-failed', Retried: false },
     ])
@@ -113,11 +116,48 @@ describe('an engine that breaks twice in one segment', () => {
   })
 
   it('ends a WebSocket recognition with the error in its one final, and closes with 1011', async () => {
-    const heard = await overSocket(await started([2, 2]), await spoken(4_000))
+    const heard = await overSocket(await started([2, 2, 2]), await spoken(4_000))
     expect(heard.slice(-2)).toMatchObject([
       { 'message-name': 'final-result', 'operation-result': 'engine-failed: A scripted fault.', text: '' },
       { close: 1011 },
     ])
+  })
+})
+
+describe('an engine that is overloaded', () => {
+  const overloaded = () => new SpeechError('overloaded', 'The recognition engine is full.', { retryAfterMs: 3_000 })
+  const result = 'overloaded: The recognition engine is full.'
+
+  it('is reported as such on gRPC, in the final and in the status', async () => {
+    const { events, status, details } = await overGrpc(await started([2], overloaded), await spoken(4_000))
+    expect(named(events, 'Engine Failed').map((event) => event['Data'])).toEqual([
+      { Code: 'overloaded', Retried: false },
+    ])
+    expect(named(events, 'SR Final')).toMatchObject([{ Data: { Error: result } }])
+    expect(named(events, 'Node Failed')).toEqual([])
+    expect({ status, details }).toEqual({ status: 'RESOURCE_EXHAUSTED', details: result })
+    expect(open?.faults).toMatchObject([{ code: 'overloaded' }])
+  })
+
+  it('is reported as such on the WebSocket, in the final and by the close code', async () => {
+    const heard = await overSocket(await started([2], overloaded), await spoken(4_000))
+    expect(heard.slice(-2)).toMatchObject([
+      { 'message-name': 'final-result', 'operation-result': result },
+      { close: 4429 },
+    ])
+  })
+
+  it('refuses the start where it says so while it opens', async () => {
+    const scripted: EngineKind = { name: 'scripted', open: () => Promise.reject(overloaded()) }
+    open = await plainService({ engines: [scripted] })
+    const { responses, status } = await overGrpc(open, new Uint8Array(0))
+    expect(responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': result }])
+    expect(status).toBe('RESOURCE_EXHAUSTED')
+    const socket = await openSocket(open)
+    socket.say(recognizeOf())
+    expect(await socket.hear()).toMatchObject({ 'message-name': 'recognize-response', 'operation-result': result })
+    socket.close()
+    await socket.hear()
   })
 })
 

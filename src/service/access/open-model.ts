@@ -29,7 +29,7 @@ export const openModel = async (registry: ModelRegistry, rights: Rights, request
     return await registry.engine(model)
   } catch (error) {
     // What is wrong with the model's files is for the operator, who is told when the models are listed.
-    if (isSpeechError(error) && error.code === 'going-away') throw error
+    if (isSpeechError(error) && (error.code === 'going-away' || error.code === 'overloaded')) throw error
     throw new SpeechError('engine-failed', 'The model cannot be used now; tell the operator of the service.', {
       cause: error,
     })

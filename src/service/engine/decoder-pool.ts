@@ -44,6 +44,10 @@ const breakWindowMs = 60_000
 const workerBroke = (cause?: unknown): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine stopped while it read; try again.', { cause })
 
+/** The worker is gone with everything that it read: a segment that shared it is not to blame. */
+const workerLost = (cause: unknown): SpeechError =>
+  workerBroke(new SpeechError('connection-lost', 'The worker ended.', { cause }))
+
 /**
  * The workers of one model. A segment takes the least busy worker's decoder; when every decoder is lent, segments wait
  * in line, first come first served. Workers are started as they are needed and stay.
@@ -215,7 +219,9 @@ export class DecoderPool {
     this.breaksAtMs.push(this.options.now())
     this.breaksAtMs.splice(0, this.breaksAtMs.length - maxBreaks)
     if (member.phase.type === 'refused') this.failAll(this.options.refuse(member.phase.sentence))
-    for (const segment of member.segments.values()) segment.failed(workerBroke(cause))
+    // One that was alone on it may be what ended it.
+    const fault = member.segments.size > 1 ? workerLost(cause) : workerBroke(cause)
+    for (const segment of member.segments.values()) segment.failed(fault)
     this.serve()
   }
 

@@ -44,7 +44,8 @@ export interface EngineCapabilities {
  * One model, loaded. `recognize()` makes the operator for one channel of one session: subscription costs nothing until
  * a segment opens; completion of the input flushes the open segment and completes after its `segment`;
  * unsubscription aborts at once and frees what it held. A fault is an error with code `engine-failed`; one that is not
- * `retryable` says that a lane anew would fare no better.
+ * `retryable` says that a lane anew would fare no better, and one whose cause has the code of a lost connection, such as
+ * `connection-lost`, that the engine itself is gone for now. `overloaded` goes to the client as it is, with its `retryAfterMs`.
  */
 export interface Engine {
   readonly capabilities: EngineCapabilities

@@ -106,7 +106,7 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
     const kind = found && kindByName.get(found.model.options.engine)
     if (found?.problem !== undefined) throw found.problem
     if (found === undefined || kind === undefined) throw invalidModel(wanted, 'it is not in the folders of models.')
-    return withSegmentRetry(await kind.open(found.model), onFault === undefined ? {} : { onFault })
+    return withSegmentRetry(await kind.open(found.model), { scheduler, ...(onFault === undefined ? {} : { onFault }) })
   }
 
   const load = (model: ModelDescription): Promise<Engine> => {

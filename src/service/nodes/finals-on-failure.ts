@@ -10,6 +10,7 @@ import {
   type MonoTypeOperatorFunction,
   type Observable,
 } from 'rxjs'
+import type { ErrorCode } from '../../errors/error-code.js'
 import { isSpeechError, refusalText, type SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
 import { eventName } from '../../protocol/event-name.js'
@@ -37,9 +38,12 @@ const note = (told: Told, event: EventEnvelope): void => {
   told.endMs = event.endMs ?? told.endMs
 }
 
+/** What an engine ends a session with. */
+export const engineErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['engine-failed', 'overloaded'])
+
 /** Other errors than the engine's may speak of the service's inside: of those a client learns `internal`. */
 const refusalOf = (error: unknown): string =>
-  refusalText(isSpeechError(error) && error.code === 'engine-failed' ? error : undefined)
+  refusalText(isSpeechError(error) && engineErrors.has(error.code) ? error : undefined)
 
 /**
  * Passes events on. When they end with an error, each channel that had no `SR Final` yet gets one: the milestones so

@@ -1,6 +1,7 @@
 import type { Observable, Subject, Subscriber } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import { engineErrors } from '../nodes/finals-on-failure.js'
 import type { NodeItem } from '../nodes/node.js'
 import { deliver } from './deliver.js'
 import { GraphEntry } from './graph-entry.js'
@@ -237,7 +238,7 @@ export class RunGraph {
       return
     }
     // An engine's failure has a name of its own, and the node has told of it.
-    if (isSpeechError(error) && error.code === 'engine-failed') {
+    if (isSpeechError(error) && engineErrors.has(error.code)) {
       this.breakOff(error)
       return
     }

@@ -5,6 +5,7 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
 import { retrySegment, withSegmentRetry, type RetryOptions } from '../../../src/service/engine/retry-segment.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import { VirtualClock } from '../virtual-clock.js'
 import { breakingEngine } from './breaking-engine.js'
 
 const open = (startMs = 0): SegmentPart => ({ type: 'open', startMs })
@@ -87,11 +88,16 @@ describe('retrySegment', () => {
     expect(told(said)).toBe(4 * 2400)
   })
 
-  it('ends with the error when the same segment breaks a second time', () => {
-    const { engine, broken } = engineOf([4, 2])
+  it('ends with the error when the same segment breaks a third time', () => {
+    const { engine, broken } = engineOf([4, 2, 3])
     const said = say(engine, of(...twoSegments))
-    expect(said.slice(-3)).toEqual(['fault 0 retried', 'fault 0 over', 'error engine-failed'])
-    expect(broken.lanes()).toBe(2)
+    expect(said.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
+    expect(said.filter((one) => one.startsWith('fault'))).toEqual([
+      'fault 0 retried',
+      'fault 0 retried',
+      'fault 0 over',
+    ])
+    expect(broken.lanes()).toBe(3)
   })
 
   it('reads a segment again that was not decided, and the one after it that came meanwhile', () => {
@@ -202,9 +208,10 @@ describe('retrySegment', () => {
 
   it('tells its owner of the faults that are survived, and of no other', () => {
     const faults: SpeechError[] = []
-    const { engine } = engineOf([4, 2], { onFault: (error) => faults.push(error) })
+    const { engine } = engineOf([4, 2, 2], { onFault: (error) => faults.push(error) })
     say(engine, of(...twoSegments))
-    expect(faults).toMatchObject([{ code: 'engine-failed', message: 'A scripted fault.' }])
+    const survived = { code: 'engine-failed', message: 'A scripted fault.' }
+    expect(faults).toMatchObject([survived, survived])
   })
 
   it('unsubscribes the source and the engine at once, and when the lane has ended', () => {
@@ -221,8 +228,8 @@ describe('retrySegment', () => {
       expectSubscriptions(one$.subscriptions).toBe(subscriptions)
       const two$ = cold('      o-a-c-a', parts)
       const ended = '          ^-!'
-      expectObservable(two$.pipe(engineOf([2, 2]).engine.recognize(), map(brief))).toBe(
-        '--(fo#)',
+      expectObservable(two$.pipe(engineOf([2, 2, 2]).engine.recognize(), map(brief))).toBe(
+        '--(ffo#)',
         { f: 'fault 0 retried', o: 'fault 0 over' },
         new SpeechError('engine-failed', 'A scripted fault.'),
       )
@@ -247,5 +254,119 @@ describe('retrySegment', () => {
       .subscribe({ error: () => undefined })
     life.unsubscribe()
     expect(running).toBe(0)
+  })
+})
+
+describe('an engine that is lost', () => {
+  const lost = () =>
+    new SpeechError('engine-failed', 'Gone.', { cause: new SpeechError('connection-lost', 'The worker ended.') })
+
+  /** When each lane was opened, and what was said, with an engine that is lost so often. */
+  const loseTimes = (count: number, more: RetryOptions & { readonly fault?: () => unknown } = {}) => {
+    const clock = new VirtualClock()
+    const breaks = Array.from({ length: count }, () => 2)
+    const { engine, broken } = engineOf(breaks, { fault: lost, scheduler: clock, ...more })
+    const input$ = new Subject<SegmentPart>()
+    const said: string[] = []
+    const openedAtMs: number[] = []
+    const counted = {
+      ...engine,
+      recognize: () =>
+        retrySegment(
+          () => {
+            openedAtMs.push(clock.now())
+            return broken.recognize()
+          },
+          { scheduler: clock, ...more },
+        ),
+    }
+    const life = input$.pipe(counted.recognize()).subscribe({
+      next: (one) => said.push(brief(one)),
+      error: (error: unknown) => said.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
+      complete: () => said.push('complete'),
+    })
+    return { clock, input$, said, openedAtMs, life }
+  }
+
+  it('is tried again up to five times within 15 s, while audio goes on, and loses none of it', () => {
+    const { clock, input$, said, openedAtMs } = loseTimes(5)
+    for (const part of twoSegments.slice(0, 3)) input$.next(part)
+    clock.advanceTo(2_000)
+    for (const part of twoSegments.slice(3)) input$.next(part)
+    input$.complete()
+    clock.advanceTo(20_000)
+    expect(openedAtMs).toEqual([0, 0, 1_000, 3_500, 8_000, 14_500])
+    expect(said.filter((one) => one.startsWith('fault'))).toEqual(Array.from({ length: 5 }, () => 'fault 0 retried'))
+    expect(decided(said)).toEqual(decided(unbroken))
+    expect(told(said)).toBe(4 * 2400)
+    expect(said.at(-1)).toBe('complete')
+    expect(clock.waiting).toBe(0)
+  })
+
+  it('ends the session when it is lost a sixth time', () => {
+    const { clock, input$, said } = loseTimes(6)
+    for (const part of twoSegments) input$.next(part)
+    clock.advanceTo(20_000)
+    expect(said.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
+    expect(said.filter((one) => one.endsWith('retried'))).toHaveLength(5)
+    expect(clock.waiting).toBe(0)
+  })
+
+  it('is not waited for beyond 15 s, where each loss takes long to be noticed', () => {
+    const clock = new VirtualClock()
+    const losses: (() => void)[] = []
+    const hanging = () => () => new Observable<Hypothesis>((out) => void losses.push(() => out.error(lost())))
+    const said: string[] = []
+    of(open(), audio())
+      .pipe((part$) => concat(part$, NEVER), retrySegment(hanging, { scheduler: clock }))
+      .subscribe({ next: (one) => said.push(brief(one)), error: () => said.push('error') })
+    for (const atMs of [0, 10_000, 20_000]) {
+      clock.advanceTo(atMs)
+      losses.shift()?.()
+      clock.advanceTo(atMs + 5_000)
+    }
+    expect(said).toEqual(['fault 0 retried', 'fault 0 retried', 'fault 0 over', 'error'])
+  })
+
+  it('is counted apart from a decoder that fails, and anew for each segment', () => {
+    const faults = [lost(), new SpeechError('engine-failed', 'x'), new SpeechError('engine-failed', 'y'), lost()]
+    const { clock, input$, said } = loseTimes(4, { fault: () => faults.shift() })
+    for (const part of twoSegments) input$.next(part)
+    input$.complete()
+    clock.advanceTo(20_000)
+    expect(said.at(-1)).toBe('complete')
+    expect(decided(said)).toEqual(decided(unbroken))
+  })
+
+  it('is tried no more once nobody listens', () => {
+    const { clock, input$, openedAtMs, life } = loseTimes(6)
+    for (const part of twoSegments) input$.next(part)
+    life.unsubscribe()
+    expect(clock.waiting).toBe(0)
+    clock.advanceTo(20_000)
+    expect(openedAtMs).toEqual([0, 0])
+  })
+
+  it('is given up where the segment grew too long while it was away', () => {
+    const { clock, input$, said } = loseTimes(2, { maxKeptBytes: 2 * 4_800 })
+    for (const part of [open(), audio(), audio(), audio()]) input$.next(part)
+    clock.advanceTo(20_000)
+    expect(said.at(-1)).toBe('error engine-failed')
+    expect(clock.waiting).toBe(0)
+  })
+})
+
+describe('an engine that is overloaded', () => {
+  it('is not tried again: the client hears of it, and of how long to wait', () => {
+    const error = new SpeechError('overloaded', 'x', { retryAfterMs: 700 })
+    const faults: SpeechError[] = []
+    const { engine, broken } = engineOf([4], { fault: () => error, onFault: (fault) => faults.push(fault) })
+    const ends: unknown[] = []
+    of(...twoSegments)
+      .pipe(engine.recognize())
+      .subscribe({ error: (end: unknown) => ends.push(end) })
+    expect(ends).toEqual([error])
+    expect(faults).toEqual([error])
+    expect(broken.lanes()).toBe(1)
   })
 })

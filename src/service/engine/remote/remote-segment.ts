@@ -1,6 +1,6 @@
 import type { Observable, ObservableInput, Subscription } from 'rxjs'
 import { bytesOf } from '../../../audio/pcm.js'
-import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
+import { isSpeechError, parseRefusal, SpeechError, type SpeechErrorOptions } from '../../../errors/speech-error.js'
 import type { SessionEvent } from '../../../protocol/session-event.js'
 import { HopCutter } from '../hop-cutter.js'
 import type { LaneSegment, SegmentListener } from '../segment-lane.js'
@@ -9,12 +9,21 @@ import { SampleFeed } from './sample-feed.js'
 /** A session with the other service, for the audio of one segment. */
 export type OpenRecognition = (audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 
-/** The other service failed. What it said is the cause, for the operator; clients learn that the engine failed. */
-const remoteFailed = (cause: unknown): SpeechError =>
-  new SpeechError('engine-failed', 'The remote recognition service failed; try again.', {
-    cause,
-    ...(isSpeechError(cause) && { retryable: cause.retryable }),
-  })
+/**
+ * The other service failed. What it said is the cause, for the operator; clients learn that the engine failed, or is
+ * overloaded and for how long.
+ */
+const remoteFailed = (cause: unknown): SpeechError => {
+  if (!isSpeechError(cause)) return failed({ cause })
+  const { code, retryable, retryAfterMs } = cause
+  const options = { cause, retryable, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+  return code === 'overloaded'
+    ? new SpeechError('overloaded', 'The recognition engine is overloaded; try again later.', options)
+    : failed(options)
+}
+
+const failed = (options: SpeechErrorOptions): SpeechError =>
+  new SpeechError('engine-failed', 'The remote recognition service failed; try again.', options)
 
 /** One segment as one recognition of the other service. Samples count as taken when the connection has taken them. */
 export class RemoteSegment implements LaneSegment {
@@ -81,7 +90,7 @@ export class RemoteSegment implements LaneSegment {
 
   private decide(error: string | undefined, confidence: number | undefined): void {
     if (error !== undefined) {
-      this.fail(new SpeechError('engine-failed', `The other service ended with ${error}`))
+      this.fail(parseRefusal(error))
     } else if (this.end()) {
       const text = this.text.trim()
       this.listener.decided([], { text, ...(confidence !== undefined && text !== '' && { confidence }) })

@@ -73,7 +73,8 @@ const makeEngine = (options: RemoteOptions, token: RemoteToken, open: OpenRecogn
  * WebSocket. Segments wait in line beyond `segmentsAtOnce`. Each wait has the client's deadline.
  *
  * `open` gets a first token: it rejects with `invalid-model` whose sentence says what the other service refused. Later
- * failures are `engine-failed`, their cause what the other service said; the secret and the token stand in neither.
+ * failures are `engine-failed`, their cause what the other service said, or `overloaded` where it is; the secret and the
+ * token stand in neither.
  */
 export const remote = (): EngineKind => ({
   name: 'remote',

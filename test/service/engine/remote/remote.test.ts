@@ -144,6 +144,22 @@ describe('a model of the engine remote', () => {
     })
   })
 
+  it('is overloaded where its service is, with the wait that it names', async () => {
+    const full = await plainService({ limits: { sessions: 1 } })
+    const only = await openSocket(full)
+    const engine = await open({ url: full.started.wsUrl, authUrl: full.started.authUrl, modelName: 'm' })
+    await expect(run(engine, new Int16Array(800))).rejects.toMatchObject({
+      code: 'overloaded',
+      message: 'The recognition engine is overloaded; try again later.',
+      retryable: true,
+      retryAfterMs: expect.any(Number) as unknown,
+      cause: { code: 'overloaded' },
+    })
+    only.close()
+    await only.hear()
+    await full.close()
+  })
+
   it('fails, and is not tried again, for a model that is not known there', async () => {
     const engine = await open({ modelName: 'other' })
     await expect(run(engine, new Int16Array(800))).rejects.toMatchObject({
