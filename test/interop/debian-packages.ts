@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Tests that need packages of Debian: whether they are skipped, and titles that say so. */
+/** Tests that need packages of Debian or npm: whether they are skipped, and titles that say so. */
 export interface NeededPackages {
   readonly areAbsent: boolean
   readonly title: (text: string) => string
@@ -20,9 +20,13 @@ export const hasPrograms = (...names: readonly string[]): boolean =>
  * Skips tests with a warning where packages are absent. `RXSPEECH_REQUIRE_INTEROP=1`, which `.ci/run` sets after it
  * installed them, makes that a failure.
  */
-export const needPackages = (packages: readonly string[], areHere: () => boolean): NeededPackages => {
+export const needPackages = (
+  packages: readonly string[],
+  areHere: () => boolean,
+  install = 'apt-get install',
+): NeededPackages => {
   if (areHere()) return { areAbsent: false, title: (text) => text }
-  const advice = `apt-get install ${packages.join(' ')}`
+  const advice = `${install} ${packages.join(' ')}`
   if (process.env['RXSPEECH_REQUIRE_INTEROP'] === '1') throw new Error(`These tests may not be skipped here: ${advice}`)
   return skipped(advice)
 }

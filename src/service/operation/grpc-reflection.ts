@@ -2,6 +2,7 @@ import type { Server, ServerDuplexStream, UntypedServiceImplementation } from '@
 import { join } from 'node:path'
 import { findPackageRoot } from '../engine/package-root.js'
 import { loadOptional } from './load-optional.js'
+import { strictDefinition } from './strict-descriptors.js'
 
 /** What a client asks, and what it is told, as far as names of services stand in it. */
 interface Question {
@@ -67,7 +68,10 @@ export const openGrpcReflection = async (): Promise<(server: Server) => void> =>
     import('@grpc/proto-loader'),
   ])
   const own = join(findPackageRoot(__dirname), 'proto', 'dataflow.proto')
-  const reflection = new ReflectionService({ ...loadSync(own, { keepCase: true }), ...loadSync(protoPath) })
+  const reflection = new ReflectionService({
+    ...strictDefinition(loadSync(own, { keepCase: true }), 'dataflow.proto'),
+    ...strictDefinition(loadSync(protoPath, { keepCase: true }), 'grpc/health/v1/health.proto'),
+  })
   return (server) => {
     reflection.addToServer({
       addService: (service, handlers) => {
