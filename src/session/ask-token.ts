@@ -3,7 +3,7 @@ import { pipe, type NextObserver, type Observable, type ObservableInput, type Op
 import { SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
 
-/** A token itself, or where one comes from: the first one that it emits is taken when the session begins. */
+/** A token itself, or where one comes from: the first one that it emits is taken each time that the session needs one. */
 export type TokenSource = string | Token | ObservableInput<string | Token>
 
 /** Who is told of a token that the service refused; a `Subject` that is `rejected$` of `keepFresh` as well. */

@@ -2,15 +2,14 @@ import { defer, Subscription, type Observable } from 'rxjs'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import type { Link } from '../transport/link.js'
-import { askToken, type TokenInHand } from './ask-token.js'
+import type { TokenInHand } from './ask-token.js'
 import type { Dialogue, Heard } from './dialogue.js'
 import type { equip } from './equipment.js'
 import type { MachineInput } from './session-machine.js'
-import type { SessionSettings } from './session-options.js'
+import type { SessionToken } from './session-token.js'
 
 /** What a line needs of a session's plan. */
 export interface LinePlan<In, Out> {
-  readonly settings: Pick<SessionSettings, 'token' | 'rejected$'>
   /** Emits once; the link is open until it is unsubscribed. `update` is what was changed on earlier connections. */
   readonly connect: (token: string, update: UpdateRequest | undefined) => Observable<Connection<In, Out>>
 }
@@ -39,12 +38,19 @@ export class Line<In, Out> {
   readonly update: UpdateRequest | undefined
   readonly #plan: LinePlan<In, Out>
   readonly #owner: LineOwner<In, Out>
+  readonly #tokens: SessionToken
   readonly #open = new Subscription()
   #token: TokenInHand | undefined
   #connection: Connection<In, Out> | undefined
 
-  constructor(plan: LinePlan<In, Out>, update: UpdateRequest | undefined, owner: LineOwner<In, Out>) {
+  constructor(
+    plan: LinePlan<In, Out>,
+    tokens: SessionToken,
+    update: UpdateRequest | undefined,
+    owner: LineOwner<In, Out>,
+  ) {
     this.#plan = plan
+    this.#tokens = tokens
     this.update = update
     this.#owner = owner
   }
@@ -62,11 +68,13 @@ export class Line<In, Out> {
     return this.#token?.expiresAtMs ?? Infinity
   }
 
-  /** Asks for a token; for another one than `refused` where that was refused. */
-  authorize(refused: string | undefined): void {
-    const { token, rejected$ } = this.#plan.settings
+  /** Takes a token for its connection: the one in hand, another one than `refused`, or one that replaces an ending one. */
+  authorize(need: 'any' | 'replacement' | { readonly refused: string | undefined }): void {
+    const tokens = this.#tokens
+    const token$ =
+      need === 'any' ? tokens.take() : need === 'replacement' ? tokens.replace() : tokens.renew(need.refused)
     this.#open.add(
-      askToken(token, refused, rejected$).subscribe({
+      token$.subscribe({
         next: (token) => {
           this.#token = token
           this.#report({ type: 'authorized', fresh: token.fresh })

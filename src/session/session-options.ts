@@ -16,8 +16,10 @@ export interface SessionOptions {
   /** What the bytes of the source are. */
   readonly format: AudioFormat
   /**
-   * The token, or where it comes from. When the service refuses it as `unauthenticated` before the session streams, a
-   * source is asked once more, and a token that differs is tried; then the error comes out.
+   * The token, or where it comes from, such as `requestToken`. A source is asked when the session begins; its token is
+   * used over all connections until it is near its end (60 s, or a twentieth of its life if that is less) or refused.
+   * A source that fails while the token in hand is still good costs nothing. When the service refuses a token as
+   * `unauthenticated`, the source is asked once more, and a token that differs is tried; then the error comes out.
    */
   readonly token: TokenSource
   /**

@@ -13,6 +13,7 @@ import { Line, type LineNews, type LineOwner, type LinePlan } from './line.js'
 import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
 import { RetryBudget } from './retry-budget.js'
 import type { SessionSettings } from './session-options.js'
+import { SessionToken } from './session-token.js'
 import { SessionAccount, type AccountOwner } from './session-account.js'
 import type { Updates } from './updates.js'
 
@@ -45,11 +46,11 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   readonly #plan: SessionPlan<In, Out>
   readonly #manners: Manners
   readonly #subscriber: Subscriber<SessionEvent>
+  readonly #tokens: SessionToken
   readonly #outlet: AudioOutlet<Out>
   readonly #feed: AudioFeed
   readonly #account: SessionAccount
   readonly #updates: Updates | undefined
-  /** Unless a lost connection is the session's end. */
   readonly #budget: RetryBudget | undefined
   readonly #signals = new Subscription()
   readonly #inbox: News<In, Out>[] = []
@@ -69,6 +70,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#subscriber = subscriber
     this.#updates = plan.newUpdates?.()
     this.#budget = resumption && new RetryBudget(resumption)
+    this.#tokens = new SessionToken(plan.settings)
     this.#line = this.newLine()
     const { endsWith, finalizeBy } = plan.ending
     this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
@@ -154,7 +156,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   }
 
   newLine(): Line<In, Out> {
-    return new Line(this.#plan, this.#updates?.asked, this)
+    return new Line(this.#plan, this.#tokens, this.#updates?.asked, this)
   }
 
   hears(line: Line<In, Out>, news: LineNews): void {
@@ -264,9 +266,9 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       case 'announce':
         return this.emit({ type: 'connection', state: command.state })
       case 'authorize':
-        return this.#authorize(undefined)
+        return this.#authorize('any')
       case 'renew':
-        return this.#authorize(this.#line.token)
+        return this.#authorize({ refused: this.#line.token })
       case 'dial':
         return this.#line.dial()
       case 'start':
@@ -304,11 +306,11 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     }
   }
 
-  /** Asks for a token for another connection, where one was refused for another token. */
-  #authorize(refused: string | undefined): void {
+  /** Takes a token for another connection, where one was refused another token. */
+  #authorize(need: Parameters<Line<In, Out>['authorize']>[0]): void {
     this.#line.leave()
     this.#line = this.newLine()
-    this.#line.authorize(refused)
+    this.#line.authorize(need)
   }
 
   #start(): void {

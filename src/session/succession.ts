@@ -112,7 +112,7 @@ export class Succession<In, Out> {
     this.#readyTimer = this.#after(this.#options.readyWithinMs, () => {
       if (!this.#isReady) this.cancel()
     })
-    line.authorize(undefined)
+    line.authorize(endingToken === undefined ? 'any' : 'replacement')
   }
 
   #after(delayMs: number, act: () => void): Unsubscribable {
