@@ -1,8 +1,11 @@
+import { spawnSync } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ended, firstLine, run, start } from './command.js'
+import { ended, firstLine, main, run, start } from './command.js'
 
 let folder: string
 let state: string
@@ -73,5 +76,38 @@ describe('rxspeech keys rotate', { timeout: 60_000 }, () => {
       /^rxspeech: There are no signing keys in .*state; name the state folder of the service by --state\.\n$/,
     )
     await expect(stored()).rejects.toThrow('ENOENT')
+  })
+})
+
+/** A namespace of its own, in which this user may mount a small disk. */
+const inNamespace = ['-rm', 'sh', '-c'] as const
+const mayMount = spawnSync('unshare', [...inNamespace, 'mount -t tmpfs tmpfs /mnt']).status === 0
+
+describe('rxspeech keys rotate on a full disk', () => {
+  it.skipIf(!mayMount)('says so in a sentence, exits with 1, and leaves the old key', () => {
+    const script = [
+      'mount -t tmpfs -o size=64k tmpfs "$1"',
+      'mkdir "$1/state" && cp "$4" "$1/state/signing-keys.json"',
+      'dd if=/dev/zero of="$1/full" bs=1k 2>/dev/null',
+      'sum=$(cksum <"$1/state/signing-keys.json")',
+      '"$2" "$3" keys rotate --state "$1/state"; echo "exit $?"',
+      '[ "$sum" = "$(cksum <"$1/state/signing-keys.json")" ] && ls "$1/state"',
+    ].join('\n')
+    const keys = join(tmpdir(), `keys-${process.pid}.json`)
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'old' }
+    writeFileSync(keys, JSON.stringify({ keys: [{ createdAtMs: 0, jwk }] }))
+    const { stdout, stderr } = spawnSync(
+      'unshare',
+      [...inNamespace, script, 'sh', folder, process.execPath, main, keys],
+      {
+        encoding: 'utf8',
+      },
+    )
+    rmSync(keys)
+    expect(stderr).toBe(
+      'rxspeech: The disk of the state folder is full, so signing-keys.json was not changed; free some space and try again.\n',
+    )
+    expect(stdout).toBe('exit 1\nsigning-keys.json\n')
   })
 })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Subject, type Observable } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
+import { lockIssuer, type TokenOrigin } from './issuer-lock.js'
 import { openRevocations, type Revocations } from './revocation-file.js'
 import { openIdentityStore, type IdentityStore } from './identity-store.js'
 import { storeFileName } from './store-error.js'
@@ -22,6 +23,8 @@ export interface IdentityState {
 
 export interface IdentityStateOptions {
   readonly stateFolder?: string
+  /** What every process of the state folder has to agree on. */
+  readonly origin: TokenOrigin
   readonly subscriptions?: SubscriptionStore
   readonly now: () => number
 }
@@ -54,7 +57,7 @@ const inMemory = async ({ subscriptions = nobody, ...where }: IdentityStateOptio
   }
 }
 
-const inStore = (store: IdentityStore, given: SubscriptionStore | undefined): IdentityState => {
+const inStore = (store: IdentityStore, given: SubscriptionStore | undefined, release: () => void): IdentityState => {
   const version = versionOf(given ?? nobody)
   return {
     subscriptions: { find: (clientId) => given?.find(clientId) ?? store.find(clientId) },
@@ -67,21 +70,24 @@ const inStore = (store: IdentityStore, given: SubscriptionStore | undefined): Id
     },
     version: () => version() + store.version(),
     changed$: store.changed$,
-    close: () => Promise.resolve().then(store.close),
+    close: () => Promise.resolve().then(store.close).finally(release),
   }
 }
 
 /**
- * Opens `identity.db` of the state folder. Without a folder all lives as long as the process. Without better-sqlite3, in
+ * Opens `identity.db` of the state folder, and agrees with other services of the folder on the issuer. Without a folder all lives as long as the process. Without better-sqlite3, in
  * a folder that has no `identity.db`, revocations alone are kept, in a list as of earlier versions; where there is an
  * `identity.db` that would let revoked tokens in again, and rejects with `missing-dependency`.
  */
 export const openIdentityState = async (options: IdentityStateOptions): Promise<IdentityState> => {
-  const { stateFolder, subscriptions, now } = options
+  const { stateFolder, subscriptions, now, origin } = options
   if (stateFolder === undefined) return inMemory(options)
+  let release = (): void => undefined
   try {
-    return inStore(await openIdentityStore({ stateFolder, now }), subscriptions)
+    release = await lockIssuer(stateFolder, origin)
+    return inStore(await openIdentityStore({ stateFolder, now }), subscriptions, release)
   } catch (error) {
+    release()
     const isMissing = isSpeechError(error) && error.code === 'missing-dependency'
     const isNeeded = subscriptions === undefined || existsSync(join(stateFolder, storeFileName))
     if (!isMissing || isNeeded) throw error

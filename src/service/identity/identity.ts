@@ -116,8 +116,11 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const where = { now, ...(options.stateFolder === undefined ? {} : { stateFolder: options.stateFolder }) }
   const given = options.subscriptions === undefined ? {} : { subscriptions: options.subscriptions }
 
-  const keys = await openSigningKeys({ ...where, rotateAfterMs })
-  const state = await openIdentityState({ ...where, ...given })
+  const state = await openIdentityState({ ...where, ...given, origin: { issuer, audience } })
+  const keys = await openSigningKeys({ ...where, rotateAfterMs }).catch(async (error: unknown) => {
+    await state.close()
+    throw error
+  })
   const { subscriptions, revocations } = state
   const authentication = createClientAuthentication({ ...bruteForce, subscriptions, now })
   const shared = { issuer, audience, subscriptions, now }

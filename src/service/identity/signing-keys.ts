@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../errors/speech-error.js'
+import { storeError } from './store-error.js'
 import { fileStamp, readPrivateJson, writePrivateFile } from './state-file.js'
 import { tokenLifetimeMs } from './token-claims.js'
 
@@ -107,7 +108,9 @@ const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readon
 
 /** Of processes that make the first key at once one wins; a key after it does not sign before all have seen the file. */
 const save = (path: string, keys: readonly SigningKey[], onlyIfAbsent: boolean): Promise<void> =>
-  writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`, { onlyIfAbsent })
+  writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`, { onlyIfAbsent }).catch((error: unknown) => {
+    throw storeError(error, signingKeysFile)
+  })
 
 /** Of processes that write at the same time the last one wins. */
 const checkKept = (keys: readonly SigningKey[], { kid }: SigningJwk, alone: boolean): void => {
@@ -126,7 +129,7 @@ const sameKids = (one: readonly SigningJwk[], other: readonly SigningJwk[]): boo
 /**
  * The ES256 keys that sign access tokens, with rotation and overlap. Several processes may share a state folder: each
  * looks at the file again before it signs, and when it meets a key that it does not know. Throws `invalid-options` when the
- * file of keys is damaged.
+ * file of keys is damaged or cannot be written, and `overloaded` where the disk is full: the keys of before are good then.
  */
 export const openSigningKeys = async ({
   stateFolder,
@@ -180,7 +183,11 @@ export const openSigningKeys = async ({
     return rotation
   }
 
-  await rotateIfDue()
+  // A key that is due and cannot be written is no reason not to start: the ones that are there are good.
+  await rotateIfDue().catch((error: unknown) => {
+    if (keys.length === 0) throw error
+    settle()
+  })
   return {
     rotateIfDue,
     rotate,
