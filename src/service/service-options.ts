@@ -11,6 +11,7 @@ import type { ServiceMonitor } from './monitor/service-monitor.js'
 import type { Logger } from './operation/logger.js'
 import type { ConnectionLimits } from './listen/connection-gate.js'
 import type { AnyNodeDefinition } from './nodes/node.js'
+import type { ProxyProtocol } from './listen/accepted-connections.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 
 export interface ServiceOptions {
@@ -56,6 +57,17 @@ export interface ServiceOptions {
   readonly maxMessageBytes?: number
   /** Whether a token may stand in the address of the recognition socket. Default false. */
   readonly allowQueryToken?: boolean
+  /**
+   * Balancers and proxies whose word on a client's address counts: networks such as `10.0.0.0/8`, or single addresses. Their
+   * connections may begin with a PROXY protocol header (version 2), their HTTP requests may have `X-Forwarded-For`.
+   * @default none
+   */
+  readonly trustedProxies?: readonly string[]
+  /**
+   * `required` refuses connections of trusted proxies without a PROXY header; `detected` takes them, too.
+   * @default 'detected'
+   */
+  readonly proxyProtocol?: ProxyProtocol
   readonly scheduler?: SchedulerLike
   /**
    * Where `/livez`, `/readyz` and `/metrics` are answered; nowhere when left out. Plain text on loopback; elsewhere with
@@ -91,6 +103,8 @@ const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & Conn
   connections: 1,
   connectionsPerAddress: 1,
   unstarted: 1,
+  unstartedPerAddress: 1,
+  streamsPerConnection: 1,
 }
 
 type LoadLimits = AdmissionLimits &
@@ -104,6 +118,8 @@ const productionLimits: LoadLimits = {
   connections: 5_000,
   connectionsPerAddress: 2_500,
   unstarted: 2_500,
+  unstartedPerAddress: 250,
+  streamsPerConnection: 100,
   maxPacePercent: defaultSessionLimits.maxPacePercent,
   maxRequestsPerSecond: defaultSessionLimits.maxRequestsPerSecond,
   requestBurst: defaultSessionLimits.requestBurst,
@@ -117,6 +133,8 @@ const developmentLimits: LoadLimits = {
   connections: 20_000,
   connectionsPerAddress: 10_000,
   unstarted: 10_000,
+  unstartedPerAddress: 10_000,
+  streamsPerConnection: 4_000,
   maxPacePercent: 0,
   maxRequestsPerSecond: 200,
   requestBurst: 1_000,

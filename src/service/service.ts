@@ -12,12 +12,14 @@ import { builtInEngines } from './built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
 import { createIdentity, type Identity } from './identity/identity.js'
 import { everything } from './identity/subscription.js'
+import type { ProxyTrust } from './listen/accepted-connections.js'
 import { ConnectionGate } from './listen/connection-gate.js'
 import { openDataflow, type DataflowListener } from './listen/dataflow-listener.js'
 import { openHttp, type HttpListener } from './listen/http-listener.js'
 import type { ListenAddress } from './listen/listen-address.js'
 import { recognizerUpgrades } from './listen/recognizer-listener.js'
 import { SessionSet } from './listen/session-set.js'
+import { TrustedProxies } from './listen/trusted-proxies.js'
 import { authFailureOf } from './monitor/auth-failure-of.js'
 import { openOperation, type Operation } from './operation/operation.js'
 import type { ProjectRegistry } from './project/project.js'
@@ -86,34 +88,34 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   const models = operation.watchModels(findModels(options, scheduler, onFault))
   opened.push(() => models.close())
   const defaultModel = chooseDefaultModel(models, options.defaultModel)
-  const gate = new ConnectionGate(limits)
-  const http = await openHttp(options.http ?? loopbackAnyPort, certificate, undefined, onFault, gate)
+  const accepting = { certificate, gate: new ConnectionGate(limits), trust: proxyTrust(options) }
+  const http = await openHttp(options.http ?? loopbackAnyPort, { ...accepting, onFault })
   opened.push(http.close)
-  const identity = await openIdentity(options, http.url, operation)
+  const identity = await openIdentity(options, http, operation)
   opened.push(() => identity.close())
 
   const drain$ = new ReplaySubject<Drain>(1)
   const projects = await openProjects(options, models, defaultModel)
   const terms: DataflowTerms = {
     admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
-    projects,
+    ...{ projects, models, limits, drain$, scheduler, onFault },
     ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
-    models,
-    limits,
-    drain$,
-    scheduler,
-    onFault,
   }
   const sessions = new SessionSet()
-  const shared = { terms, sessions, maxMessageBytes, monitor, gate }
+  const shared = { terms, sessions, maxMessageBytes, monitor }
   const grpc = await openDataflow({
     address: options.grpc ?? loopbackAnyPort,
-    ...(certificate === undefined ? {} : { certificate }),
     ...shared,
+    ...accepting,
+    streamsPerConnection: limits.streamsPerConnection,
     addServices: operation.addTo,
   })
   opened.push(grpc.close)
-  const upgrade = recognizerUpgrades({ ...shared, allowQueryToken: options.allowQueryToken ?? false })
+  const upgrade = recognizerUpgrades({
+    ...shared,
+    connections: http,
+    allowQueryToken: options.allowQueryToken ?? false,
+  })
   http.handle({ request: answer(identity, onFault), upgrade })
   operation.opened(firstModel(models, defaultModel))
 
@@ -177,11 +179,12 @@ const firstModel = (models: ModelRegistry, defaultModel: string | undefined): Mo
 
 const openIdentity = (
   options: ServiceOptions,
-  url: string,
+  { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
   { monitor, onFault }: Pick<Operation, 'monitor' | 'onFault'>,
 ): Promise<Identity> => {
   const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
   return createIdentity({
+    addressOf,
     ...options.identity,
     issuer,
     development,
@@ -194,6 +197,11 @@ const openIdentity = (
     onFault,
   })
 }
+
+const proxyTrust = ({ trustedProxies = [], proxyProtocol }: ServiceOptions): ProxyTrust | undefined =>
+  trustedProxies.length === 0
+    ? undefined
+    : { proxies: new TrustedProxies(trustedProxies), headerRequired: proxyProtocol === 'required' }
 
 const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault }: ServiceOptions): RunningGrants =>
   new RunningGrants({ authority, scheduler, ...(onFault === undefined ? {} : { onFault }) })

@@ -333,7 +333,9 @@ describe('the errors and limits in PROTOCOL.md', () => {
       ['sessions of one tenant', 'sessionsPerTenant'],
       ['connections of the service, of all interfaces', 'connections'],
       ['connections of one address', 'connectionsPerAddress'],
-      ['streams without a Start and sockets without a first `recognize`', 'unstarted'],
+      ['streams without a Start', 'unstarted'],
+      ['streams without a Start of one address', 'unstartedPerAddress'],
+      ['streams of one gRPC connection', 'streamsPerConnection'],
     ] as const) {
       const shown = limits.get(name)?.replace(/,(?=\d{3})/g, '')
       expect(shown, name).toMatch(new RegExp(`^${String(inUse[limit])}; ${String(generous[limit])} `))

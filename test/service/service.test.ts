@@ -104,6 +104,8 @@ describe('starting', () => {
       connections: 5_000,
       connectionsPerAddress: 2_500,
       unstarted: 2_500,
+      unstartedPerAddress: 250,
+      streamsPerConnection: 100,
       maxMessageBytes: 1_048_576,
     })
     const limits = { sessions: 7 }

@@ -177,7 +177,6 @@ class RecognizerConversation {
   async #recognize(request: RecognizeRequest): Promise<void> {
     const before = this.#state.name === 'idle' ? 'idle' : 'opened'
     this.#state = { name: 'started' }
-    this.#terms.started?.()
     this.#idle.unsubscribe()
     const { limits, scheduler } = this.#terms
     const { models, allowBatch } = batchModels(this.#terms.models)

@@ -85,6 +85,4 @@ export interface RecognizerTerms extends SessionTerms {
   readonly ended$: Observable<SpeechError>
   /** `ModelName` of the address, where there was one. */
   readonly modelOfAddress?: string
-  /** Told when a recognition is asked for. */
-  readonly started?: () => void
 }

@@ -8,86 +8,103 @@ export interface ConnectionLimits {
   readonly connections: number
   /** Those of one address: an IPv4 address, or the /64 network of an IPv6 one. */
   readonly connectionsPerAddress: number
-  /** Streams without a Start, and sockets that have not asked for a recognition yet. */
+  /** Streams without a Start. */
   readonly unstarted: number
+  /** Those of one address. */
+  readonly unstartedPerAddress: number
+  /** Streams of one gRPC connection. */
+  readonly streamsPerConnection: number
 }
 
-/** What is read of a connection, be it TCP or the TLS above it. */
-export interface Connection {
-  readonly remoteAddress?: string | undefined
-  readonly remotePort?: number | undefined
-}
-
-interface CountedConnection extends Connection {
-  once(event: 'close', listener: () => void): unknown
-  destroy(): unknown
-}
+export type GateLimits = Omit<ConnectionLimits, 'streamsPerConnection'>
 
 interface Count {
   admitted: number
   refused: number
 }
 
+/** The place of a connection. */
+export interface ConnectionPlace {
+  /** Why nothing is done for this connection; undefined for one that was let in. */
+  readonly refusal: SpeechError | undefined
+  /** Once. */
+  readonly release: () => void
+}
+
 /**
  * Counts the connections of a service as they are accepted, before TLS and before a byte is read. As many again as are
- * let in may be told why they are not; what comes on top of that is cut without a word, for words cost, too.
+ * let in may be told why they are not; what comes on top of that has no place and is cut without a word.
  */
 export class ConnectionGate {
-  readonly unstarted: Places
-  readonly #limits: ConnectionLimits
+  readonly #limits: GateLimits
+  readonly #unstarted: Places
   readonly #byAddress = new Map<string, Count>()
-  readonly #refusals = new Map<string, SpeechError>()
   readonly #all: Count = { admitted: 0, refused: 0 }
 
-  constructor(limits: ConnectionLimits) {
+  constructor(limits: GateLimits) {
     this.#limits = limits
-    this.unstarted = new Places(limits.unstarted)
+    this.#unstarted = new Places(limits.unstarted, limits.unstartedPerAddress)
   }
 
-  /** Counts a connection until it closes, and cuts it where there are far too many. */
-  take(connection: CountedConnection): void {
-    const address = peerAddress(connection.remoteAddress)
-    const own = this.#byAddress.get(address) ?? { admitted: 0, refused: 0 }
+  /** Without an address where clients of many addresses share the connection: then it counts in all only. */
+  admit(address: string | undefined): ConnectionPlace | undefined {
     const { connections, connectionsPerAddress } = this.#limits
-    const error = this.#refusal(own)
-    if (error !== undefined && (this.#all.refused >= connections || own.refused >= connectionsPerAddress)) {
-      connection.destroy()
-      return
-    }
-    const key = keyOf(connection)
-    const kind = error === undefined ? 'admitted' : 'refused'
-    if (error !== undefined) this.#refusals.set(key, error)
-    this.#byAddress.set(address, own)
-    own[kind] += 1
-    this.#all[kind] += 1
-    connection.once('close', () => {
-      own[kind] -= 1
-      this.#all[kind] -= 1
-      this.#refusals.delete(key)
-      if (own.admitted + own.refused === 0) this.#byAddress.delete(address)
-    })
+    const own = address === undefined ? noConnections() : this.#countOf(address)
+    const isFull = this.#all.admitted >= connections
+    const refusal = isFull ? serviceIsFull(connections) : this.#refusalOf(own)
+    const isTold = this.#all.refused < connections && own.refused < connectionsPerAddress
+    if (refusal !== undefined && !isTold) return undefined
+    return this.#place(refusal, [this.#all, own], address)
   }
 
-  /** Why nothing is done for this connection; undefined for one that was let in. */
-  refusal(connection: Connection): SpeechError | undefined {
-    return this.#refusals.size === 0 ? undefined : this.#refusals.get(keyOf(connection))
+  /** Counts a client whose connection is counted already, as one that clients of many addresses may share. */
+  admitClient(address: string): ConnectionPlace {
+    const own = this.#countOf(address)
+    const refusal = this.#refusalOf(own)
+    return this.#place(refusal, refusal === undefined ? [own] : [], address)
   }
 
-  #refusal({ admitted }: Count): SpeechError | undefined {
-    const { connections, connectionsPerAddress } = this.#limits
-    if (this.#all.admitted >= connections) {
-      const text = `The service has ${connections} connections, its limit; try again later.`
-      return new SpeechError('overloaded', text)
+  /** A place for a stream until its Start, and how to give it back; undefined where the address or the service has none left. */
+  takeUnstarted(address: string): (() => void) | undefined {
+    return this.#unstarted.take(peerAddress(address))
+  }
+
+  #countOf(address: string): Count {
+    return this.#byAddress.get(peerAddress(address)) ?? noConnections()
+  }
+
+  #refusalOf({ admitted }: Count): SpeechError | undefined {
+    const { connectionsPerAddress } = this.#limits
+    return admitted >= connectionsPerAddress ? addressIsFull(connectionsPerAddress) : undefined
+  }
+
+  #place(refusal: SpeechError | undefined, counts: readonly Count[], address: string | undefined): ConnectionPlace {
+    const kind = refusal === undefined ? 'admitted' : 'refused'
+    const key = address === undefined ? undefined : peerAddress(address)
+    const [own] = counts.slice(-1)
+    if (key !== undefined && own !== undefined) this.#byAddress.set(key, own)
+    for (const count of counts) count[kind] += 1
+    return {
+      refusal,
+      release: () => {
+        for (const count of counts) count[kind] -= 1
+        if (key !== undefined && own?.admitted === 0 && own.refused === 0) this.#byAddress.delete(key)
+      },
     }
-    if (admitted < connectionsPerAddress) return undefined
-    const text = `The address has ${connectionsPerAddress} connections, its limit; close one or try again later.`
-    return new SpeechError('overloaded', text)
   }
 }
 
-/** TLS and the TCP below it are two sockets with one peer. */
-const keyOf = ({ remoteAddress = '', remotePort = 0 }: Connection): string => `${remoteAddress} ${remotePort}`
+const noConnections = (): Count => ({ admitted: 0, refused: 0 })
 
-/** Why a stream or a socket is refused when too many have not begun. */
+const serviceIsFull = (connections: number): SpeechError =>
+  new SpeechError('overloaded', `The service has ${connections} connections, its limit; try again later.`)
+
+const addressIsFull = (connections: number): SpeechError =>
+  new SpeechError('overloaded', `The address has ${connections} connections, its limit; close one or try again later.`)
+
+/** Why a stream is refused when too many have not begun. */
 export const tooManyUnstarted = (): SpeechError =>
-  new SpeechError('overloaded', 'Too many connections of the service have not started a session; try again later.')
+  new SpeechError(
+    'overloaded',
+    'Too many streams of the service or of this address have not started a session; try again later.',
+  )

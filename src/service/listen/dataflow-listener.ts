@@ -14,7 +14,8 @@ import { SessionWatch } from '../monitor/session-watch.js'
 import { watchConversation } from '../monitor/watch-conversation.js'
 import { dataflowConversation } from '../conversation/dataflow-conversation.js'
 import type { DataflowTerms } from '../conversation/session-terms.js'
-import { tooManyUnstarted, type Connection, type ConnectionGate } from './connection-gate.js'
+import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
+import { tooManyUnstarted, type ConnectionGate } from './connection-gate.js'
 import { defaultGrpcPatience, keepaliveOptions, listenForGrpc, type GrpcPatience } from './grpc-connections.js'
 import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { serveLink } from './serve-link.js'
@@ -22,7 +23,7 @@ import type { SessionSet } from './session-set.js'
 
 export interface DataflowListenerOptions {
   readonly address: ListenAddress
-  readonly certificate?: ServerCertificate
+  readonly certificate?: ServerCertificate | undefined
   readonly terms: DataflowTerms
   readonly sessions: SessionSet
   readonly maxMessageBytes: number
@@ -32,6 +33,10 @@ export interface DataflowListenerOptions {
   readonly addServices?: (server: Server) => void
   /** Counts connections, and streams that have not started; without it none is too many. */
   readonly gate?: ConnectionGate
+  /** Proxies whose word on the address of a client counts. */
+  readonly trust?: ProxyTrust | undefined
+  /** Streams of one connection; the HTTP/2 settings tell clients. */
+  readonly streamsPerConnection: number
   readonly patience?: GrpcPatience
 }
 
@@ -46,7 +51,7 @@ export interface DataflowListener {
 
 /** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` as `openHttp` does. */
 export const openDataflow = async (options: DataflowListenerOptions): Promise<DataflowListener> => {
-  const { address, certificate, maxMessageBytes, gate, patience = defaultGrpcPatience } = options
+  const { address, certificate, maxMessageBytes, gate, trust, patience = defaultGrpcPatience } = options
   checkPlainText(address, certificate)
   const server = new Server({
     // Somewhat more than what is allowed arrives, so that its refusal can be told by name.
@@ -54,12 +59,14 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     'grpc.max_send_message_length': -1,
     ...keepaliveOptions(patience),
     'grpc.max_connection_idle_ms': 300_000,
+    'grpc.max_concurrent_streams': options.streamsPerConnection,
     interceptors: [tellUnreadable],
   })
   const dataflow = loadDataflow()
-  server.addService({ ...dataflow }, { Stream: streamHandler(options) })
+  const accepted = new AcceptedConnections({ gate, trust, headerWithinMs: patience.handshakeMs })
+  server.addService({ ...dataflow }, { Stream: streamHandler(options, accepted) })
   options.addServices?.(server)
-  const listen = { address, certificate, gate, patience, unlimitedPath: dataflow.Stream.path }
+  const listen = { address, certificate, accepted, patience, unlimitedPath: dataflow.Stream.path }
   const connections = await listenForGrpc(server, listen).catch((error: unknown) => {
     server.forceShutdown()
     throw error
@@ -84,13 +91,14 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
 
 type Call = ServerDuplexStream<DataflowMessage, DataflowMessage>
 
-const streamHandler = (options: DataflowListenerOptions): ((call: Call) => void) => {
+const streamHandler = (options: DataflowListenerOptions, connections: AcceptedConnections): ((call: Call) => void) => {
   const { terms, sessions, maxMessageBytes, monitor = silentMonitor, gate } = options
   return (call) => {
     const link = grpcServerLink(call, { maxMessageBytes })
     const peer = peerOf(call.getPeer())
-    const tooMany = gate?.refusal(peer)
-    const started = gate?.unstarted.take()
+    const address = connections.addressOf(peer) ?? 'unknown'
+    const tooMany = connections.refusal(peer)
+    const started = gate?.takeUnstarted(address)
     if (tooMany !== undefined || (gate !== undefined && started === undefined)) {
       started?.()
       const error = tooMany ?? tooManyUnstarted()
@@ -107,7 +115,7 @@ const streamHandler = (options: DataflowListenerOptions): ((call: Call) => void)
     const watch = new SessionWatch({
       monitor,
       interface: 'grpc',
-      peer: peer.remoteAddress,
+      peer: address,
       now: () => terms.scheduler.now(),
     })
     const converse = (incoming$: typeof link.incoming) =>
@@ -129,7 +137,7 @@ const refuseStream = (link: Link<DataflowMessage, DataflowMessage>, error: Speec
 }
 
 /** A peer of the gRPC package, `127.0.0.1:50000` or `[::1]:50000`. */
-const peerOf = (peer: string): Required<Connection> & { readonly remoteAddress: string } => {
+const peerOf = (peer: string): Connection => {
   const [, host = peer, port] = /^(.*):(\d+)$/.exec(peer) ?? []
   return { remoteAddress: host.replace(/^\[(.*)\]$/, '$1'), remotePort: Number(port ?? 0) }
 }

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Server as NetServer, type Socket }
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import { http2ServersOf } from '../../transport/grpc/server-http2-stream.js'
-import type { ConnectionGate } from './connection-gate.js'
+import { AcceptedConnections } from './accepted-connections.js'
 import { cutHandshake } from './cut-handshake.js'
 import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { RequestAllowance } from './request-allowance.js'
@@ -44,7 +44,8 @@ export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcPatien
 export interface GrpcListenOptions {
   readonly address: ListenAddress
   readonly certificate?: ServerCertificate | undefined
-  readonly gate?: ConnectionGate | undefined
+  /** What counts the connections; by default one that lets in all. */
+  readonly accepted?: AcceptedConnections
   readonly patience?: GrpcPatience
   /** The method that a connection may be asked for without limit. */
   readonly unlimitedPath?: string
@@ -60,7 +61,8 @@ export interface GrpcListenOptions {
  * without incoming bytes for longer than that takes is destroyed, which gives its descriptor back.
  */
 export const listenForGrpc = async (server: Server, options: GrpcListenOptions): Promise<GrpcConnections> => {
-  const { address, certificate, gate, patience = defaultGrpcPatience, unlimitedPath } = options
+  const { address, certificate, patience = defaultGrpcPatience, unlimitedPath } = options
+  const { accepted = new AcceptedConnections({ headerWithinMs: patience.handshakeMs }) } = options
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   limitRequests(server, unlimitedPath)
   const listener = createListener(certificate, patience.handshakeMs, (socket) => {
@@ -68,15 +70,12 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
     socket.on('error', () => undefined)
     injector.injectConnection(socket)
   })
-  const open = new Set<Socket>()
-  listener.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-    socket.on('error', () => undefined)
-    gate?.take(socket)
-  })
+  accepted.watch(listener)
   const { keepaliveMs, keepaliveTimeoutMs, sweepMs } = patience
-  const stopSweep = destroySilent(open, { silentMs: keepaliveMs + keepaliveTimeoutMs + sweepMs, everyMs: sweepMs })
+  const stopSweep = destroySilent(accepted.open, {
+    silentMs: keepaliveMs + keepaliveTimeoutMs + sweepMs,
+    everyMs: sweepMs,
+  })
   listener.once('close', stopSweep)
   return {
     port: await listen(listener, address).catch((error: unknown) => {
@@ -87,7 +86,7 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
       listener.close()
     },
     cut: () => {
-      for (const socket of open) socket.destroy()
+      accepted.destroyAll()
     },
   }
 }

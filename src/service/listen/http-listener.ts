@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { refusalText } from '../../errors/speech-error.js'
+import { refusalText, type SpeechError } from '../../errors/speech-error.js'
+import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
 import type { ConnectionGate } from './connection-gate.js'
 import { cutHandshake } from './cut-handshake.js'
 import {
@@ -27,15 +28,37 @@ export interface HttpPatience {
   readonly requestMs: number
   /** How often both are looked at. */
   readonly checkMs: number
+  /** Without a byte in either direction, such as by a client that does not read its answer; sockets have deadlines of their own. */
+  readonly idleMs: number
 }
 
-export const defaultHttpPatience: HttpPatience = { headersMs: 10_000, requestMs: 30_000, checkMs: 5_000 }
+export const defaultHttpPatience: HttpPatience = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  checkMs: 5_000,
+  idleMs: 60_000,
+}
+
+export interface HttpListenerOptions {
+  readonly certificate?: ServerCertificate | undefined
+  readonly patience?: HttpPatience
+  /** Told of connections that cannot be accepted. */
+  readonly onFault?: (error: unknown) => void
+  /** Counts connections; without it none is too many. */
+  readonly gate?: ConnectionGate | undefined
+  /** Proxies whose word on the address of a client counts. */
+  readonly trust?: ProxyTrust | undefined
+}
 
 /** An HTTP server that listens; until `handle` it answers 503. */
 export interface HttpListener {
   /** Such as `https://127.0.0.1:8443`. */
   readonly url: string
   readonly handle: (handlers: HttpHandlers) => void
+  /** The client's address: that of the connection, or what trusted proxies tell by PROXY header or `X-Forwarded-For`. */
+  readonly addressOf: (request: IncomingMessage) => string | undefined
+  /** Why an upgrade is refused for the number of its connections; where it is not, its client is counted until it closes. */
+  readonly refuseUpgrade: (request: IncomingMessage) => SpeechError | undefined
   /** Takes no more connections; resolves when the last one has ended, upgraded ones too. */
   readonly stopAccepting: () => Promise<void>
   /** Cuts what is still open. */
@@ -46,7 +69,7 @@ const maxHeaderBytes = 32 * 1024
 
 const createHttpServer = (
   certificate: ServerCertificate | undefined,
-  { headersMs, requestMs, checkMs }: HttpPatience,
+  { headersMs, requestMs, checkMs, idleMs }: HttpPatience,
   onRequest: RequestListener,
 ): Server => {
   const options = {
@@ -55,23 +78,22 @@ const createHttpServer = (
     requestTimeout: requestMs,
     connectionsCheckingInterval: checkMs,
   }
-  if (certificate === undefined) return createServer(options, onRequest)
-  const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: headersMs }
-  return withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', cutHandshake))
+  const create = (): Server => {
+    if (certificate === undefined) return createServer(options, onRequest)
+    const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: headersMs }
+    return withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', cutHandshake))
+  }
+  return create().setTimeout(idleMs)
 }
 
 /** Rejects with `listen-failed`, or `invalid-options` for plain text beyond loopback and a certificate that is none. */
-export const openHttp = async (
-  address: ListenAddress,
-  certificate?: ServerCertificate,
-  patience: HttpPatience = defaultHttpPatience,
-  onFault: (error: unknown) => void = () => undefined,
-  gate?: ConnectionGate,
-): Promise<HttpListener> => {
+export const openHttp = async (address: ListenAddress, options: HttpListenerOptions = {}): Promise<HttpListener> => {
+  const { certificate, patience = defaultHttpPatience, onFault = () => undefined, gate, trust } = options
   checkPlainText(address, certificate)
+  const connections = new AcceptedConnections({ gate, trust, headerWithinMs: patience.headersMs })
   let handlers: HttpHandlers | undefined
   const server = createHttpServer(certificate, patience, (request, response) => {
-    const tooMany = gate?.refusal(request.socket)
+    const tooMany = connections.refusal(request.socket)
     if (tooMany !== undefined) {
       response.writeHead(429, { 'Retry-After': '1', Connection: 'close' }).end(refusalText(tooMany))
     } else if (handlers === undefined) response.writeHead(503, { 'Retry-After': '1', Connection: 'close' }).end()
@@ -83,8 +105,7 @@ export const openHttp = async (
     else handlers.upgrade(request, socket, head)
   })
   server.on('clientError', answerUnreadable)
-  const connections = openConnections(server)
-  if (gate !== undefined) server.on('connection', (socket: Socket) => gate.take(socket))
+  connections.watch(server)
   const port = await listen(server, address)
   // A failure to accept one connection, such as too many open files, is no reason to end.
   server.on('error', onFault)
@@ -95,13 +116,21 @@ export const openHttp = async (
     handle: (given) => {
       handlers = given
     },
+    addressOf: (request) => clientOf(request, connections, trust),
+    refuseUpgrade: (request) => {
+      const tooMany = connections.refusal(request.socket)
+      if (tooMany !== undefined || gate === undefined || !connections.isShared(request.socket)) return tooMany
+      const { refusal, release } = gate.admitClient(clientOf(request, connections, trust) ?? 'unknown')
+      request.socket.once('close', release)
+      return refusal
+    },
     stopAccepting: () => {
       server.close()
       return closed
     },
     close: async () => {
       server.close()
-      for (const socket of connections) socket.destroy()
+      connections.destroyAll()
       await closed
     },
   }
@@ -119,14 +148,14 @@ const answerUnreadable = (error: Error & { readonly code?: string }, socket: Dup
   else socket.destroy()
 }
 
-/** The server itself forgets the connections that were upgraded. */
-const openConnections = (server: Server): ReadonlySet<Socket> => {
-  const open = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-  return open
+const clientOf = (
+  { socket, headers }: IncomingMessage,
+  connections: AcceptedConnections,
+  trust: ProxyTrust | undefined,
+): string | undefined => {
+  const address = connections.addressOf(socket)
+  const forwardedFor = headers['x-forwarded-for']
+  return trust === undefined ? address : trust.proxies.clientOf(address, forwardedFor?.toString())
 }
 
 const listen = (server: Server, address: ListenAddress): Promise<number> =>

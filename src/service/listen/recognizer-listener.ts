@@ -15,11 +15,11 @@ import { watchConversation } from '../monitor/watch-conversation.js'
 import { recognizerConversation } from '../conversation/recognizer-conversation.js'
 import type { RecognizerTerms } from '../conversation/session-terms.js'
 import type { Admission, SessionTerms } from '../conversation/session-terms.js'
+import type { HttpListener } from './http-listener.js'
 import { bearerToken, subprotocol } from './bearer-token.js'
 import { refuseUpgrade } from './refuse-upgrade.js'
 import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
-import { tooManyUnstarted, type ConnectionGate } from './connection-gate.js'
 import { TellingSocket } from './telling-socket.js'
 
 export interface RecognizerListenerOptions {
@@ -30,8 +30,8 @@ export interface RecognizerListenerOptions {
   readonly allowQueryToken: boolean
   /** Told of every session, and of those who are not let in. */
   readonly monitor?: ServiceMonitor
-  /** Counts connections, and sockets that have not asked for a recognition; without it none is too many. */
-  readonly gate?: ConnectionGate
+  /** Whose connection it is, and whether that is one too many. */
+  readonly connections: Pick<HttpListener, 'addressOf' | 'refuseUpgrade'>
 }
 
 type RecognizerLink = Link<SocketMessage, SocketMessage>
@@ -43,7 +43,7 @@ type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
  * is refused with a close code (4401, 4403, 4429) instead.
  */
 export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade => {
-  const { terms, maxMessageBytes, allowQueryToken, monitor = silentMonitor, gate } = options
+  const { terms, maxMessageBytes, allowQueryToken, monitor = silentMonitor, connections } = options
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -53,6 +53,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
   })
 
   const refuse = refusal(monitor)
+  const peerOf = (request: IncomingMessage): string => connections.addressOf(request) ?? 'unknown'
   let draining = false
   terms.drain$.pipe(take(1)).subscribe(() => {
     draining = true
@@ -63,7 +64,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
   return (...upgrade) => {
     const [request, socket] = upgrade
     const url = urlOf(request)
-    const unfit = unfitness(url, request, draining, gate)
+    const unfit = unfitness(url, request, draining, connections)
     if (url === undefined || unfit !== undefined) {
       refuse(socket, unfit?.error ?? noSuchPath(), unfit?.status)
       return
@@ -97,36 +98,25 @@ type ServeSocket = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfA
 
 /** What becomes of an upgrade that is admitted. */
 const socketServer = (options: RecognizerListenerOptions, server: WebSocketServer): ServeSocket => {
-  const { terms, sessions, maxMessageBytes, monitor = silentMonitor, gate } = options
-  const refuse = refusal(monitor)
+  const { terms, sessions, maxMessageBytes, monitor = silentMonitor, connections } = options
   return (upgrade, admission, modelOfAddress) => {
     const { rights, ended$, release, clientId } = admission
-    const started = gate?.unstarted.take()
-    if (gate !== undefined && started === undefined) {
-      release()
-      refuse(upgrade[1], tooManyUnstarted())
-      return
-    }
-    const leave = (): void => {
-      started?.()
-      release()
-    }
     const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
-      const watch = watchSocket(upgrade[0], monitor, terms)
+      const peer = connections.addressOf(upgrade[0]) ?? 'unknown'
+      const watch = new SessionWatch({ monitor, interface: 'websocket', peer, now: () => terms.scheduler.now() })
       if (clientId !== undefined) watch.granted(clientId)
       const own: RecognizerTerms = {
         ...terms,
         rights,
         ended$,
         watch,
-        ...(started === undefined ? {} : { started }),
         ...(modelOfAddress === null ? {} : { modelOfAddress }),
       }
       const converse = (incoming$: typeof link.incoming) =>
         recognizerConversation(incoming$, link, own).pipe(watchConversation(watch))
-      sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(leave)))
+      sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(release)))
     })
-    if (!opened) leave()
+    if (!opened) release()
   }
 }
 
@@ -140,15 +130,15 @@ const noSuchPath = (): SpeechError => new SpeechError('refused', 'There is no so
 /** Why an upgrade is refused whoever asks for it: all that costs less than to verify a token. */
 const unfitness = (
   url: URL | undefined,
-  { socket }: IncomingMessage,
+  request: IncomingMessage,
   draining: boolean,
-  gate: ConnectionGate | undefined,
+  connections: RecognizerListenerOptions['connections'],
 ): Unfit | undefined => {
   if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
     return { error: noSuchPath(), status: 404 }
   }
   if (draining) return { error: new SpeechError('going-away', 'The service is closing; connect again later.') }
-  const tooMany = gate?.refusal(socket)
+  const tooMany = connections.refuseUpgrade(request)
   if (tooMany !== undefined) return { error: tooMany }
   return new Set(url.searchParams.getAll('ModelName')).size > 1
     ? { error: new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), status: 400 }
@@ -170,17 +160,12 @@ const takeUpgrade = (
   return opened
 }
 
-const watchSocket = (request: IncomingMessage, monitor: ServiceMonitor, { scheduler }: SessionTerms): SessionWatch =>
-  new SessionWatch({ monitor, interface: 'websocket', peer: peerOf(request), now: () => scheduler.now() })
-
 const refusal =
   (monitor: ServiceMonitor) =>
   (socket: Duplex, error: SpeechError, status?: number): void => {
     monitor.refused('websocket', error.code)
     refuseUpgrade(socket, error, status)
   }
-
-const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown'
 
 /** Of the target only path and query are read; whatever follows a host can be parsed. */
 const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>

@@ -1,5 +1,5 @@
 import type { RequestListener, ServerResponse } from 'node:http'
-import { defaultHttpPatience, openHttp, type HttpListener } from '../listen/http-listener.js'
+import { openHttp, type HttpListener } from '../listen/http-listener.js'
 import type { ListenAddress, ServerCertificate } from '../listen/listen-address.js'
 import { readinessLine, type Readiness } from './readiness.js'
 
@@ -47,7 +47,7 @@ export const openOperationsListener = async (options: OperationsListenerOptions)
         say(response, 404, 'there is /livez, /readyz and /metrics\n')
     }
   }
-  const http = await openHttp(address, certificate, defaultHttpPatience, onFault)
+  const http = await openHttp(address, { certificate, onFault })
   http.handle({
     request: answer,
     upgrade: (_request, socket) => {

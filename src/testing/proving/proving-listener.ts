@@ -35,7 +35,7 @@ export const listenForProof = async (
   doors: ProvingDoors,
   { certificate }: ProvingListenOptions,
 ): Promise<ListeningProver> => {
-  const http = await openHttp(address, certificate)
+  const http = await openHttp(address, { certificate })
   http.handle({
     request: (_request, response) => {
       response.writeHead(404).end()

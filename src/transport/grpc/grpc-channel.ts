@@ -35,7 +35,11 @@ interface Shared {
   users: number
 }
 
-const shared = new Map<string, Shared>()
+/** The channels of each target. */
+const shared = new Map<string, readonly Shared[]>()
+
+/** As many streams as servers are to allow for one connection (RFC 9113 section 6.5.2); more would wait without a sign. */
+const maxUsers = 100
 
 /** Addresses whose server wants no pings, or fewer than ours. */
 const quiet = new Set<string>()
@@ -129,8 +133,8 @@ const watchConnection = (client: Client, left: () => void): void => {
 }
 
 /**
- * The client of the one channel for this target, opened when the first asks and closed when the last has released it
- * (once each). Throws `invalid-options`.
+ * The client of a channel for this target, opened when the first asks and closed when the last has released it (once
+ * each). A hundred share one. Throws `invalid-options`.
  */
 export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): OpenChannel => {
   checkTarget(target)
@@ -138,8 +142,10 @@ export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): Op
   const options = { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
   const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
   const key = JSON.stringify([target.address, target.insecure === true, certificates, options])
-  const entry = shared.get(key) ?? share(openClient(target, options))
-  shared.set(key, entry)
+  const channels = shared.get(key) ?? []
+  const known = channels.find(({ users }) => users < maxUsers)
+  const entry = known ?? share(openClient(target, options))
+  if (known === undefined) shared.set(key, [...channels, entry])
   entry.users += 1
   return {
     client: entry.client,
@@ -147,7 +153,9 @@ export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): Op
     release: () => {
       entry.users -= 1
       if (entry.users > 0) return
-      shared.delete(key)
+      const others = (shared.get(key) ?? []).filter((one) => one !== entry)
+      if (others.length > 0) shared.set(key, others)
+      else shared.delete(key)
       entry.client.close()
     },
   }

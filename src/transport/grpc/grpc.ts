@@ -118,7 +118,7 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
 /**
  * Opens the dataflow call (service.md 4.1): emits one open link when the channel is connected and stays open until it is
  * unsubscribed, which cancels the call once what was sent is taken. The end of the link does not complete it. Links with
- * equal address, certificates and options share one channel, which closes after the last of them.
+ * equal address, certificates and options share one channel for a hundred of them, which closes after the last.
  *
  * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
  * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Server } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/service/identity/development-certificates.js'
+import { AcceptedConnections } from '../../../src/service/listen/accepted-connections.js'
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
 import {
   keepaliveOptions,
@@ -51,9 +52,15 @@ describe('connections that ask a thousand times and are gone before the answers'
   // Takes a second: the deadlines are those of real sockets.
   it('are given back, with their descriptors and their places', async () => {
     const places = 6
-    const gate = new ConnectionGate({ connections: places, connectionsPerAddress: places, unstarted: 10 })
+    const gate = new ConnectionGate({
+      connections: places,
+      connectionsPerAddress: places,
+      unstarted: 10,
+      unstartedPerAddress: 10,
+    })
     // Without an allowance, so that nothing but the check of silent connections ends them.
-    const { port } = await listenWith({ gate, unlimitedPath: '/no.such/Method' })
+    const accepted = new AcceptedConnections({ gate, headerWithinMs: 10_000 })
+    const { port } = await listenWith({ accepted, unlimitedPath: '/no.such/Method' })
     const before = openFiles()
     const attack = Buffer.concat([preface, requests('/no.such/Method', 1_000)])
     const peers = await Promise.all(Array.from({ length: places }, () => rawPeer(port)))
@@ -61,7 +68,7 @@ describe('connections that ask a thousand times and are gone before the answers'
     for (const peer of peers) peer.destroy()
     await expect.poll(openFiles, { timeout: 10_000 }).toBe(before)
     const next = await rawPeer(port)
-    expect(gate.refusal({ remoteAddress: '127.0.0.1', remotePort: next.localPort })).toBeUndefined()
+    expect(accepted.refusal({ remoteAddress: '127.0.0.1', remotePort: next.localPort })).toBeUndefined()
     next.destroy()
   })
 })

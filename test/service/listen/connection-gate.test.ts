@@ -1,85 +1,66 @@
-import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
-import { Places } from '../../../src/service/listen/places.js'
+import { ConnectionGate, type ConnectionPlace } from '../../../src/service/listen/connection-gate.js'
 
-class FakeConnection extends EventEmitter {
-  destroyed = false
-  constructor(
-    readonly remoteAddress: string,
-    readonly remotePort: number,
-  ) {
-    super()
-  }
-  destroy(): void {
-    this.destroyed = true
-    this.emit('close')
-  }
-}
+const unstarted = { unstarted: 3, unstartedPerAddress: 2 }
 
-let port = 0
-const from = (address: string): FakeConnection => {
-  port += 1
-  return new FakeConnection(address, port)
-}
+const outcomeOf = (place: ConnectionPlace | undefined): string =>
+  place === undefined ? 'cut' : (place.refusal?.code ?? 'in')
 
 describe('the gate of connections', () => {
   it('lets in as many of one address as it may, tells as many more why not, and cuts the rest', () => {
-    const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 2, unstarted: 1 })
-    const all = Array.from({ length: 6 }, () => from('192.0.2.1'))
-    for (const one of all) gate.take(one)
-    expect(all.map((one) => gate.refusal(one)?.code ?? (one.destroyed ? 'cut' : 'in'))).toEqual([
-      'in',
-      'in',
-      'overloaded',
-      'overloaded',
-      'cut',
-      'cut',
-    ])
-    const other = from('192.0.2.2')
-    gate.take(other)
-    expect(gate.refusal(other)).toBeUndefined()
-    for (const one of all.slice(0, 4)) one.destroy()
-    const next = from('192.0.2.1')
-    gate.take(next)
-    expect(gate.refusal(next)).toBeUndefined()
-    expect(gate.refusal(all[2] ?? next)).toBeUndefined()
+    const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 2, ...unstarted })
+    const places = Array.from({ length: 6 }, () => gate.admit('192.0.2.1'))
+    expect(places.map(outcomeOf)).toEqual(['in', 'in', 'overloaded', 'overloaded', 'cut', 'cut'])
+    expect(outcomeOf(gate.admit('192.0.2.2'))).toBe('in')
+    for (const place of places) place?.release()
+    expect(outcomeOf(gate.admit('192.0.2.1'))).toBe('in')
   })
 
   it('counts the addresses of one IPv6 network together, and IPv4 in either form', () => {
-    const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 1, unstarted: 1 })
+    const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 1, ...unstarted })
     for (const [one, other] of [
       ['2001:db8::1', '2001:db8::2'],
       ['192.0.2.1', '::ffff:192.0.2.1'],
     ] as const) {
-      gate.take(from(one))
-      const second = from(other)
-      gate.take(second)
-      expect(gate.refusal(second)?.message).toMatch(/^The address has 1 connections/)
+      gate.admit(one)
+      expect(gate.admit(other)?.refusal?.message).toMatch(/^The address has 1 connections/)
     }
   })
 
-  it('counts all addresses together', () => {
-    const gate = new ConnectionGate({ connections: 2, connectionsPerAddress: 2, unstarted: 1 })
-    const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map(from)
-    for (const one of all) gate.take(one)
-    expect(all.map((one) => gate.refusal(one)?.message)).toEqual([
-      undefined,
-      undefined,
-      'The service has 2 connections, its limit; try again later.',
+  it('counts all addresses together, also those that share connections of a proxy', () => {
+    const gate = new ConnectionGate({ connections: 2, connectionsPerAddress: 2, ...unstarted })
+    expect(
+      [gate.admit('192.0.2.1'), gate.admit(undefined), gate.admit('192.0.2.3')].map((one) => one?.refusal?.message),
+    ).toEqual([undefined, undefined, 'The service has 2 connections, its limit; try again later.'])
+  })
+
+  it('counts no address for a connection that is shared, but each of its clients', () => {
+    const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 1, ...unstarted })
+    expect([undefined, undefined, undefined].map((address) => outcomeOf(gate.admit(address)))).toEqual([
+      'in',
+      'in',
+      'in',
     ])
+    const first = gate.admitClient('192.0.2.1')
+    const second = gate.admitClient('192.0.2.1')
+    expect([first, second, gate.admitClient('192.0.2.2')].map(outcomeOf)).toEqual(['in', 'overloaded', 'in'])
+    second.release()
+    first.release()
+    expect(outcomeOf(gate.admitClient('192.0.2.1'))).toBe('in')
   })
 })
 
-describe('places', () => {
-  it('are given until all are held, and come back once each', () => {
-    const places = new Places(2)
-    const first = places.take()
-    places.take()
-    expect(places.take()).toBeUndefined()
+describe('places of streams without a Start', () => {
+  it('are given until all of the address or of the service are held, and come back once each', () => {
+    const gate = new ConnectionGate({ connections: 9, connectionsPerAddress: 9, ...unstarted })
+    const first = gate.takeUnstarted('192.0.2.1')
+    expect(gate.takeUnstarted('192.0.2.1')).toBeTypeOf('function')
+    expect(gate.takeUnstarted('192.0.2.1')).toBeUndefined()
+    expect(gate.takeUnstarted('192.0.2.2')).toBeTypeOf('function')
+    expect(gate.takeUnstarted('192.0.2.3')).toBeUndefined()
     first?.()
     first?.()
-    expect(places.take()).toBeTypeOf('function')
-    expect(places.take()).toBeUndefined()
+    expect(gate.takeUnstarted('192.0.2.3')).toBeTypeOf('function')
+    expect(gate.takeUnstarted('192.0.2.1')).toBeUndefined()
   })
 })

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
+import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
 import { openHttp, type HttpListener, type HttpPatience } from '../../../src/service/listen/http-listener.js'
 
 const open: HttpListener[] = []
@@ -8,14 +9,15 @@ afterEach(async () => {
   for (const listener of open.splice(0)) await listener.close()
 })
 
-const hasty: HttpPatience = { headersMs: 100, requestMs: 200, checkMs: 25 }
+const hasty: HttpPatience = { headersMs: 100, requestMs: 200, checkMs: 25, idleMs: 300 }
 
-const listening = async (patience?: HttpPatience): Promise<HttpListener> => {
-  const listener = await openHttp({ host: '127.0.0.1', port: 0 }, undefined, patience)
+const listening = async (patience?: HttpPatience, gate?: ConnectionGate): Promise<HttpListener> => {
+  const listener = await openHttp({ host: '127.0.0.1', port: 0 }, { ...(patience && { patience }), gate })
   open.push(listener)
   listener.handle({
     request: (request, response) => {
-      request.resume().once('end', () => response.end('here'))
+      const answer = request.url === '/long' ? Buffer.alloc(64 * 1_048_576) : 'here'
+      request.resume().once('end', () => response.end(answer))
     },
     upgrade: (_request, socket) => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
@@ -65,6 +67,19 @@ describe('an HTTP listener', () => {
     const answer = untilClosed(socket)
     socket.write(text)
     expect(await answer).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('cuts a client that does not read its answer', async () => {
+    const limits = { connections: 1, connectionsPerAddress: 1, unstarted: 1, unstartedPerAddress: 1 }
+    const listener = await listening(hasty, new ConnectionGate(limits))
+    const socket = await dial(listener)
+    socket.pause().write('GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+    await once(socket, 'readable')
+    const status = async (): Promise<number> => (await fetch(listener.url)).status
+    expect(await status()).toBe(429)
+    // Its place is free again.
+    await expect.poll(status).toBe(200)
+    socket.destroy()
   })
 
   it('survives clients that break off in the middle of anything', async () => {
@@ -118,16 +133,19 @@ describe('an HTTP listener', () => {
       code: 'listen-failed',
       message: `Cannot listen on 127.0.0.1:${port}: the port is taken.`,
     })
-    await expect(openHttp({ host: '192.0.2.1', port: 0 }, { certificate: '', key: '' })).rejects.toMatchObject({
+    await expect(
+      openHttp({ host: '192.0.2.1', port: 0 }, { certificate: { certificate: '', key: '' } }),
+    ).rejects.toMatchObject({
       code: 'listen-failed',
     })
   })
 
   it('refuses plain text beyond loopback, and a certificate that is none', async () => {
     await expect(openHttp({ host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ code: 'invalid-options' })
-    const error: unknown = await openHttp({ host: '127.0.0.1', port: 0 }, { certificate: 'x', key: 'y' }).catch(
-      (one: unknown) => one,
-    )
+    const error: unknown = await openHttp(
+      { host: '127.0.0.1', port: 0 },
+      { certificate: { certificate: 'x', key: 'y' } },
+    ).catch((one: unknown) => one)
     expect(error).toMatchObject({ code: 'invalid-options' })
     expect((error as Error).message).not.toMatch(/PEM routines|openssl/i)
   })

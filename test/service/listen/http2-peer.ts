@@ -65,20 +65,43 @@ export const write = (socket: Socket, bytes: Uint8Array): Promise<void> =>
     })
   })
 
-/** The types of the frames that came until the connection ended. */
-export const readFrames = async (
-  socket: Socket,
-): Promise<readonly { readonly type: number; readonly payload: Buffer }[]> => {
-  const parts: Buffer[] = []
-  socket.on('data', (part: Buffer) => parts.push(part))
-  socket.resume()
-  if (!socket.closed) await once(socket, 'close')
-  const frames: { type: number; payload: Buffer }[] = []
-  let rest = Buffer.concat(parts)
-  while (rest.length >= 9) {
-    const length = rest.readUIntBE(0, 3)
-    frames.push({ type: rest.readUInt8(3), payload: rest.subarray(9, 9 + length) })
-    rest = rest.subarray(9 + length)
+export interface Frame {
+  readonly type: number
+  readonly payload: Buffer
+}
+
+const framesOf = (bytes: Buffer): readonly Frame[] => {
+  const frames: Frame[] = []
+  for (let rest = bytes; rest.length >= 9;) {
+    const end = 9 + rest.readUIntBE(0, 3)
+    if (rest.length < end) break
+    frames.push({ type: rest.readUInt8(3), payload: rest.subarray(9, end) })
+    rest = rest.subarray(end)
   }
   return frames
 }
+
+/** The frames that came until they are enough, or until the connection ended. */
+export const readFrames = (
+  socket: Socket,
+  isEnough: (frames: readonly Frame[]) => boolean = () => false,
+): Promise<readonly Frame[]> =>
+  new Promise((resolve) => {
+    let bytes = Buffer.alloc(0)
+    socket.on('data', (part: Buffer) => {
+      bytes = Buffer.concat([bytes, part])
+      const frames = framesOf(bytes)
+      if (isEnough(frames)) resolve(frames)
+    })
+    const end = (): void => {
+      resolve(framesOf(bytes))
+    }
+    if (socket.closed) end()
+    else socket.once('close', end)
+    socket.resume()
+  })
+
+export const ofType =
+  (type: number) =>
+  (frame: Frame): boolean =>
+    frame.type === type

@@ -7,6 +7,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { Server } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/service/identity/development-certificates.js'
+import { AcceptedConnections } from '../../../src/service/listen/accepted-connections.js'
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
 import { defaultGrpcPatience, listenForGrpc } from '../../../src/service/listen/grpc-connections.js'
 import { openHttp } from '../../../src/service/listen/http-listener.js'
@@ -26,12 +27,12 @@ afterEach(async () => {
 })
 
 const anyPort = { host: '127.0.0.1', port: 0 }
-const limits = { connections: 2, connectionsPerAddress: 2, unstarted: 10 }
+const limits = { connections: 2, connectionsPerAddress: 2, unstarted: 10, unstartedPerAddress: 10 }
 
 const listeners = {
   http: async (patienceMs: number): Promise<number> => {
-    const patience = { headersMs: patienceMs, requestMs: patienceMs, checkMs: 20 }
-    const http = await openHttp(anyPort, certificate, patience, undefined, new ConnectionGate(limits))
+    const patience = { headersMs: patienceMs, requestMs: patienceMs, checkMs: 20, idleMs: 60_000 }
+    const http = await openHttp(anyPort, { certificate, patience, gate: new ConnectionGate(limits) })
     close.push(http.close)
     return Number(new URL(http.url).port)
   },
@@ -40,7 +41,7 @@ const listeners = {
     const { port, stop, cut } = await listenForGrpc(server, {
       address: anyPort,
       certificate,
-      gate: new ConnectionGate(limits),
+      accepted: new AcceptedConnections({ gate: new ConnectionGate(limits), headerWithinMs: patienceMs }),
       patience: { ...defaultGrpcPatience, handshakeMs: patienceMs },
     })
     close.push(() => {

@@ -66,6 +66,12 @@ describe('dialGrpc', () => {
     return { near: await near, far: await accepted.take() }
   }
 
+  it('opens another connection for more links than a server takes on one', async () => {
+    for (let count = 0; count < 101; count += 1) await connect()
+    expect(new Set(peers.slice(0, 100)).size).toBe(1)
+    expect(peers[100]).not.toBe(peers[0])
+  })
+
   it('shares one connection between links with equal options, and none with others', async () => {
     await connect()
     await connect()
