@@ -97,6 +97,11 @@ export const metricTable = {
     labels: ['code'],
     help: 'Faults inside, which clients learn as internal or engine-failed.',
   },
+  rxspeech_log_lines_left_out_total: {
+    type: 'counter',
+    labels: ['line'],
+    help: 'Lines of the log that were left out, because more than 60 of their kind came in a minute.',
+  },
   rxspeech_engine_loads_total: {
     type: 'counter',
     labels: ['model', 'outcome'],

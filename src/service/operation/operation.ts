@@ -7,6 +7,7 @@ import { joinMonitors } from '../monitor/join-monitors.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import { openGrpcHealth } from './grpc-health.js'
 import { openGrpcReflection } from './grpc-reflection.js'
+import { LimitedLog } from './limited-log.js'
 import type { Logger } from './logger.js'
 import { openOperationsListener } from './operations-listener.js'
 import { ServiceLife } from './service-life.js'
@@ -40,6 +41,9 @@ export interface Operation {
   readonly close: () => Promise<void>
 }
 
+/** Lines that anybody on the network can cause, of each kind. */
+const linesPerMinute = 60
+
 /** Rejects with `listen-failed`, `invalid-options` or `missing-dependency`. */
 export const openOperation = async (options: OperationOptions): Promise<Operation> => {
   const { address, certificate, reflection, scheduler, logger } = options
@@ -49,7 +53,8 @@ export const openOperation = async (options: OperationOptions): Promise<Operatio
   const reflect = reflection ? await openGrpcReflection() : undefined
   const isReady = (): boolean => life.readiness.type === 'ready'
   const metrics = address && (await openSpeechMetrics({ engines: life.engines, isReady }))
-  const told = [metrics?.onFault, logger && logFault(logger, now), options.onFault].filter((one) => one !== undefined)
+  const limited = logger && new LimitedLog({ logger, scheduler, linesPerMinute, onLeftOut: metrics?.lineLeftOut })
+  const told = [metrics?.onFault, limited && logFault(limited, now), options.onFault].filter((one) => one !== undefined)
   const onFault = (error: unknown): void => {
     for (const tell of told) tell(error)
   }
@@ -66,7 +71,7 @@ export const openOperation = async (options: OperationOptions): Promise<Operatio
       onFault,
       ...(certificate === undefined ? {} : { certificate }),
     }))
-  const monitors = [metrics?.monitor, logger && sessionLog(logger, now), options.monitor]
+  const monitors = [metrics?.monitor, limited && sessionLog(logger, limited), options.monitor]
   return {
     monitor: joinMonitors(monitors.filter((one) => one !== undefined)),
     onFault,
@@ -84,6 +89,7 @@ export const openOperation = async (options: OperationOptions): Promise<Operatio
     },
     close: async () => {
       life.close()
+      limited?.close()
       metrics?.close()
       await listener?.close()
     },

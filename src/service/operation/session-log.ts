@@ -1,10 +1,7 @@
 import { isSpeechError } from '../../errors/speech-error.js'
 import type { ServiceMonitor, SessionEnd, SessionFacts } from '../monitor/service-monitor.js'
-import { LineLimit } from './line-limit.js'
+import type { LimitedLog } from './limited-log.js'
 import type { LogFields, Logger } from './logger.js'
-
-/** Lines that anybody on the network can cause, of each kind, a minute. */
-const linesPerMinute = 60
 
 const fieldsOf = (session: SessionFacts): LogFields => ({ ...session })
 
@@ -15,44 +12,32 @@ const endFields = ({ outcome, code, durationMs, audioMs }: SessionEnd): LogField
   audioMs,
 })
 
-/** Writes the life of sessions: a line at the start, one at the end, one for who is not let in, one for what a node or a wire has to say. */
-export const sessionLog = (logger: Logger, now: () => number): ServiceMonitor => {
-  const refusals = new LineLimit(linesPerMinute, now)
-  const strangers = new LineLimit(linesPerMinute, now)
-  const notes = new LineLimit(linesPerMinute, now)
-  const limited = (limit: LineLimit, write: (leftOut: LogFields) => void): void => {
-    const leftOut = limit.pass()
-    if (leftOut !== undefined) write(leftOut > 0 ? { leftOut } : {})
-  }
+/**
+ * Writes the life of sessions: a line at the start, one at the end, one for who is not let in, one for what a node or a wire
+ * has to say. What a client without a good token can cause, refusals and notes are limited, each for itself.
+ */
+export const sessionLog = (logger: Logger, limited: LimitedLog): ServiceMonitor => {
   return {
     sessionMoved: () => undefined,
     sessionStarted: (session) => {
       logger.log('info', 'Session started', fieldsOf(session))
     },
     sessionEnded: (session, end) => {
-      if (end.outcome === 'refused') {
-        limited(refusals, (leftOut) => {
-          logger.log('info', 'Session refused', { ...fieldsOf(session), ...endFields(end), ...leftOut })
-        })
-      } else
-        logger.log(end.outcome === 'failed' ? 'warn' : 'info', 'Session ended', {
-          ...fieldsOf(session),
-          ...endFields(end),
-        })
+      const fields = { ...fieldsOf(session), ...endFields(end) }
+      const level = end.outcome === 'failed' ? 'warn' : 'info'
+      if (end.outcome === 'refused') limited.write('Session refused', level, 'Session refused', fields)
+      else if (session.clientId === undefined) limited.write('Session ended', level, 'Session ended', fields)
+      else logger.log(level, 'Session ended', fields)
     },
     refused: () => undefined,
     authFailed: (reason, at, peer) => {
-      limited(strangers, (leftOut) => {
-        logger.log('warn', 'Not let in', { reason, at, peer, ...leftOut })
-      })
+      limited.write('Not let in', 'warn', 'Not let in', { reason, at, peer })
     },
     audio: () => undefined,
     firstPartial: () => undefined,
     milestone: () => undefined,
     noted: (session, node, message, fields) => {
-      limited(notes, (leftOut) => {
-        logger.log('info', message, { ...fields, ...fieldsOf(session), node, ...leftOut })
-      })
+      limited.write('note', 'info', message, { ...fields, ...fieldsOf(session), node })
     },
     // The graph notes both with the names of the wire and the node.
     dropped: () => undefined,
@@ -60,17 +45,24 @@ export const sessionLog = (logger: Logger, now: () => number): ServiceMonitor =>
   }
 }
 
-/** A fault inside, as a line: our own words, and of others only where they came from, since they may hold anything. */
+/**
+ * A fault inside, as a line: our own words, and of others only where they came from, since they may hold anything. Each
+ * code is limited for itself.
+ */
 export const logFault =
-  (logger: Logger, now: () => number) =>
+  (limited: LimitedLog, now: () => number) =>
   (error: unknown): void => {
     const known = isSpeechError(error) ? { code: error.code } : {}
     // What is amiss with a model's files is the operator's business, whom the client was told to ask.
     const cause = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
     const message = isSpeechError(error) ? error.message : 'A fault inside; the level debug shows where.'
-    logger.log('error', message, { ...known, ...cause })
+    const kind = isSpeechError(error) ? error.code : 'internal'
+    limited.write(`fault ${kind}`, 'error', message, { ...known, ...cause })
     if (error instanceof Error && error.stack !== undefined)
-      logger.log('debug', 'The fault came from', { stack: framesOf(error.stack), atMs: now() })
+      limited.write(`fault ${kind}, debug`, 'debug', 'The fault came from', {
+        stack: framesOf(error.stack),
+        atMs: now(),
+      })
   }
 
 /** Where, without what was said. */

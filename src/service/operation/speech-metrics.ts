@@ -9,6 +9,8 @@ import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 export interface SpeechMetrics {
   readonly monitor: ServiceMonitor
   readonly onFault: (error: unknown) => void
+  /** A line of the log was left out. */
+  readonly lineLeftOut: (kind: string) => void
   /** What Prometheus reads, in its text format. */
   readonly scrape: () => Promise<{ readonly contentType: string; readonly body: string }>
   /** Lets go of all. */
@@ -33,6 +35,9 @@ export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptio
     monitor: metricsMonitor(meters),
     onFault: (error) => {
       meters.count('rxspeech_faults_total', { code: isSpeechError(error) ? error.code : 'internal' })
+    },
+    lineLeftOut: (kind) => {
+      meters.count('rxspeech_log_lines_left_out_total', { line: kind })
     },
     scrape: async () => {
       meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
