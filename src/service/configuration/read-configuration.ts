@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Document, LineCounter } from 'yaml'
 import { loadOptional } from '../operation/load-optional.js'
+import { maxReportedFaults, tooManyMarks } from '../project/yaml-bounds.js'
 import { faultsTogether, type FaultTogether } from './faults-together.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
 
@@ -16,35 +17,78 @@ export interface ConfigurationFault {
 
 const most = 1_048_576
 
-/** Reads the text of a configuration file. Left: every fault at once, in the order of the file. Rejects with `missing-dependency`. */
+/**
+ * Reads the text of a configuration file. Left: every fault at once, in the order of the file, the first 50 of them and
+ * how many more there are. Rejects with `missing-dependency`.
+ */
 export const readConfiguration = async (
   source: string,
 ): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> => {
   const yaml = await loadOptional('yaml', 'Configuration files', () => import('yaml'))
   if (source.length > most)
     return either.left([{ line: 1, column: 1, key: '', sentence: `the file is longer than ${most} characters` }])
+  const tooMany = tooManyMarks(source)
+  if (tooMany !== undefined) return either.left([{ ...top, sentence: `the file has ${tooMany}` }])
   const lines = new yaml.LineCounter()
-  const document = yaml.parseDocument(source, { lineCounter: lines, prettyErrors: false })
-  if (document.errors.length > 0) {
+  let document: Document
+  try {
+    // Keys that are given twice are found below, in one pass: the parser compares each with each.
+    document = yaml.parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
+  } catch {
+    return either.left([{ ...top, sentence: 'the file is nested too deeply' }])
+  }
+  const errors = [...document.errors.map(({ pos, message }) => ({ at: pos[0], message })), ...keysTwice(document)]
+  if (errors.length > 0) {
     return either.left(
-      document.errors.map(({ pos, message }) => ({
-        ...place(lines, pos[0]),
-        key: '',
-        sentence: `this is no YAML: ${message}`,
-      })),
+      bounded(
+        errors.map(({ at, message }) => ({ ...place(lines, at), key: '', sentence: `this is no YAML: ${message}` })),
+      ),
     )
   }
   let value: unknown
   try {
     value = document.toJS({ maxAliasCount: 20 })
   } catch {
-    return either.left([{ line: 1, column: 1, key: '', sentence: 'the file refers to itself too often' }])
+    return either.left([{ ...top, sentence: 'the file refers to itself too often' }])
   }
-  return either.mapLeft((faults: readonly FaultTogether[]) =>
-    faults
-      .map(({ path, sentence }) => ({ ...place(lines, offsetOf(document, path)), key: path.join('.'), sentence }))
-      .toSorted((one, other) => one.line - other.line || one.column - other.column),
-  )(decode(value))
+  return either.mapLeft((faults: readonly FaultTogether[]) => {
+    // Where a fault stands is only looked up for those that are reported.
+    const told = faults.slice(0, maxReportedFaults).map(({ path, sentence }) => {
+      return { ...place(lines, offsetOf(document, path)), key: path.join('.'), sentence }
+    })
+    const inOrder = told.toSorted((one, other) => one.line - other.line || one.column - other.column)
+    return bounded(inOrder, faults.length)
+  })(decode(value))
+}
+
+const top = { line: 1, column: 1, key: '' }
+
+/** As many faults as are reported, and behind them how many more there are. */
+const bounded = (faults: readonly ConfigurationFault[], count = faults.length): readonly ConfigurationFault[] => {
+  if (count <= maxReportedFaults) return faults
+  const told = faults.slice(0, maxReportedFaults)
+  const { line, column } = told.at(-1) ?? top
+  const sentence = `there are ${count - told.length} more faults; correct these first`
+  return [...told, { line, column, key: '', sentence }]
+}
+
+/** Every key that its table has before. */
+const keysTwice = (document: Document): readonly { readonly at: number; readonly message: string }[] => {
+  const found: { at: number; message: string }[] = []
+  const open: unknown[] = [document.contents]
+  while (open.length > 0) {
+    const node = open.pop()
+    const seen = new Set<unknown>()
+    for (const item of itemsOf(node)) {
+      const key = isPair(item) ? scalarOf(item.key) : undefined
+      if (isPair(item) && seen.has(key)) {
+        found.push({ at: (item.key as Ranged | null)?.range?.[0] ?? 0, message: 'Map keys must be unique' })
+      }
+      seen.add(key)
+      open.push(isPair(item) ? item.value : item)
+    }
+  }
+  return found.toSorted((one, other) => one.at - other.at)
 }
 
 /** Left: what is wrong with the keys one by one, or else with what stands beside each other. */

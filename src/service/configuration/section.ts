@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { nearestName } from '../project/nearest-name.js'
+import { maxReportedFaults } from '../project/yaml-bounds.js'
 
 /** One key of the configuration: how it is read, and what its reader's manual says. */
 export interface Setting<A> {
@@ -48,7 +49,11 @@ export const section = <Shape extends SectionShape>(
       const setting = Object.hasOwn(shape, key) ? shape[key] : undefined
       if (setting === undefined) {
         const at = t.appendContext(context, key, t.unknown, item)
-        errors.push({ value: item, context: at, message: unknownKey(key, known) })
+        errors.push({
+          value: item,
+          context: at,
+          message: errors.length < maxReportedFaults ? unknownKey(key, known) : 'there is no such key',
+        })
         continue
       }
       const read = setting.codec.validate(item, t.appendContext(context, key, setting.codec, item))

@@ -1,4 +1,5 @@
 import { positionOf, type Span } from './source-text.js'
+import { maxReportedFaults } from './yaml-bounds.js'
 
 /** What is wrong with a project, and where. */
 export interface ProjectFault {
@@ -27,9 +28,19 @@ export class ProjectFaults {
     return this.#all.some(({ severity }) => severity === 'error')
   }
 
-  /** In the order of the file. */
+  /** The first of them in the order of the file, errors before warnings where not all are told, and how many more there are. */
   get inOrder(): readonly ProjectFault[] {
-    return this.#all.toSorted((one, other) => one.span.from - other.span.from)
+    const all = this.#all.toSorted((one, other) => one.span.from - other.span.from)
+    if (all.length <= maxReportedFaults) return all
+    const errors = all.filter(({ severity }) => severity === 'error')
+    const told = (errors.length > 0 ? errors : all).slice(0, maxReportedFaults)
+    const more: ProjectFault = {
+      severity: errors.length > 0 ? 'error' : 'warning',
+      path: '',
+      message: `has ${all.length - told.length} more faults; correct these first`,
+      span: told.at(-1)?.span ?? { from: 0, to: 0 },
+    }
+    return [...told, more]
   }
 }
 

@@ -3,6 +3,7 @@ import type { Node as YamlPart, ParsedNode, Range } from 'yaml'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ProjectFaults } from './project-fault.js'
 import type { Span } from './source-text.js'
+import { tooManyMarks } from './yaml-bounds.js'
 
 /** YAML that was read, with the place of everything. */
 export type YamlNode =
@@ -39,6 +40,11 @@ const deepest = 30
 
 const readWith = (yaml: Yaml, text: string, faults: ProjectFaults): YamlNode | undefined => {
   const whole: Span = { from: 0, to: 0 }
+  const tooMany = tooManyMarks(text)
+  if (tooMany !== undefined) {
+    faults.add(whole, '', `must not have ${tooMany}`)
+    return undefined
+  }
   try {
     // Keys that are there twice are found below, in one pass over all of them.
     const document = yaml.parseDocument(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent' })

@@ -95,6 +95,34 @@ describe('readConfiguration', () => {
     expect(await faultsOf(source)).toEqual([expect.stringMatching(fault)])
   })
 
+  it.each([
+    ['60,000 unknown keys', Array.from({ length: 60_000 }, (_none, at) => `key${at}: 1`).join('\n')],
+    ['100,000 items', `tenants: [${'5,'.repeat(100_000)}]`],
+    ['300,000 quotes', '"'.repeat(300_000)],
+    ['100,000 lists in each other', '['.repeat(100_000)],
+  ])('refuses %s in under a second', async (_what, source) => {
+    await readConfiguration('')
+    const from = performance.now()
+    expect(await faultsOf(source)).toEqual([
+      '1:1 : the file has more than 20000 lines, items, keys and quotes together',
+    ])
+    expect(performance.now() - from).toBeLessThan(1_000)
+  })
+
+  it.each([
+    ['keys that are not known', (at: number) => `key${at}: 1`],
+    ['keys that are given twice', () => 'http: x'],
+  ])('tells the first 50 of 9,000 %s, and how many more there are', async (_what, line) => {
+    const faults = await faultsOf(Array.from({ length: 9_000 }, (_none, at) => line(at)).join('\n'))
+    expect(faults).toHaveLength(51)
+    expect(faults[0]).toMatch(/^[12]:1 /)
+    expect(faults.at(-1)).toMatch(/there are 89(49|50) more faults; correct these first$/)
+  })
+
+  it('refuses what is nested more deeply than the parser can follow', async () => {
+    expect((await faultsOf('['.repeat(19_000))).at(-1)).toMatch(/nested too deeply|no YAML|more faults/)
+  })
+
   it('refuses aliases that multiply', async () => {
     const bomb = [
       'a: &a [1, 1]',

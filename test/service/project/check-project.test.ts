@@ -232,11 +232,23 @@ describe('the check of a project', () => {
     ['nothing', '', 'The file is empty; it must hold a project'],
     ['no YAML', 'a: [', 'The file is no YAML here'],
     ['a list', '- 1', 'The file must be a table of keys and values'],
-    ['lists in lists without end', '['.repeat(200_000), 'The file is'],
+    ['lists in lists without end', '['.repeat(19_000), 'The file '],
     ['more than may be', `# ${'x'.repeat(1_048_576)}`, 'The file must not be longer than 1048576 bytes'],
+    [
+      '100,000 wires',
+      `wires:\n${'  - a -> b\n'.repeat(90_000)}`,
+      'The file must not have more than 20000 lines, items, keys and quotes together',
+    ],
   ])('refuses %s', async (_what, text, said) => {
     const { lines } = await check(text)
     expect(lines[0]).toContain(said)
+  })
+
+  it('reports the first 50 faults of many, errors first, and how many more there are', async () => {
+    const { lines } = await check(`${sound}\n${Array.from({ length: 5_000 }, (_none, at) => `key${at}: 1`).join('\n')}`)
+    expect(lines).toHaveLength(51)
+    expect(lines[49]).toMatch(/ key49 is not known/)
+    expect(lines[50]).toMatch(/: The file has 4950 more faults; correct these first$/)
   })
 
   it('says nothing of an object that is not its own', async () => {
