@@ -23,6 +23,7 @@ import { TrustedProxies } from './listen/trusted-proxies.js'
 import { authFailureOf } from './monitor/auth-failure-of.js'
 import { openOperation, type Operation } from './operation/operation.js'
 import type { ProjectRegistry } from './project/project.js'
+import { loadVoiceActivity } from './recognition/fvad.js'
 import { chooseDefaultModel } from './default-model.js'
 import { operationOptions } from './operation-options.js'
 import { openProjects } from './service-projects.js'
@@ -53,9 +54,11 @@ export interface Service {
 
 /**
  * Starts the whole service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens;
- * rejects with `listen-failed`, `invalid-model` or `invalid-options`, and then nothing is left open.
+ * rejects with `listen-failed`, `invalid-model`, `invalid-options` or `missing-dependency`, and then nothing is left open.
  */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
+  // Every session needs it: a service without it would fail them one by one.
+  await loadVoiceActivity()
   const opened: (() => Promise<void> | void)[] = []
   try {
     return await openService(options, opened)

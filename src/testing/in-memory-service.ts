@@ -75,13 +75,14 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
     limits: { ...defaultSessionLimits, maxPacePercent: 0, ...options.limits },
     drain$,
     scheduler,
+    namesPackages: true,
   }
   const sessions = new Set<Subscription>()
   const serve = <Message>(
     serviceEnd: Link<Message, Message>,
     conversation: Parameters<typeof serveLink<Message, Message>>[1],
   ): void => {
-    const session = serveLink(serviceEnd, conversation).subscribe()
+    const session = serveLink(serviceEnd, conversation, terms).subscribe()
     sessions.add(session)
     session.add(() => sessions.delete(session))
   }

@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Document, LineCounter } from 'yaml'
-import { loadOptional } from '../operation/load-optional.js'
+import { loadOptional } from '../../errors/load-optional.js'
 import { maxReportedFaults, tooManyMarks } from '../project/yaml-bounds.js'
 import { faultsTogether, type FaultTogether } from './faults-together.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
@@ -24,7 +24,7 @@ const most = 1_048_576
 export const readConfiguration = async (
   source: string,
 ): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> => {
-  const yaml = await loadOptional('yaml', 'Configuration files', () => import('yaml'))
+  const yaml = await loadOptional('yaml', 'A configuration file', () => import('yaml'))
   if (source.length > most)
     return either.left([{ line: 1, column: 1, key: '', sentence: `the file is longer than ${most} characters` }])
   const tooMany = tooManyMarks(source)

@@ -41,11 +41,38 @@ export type OnFault = (error: unknown) => void
 const isFault = (error: SpeechError): boolean =>
   error.code === 'engine-failed' || error.code === 'node-failed' || !forClients.has(error.code)
 
+/** Who is told of a fault, and how much of it. */
+export interface FaultTerms {
+  /** Told of faults inside, which clients only learn as `internal`, `engine-failed` or `missing-dependency`. */
+  readonly onFault?: OnFault
+  /** Whether a client is told which package is missing, for a service that only its developer uses. Default false. */
+  readonly namesPackages?: boolean
+}
+
+const maxCauses = 8
+
+/** The package that is missing, wherever it stands among the causes: a session that lacks it fails at every attempt. */
+const missingDependencyOf = (error: unknown): SpeechError | undefined => {
+  let at = error
+  for (let depth = 0; depth < maxCauses && at instanceof Error; depth += 1, at = at.cause) {
+    if (isSpeechError(at) && at.code === 'missing-dependency') return at
+  }
+  return undefined
+}
+
 /**
  * The error as a client may learn it: itself when it is of the client's business, else `internal`, and nothing of what
- * was amiss. Faults go to `onFault` as they were.
+ * was amiss. That a package is missing is told by its code, which no client tries again. Faults go to `onFault` as they
+ * were.
  */
-export const clientError = (error: unknown, onFault?: OnFault): SpeechError => {
+export const clientError = (error: unknown, { onFault, namesPackages = false }: FaultTerms = {}): SpeechError => {
+  const missing = missingDependencyOf(error)
+  if (missing !== undefined) {
+    onFault?.(error)
+    if (namesPackages) return missing
+    const text = 'The service lacks a package that this session needs; tell its operator.'
+    return new SpeechError('missing-dependency', text, { cause: error })
+  }
   if (isSpeechError(error)) {
     if (isFault(error)) onFault?.(error)
     if (forClients.has(error.code)) return error

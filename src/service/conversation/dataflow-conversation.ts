@@ -157,7 +157,7 @@ class DataflowConversation {
       })
       if (session !== undefined) this.#run(session, request)
     } catch (error) {
-      this.#refuse(clientError(error, this.#terms.onFault))
+      this.#refuse(clientError(error, this.#terms))
     }
   }
 
@@ -275,7 +275,7 @@ class DataflowConversation {
   /** The session cannot go on, by no fault of the client's. */
   readonly #fail = (error: unknown): void => {
     if (this.#subscriber.closed) return
-    const told = clientError(error, this.#terms.onFault)
+    const told = clientError(error, this.#terms)
     this.#breakOff(told, () => {
       this.#end(told)
     })

@@ -190,7 +190,7 @@ class RecognizerConversation {
         this.#run(run, request, new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch }))
     } catch (error) {
       if (this.#subscriber.closed) return
-      this.#respond('recognize', clientError(error, this.#terms.onFault))
+      this.#respond('recognize', clientError(error, this.#terms))
       this.#rest({ name: before })
     }
   }
@@ -233,7 +233,7 @@ class RecognizerConversation {
           this.#ended(life)
         },
         error: (error: unknown) => {
-          this.#broken(run, clientError(error, this.#terms.onFault))
+          this.#broken(run, clientError(error, this.#terms))
         },
       }),
     )
@@ -291,7 +291,7 @@ class RecognizerConversation {
 
   readonly #fail = (error: unknown): void => {
     if (this.#subscriber.closed) return
-    const told = clientError(error, this.#terms.onFault)
+    const told = clientError(error, this.#terms)
     if ('run' in this.#state) this.#broken(this.#state.run, told)
     else this.#subscriber.error(told)
   }

@@ -4,7 +4,7 @@ import type { Rights } from '../access/rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { ProjectRegistry } from '../project/project.js'
-import type { OnFault } from './client-error.js'
+import type { FaultTerms } from './client-error.js'
 import type { PaceLimits } from './pace-limit.js'
 import type { RequestLimits } from './request-limit.js'
 
@@ -54,7 +54,7 @@ export interface Drain {
 }
 
 /** What every conversation of a service shares. */
-export interface SessionTerms {
+export interface SessionTerms extends FaultTerms {
   /**
    * `tenant` where the session names one. Rejects with `unauthenticated`, `tenant-denied`, or `overloaded` when no further session may begin.
    */
@@ -64,8 +64,6 @@ export interface SessionTerms {
   /** Emits when the service is about to close, and to whoever subscribes after that: sessions are finalized, none begins. */
   readonly drain$: Observable<Drain>
   readonly scheduler: SchedulerLike
-  /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
-  readonly onFault?: OnFault
   /** Keeps the account of this one session; each has its own. */
   readonly watch?: SessionWatch
 }

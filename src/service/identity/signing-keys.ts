@@ -4,6 +4,7 @@ import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../errors/speech-error.js'
 import { storeError } from './store-error.js'
+import { loadJose } from './load-jose.js'
 import { fileStamp, readPrivateJson, writePrivateFile } from './state-file.js'
 import { tokenLifetimeMs } from './token-claims.js'
 
@@ -70,7 +71,7 @@ export type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
 export const publishAheadMs = 600_000
 
 const createKey = async (createdAtMs: number): Promise<SigningKey> => {
-  const { calculateJwkThumbprint } = await import('jose')
+  const { calculateJwkThumbprint } = await loadJose()
   const {
     x = '',
     y = '',

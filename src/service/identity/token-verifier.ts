@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { AuthFailure } from '../monitor/service-monitor.js'
+import { loadJose } from './load-jose.js'
 import type { Revocations } from './revocation-file.js'
 import type { SigningJwk, SigningKeys } from './signing-keys.js'
 import { grantedByBoth, isInForce, type Subscription, type SubscriptionStore } from './subscription.js'
@@ -79,7 +80,7 @@ const endOfToken = (
  */
 export const createTokenVerifier = async (options: TokenVerifierOptions): Promise<TokenVerifier> => {
   const { issuer, audience, keys, subscriptions, now } = options
-  const { createLocalJWKSet, jwtVerify } = await import('jose')
+  const { createLocalJWKSet, jwtVerify } = await loadJose()
   const loadKeys = () => {
     const list = keys.current()
     return { list, find: createLocalJWKSet({ keys: list.map(publicJwk) }) }

@@ -125,7 +125,7 @@ const streamHandler = (options: DataflowListenerOptions, connections: AcceptedCo
       )
     // A client that has half-closed can still vanish, and one that is not read from, too; only the call tells.
     const gone$ = fromEvent(call, 'cancelled').pipe(tap(() => watch.ended('gone')))
-    sessions.add(serveLink(link, converse, terms.onFault).pipe(takeUntil(gone$)))
+    sessions.add(serveLink(link, converse, terms).pipe(takeUntil(gone$)))
   }
 }
 

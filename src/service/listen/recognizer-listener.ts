@@ -80,7 +80,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
         serve(upgrade, admission, url.searchParams.get('ModelName'))
       },
       (cause: unknown) => {
-        const error = clientError(cause, terms.onFault)
+        const error = clientError(cause, terms)
         if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), 'websocket', peerOf(request))
         if (presented.by !== 'subprotocol') refuse(socket, error)
         else {
@@ -114,7 +114,7 @@ const socketServer = (options: RecognizerListenerOptions, server: WebSocketServe
       }
       const converse = (incoming$: typeof link.incoming) =>
         recognizerConversation(incoming$, link, own).pipe(watchConversation(watch))
-      sessions.add(serveLink(link, converse, terms.onFault).pipe(finalize(release)))
+      sessions.add(serveLink(link, converse, terms).pipe(finalize(release)))
     })
     if (!opened) release()
   }

@@ -1,5 +1,5 @@
 import type { Server } from '@grpc/grpc-js'
-import { loadOptional } from './load-optional.js'
+import { loadOptional } from '../../errors/load-optional.js'
 
 /** The services that grpc.health.v1 answers for: the server as a whole, and ours. */
 const healthServices = ['', 'dataflow'] as const
@@ -13,7 +13,7 @@ export interface GrpcHealth {
 export const openGrpcHealth = async (): Promise<GrpcHealth> => {
   const { HealthImplementation } = await loadOptional(
     'grpc-health-check',
-    'Health checks',
+    'The health service',
     () => import('grpc-health-check'),
   )
   const health = new HealthImplementation(Object.fromEntries(healthServices.map((name) => [name, 'NOT_SERVING'])))

@@ -1,7 +1,7 @@
 import type { Server, ServerDuplexStream, UntypedServiceImplementation } from '@grpc/grpc-js'
 import { join } from 'node:path'
 import { findPackageRoot } from '../engine/package-root.js'
-import { loadOptional } from './load-optional.js'
+import { loadOptional } from '../../errors/load-optional.js'
 import { strictDefinition } from './strict-descriptors.js'
 
 /** What a client asks, and what it is told, as far as names of services stand in it. */
@@ -64,7 +64,7 @@ const translating = (handlers: UntypedServiceImplementation): UntypedServiceImpl
 export const openGrpcReflection = async (): Promise<(server: Server) => void> => {
   const [{ ReflectionService }, { protoPath }, { loadSync }] = await Promise.all([
     loadOptional('@grpc/reflection', 'Server reflection', () => import('@grpc/reflection')),
-    loadOptional('grpc-health-check', 'Health checks', () => import('grpc-health-check')),
+    loadOptional('grpc-health-check', 'The health service', () => import('grpc-health-check')),
     import('@grpc/proto-loader'),
   ])
   const own = join(findPackageRoot(__dirname), 'proto', 'dataflow.proto')

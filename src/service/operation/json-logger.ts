@@ -1,4 +1,4 @@
-import { loadOptional } from './load-optional.js'
+import { loadOptional } from '../../errors/load-optional.js'
 import { writtenFields, type Logger, type LogLevel } from './logger.js'
 
 /** Whoever takes lines: a stream. */
@@ -8,7 +8,7 @@ export interface LineSink {
 
 /** One object of JSON a line, by pino; the time is `time` in ISO 8601. Rejects with `missing-dependency`. */
 export const openJsonLogger = async (sink: LineSink, level: LogLevel): Promise<Logger> => {
-  const { pino } = await loadOptional('pino', 'Logs in JSON', () => import('pino'))
+  const { pino } = await loadOptional('pino', 'A log in JSON', () => import('pino'))
   const log = pino(
     {
       base: null,

@@ -3,7 +3,7 @@ import { isSpeechError } from '../../errors/speech-error.js'
 import { sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
 import { BoundedNames } from './bounded-names.js'
 import type { EngineMeter } from './engine-meter.js'
-import { loadOptional } from './load-optional.js'
+import { loadOptional } from '../../errors/load-optional.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 
 export interface SpeechMetrics {
@@ -27,7 +27,7 @@ const mostNames = 200
 
 /** The metrics of one service, in a registry of its own. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
-  const client = await loadOptional('prom-client', 'Metrics', () => import('prom-client'))
+  const client = await loadOptional('prom-client', 'The page of metrics', () => import('prom-client'))
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry, client)

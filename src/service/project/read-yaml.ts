@@ -1,6 +1,6 @@
 import type * as YamlPackage from 'yaml'
 import type { Node as YamlPart, ParsedNode, Range } from 'yaml'
-import { SpeechError } from '../../errors/speech-error.js'
+import { loadOptional } from '../../errors/load-optional.js'
 import type { ProjectFaults } from './project-fault.js'
 import type { Span } from './source-text.js'
 import { tooManyMarks } from './yaml-bounds.js'
@@ -30,9 +30,7 @@ export type ReadYaml = (text: string, faults: ProjectFaults) => YamlNode | undef
 
 /** Loads the parser. Rejects with `missing-dependency`. */
 export const loadYaml = async (): Promise<ReadYaml> => {
-  const yaml = await import('yaml').catch((cause: unknown) => {
-    throw new SpeechError('missing-dependency', 'Reading projects needs a package: npm install yaml.', { cause })
-  })
+  const yaml = await loadOptional('yaml', 'Reading projects', () => import('yaml'))
   return (text, faults) => readWith(yaml, text, faults)
 }
 

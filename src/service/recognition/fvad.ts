@@ -1,3 +1,4 @@
+import { loadOptional } from '../../errors/load-optional.js'
 import { SpeechError } from '../../errors/speech-error.js'
 
 /** What this service uses of the WebAssembly build of WebRTC's voice activity detector. */
@@ -29,18 +30,14 @@ interface LoadedModule {
 
 const longestFrameBytes = 480 * 2
 
-const loadModule = async (): Promise<LoadedModule> => {
-  const packageName = '@echogarden/fvad-wasm'
-  try {
+const packageName = '@echogarden/fvad-wasm'
+
+const loadModule = (): Promise<LoadedModule> =>
+  loadOptional(packageName, 'Voice activity', async () => {
     const { default: create } = (await import(packageName)) as { readonly default: () => Promise<FvadModule> }
     const wasm = await create()
     return { wasm, frameAddress: wasm._malloc(longestFrameBytes) }
-  } catch (cause) {
-    throw new SpeechError('missing-dependency', `Install the package ${packageName}; voice activity needs it.`, {
-      cause,
-    })
-  }
-}
+  })
 
 let loading: Promise<LoadedModule> | undefined
 
@@ -51,6 +48,11 @@ const loadOnce = (): Promise<LoadedModule> => {
     throw error
   })
   return loading
+}
+
+/** Loads the detector ahead of the first session. Rejects with `missing-dependency`. */
+export const loadVoiceActivity = async (): Promise<void> => {
+  await loadOnce()
 }
 
 /**

@@ -14,7 +14,7 @@ const joined = (conversation: (incoming$: Observable<string>) => Observable<stri
     error: (error: unknown) => heard.push(refusalText(error)),
   })
   let over = false
-  const session$ = serveLink(service, conversation, (error) => faults.push(error))
+  const session$ = serveLink(service, conversation, { onFault: (error) => faults.push(error) })
   const begin = () =>
     session$.subscribe({
       error: expect.fail,
