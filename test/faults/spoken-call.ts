@@ -9,8 +9,7 @@ import { recognize } from '../../src/session/recognize.js'
 import type { SessionOptions } from '../../src/session/session-options.js'
 import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'
 import { readRecording } from '../audio/read-recording.js'
-import type { LiveService } from '../interop/live-service.js'
-import { sessionOptions, type Over } from '../interop/session-options.js'
+import { sessionOptions, type Over, type SpokenService } from '../interop/session-options.js'
 import { gapsOf, outcomeOf } from './proved-session.js'
 
 export const overBoth: readonly Over[] = ['grpc', 'websocket']
@@ -50,7 +49,7 @@ export interface ProxiedSession {
 }
 
 export const proxiedSession = async (
-  live: LiveService,
+  live: SpokenService,
   over: Over,
   { format }: SpokenCall,
   options: Partial<SessionOptions> & { readonly heartbeatMs?: number; readonly keepaliveMs?: number } = {},
@@ -76,7 +75,7 @@ export interface Heard {
 
 /** The whole of it, undisturbed: over gRPC, for what is heard is the same over both. */
 export const undisturbed = async (
-  live: LiveService,
+  live: SpokenService,
   call: SpokenCall,
   options: Partial<SessionOptions> = {},
 ): Promise<Heard> => {

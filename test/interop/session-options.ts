@@ -2,13 +2,20 @@ import type { AudioFormat } from '../../src/audio/format.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { DataflowOptions } from '../../src/session/dataflow.js'
 import type { RecognizeOptions } from '../../src/session/recognize-by.js'
-import type { LiveService } from './live-service.js'
+import type { ServiceAccess } from '../../src/service/development-service.js'
+import type { Reachable } from './live-service.js'
 
 export type Over = 'grpc' | 'websocket'
 
+/** A service that hears, be it reached at once or through something that stands before it. */
+export interface SpokenService extends Reachable {
+  readonly service: { readonly access: Pick<ServiceAccess, 'wsUrl' | 'grpc' | 'tenant' | 'project'> }
+  readonly ca: Buffer
+}
+
 /** The same session over either transport; over the socket, silence ends none. */
 export const sessionOptions = (
-  { service: { access }, ca, token }: LiveService,
+  { service: { access }, ca, token }: SpokenService,
   format: AudioFormat,
   model: string,
 ): { readonly grpc: DataflowOptions; readonly websocket: RecognizeOptions } => ({

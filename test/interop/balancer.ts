@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { expect, vi } from 'vitest'
+import { hasPrograms, needPackages, programPath } from './debian-packages.js'
+
+export const nginxPackage = needPackages(['nginx'], () => hasPrograms('nginx'))
+export const haproxyPackage = needPackages(['haproxy'], () => hasPrograms('haproxy'))
+
+/** A balancer that runs in the foreground. */
+export interface Balancer {
+  /** Reads its configuration again; sessions stay with the process that has them. */
+  readonly reload: () => void
+  readonly close: () => Promise<void>
+}
+
+/** Texts of a configuration in docs/deploy and what stands there in a test. */
+export type Changes = readonly (readonly [from: string | RegExp, to: string])[]
+
+/** Writes the configuration with the addresses and deadlines of a test; each change must find its place. */
+export const adaptConfiguration = async (name: string, changes: Changes, folder: string): Promise<string> => {
+  let text = await readFile(join('docs/deploy', name), 'utf8')
+  for (const [from, to] of changes) {
+    if (text.search(from) === -1) throw new Error(`docs/deploy/${name} does not hold ${String(from)}.`)
+    text = text.replaceAll(from, to)
+  }
+  const file = join(folder, name)
+  await writeFile(file, text)
+  return file
+}
+
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+
+const run = async (
+  program: string,
+  args: readonly string[],
+  ports: readonly number[],
+  signals: { readonly reload: NodeJS.Signals; readonly end: NodeJS.Signals },
+): Promise<Balancer> => {
+  const child = spawn(programPath(program) ?? program, args, { stdio: ['ignore', 'inherit', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-4_000)))
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const close = async (): Promise<void> => {
+    child.kill(signals.end)
+    await ended
+  }
+  const listens = async (): Promise<void> => {
+    expect((await Promise.all(ports.map(accepts))).every(Boolean)).toBe(true)
+  }
+  await vi.waitFor(listens, { timeout: 10_000 }).catch(async () => {
+    await close()
+    throw new Error(`${program} does not listen: ${said}`)
+  })
+  return {
+    reload: () => child.kill(signals.reload),
+    close,
+  }
+}
+
+export const startNginx = (file: string, folder: string, port: number): Promise<Balancer> =>
+  run('nginx', ['-p', folder, '-e', 'stderr', '-c', file, '-g', 'daemon off;'], [port], {
+    reload: 'SIGHUP',
+    end: 'SIGTERM',
+  })
+
+export const startHaproxy = (file: string, ports: readonly number[]): Promise<Balancer> =>
+  run('haproxy', ['-W', '-f', file], ports, { reload: 'SIGUSR2', end: 'SIGTERM' })

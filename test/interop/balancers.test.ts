@@ -1,0 +1,180 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { from, map, tap } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  developmentCertificates,
+  type DevelopmentCertificates,
+} from '../../src/service/identity/development-certificates.js'
+import { dataflow } from '../../src/session/dataflow.js'
+import { recognize } from '../../src/session/recognize.js'
+import { outcomeOf } from '../faults/proved-session.js'
+import { expectSame, overBoth, SpokenCall, statesOf, undisturbed, type Heard } from '../faults/spoken-call.js'
+import { freePort } from '../transport/tcp-proxy.js'
+import {
+  adaptConfiguration,
+  haproxyPackage,
+  nginxPackage,
+  startHaproxy,
+  startNginx,
+  type Balancer,
+  type Changes,
+} from './balancer.js'
+import { servedPair, type ServedPair } from './served-pair.js'
+import { sessionOptions, type Over, type SpokenService } from './session-options.js'
+
+let pair: ServedPair
+/** Of the balancer, which is not that of the services. */
+let own: DevelopmentCertificates
+let call: SpokenCall
+let calm: Heard
+beforeAll(async () => {
+  // Faster than speech, so that tests are short.
+  pair = await servedPair({ limits: { maxPacePercent: 0 } })
+  own = await developmentCertificates(join(pair.folder, 'balancer'))
+  await pair.one.start()
+  call = await SpokenCall.until(8_640)
+  calm = await undisturbed(await pair.behind(pair.one, pair.certificates.ca), call)
+}, 60_000)
+afterAll(() => pair.close())
+
+const sessionOver = (over: Over, service: SpokenService) => {
+  const { grpc, websocket } = sessionOptions(service, call.format, 'call')
+  const resumption = { firstDelayMs: 20, maxDelayMs: 200 }
+  return over === 'grpc'
+    ? dataflow({ ...grpc, finalizeBy: 'request', resumption })
+    : recognize({ ...websocket, resumption })
+}
+
+/** The restaurant is at "evening", the guest at "table". */
+const [reloadAtMs, stopAtMs] = [1_900, 5_500]
+
+/**
+ * A call over each transport at the same time, both carried by the one service. While the restaurant speaks the balancer
+ * is reloaded. Then the other service is started, and while the guest speaks the first one is stopped.
+ */
+const disturbed = async (service: SpokenService, reload: () => void): Promise<readonly Heard[]> => {
+  const [carrier, other] = pair.one.isRunning() ? [pair.one, pair.two] : [pair.two, pair.one]
+  await other.stop()
+  const [restaurant, resumed, guest] = [meeting(), meeting(), meeting()]
+  const acts = Promise.all([restaurant.met.then(reload), resumed.met.then(other.start), guest.met.then(carrier.stop)])
+  const spoken$ = call.played(1).pipe(
+    map((chunk, index) => {
+      if (index === reloadAtMs / 20) restaurant.arrive()
+      if (index === stopAtMs / 20) guest.arrive()
+      return chunk
+    }),
+  )
+  const heard = await Promise.all(
+    overBoth.map(async (over) => {
+      const session$ = sessionOver(
+        over,
+        service,
+      )(spoken$).pipe(
+        tap((event) => {
+          if (event.type === 'connection' && event.state === 'resumed') resumed.arrive()
+        }),
+      )
+      return { over, ...(await outcomeOf(session$)) }
+    }),
+  )
+  await acts
+  return heard
+}
+
+/** Resolves once the sessions of both transports have arrived. */
+const meeting = (): { readonly met: Promise<void>; readonly arrive: () => void } => {
+  let missing = overBoth.length
+  let meet = (): void => undefined
+  const met = new Promise<void>((resolve) => (meet = resolve))
+  return {
+    met,
+    arrive: () => {
+      missing -= 1
+      if (missing === 0) meet()
+    },
+  }
+}
+
+const expectWhole = (heard: readonly Heard[]): void => {
+  for (const one of heard) {
+    const states = statesOf(one.events)
+    // Once when the old process of the balancer lets it go, once when its service does.
+    expect(states.filter((state) => state === 'resumed').length, states.join()).toBeGreaterThanOrEqual(2)
+    expectSame(one, calm, call)
+  }
+}
+
+describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), { timeout: 120_000 }, () => {
+  let nginx: Balancer | undefined
+  let service: SpokenService
+  beforeAll(async () => {
+    const port = await freePort()
+    const { folder, certificates, one, two } = pair
+    await writeFile(join(folder, 'chain.pem'), own.certificate)
+    await writeFile(join(folder, 'key.pem'), own.key, { mode: 0o600 })
+    await writeFile(join(folder, 'services-ca.pem'), certificates.ca)
+    const changes: Changes = [
+      ['worker_processes auto', 'worker_processes 1'],
+      ['worker_rlimit_nofile 65536;', ''],
+      ['worker_connections 16384', 'worker_connections 256'],
+      ['worker_shutdown_timeout 5m', 'worker_shutdown_timeout 200ms'],
+      ['/run/nginx.pid', join(folder, 'nginx.pid')],
+      ['/var/log/nginx/error.log', 'stderr crit'],
+      ['0.0.0.0:443', `127.0.0.1:${port}`],
+      ['/etc/nginx/speech', folder],
+      ['10.0.0.11:8443', one.http],
+      ['10.0.0.12:8443', two.http],
+      ['10.0.0.11:8444', one.grpc],
+      ['10.0.0.12:8444', two.grpc],
+      ['speech.internal', 'localhost'],
+    ]
+    nginx = await startNginx(await adaptConfiguration('nginx.conf', changes, folder), folder, port)
+    const address = `127.0.0.1:${port}`
+    service = await pair.behind({ http: address, grpc: address }, own.ca)
+  })
+  afterAll(() => nginx?.close())
+
+  it('loses no word of a call, over either transport, when it is reloaded and then a service is stopped', async () => {
+    expectWhole(await disturbed(service, () => nginx?.reload()))
+  })
+
+  it('passes a stream of more than the 1 MiB that nginx takes of a body by default', async () => {
+    const messages = Array.from({ length: 40 }, () => new Uint8Array(32_000))
+    const { grpc } = sessionOptions(service, { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }, 'call')
+    const { events, end } = await outcomeOf(dataflow(grpc)(from(messages)))
+    expect(end).toBe('complete')
+    expect(statesOf(events)).not.toContain('reconnecting')
+    expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
+  })
+})
+
+describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy'), { timeout: 120_000 }, () => {
+  let haproxy: Balancer | undefined
+  let service: SpokenService
+  beforeAll(async () => {
+    const ports = [await freePort(), await freePort()] as const
+    const { folder, certificates, one, two } = pair
+    const { port: checked } = new URL(`http://${one.operations}`)
+    const changes: Changes = [
+      ['maxconn 20000', 'maxconn 200'],
+      ['hard-stop-after 5m', 'hard-stop-after 200ms'],
+      ['inter 2s', 'inter 100ms'],
+      [/ check-ssl verify required ca-file \S+/g, ''],
+      [' port 9464', ''],
+      ['0.0.0.0:8443', `127.0.0.1:${ports[0]}`],
+      ['0.0.0.0:8444', `127.0.0.1:${ports[1]}`],
+      ['10.0.0.11:8443', `${one.http} port ${checked}`],
+      ['10.0.0.12:8443', `${two.http} port ${new URL(`http://${two.operations}`).port}`],
+      ['10.0.0.11:8444', `${one.grpc} port ${checked}`],
+      ['10.0.0.12:8444', `${two.grpc} port ${new URL(`http://${two.operations}`).port}`],
+    ]
+    haproxy = await startHaproxy(await adaptConfiguration('haproxy.cfg', changes, folder), ports)
+    service = await pair.behind({ http: `127.0.0.1:${ports[0]}`, grpc: `127.0.0.1:${ports[1]}` }, certificates.ca)
+  })
+  afterAll(() => haproxy?.close())
+
+  it('loses no word of a call, over either transport, when it is reloaded and then a service is stopped', async () => {
+    expectWhole(await disturbed(service, () => haproxy?.reload()))
+  })
+})

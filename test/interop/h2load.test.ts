@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import { outcomeOf } from '../faults/proved-session.js'
+import { overBoth, proxiedSession, SpokenCall, transcriptOf as heardOf } from '../faults/spoken-call.js'
+import { h2load, h2loadPackage, type LoadOutcome } from './h2load.js'
+import { liveService, type LiveService } from './live-service.js'
+import { turnsOf } from './sample-call.js'
+
+const connectionsPerAddress = 30
+const failuresPerMinute = 10
+
+let live: LiveService
+let folder: string
+let greeting: SpokenCall
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
+  greeting = await SpokenCall.until(3_500)
+})
+afterAll(() => rm(folder, { recursive: true }))
+afterEach(() => live.close())
+
+const started = async (): Promise<void> => {
+  live = await liveService({
+    defaultModel: 'call',
+    limits: { connectionsPerAddress },
+    identity: { bruteForce: { failuresPerMinute } },
+    operations: { host: '127.0.0.1', port: 0 },
+  })
+}
+
+const file = async (name: string, content: string | Uint8Array): Promise<string> => {
+  const path = join(folder, name)
+  await writeFile(path, content)
+  return path
+}
+
+/** A gRPC message: no compression, its length, itself. */
+const startMessage = (token: string): Buffer => {
+  const content = JSON.stringify({
+    MessageName: 'Start',
+    Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+    Tenant: 'Default',
+    ProjectName: 'transcribe',
+    Token: token,
+  })
+  const bytes = loadDataflow().Stream.requestSerialize({ contentType: 2, content, binaryContent: new Uint8Array(0) })
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(bytes.length, 1)
+  return Buffer.concat([head, bytes])
+}
+
+/** A session over each transport hears the greeting, as if nothing happened beside it. */
+const expectGreeting = async (): Promise<void> => {
+  for (const over of overBoth) {
+    const { proxy, session } = await proxiedSession(live, over, greeting)
+    const { events, end } = await outcomeOf(session(greeting.played(4)))
+    await proxy.close()
+    expect(end).toBe('complete')
+    expect(heardOf(events, 0).milestones).toEqual([turnsOf(0)[0]])
+    expect(events.filter((event) => event.type === 'connection' && event.state === 'reconnecting')).toEqual([])
+  }
+}
+
+/** The load comes while sessions are heard, and the same sessions are heard after it. */
+const besideSessions = async (load: () => Promise<LoadOutcome>): Promise<LoadOutcome> => {
+  const [outcome] = await Promise.all([load(), expectGreeting()])
+  await expectGreeting()
+  return outcome
+}
+
+const grpcHeaders = { 'content-type': 'application/grpc', te: 'trailers' }
+
+// Thousands of requests, and an engine beside them.
+describe.skipIf(h2loadPackage.areAbsent)(h2loadPackage.title('a service under h2load'), { timeout: 120_000 }, () => {
+  it('answers 2000 streams with a wrong token, one by one, and hears its sessions', async () => {
+    await started()
+    const body = await file('start', startMessage('wrong'))
+    const url = `https://${live.service.access.grpc}/dataflow/Stream`
+    const load = { requests: 2_000, connections: 10, streams: 20, headers: grpcHeaders, body }
+    const { statuses, unanswered } = await besideSessions(() => h2load(url, load))
+    expect({ statuses, unanswered }).toEqual({ statuses: { 200: 2_000 }, unanswered: 0 })
+  })
+
+  it('survives 3000 requests of no method that it has', async () => {
+    await started()
+    const url = `https://${live.service.access.grpc}/nothing`
+    const { statuses } = await besideSessions(() => h2load(url, { requests: 3_000, connections: 10, streams: 20 }))
+    expect(Object.keys(statuses).filter((status) => status.startsWith('5'))).toEqual([])
+  })
+
+  it('lets no more connections of an address in than its limit, and all of them once the others are gone', async () => {
+    await started()
+    const body = await file('start', startMessage('wrong'))
+    const url = `https://${live.service.access.grpc}/dataflow/Stream`
+    const connections = connectionsPerAddress * 3
+    const load = { requests: connections * 2, connections, headers: grpcHeaders, body }
+    const { statuses, unanswered } = await h2load(url, load)
+    // As many again are told why, the rest is cut.
+    expect(statuses).toEqual({ 200: connections * 2 - unanswered })
+    expect(unanswered).toBeGreaterThan(0)
+    await expectGreeting()
+  })
+
+  it('checks as many wrong secrets as it is told, and refuses the others at once', async () => {
+    await started()
+    const { authUrl, clientId } = live.service.access
+    const form = {
+      client_id: clientId,
+      client_secret: 'wrong',
+      grant_type: 'client_credentials',
+      scope: 'Ldm_Integration',
+    }
+    const body = await file('form', new URLSearchParams(form).toString())
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const { statuses, unanswered } = await besideSessions(() =>
+      h2load(`${authUrl}/connect/token`, { requests: 1_000, connections: 20, http1: true, headers, body }),
+    )
+    expect(unanswered).toBe(0)
+    const { 401: refused = 0, 429: late = 0, ...others } = statuses
+    expect(others).toEqual({})
+    // Two are checked at the same time, so the last one may have begun before it was known to be one too many.
+    expect(refused).toBeGreaterThanOrEqual(failuresPerMinute)
+    expect(refused).toBeLessThanOrEqual(failuresPerMinute + 1)
+    expect(late).toBe(1_000 - refused)
+  })
+
+  it('answers whoever asks for its health, its keys, or what is not there', async () => {
+    await started()
+    const { authUrl } = live.service.access
+    const operations = live.service.operationsUrl ?? ''
+    const load = { requests: 1_000, connections: 20, http1: true }
+    // It is ready once its first engine is loaded.
+    await expect.poll(async () => (await fetch(`${operations}/readyz`)).status, { timeout: 20_000 }).toBe(200)
+    expect((await h2load(`${operations}/livez`, load)).statuses).toEqual({ 200: 1_000 })
+    expect((await h2load(`${operations}/readyz`, load)).statuses).toEqual({ 200: 1_000 })
+    expect((await h2load(`${authUrl}/jwks`, load)).statuses).toEqual({ 200: 1_000 })
+    expect((await besideSessions(() => h2load(`${authUrl}/nothing`, load))).statuses).toEqual({ 404: 1_000 })
+  })
+})

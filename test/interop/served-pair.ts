@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { firstValueFrom } from 'rxjs'
+import { stringify } from 'yaml'
+import { nodeFetch } from '../../src/auth/node-fetch.js'
+import { requestToken } from '../../src/auth/request-token.js'
+import {
+  developmentCertificates,
+  type DevelopmentCertificates,
+} from '../../src/service/identity/development-certificates.js'
+import { freePort } from '../transport/tcp-proxy.js'
+import type { SpokenService } from './session-options.js'
+
+const secret = 'correct horse battery staple'
+
+/** Where one process of `rxspeech serve` listens. */
+interface Addresses {
+  readonly http: string
+  readonly grpc: string
+  readonly operations: string
+}
+
+/** A service in a process of its own. */
+export interface ServedProcess extends Addresses {
+  readonly isRunning: () => boolean
+  readonly start: () => Promise<void>
+  /** Drains and ends it. */
+  readonly stop: () => Promise<void>
+}
+
+/** Two processes that share a state folder, as docs/OPERATING.md advises behind a balancer. */
+export interface ServedPair {
+  readonly folder: string
+  readonly certificates: DevelopmentCertificates
+  readonly one: ServedProcess
+  readonly two: ServedProcess
+  /** A way to them for a client that trusts `ca`. */
+  readonly behind: (addresses: { readonly http: string; readonly grpc: string }, ca: string) => Promise<SpokenService>
+  readonly close: () => Promise<void>
+}
+
+/** Starts one that listens on free ports. */
+const servedProcess = async (folder: string, name: string, more: object): Promise<ServedProcess> => {
+  const [http, grpc, operations] = [await freePort(), await freePort(), await freePort()].map(
+    (port) => `127.0.0.1:${port}`,
+  ) as [string, string, string]
+  const file = join(folder, `${name}.yaml`)
+  await writeFile(file, stringify({ http, grpc, operations, ...configurationOf(folder), ...more }))
+  let running: { readonly child: ChildProcess; readonly ended: Promise<unknown> } | undefined
+  return {
+    http,
+    grpc,
+    operations,
+    isRunning: () => running !== undefined,
+    start: async () => {
+      const child = spawn(
+        process.execPath,
+        ['dist/cjs/cli/main.js', 'serve', '--config', file, '--log-level', 'error'],
+        {
+          env: { PATH: process.env['PATH'], ACME_SECRET: secret },
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
+      running = { child, ended: once(child, 'close') }
+      await firstLine(child)
+    },
+    stop: async () => {
+      running?.child.kill('SIGTERM')
+      await running?.ended
+      running = undefined
+    },
+  }
+}
+
+/** It prints one when it listens. */
+const firstLine = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    child.stdout?.on('data', (bytes: Buffer) => {
+      if (bytes.includes('\n')) resolve()
+    })
+    child.once('error', reject)
+    child.once('close', (code) => reject(new Error(`The service ended with ${String(code)} before it listened.`)))
+  })
+
+const configurationOf = (folder: string): object => ({
+  tls: { certificateFile: join(folder, 'service.pem'), keyFile: join(folder, 'service.key') },
+  stateFolder: join(folder, 'state'),
+  models: { folders: [join(process.cwd(), 'samples/models')], defaultModel: 'call' },
+  tenants: ['Default'],
+  identity: { issuer: 'https://speech.example.com' },
+  subscriptions: [{ clientId: 'acme', secret: { env: 'ACME_SECRET' }, tenants: ['Default'] }],
+})
+
+/** `more` is added to the configuration of both. */
+export const servedPair = async (more: object = {}): Promise<ServedPair> => {
+  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
+  const certificates = await developmentCertificates(join(folder, 'certificates'))
+  await writeFile(join(folder, 'service.pem'), certificates.certificate)
+  await writeFile(join(folder, 'service.key'), certificates.key, { mode: 0o600 })
+  const one = await servedProcess(folder, 'one', more)
+  const two = await servedProcess(folder, 'two', more)
+  return {
+    folder,
+    certificates,
+    one,
+    two,
+    behind: async ({ http, grpc }, ca) => {
+      const fetch = nodeFetch({ ca })
+      const authUrl = `https://${http}`
+      const { accessToken } = await firstValueFrom(
+        requestToken({ authUrl, clientId: 'acme', clientSecret: secret, fetch }),
+      )
+      const access = { wsUrl: `wss://${http}`, grpc, tenant: 'Default', project: 'transcribe' }
+      return { service: { access }, ca: Buffer.from(ca), token: accessToken }
+    },
+    close: async () => {
+      await Promise.all([one.stop(), two.stop()])
+      await rm(folder, { recursive: true })
+    },
+  }
+}
