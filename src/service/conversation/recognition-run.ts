@@ -90,6 +90,11 @@ export class RecognitionRun {
     this.#input$.next(samples)
   }
 
+  /** Whether no more audio is taken: the recognition was finished, or has ended by itself and may still have results to tell. */
+  get isDeaf(): boolean {
+    return !this.#input$.observed
+  }
+
   /** Ends as soon as nobody speaks; what is heard after that is dropped. */
   retire(): void {
     this.#retire$.next(undefined)

@@ -255,6 +255,11 @@ class RecognizerConversation {
       this.#respond('finalize-recognition', noRecognition())
       return
     }
+    // The service is closing and has dropped what came since the pause: its final is not the end that the client asks for.
+    if (this.#drained && this.#state.name === 'running' && this.#state.run.isDeaf) {
+      this.#respond('finalize-recognition', goingAway(), this.#state.run.recognitionId)
+      return
+    }
     this.#respond('finalize-recognition', undefined, this.#state.run.recognitionId)
     this.#flush()
   }
@@ -317,7 +322,7 @@ class RecognizerConversation {
   }
 
   #goAway(): void {
-    this.#dismiss(new SpeechError('going-away', 'The service is closing; connect again later.'))
+    this.#dismiss(goingAway())
   }
 
   /** The token is good no longer: what runs is not flushed, its final says why. */
@@ -356,6 +361,8 @@ const tooMany = (
 
 const secondRecognize = (): SpeechError =>
   new SpeechError('already-started', 'A recognition runs on this connection; finalize or stop it first.')
+
+const goingAway = (): SpeechError => new SpeechError('going-away', 'The service is closing; connect again later.')
 
 const noRecognition = (): SpeechError =>
   new SpeechError('no-recognition', 'No recognition runs on this connection; send recognize first.')

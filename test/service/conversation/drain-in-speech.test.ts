@@ -59,6 +59,21 @@ describe('a drain while somebody speaks on a recognition socket', () => {
     nothingLeft(one, one.engine)
   })
 
+  it('does not say that it finalizes audio that it has dropped, while the engine still reads what came before', async () => {
+    const one = await inState('running')
+    one.say(await after(0, 4_500))
+    await turn()
+    one.drain$.next({ pauseWithinMs: 8_000 })
+    // The second sentence begins at 6.4 s.
+    one.say(await after(4_500, 8_000), finalizeRecognition)
+    await turn()
+    expect(one.since().filter((told) => told.startsWith('fin'))).toEqual(['finalize-recognition: going-away'])
+    one.gate$.complete()
+    expect(parsed((await untilFinal(one)).at(-1) ?? '')).toMatchObject({ text: 'hello world', 'end-msec': '3430' })
+    expect(await one.ended).toBe('going-away')
+    nothingLeft(one, one.engine)
+  })
+
   it('ends when the client finalizes, and at once when there is no time', async () => {
     const finalized = await inSpeech()
     finalized.say(finalizeRecognition)
