@@ -57,7 +57,13 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
   const [carrier, other] = pair.one.isRunning() ? [pair.one, pair.two] : [pair.two, pair.one]
   await other.stop()
   const [restaurant, resumed, guest] = [meeting(), meeting(), meeting()]
-  const acts = Promise.all([restaurant.met.then(reload), resumed.met.then(other.start), guest.met.then(carrier.stop)])
+  const acts = Promise.all([
+    restaurant.met.then(reload),
+    resumed.met.then(other.start),
+    Promise.all([resumed.met, guest.met]).then(carrier.stop),
+  ])
+  // However late the balancer is, no call ends before it has let it go.
+  const endOfCall$ = from(resumed.met).pipe(ignoreElements())
   const heard = await Promise.all(
     overBoth.map(async (over) => {
       const spoken$ = concat(call.played(1), endOfCall$).pipe(

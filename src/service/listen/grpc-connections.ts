@@ -91,13 +91,19 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
   }
 }
 
-/** A connection that asks for other methods more often than its allowance is told to go away; what it asks then is ignored. */
+/**
+ * A connection that asks for other methods more often than its allowance is told to go away; what it asks then is ignored.
+ * Not while its frames are being read: to close a session there corrupts Node's memory, and the process aborts.
+ */
 const limitRequests = (server: Server, unlimitedPath: string | undefined): void => {
   for (const http2 of http2ServersOf(server)) {
     http2.on('session', (session) => {
       const allowance = new RequestAllowance()
+      const close = (): void => {
+        if (!session.closed) session.close()
+      }
       session.on('stream', (_stream, headers) => {
-        if (headers[':path'] !== unlimitedPath && !allowance.take() && !session.closed) session.close()
+        if (headers[':path'] !== unlimitedPath && !allowance.take()) setImmediate(close)
       })
     })
   }

@@ -93,12 +93,13 @@ describe('a connection that asks for other methods than sessions', () => {
   it('is told to go away beyond its allowance, and what it asks then is ignored', async () => {
     const { port } = await listenWith({ unlimitedPath: '/dataflow/Stream' })
     const peer = await rawPeer(port)
-    await write(peer, Buffer.concat([preface, requests('/no.such/Method', 1_000)]))
+    await write(peer, Buffer.concat([preface, requests('/no.such/Method', 3_000)]))
     const frames = await readFrames(peer)
     const answers = frames.filter(({ type }) => type === frameType.headers).length
     expect(frames.filter(({ type }) => type === frameType.goAway)).not.toEqual([])
     expect(answers).toBeGreaterThanOrEqual(250)
-    expect(answers).toBeLessThan(300)
+    // Those that come in the same read as the one too many are answered, too.
+    expect(answers).toBeLessThan(1_500)
   })
 
   it('has an allowance that grows again, so that who asks now and then is never cut', () => {
