@@ -15,7 +15,7 @@ export type Verdict =
   { readonly type: 'accepted' } | { readonly type: 'rejected' } | { readonly type: 'wait'; readonly forMs: number }
 
 export interface ClientAuthentication {
-  /** How long the address must wait, in milliseconds; 0 when it may try. */
+  /** How long the address must wait whatever it asks, in milliseconds; 0 when somebody there may try. */
   retryAfterMs(address: string): number
   authenticate(clientId: string, secret: string, address: string): Promise<Verdict>
 }
@@ -35,7 +35,8 @@ const previousHash = ({ previousSecret }: Subscription, nowMs: number): string |
 
 /**
  * Checks client secrets and counts failures: of a client from an address, of an address, and of a client from wherever.
- * The last holds up nobody at an address where the client has succeeded within a day, so a stranger cannot lock it out.
+ * The last holds up nobody at an address where the client has succeeded within a day, and none of them a secret that was
+ * right there within a day: so strangers cannot lock a client out, also where they share its address behind a proxy.
  * An unknown client is treated as a known one with another secret: same answer, same cost, same counts.
  */
 export const createClientAuthentication = (options: ClientAuthenticationOptions): ClientAuthentication => {
@@ -54,14 +55,17 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
   // The limits are read when the turn has come, so that guesses sent side by side count each other.
   const check = async (clientId: string, secret: string, address: string): Promise<Verdict> => {
     const pair = JSON.stringify([clientId, address])
-    const forMs = Math.max(
-      ofPair.retryAfterMs([pair]),
-      ofAddress.retryAfterMs([address]),
-      successes.has(pair) ? 0 : ofClient.retryAfterMs([clientId]),
-    )
+    const attempt = { clientId, secret, address }
+    const forMs = successes.hasSecret(attempt)
+      ? 0
+      : Math.max(
+          ofPair.retryAfterMs([pair]),
+          ofAddress.retryAfterMs([address]),
+          successes.has(attempt) ? 0 : ofClient.retryAfterMs([clientId]),
+        )
     if (forMs > 0) return { type: 'wait', forMs }
     if (await matches(subscriptions.find(clientId), secret)) {
-      successes.record(pair)
+      successes.record(attempt)
       return { type: 'accepted' }
     }
     ofPair.record([pair])
@@ -71,7 +75,7 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
   }
 
   return {
-    retryAfterMs: (address) => ofAddress.retryAfterMs([address]),
+    retryAfterMs: (address) => (successes.hasAddress(address) ? 0 : ofAddress.retryAfterMs([address])),
     authenticate: (clientId, secret, address) =>
       turnstile.pass(() => check(clientId, secret, address)) ?? Promise.resolve({ type: 'wait', forMs: busyMs }),
   }

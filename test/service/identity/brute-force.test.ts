@@ -67,6 +67,18 @@ describe('brute force', () => {
     expect((await attempt('client-1', '192.0.2.2')).status).toBe(200)
   })
 
+  it('lets a client in where its secret was right of late, however often strangers at its address were wrong', async () => {
+    const attempt = await openHere(1)
+    expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
+    for (const clientId of ['client-1', 'a', 'b', 'c', 'd']) {
+      expect((await attempt(clientId, '192.0.2.1', 'wrong')).status).toBe(401)
+    }
+    // Guesses stay limited, at this client too, and so does whoever has not been there.
+    expect((await attempt('client-1', '192.0.2.1', 'wrong')).status).toBe(429)
+    expect((await attempt('client-2', '192.0.2.1')).status).toBe(429)
+    expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
+  })
+
   it('lets them in again after a minute', async () => {
     const scheduler = new VirtualTimeScheduler()
     const attempt = await openHere(1, { scheduler })
