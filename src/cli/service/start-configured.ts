@@ -48,7 +48,20 @@ export const serviceOptions = async (
   env: Host['env'],
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
-  const { http, grpc, operations, tenants, reflection, allowQueryToken, models, projects, nodes, tls } = values
+  const {
+    http,
+    grpc,
+    operations,
+    tenants,
+    reflection,
+    allowQueryToken,
+    trustedProxies,
+    proxyProtocol,
+    models,
+    projects,
+    nodes,
+    tls,
+  } = values
   const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const subscriptions = await subscriptionsOf(loaded, env)
@@ -68,6 +81,8 @@ export const serviceOptions = async (
     ...(issuer === undefined ? {} : { issuer }),
     ...(reflection === undefined ? {} : { reflection }),
     ...(allowQueryToken === undefined ? {} : { allowQueryToken }),
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    ...(proxyProtocol === undefined ? {} : { proxyProtocol }),
     ...(maxMessageBytes === undefined ? {} : { maxMessageBytes }),
     ...(models?.defaultModel === undefined ? {} : { defaultModel: models.defaultModel }),
     ...(tls?.certificateFile === undefined || tls.keyFile === undefined

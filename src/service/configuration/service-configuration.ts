@@ -1,12 +1,14 @@
 import type * as t from 'io-ts'
 import { longestTimerMs } from '../../time/longest-timer.js'
 import { defaultSessionLimits } from '../conversation/session-terms.js'
+import { proxyProtocols } from '../listen/accepted-connections.js'
 import { logLevels } from '../operation/logger.js'
 import { section, type Section, type SectionShape, type SectionValues, type Setting } from './section.js'
 import {
   absoluteUri,
   listenAddress,
   listOf,
+  network,
   oneOfWords,
   secretSource,
   text,
@@ -151,6 +153,16 @@ export const configuration = section({
     format: setting(oneOfWords(logFormats), 'text on a terminal, else json', 'json or text.'),
   }),
   reflection: setting(yesOrNo, 'false', 'Server reflection on the gRPC interface.'),
+  trustedProxies: setting(
+    listOf(network),
+    'none',
+    'Balancers and proxies whose word on client addresses counts; see Behind a balancer.',
+  ),
+  proxyProtocol: setting(
+    oneOfWords(proxyProtocols),
+    'detected',
+    'Whether the connections of trusted proxies may or must begin with a PROXY header.',
+  ),
   allowQueryToken: setting(yesOrNo, 'false', 'Whether a token may stand in the address of the socket.'),
 })
 

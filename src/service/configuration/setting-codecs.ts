@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { isSpeechError } from '../../errors/speech-error.js'
+import { parseNetwork } from '../listen/trusted-proxies.js'
 import { parseListenAddress, type ListenAddress } from '../listen/listen-address.js'
 
 /** A codec whose faults say what was expected. `read` gives undefined for what does not fit. */
@@ -47,6 +48,10 @@ export const listenAddress: t.Type<ListenAddress, unknown> = codecOf(
       throw error
     }
   },
+)
+
+export const network = codecOf('an IP address, or a network such as 10.0.0.0/8 or "2001:db8::/32"', (value) =>
+  typeof value === 'string' && parseNetwork(value) !== undefined ? value : undefined,
 )
 
 /** A secret is never written in the file: it stands in the environment or in a file of its own. */

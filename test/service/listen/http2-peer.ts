@@ -105,3 +105,30 @@ export const ofType =
   (type: number) =>
   (frame: Frame): boolean =>
     frame.type === type
+
+/** A PROXY protocol header, version 2, of any content. */
+export const proxyHeader = (command: number, family: number, payload: Uint8Array): Buffer => {
+  const head = Buffer.alloc(16)
+  head.write('\r\n\r\n\0\r\nQUIT\n', 'latin1')
+  head.writeUInt8(command, 12)
+  head.writeUInt8(family, 13)
+  head.writeUInt16BE(payload.length, 14)
+  return Buffer.concat([head, payload])
+}
+
+/** The header of a client's TCP connection, from port 4711 to port 443 of the same address. */
+export const proxyHeaderOf = (address: string): Buffer => {
+  const ports = Buffer.from([0x12, 0x67, 0x01, 0xbb])
+  if (!address.includes(':')) {
+    const bytes = Buffer.from(address.split('.').map(Number))
+    return proxyHeader(0x21, 0x11, Buffer.concat([bytes, bytes, ports]))
+  }
+  const [head = '', tail = ''] = address.split('::')
+  const groups = (text: string): readonly string[] => text.split(':').filter((group) => group !== '')
+  const zeros = Array<string>(8 - groups(head).length - groups(tail).length).fill('0')
+  const bytes = Buffer.alloc(16)
+  for (const [at, group] of [...groups(head), ...zeros, ...groups(tail)].entries()) {
+    bytes.writeUInt16BE(Number.parseInt(group, 16), 2 * at)
+  }
+  return proxyHeader(0x21, 0x21, Buffer.concat([bytes, bytes, ports]))
+}
