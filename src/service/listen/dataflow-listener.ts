@@ -6,7 +6,7 @@ import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
 import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
 import type { DataflowMessage, Link } from '../../transport/link.js'
 import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
-import { http2StreamOf } from '../../transport/grpc/server-http2-stream.js'
+import { closeSessionSoon, http2StreamOf } from '../../transport/grpc/server-http2-stream.js'
 import { tellUnreadable, unreadableOf } from '../../transport/grpc/unreadable-frames.js'
 import { silentMonitor } from '../monitor/join-monitors.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
@@ -105,7 +105,7 @@ const streamHandler = (options: DataflowListenerOptions, connections: AcceptedCo
       monitor.refused('grpc', error.code)
       refuseStream(link, error)
       // The connection itself is one too many, and ends with its last stream.
-      if (tooMany !== undefined) http2StreamOf(call)?.session?.close()
+      if (tooMany !== undefined) closeSessionSoon(http2StreamOf(call)?.session)
       return
     }
     const admit: DataflowTerms['admit'] = (...presented) => {

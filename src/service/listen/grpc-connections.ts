@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
-import { http2ServersOf } from '../../transport/grpc/server-http2-stream.js'
+import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server-http2-stream.js'
 import { AcceptedConnections } from './accepted-connections.js'
 import { cutHandshake } from './cut-handshake.js'
 import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
@@ -91,19 +91,13 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
   }
 }
 
-/**
- * A connection that asks for other methods more often than its allowance is told to go away; what it asks then is ignored.
- * Not while its frames are being read: to close a session there corrupts Node's memory, and the process aborts.
- */
+/** A connection that asks for other methods more often than its allowance is told to go away; what it asks then is ignored. */
 const limitRequests = (server: Server, unlimitedPath: string | undefined): void => {
   for (const http2 of http2ServersOf(server)) {
     http2.on('session', (session) => {
       const allowance = new RequestAllowance()
-      const close = (): void => {
-        if (!session.closed) session.close()
-      }
       session.on('stream', (_stream, headers) => {
-        if (headers[':path'] !== unlimitedPath && !allowance.take()) setImmediate(close)
+        if (headers[':path'] !== unlimitedPath && !allowance.take()) closeSessionSoon(session)
       })
     })
   }

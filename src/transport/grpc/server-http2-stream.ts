@@ -1,5 +1,5 @@
 import type { Server } from '@grpc/grpc-js'
-import type { Http2Server, ServerHttp2Stream } from 'node:http2'
+import type { Http2Server, Http2Session, ServerHttp2Stream } from 'node:http2'
 
 const isStream = (value: unknown): value is ServerHttp2Stream =>
   typeof value === 'object' && value !== null && 'close' in value && 'session' in value
@@ -17,6 +17,16 @@ export const http2StreamOf = (call: object): ServerHttp2Stream | undefined => {
     below = Reflect.get(below, 'nextCall')
   }
   return undefined
+}
+
+/**
+ * Tells the peer to go away (GOAWAY, RFC 9113 section 6.8); streams that run go on. Not while frames of the session are
+ * being read: to close it there corrupts Node's memory, and the process aborts.
+ */
+export const closeSessionSoon = (session: Http2Session | undefined): void => {
+  setImmediate(() => {
+    if (session?.closed === false) session.close()
+  })
 }
 
 const isHttp2Server = (value: unknown): value is Http2Server =>

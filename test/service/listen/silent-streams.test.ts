@@ -82,6 +82,18 @@ describe('an address that opens streams and says nothing on them', () => {
     client.close()
   })
 
+  it('whose connection is one too many is refused on each stream and told to go away, and nobody else notices', async () => {
+    service = await plainService({ limits: { connections: 3, streamsPerConnection: 1_000 } })
+    for (let count = 0; count < 3; count += 1) peers.push(await rawPeer(portOf(service), false))
+    const tooMany = await rawPeer(portOf(service), false)
+    peers.push(tooMany)
+    await write(tooMany, silentStreams(500))
+    const frames = await readFrames(tooMany)
+    expect(frames.some(ofType(frameType.goAway))).toBe(true)
+    peers[0]?.destroy()
+    await expect.poll(() => startFrom('127.0.0.1')).toContain('"operation-result":"success"')
+  })
+
   it('has so many streams of one connection and no more, which the settings tell', async () => {
     service = await plainService({ limits: { streamsPerConnection: 7 } })
     const peer = await rawPeer(portOf(service), false)
