@@ -4,14 +4,12 @@ import { SpeechError } from '../errors/speech-error.js'
 import { longestTimerMs } from '../time/longest-timer.js'
 import { Admissions } from './access/admissions.js'
 import { RunningGrants } from './access/running-grants.js'
-import { sharedTenant } from './access/open-model.js'
-import { isGranted, type Rights } from './access/rights.js'
+import { isGranted, sharedTenant, tenantOf } from './access/rights.js'
 import type { DataflowTerms, Drain, SessionTerms } from './conversation/session-terms.js'
 import type { ModelDescription } from './engine/engine.js'
 import { builtInEngines } from './built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
 import { createIdentity, type Identity } from './identity/identity.js'
-import { everything } from './identity/subscription.js'
 import type { ProxyTrust } from './listen/accepted-connections.js'
 import { ConnectionGate } from './listen/connection-gate.js'
 import { openDataflow, type DataflowListener } from './listen/dataflow-listener.js'
@@ -216,7 +214,7 @@ const admission =
     const rights = await identity.verify(token)
     // Nobody takes the places of a tenant that is not theirs.
     if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
-    const giveBack = admissions.admit(rights.tokenId, tenant ?? onlyTenant(rights))
+    const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
     const { ended$, release } = running.add(rights)
     return {
       rights,
@@ -228,10 +226,6 @@ const admission =
       },
     }
   }
-
-/** The tenant of a session that names none: the one that its token is for, or else the one that all share. */
-const onlyTenant = ({ tenants: [first = everything, ...others] }: Rights): string =>
-  first === everything || others.length > 0 ? sharedTenant : first
 
 const tenantDenied = (): SpeechError =>
   new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')

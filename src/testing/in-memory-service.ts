@@ -1,6 +1,6 @@
 import { asyncScheduler, NEVER, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { sharedTenant } from '../service/access/open-model.js'
+import { sharedTenant } from '../service/access/rights.js'
 import { dataflowConversation } from '../service/conversation/dataflow-conversation.js'
 import { recognizerConversation } from '../service/conversation/recognizer-conversation.js'
 import {

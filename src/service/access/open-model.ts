@@ -1,10 +1,7 @@
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Engine } from '../engine/engine.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
-import { isGranted, type Rights } from './rights.js'
-
-/** The tenant of models that every tenant may use, and the default of `model-tenant` (service.md 4.2). */
-export const sharedTenant = 'Default'
+import { isGranted, sharedTenant, type Rights } from './rights.js'
 
 export interface ModelRequest {
   readonly tenant?: string

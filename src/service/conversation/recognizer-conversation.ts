@@ -12,7 +12,7 @@ import {
 import type { ServiceState } from '../../protocol/states.js'
 import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
 import type { SocketMessage } from '../../transport/link.js'
-import { sharedTenant } from '../access/open-model.js'
+import { tenantOf } from '../access/rights.js'
 import { batchModels } from './batch-models.js'
 import { clientError, unreadable } from './client-error.js'
 import { inTime } from './in-time.js'
@@ -208,11 +208,11 @@ class RecognizerConversation {
     }, limits.idleMs)
   }
 
-  #run(run: RecognitionRun, { modelName, modelTenant, sampleRateHz }: RecognizeRequest, pace: PaceLimit): void {
+  #run(run: RecognitionRun, { modelName, sampleRateHz }: RecognizeRequest, pace: PaceLimit): void {
     const life = new Subscription()
     this.#state = { name: 'running', run, life, pace }
     this.#terms.watch?.started({
-      tenant: modelTenant ?? sharedTenant,
+      tenant: tenantOf(this.#terms.rights),
       model: modelName,
       recognitionId: run.recognitionId,
       sampleRateHz,

@@ -13,7 +13,7 @@ import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { converse, openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { openSocket } from '../../interop/plain-socket-client.js'
 import { spoken } from '../conversation/spoken.js'
-import { plainService, recognizeOf, startOf, type PlainService } from '../plain-service.js'
+import { plainService, recognizeOf, startOf, subscriptionOf, type PlainService } from '../plain-service.js'
 
 const open: PlainService[] = []
 const operations = { host: '127.0.0.1', port: 0 }
@@ -252,6 +252,30 @@ describe('the log', () => {
     for (const secret of ['hello', 'world', 'correct horse', service.token, ...service.token.split('.')]) {
       expect(whole).not.toContain(secret)
     }
+  })
+})
+
+describe('the tenant of a session on the WebSocket', () => {
+  it('is that of its client in the metrics and the log, whosever model it uses', async () => {
+    const lines: string[] = []
+    const logger = await openJsonLogger({ write: (line) => lines.push(line) }, 'info')
+    const service = await plainService({ logger, operations }, [await subscriptionOf('acme', { tenants: ['Acme'] })])
+    const token = await service.newToken('acme')
+    for (const change of [{}, { 'model-name': 'n', 'model-tenant': 'Acme' }]) {
+      const socket = await openSocket(service, { token })
+      socket.say(recognizeOf(change))
+      expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+      socket.close()
+      await socket.hear()
+    }
+    const started = lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+    expect(started.filter(({ msg }) => msg === 'Session started')).toMatchObject([
+      { tenant: 'Acme', model: 'm', clientId: 'acme' },
+      { tenant: 'Acme', model: 'n', clientId: 'acme' },
+    ])
+    const body = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()
+    expect(body).toContain('rxspeech_sessions_started_total{interface="websocket",tenant="Acme",model="m"} 1')
+    await service.close()
   })
 })
 
