@@ -26,6 +26,7 @@ import { chooseDefaultModel } from './default-model.js'
 import { operationOptions } from './operation-options.js'
 import { openProjects } from './service-projects.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { mendRecordings } from './nodes/mend-recordings.js'
 
 export interface Service {
   /** Base address of the token endpoint. */
@@ -87,7 +88,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   opened.push(operation.close)
   const { monitor, onFault } = operation
   const models = operation.watchModels(findModels(options, scheduler, onFault))
-  opened.push(() => models.close())
+  opened.push(() => models.close(), mendLeftRecordings(options, onFault))
   const defaultModel = chooseDefaultModel(models, options.defaultModel)
   const accepting = { certificate, gate: new ConnectionGate(limits), trust: proxyTrust(options) }
   const http = await openHttp(options.http ?? loopbackAnyPort, { ...accepting, onFault })
@@ -141,6 +142,16 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     revoke: (tokenId) => identity.revoke(tokenId),
     close: ({ drainMs = 10_000 } = {}) => (closing ??= drain(drainMs).then(() => closeAll(opened))),
   }
+}
+
+/** Begins to mend what a process that was killed has left; gives what waits for it. */
+const mendLeftRecordings = (
+  { recordingsFolder: folder }: ServiceOptions,
+  onFault: (error: unknown) => void,
+): (() => Promise<void>) => {
+  const mending = folder === undefined ? Promise.resolve(0) : mendRecordings(folder)
+  const mended = mending.then(() => undefined, onFault)
+  return () => mended
 }
 
 /** Whoever still comes is told, and sent elsewhere, until the last session has ended. */

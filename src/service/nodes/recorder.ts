@@ -28,7 +28,8 @@ type Options = t.TypeOf<typeof options>
  * session is refused. One file, or with `channels: apart` one for each channel. A file is named by the ids of session and
  * node and the channel, never by a client's word, and made for its owner alone. It ends at `maxDurationMs` (default 4
  * hours) or `maxBytes` (default 2 GiB); audio after that is let go. Each file is told when it is whole, as the event
- * `Recorded` with `Data` {File, DurationMsec, Truncated}. A cancelled session leaves files that can be read, and no event.
+ * `Recorded` with `Data` {File, DurationMsec, Truncated}. A session without audio leaves no file and no event, a cancelled one
+ * files that can be read, and no event; what a process that is killed leaves is mended at the next start.
  *
  * Audio waits for the disk upstream; where nobody waits, 4 MiB may be under way. A disk that is full, too slow or broken
  * is a fault of the node.

@@ -1,4 +1,4 @@
-import { mkdir, open, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
 import { wavHeader } from '../../audio/wav-header.js'
@@ -19,6 +19,7 @@ const writeFault = (cause: unknown): SpeechError =>
 
 interface OpenFile {
   readonly name: string
+  readonly path: string
   readonly file: FileHandle
 }
 
@@ -34,8 +35,9 @@ const openNew = async (folder: string, name: string): Promise<OpenFile> => {
   }
   for (let number = 1; number <= maxNames; number += 1) {
     const numbered = number === 1 ? `${name}.wav` : `${name}-${number}.wav`
+    const path = join(folder, numbered)
     try {
-      return { name: numbered, file: await open(join(folder, numbered), 'wx', 0o600) }
+      return { name: numbered, path, file: await open(path, 'wx', 0o600) }
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw writeFault(error)
     }
@@ -44,10 +46,13 @@ const openNew = async (folder: string, name: string): Promise<OpenFile> => {
 }
 
 /**
- * One WAV file on its way to the disk: audio is put into blocks, the blocks are written in turn. It is opened at once;
- * what is added before waits in memory. A fault never throws: it stands in `fault`, and `close` rejects with it.
+ * One WAV file on its way to the disk: audio is put into blocks, the blocks are written in turn. It is made with the first
+ * audio, so that there is never a file without. A fault never throws: it stands in `fault`, and `close` rejects with
+ * it.
  */
 export class RecordingFile {
+  readonly #folder: string
+  readonly #name: string
   readonly #format: AudioFormat
   readonly #onProgress: () => void
   #open: OpenFile | undefined
@@ -57,21 +62,14 @@ export class RecordingFile {
   /** Bytes that the disk has not taken yet, those in the block left out. */
   #waitingBytes = 0
   #dataBytes = 0
-  #work: Promise<void>
+  #work: Promise<void> | undefined
 
   /** `onProgress` is called, never at once, whenever the disk took something or refused to. */
   constructor(folder: string, name: string, format: AudioFormat, onProgress: () => void) {
+    this.#folder = folder
+    this.#name = name
     this.#format = format
     this.#onProgress = onProgress
-    this.#work = openNew(folder, name).then(
-      async (opened) => {
-        this.#open = opened
-        await this.#write(wavHeader(format))
-      },
-      (error: unknown) => {
-        this.#fail(toSpeechError(error, 'internal', 'The recording cannot be written.'))
-      },
-    )
   }
 
   get waitingBytes(): number {
@@ -96,6 +94,9 @@ export class RecordingFile {
       from += part.byteLength
       if (this.#filled === blockBytes) this.#queueBlock()
     }
+    // The file is made at once, with some audio in it: what is amiss with the disk shows, and a process that is killed leaves
+    // no header alone.
+    if (this.#work === undefined) this.#queueBlock()
     if (this.#waitingBytes > maxWaitingBytes) {
       this.#fault ??= new SpeechError('internal', 'The disk is too slow for the recording.')
     }
@@ -103,14 +104,16 @@ export class RecordingFile {
 
   /**
    * Writes what is left and puts the sizes into the header, also after a fault, so that what was written can be read.
-   * Gives the name of the file. It is closed however this ends. To be called once.
+   * Gives the name of the file, undefined where there was no audio and so is none. It is closed however this ends. To be
+   * called once.
    */
-  async close(): Promise<string> {
+  async close(): Promise<string | undefined> {
     this.#queueBlock()
+    if (this.#work === undefined) return undefined
     await this.#work
     const open = this.#open
     try {
-      if (open !== undefined) await this.#mendHeader(open.file)
+      if (open !== undefined && (await this.#mendHeader(open.file)) === 0) await rm(open.path, { force: true })
     } catch (error) {
       this.#fault ??= writeFault(error)
     } finally {
@@ -122,7 +125,8 @@ export class RecordingFile {
     return open.name
   }
 
-  async #mendHeader(file: FileHandle): Promise<void> {
+  /** Gives how many bytes of audio the file has. */
+  async #mendHeader(file: FileHandle): Promise<number> {
     const { size } = await file.stat()
     const headerBytes = wavHeader(this.#format).byteLength
     const written = Math.max(0, Math.min(this.#dataBytes, size - headerBytes))
@@ -131,6 +135,7 @@ export class RecordingFile {
     if (this.#fault === undefined && whole % 2 === 1) await file.write(new Uint8Array(1), 0, 1, headerBytes + whole)
     const header = wavHeader(this.#format, whole)
     await file.write(header, 0, header.byteLength, 0)
+    return whole
   }
 
   #queueBlock(): void {
@@ -139,11 +144,22 @@ export class RecordingFile {
     this.#block = new Uint8Array(blockBytes)
     this.#filled = 0
     this.#waitingBytes += block.byteLength
-    this.#work = this.#work.then(async () => {
+    this.#work = (this.#work ?? this.#begin()).then(async () => {
       await this.#write(block)
       this.#waitingBytes -= block.byteLength
       this.#onProgress()
     })
+  }
+
+  /** Never rejects. */
+  async #begin(): Promise<void> {
+    try {
+      this.#open = await openNew(this.#folder, this.#name)
+    } catch (error) {
+      this.#fail(toSpeechError(error, 'internal', 'The recording cannot be written.'))
+      return
+    }
+    await this.#write(wavHeader(this.#format))
   }
 
   /** Never rejects. */

@@ -68,7 +68,7 @@ export class Recording {
     this.#settle()
   }
 
-  /** Ends the files; what was recorded, or the first fault. The same for every call. */
+  /** Ends the files; what was recorded, nothing where there was no audio, or the first fault. The same for every call. */
   close(): Promise<readonly Recorded[]> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -78,9 +78,9 @@ export class Recording {
     const { format, apart } = this.#plan
     const ended = await Promise.allSettled(this.#files.map((file) => file.close()))
     const durationMs = Math.round(msForBytes(format, this.#frames * bytesPerFrame(format)))
-    return ended.map((one, index) => {
+    return ended.flatMap((one, index) => {
       if (one.status === 'rejected') throw one.reason
-      return { file: one.value, channel: apart ? index : undefined, durationMs }
+      return one.value === undefined ? [] : [{ file: one.value, channel: apart ? index : undefined, durationMs }]
     })
   }
 

@@ -58,7 +58,7 @@ describe('recorder, drawn', () => {
     item,
     first: [],
     second: [],
-    end: [[recorded(100)], [recorded(200)], [recorded(0)]],
+    end: [[recorded(100)], [recorded(200)], []],
     opensLater: true,
   })
 

@@ -115,18 +115,26 @@ describe('recorder', () => {
     await until(isWhole('session-1-node-all-2.wav'))
   })
 
-  it('completes for an empty input with a file of no audio, and starts another for each subscription', async () => {
+  it('leaves no file and no event where there was no audio, ended or cancelled', async () => {
     const node = await open()
-    await lastValueFrom(node(EMPTY, nodeContext()))
-    await lastValueFrom(node(EMPTY, nodeContext()))
+    expect(await lastValueFrom(node(EMPTY, nodeContext()).pipe(toArray()))).toEqual([])
+    const input$ = concat(of(audio(new Uint8Array(0))), NEVER)
+    node(input$, nodeContext()).subscribe().unsubscribe()
+    await until(async () => !(await readdir(join(folder, '..'))).includes('recordings'))
+  })
+
+  it('starts another file for each subscription', async () => {
+    const node = await open()
+    for (let count = 0; count < 2; count += 1) await lastValueFrom(node(of(audio(numbered(320))), nodeContext()))
     expect((await readdir(folder)).sort()).toEqual(['session-1-node-all-2.wav', 'session-1-node-all.wav'])
-    expect((await readFile(join(folder, 'session-1-node-all.wav'))).readUInt32LE(40)).toBe(0)
   })
 
   it('makes names of ids alone, which lead nowhere, and follows no link', async () => {
     const session = { id: '../../etc/passwd', tenant: '../t', project: '../p', clientId: '../c' }
     const node = await open({}, { session, node: 'a/b' })
-    expect(await lastValueFrom(node(EMPTY, nodeContext()))).toEqual(recorded('______etc_passwd-a_b-all.wav', 0))
+    expect(await lastValueFrom(node(of(audio(numbered(320))), nodeContext()))).toEqual(
+      recorded('______etc_passwd-a_b-all.wav', 20),
+    )
     const victim = join(folder, '..', 'victim')
     await writeFile(victim, 'kept')
     await symlink(victim, join(folder, 'session-1-node-all.wav'))
@@ -144,7 +152,8 @@ describe('recorder', () => {
   it('fails without a path when the folder cannot be made', async () => {
     await writeFile(join(folder, '..', 'file'), '')
     const node = await open({}, { recordingsFolder: join(folder, '..', 'file', 'x') })
-    await expect(lastValueFrom(node(NEVER, nodeContext()))).rejects.toMatchObject({
+    const input$ = concat(of(audio(numbered(320))), NEVER)
+    await expect(lastValueFrom(node(input$, nodeContext()))).rejects.toMatchObject({
       code: 'internal',
       message: 'The recording cannot be written (ENOTDIR).',
     })
