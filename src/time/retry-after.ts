@@ -14,3 +14,16 @@ export const retryAfterMs = (header: string | null | undefined, nowMs: number): 
   const dateMs = /^[A-Za-z]{3}/.test(value) ? Date.parse(withoutZone.test(value) ? `${value} GMT` : value) : NaN
   return Number.isNaN(dateMs) ? undefined : Math.min(Math.max(0, dateMs - nowMs), longestWaitMs)
 }
+
+/** What a refusal that names no time asks for. */
+const defaultWaitMs = 1_000
+
+/**
+ * The value of a `Retry-After`, in seconds: the wait, and at random up to a tenth more or two seconds, so that those who
+ * were refused together do not come back together.
+ */
+export const spreadRetryAfter = (waitMs: number = defaultWaitMs, random: () => number = Math.random): string => {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000))
+  const spread = Math.max(2, Math.ceil(seconds / 10))
+  return String(seconds + Math.floor(random() * (spread + 1)))
+}

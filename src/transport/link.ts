@@ -48,6 +48,8 @@ export interface CloseReason {
   readonly code: ErrorCode
   readonly message: string
   readonly orderly?: boolean
+  /** How long to wait before the next attempt, in milliseconds. */
+  readonly retryAfterMs?: number
 }
 
 /**

@@ -360,7 +360,7 @@ const knownWords = (): readonly string[] => [
   ...column('Audio', 1),
   ...column('Transcribe settings', 1),
   ...column('4.2 Messages'),
-  ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known', endTrailer],
+  ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known', 'retry-after', endTrailer],
 ]
 
 /** By the one field that tells what a message is. */

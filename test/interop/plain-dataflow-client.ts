@@ -25,6 +25,8 @@ export interface Conversation {
   readonly events: readonly Record<string, unknown>[]
   readonly status: string
   readonly details: string
+  /** The trailer `retry-after`. */
+  readonly retryAfter: string | undefined
 }
 
 type Stream = ClientDuplexStream<Input, Output>
@@ -62,8 +64,9 @@ export const openStream = (
   const events: Record<string, unknown>[] = []
   const ended = new Promise<Conversation>((resolve) => {
     stream.on('error', () => undefined)
-    stream.on('status', ({ code, details }) => {
-      resolve({ responses, events, status: status[code], details })
+    stream.on('status', ({ code, details, metadata }) => {
+      const retryAfter = metadata.get('retry-after')[0]?.toString()
+      resolve({ responses, events, status: status[code], details, retryAfter })
     })
   })
   const answer = new Promise<void>((resolve) => {

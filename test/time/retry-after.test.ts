@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryAfterMs } from '../../src/time/retry-after.js'
+import { retryAfterMs, spreadRetryAfter } from '../../src/time/retry-after.js'
 
 const nowMs = Date.UTC(2026, 0, 1, 12, 0, 0)
 
@@ -22,5 +22,18 @@ describe('retryAfterMs', () => {
 
   it.each([undefined, null, '', 'soon', '-1', '1.5', '1e3', '0x10', '2026-01-01'])('ignores %j', (header) => {
     expect(retryAfterMs(header, nowMs)).toBeUndefined()
+  })
+})
+
+describe('the Retry-After that is given', () => {
+  it.each([
+    [undefined, '1', '3'],
+    [0, '1', '3'],
+    [1_001, '2', '4'],
+    [60_000, '60', '66'],
+  ])('for %s ms is between %s and %s seconds', (waitMs, least, most) => {
+    expect(spreadRetryAfter(waitMs, () => 0)).toBe(least)
+    expect(spreadRetryAfter(waitMs, () => 0.999)).toBe(most)
+    expect(retryAfterMs(spreadRetryAfter(waitMs), 0)).toBeGreaterThanOrEqual(waitMs ?? 1_000)
   })
 })

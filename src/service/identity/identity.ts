@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { spreadRetryAfter } from '../../time/retry-after.js'
 import { createClientAuthentication } from './client-authentication.js'
 import { answerError, answerJson } from './http-answer.js'
 import { peerAddress } from './peer-address.js'
@@ -103,6 +104,11 @@ const answerPublic = (request: IncomingMessage, response: ServerResponse, body: 
   answerJson(response, 200, body, { 'Cache-Control': 'public, max-age=300', 'Access-Control-Allow-Origin': '*' })
 }
 
+const answerClosing = (response: ServerResponse): void => {
+  const headers = { 'Retry-After': spreadRetryAfter(5_000) }
+  answerError(response, 503, 'temporarily_unavailable', 'the service is closing', headers)
+}
+
 /** Opens the identity service. Rejects with `invalid-options` or `missing-dependency`. */
 export const createIdentity = async (options: IdentityOptions): Promise<Identity> => {
   validate(options)
@@ -153,7 +159,7 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
       const endpoint = endpoints.get(path)
       if (document === undefined && endpoint === undefined) return false
       if (closed) {
-        answerError(response, 503, 'temporarily_unavailable', 'the service is closing', { 'Retry-After': '5' })
+        answerClosing(response)
       } else if (document !== undefined) {
         await keys.refresh().catch(onFault)
         answerPublic(request, response, document())

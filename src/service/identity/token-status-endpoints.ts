@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isSpeechError } from '../../errors/speech-error.js'
+import { spreadRetryAfter } from '../../time/retry-after.js'
 import { presentedCredentials } from './client-credentials.js'
 import { answerTooMany, formEndpoint, type Form, type FormEndpointOptions, type HttpEndpoint } from './form-endpoint.js'
 import { answerError, answerJson, notStored } from './http-answer.js'
@@ -134,7 +135,9 @@ export const revocationEndpoint = (options: TokenStatusOptions): HttpEndpoint =>
       if (claims !== undefined) await options.revocations.add(claims.jti)
     } catch (error) {
       if (!isSpeechError(error) || error.code !== 'overloaded') throw error
-      answerError(response, 503, 'temporarily_unavailable', 'it cannot be kept now; try again', { 'Retry-After': '5' })
+      answerError(response, 503, 'temporarily_unavailable', 'it cannot be kept now; try again', {
+        'Retry-After': spreadRetryAfter(5_000),
+      })
       return
     }
     answer(response, {})

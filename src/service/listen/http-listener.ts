@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { refusalText, type SpeechError } from '../../errors/speech-error.js'
 import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
+import { spreadRetryAfter } from '../../time/retry-after.js'
 import type { ConnectionGate } from './connection-gate.js'
 import { cutHandshake } from './cut-handshake.js'
 import {
@@ -95,8 +96,9 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
   const server = createHttpServer(certificate, patience, (request, response) => {
     const tooMany = connections.refusal(request.socket)
     if (tooMany !== undefined) {
-      response.writeHead(429, { 'Retry-After': '1', Connection: 'close' }).end(refusalText(tooMany))
-    } else if (handlers === undefined) response.writeHead(503, { 'Retry-After': '1', Connection: 'close' }).end()
+      response.writeHead(429, { 'Retry-After': spreadRetryAfter(), Connection: 'close' }).end(refusalText(tooMany))
+    } else if (handlers === undefined)
+      response.writeHead(503, { 'Retry-After': spreadRetryAfter(), Connection: 'close' }).end()
     else handlers.request(request, response)
   })
   server.on('upgrade', (request, socket, head) => {

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { errorTable } from '../../errors/error-table.js'
+import { spreadRetryAfter } from '../../time/retry-after.js'
 import { refusalText, type SpeechError } from '../../errors/speech-error.js'
 
 const statuses: Readonly<Record<number, number>> = { 4401: 401, 4403: 403, 4429: 429, 1001: 503 }
@@ -18,7 +19,7 @@ export const refuseUpgrade = (socket: Duplex, error: SpeechError, status: number
     'Cache-Control: no-store',
     'Connection: close',
     ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
-    ...(status === 429 || status === 503 ? ['Retry-After: 1'] : []),
+    ...(status === 429 || status === 503 ? [`Retry-After: ${spreadRetryAfter(error.retryAfterMs)}`] : []),
   ]
   // The other side need not close, and nothing else bounds how long it may not.
   socket.once('finish', () => socket.destroy())

@@ -1,8 +1,9 @@
-import type { Metadata } from '@grpc/grpc-js'
+import { Metadata } from '@grpc/grpc-js'
 import { peerWords } from '../../errors/peer-words.js'
 import { errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import { retryAfterMs } from '../../time/retry-after.js'
+import { retryAfterMs, spreadRetryAfter } from '../../time/retry-after.js'
+import type { CloseReason } from '../link.js'
 import { namedRefusal, reasonText } from '../named-refusal.js'
 
 /** Keeps the status within what every HTTP/2 peer takes as a header, percent-encoded. */
@@ -38,11 +39,22 @@ const textOf = (metadata: Metadata | undefined, name: string): string | undefine
   return typeof value === 'string' ? value : undefined
 }
 
-/** How a call is ended for a reason: the error table's status, and `<code>: <sentence>` as its details. */
-export const refusalStatus = (reason: { readonly code: ErrorCode; readonly message: string }): GrpcStatus => ({
-  code: errorTable[reason.code].grpcStatus,
-  details: reasonText(reason, maxDetailsBytes),
-})
+/** Refusals that have nothing to do with who was refused: another attempt may do. */
+const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['overloaded', 'going-away'])
+
+/**
+ * How a call is ended for a reason: the error table's status, `<code>: <sentence>` as its details, and where another
+ * attempt may do the trailer `retry-after`, in seconds as in HTTP.
+ */
+export const refusalStatus = (
+  reason: Omit<CloseReason, 'orderly'>,
+  random?: () => number,
+): GrpcStatus & { readonly metadata: Metadata } => {
+  const metadata = new Metadata()
+  const { code, retryAfterMs: waitMs } = reason
+  if (waitMs !== undefined || passing.has(code)) metadata.set('retry-after', spreadRetryAfter(waitMs, random))
+  return { code: errorTable[code].grpcStatus, details: reasonText(reason, maxDetailsBytes), metadata }
+}
 
 /** The numbers of the gRPC status codes, as far as a code of the error table says the same. */
 const statusMeanings: Readonly<Record<number, ErrorCode>> = {

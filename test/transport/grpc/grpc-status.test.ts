@@ -1,14 +1,31 @@
 import { describe, expect, it } from 'vitest'
 import { errorTable, isErrorCode, type ErrorCode } from '../../../src/errors/error-table.js'
-import { refusalStatus, statusError } from '../../../src/transport/grpc/grpc-status.js'
+import { askedWaitMs, refusalStatus, statusError } from '../../../src/transport/grpc/grpc-status.js'
 
 const codes = Object.keys(errorTable).filter(isErrorCode)
 
 describe('refusalStatus and statusError', () => {
   it.each(codes)('carry %s to the client with its sentence', (code) => {
     const status = refusalStatus({ code, message: 'Do this: wait.' })
-    expect(status).toEqual({ code: errorTable[code].grpcStatus, details: `${code}: Do this: wait.` })
+    expect(status).toMatchObject({ code: errorTable[code].grpcStatus, details: `${code}: Do this: wait.` })
     expect(statusError(status)).toMatchObject({ code, message: 'Do this: wait.' })
+  })
+
+  it('ask to wait where another attempt may do, for as long as the error says and somewhat longer at random', () => {
+    const asked = (code: ErrorCode, retryAfterMs?: number) =>
+      refusalStatus(
+        { code, message: '', ...(retryAfterMs !== undefined && { retryAfterMs }) },
+        () => 0.999,
+      ).metadata.get('retry-after')
+    expect(codes.filter((code) => asked(code).length > 0).sort()).toEqual(['going-away', 'overloaded'])
+    expect([asked('overloaded'), asked('overloaded', 30_000), asked('engine-failed', 5_000)]).toEqual([
+      ['3'],
+      ['33'],
+      ['7'],
+    ])
+    expect(
+      askedWaitMs([refusalStatus({ code: 'overloaded', message: '', retryAfterMs: 30_000 }, () => 0).metadata], 0),
+    ).toBe(30_000)
   })
 
   it('never send UNKNOWN', () => {
