@@ -20,16 +20,16 @@ export const demo = async (flags: DemoFlags, host: Host, output: Output): Promis
   const speed = speedFlag('--speed', flags.speed) ?? defaultSpeed
   const file = sampleCall()
   const paint = paintFor(host.stdout, host.env)
-  const pace = speed === Infinity ? 'as fast as it goes' : `at ${speed} x real time`
+  const manner = speed === Infinity ? 'as fast as it goes' : `at ${speed} x real time`
   output.write(
-    `${paint('bold', 'rxspeech')} starts its own service in this process, gets a token from it and streams a telephone call through gRPC ${pace}.\n\n`,
+    `${paint('bold', 'rxspeech')} starts its own service in this process, gets a token from it and streams a telephone call through gRPC ${manner}.\n\n`,
   )
   const summary = await transcribeRecording(
     {
       input: { file },
       service: { where: 'here', modelFolders: [], model: 'call', tenant: 'Default', project: 'transcribe' },
       over: 'grpc',
-      speed,
+      pace: { speed },
     },
     async ({ durationMs }, reader) => {
       const progressLine = await loadProgressLine()

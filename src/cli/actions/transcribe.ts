@@ -37,7 +37,7 @@ const viewFor = (plan: TranscribePlan, host: Host, output: Output): OpenView => 
           format,
           reader,
           speakers: channels === 1 ? [] : plan.speakers,
-          ...(durationMs === undefined ? {} : { channels, hurries: plan.speed === Infinity }),
+          ...(durationMs === undefined ? {} : { channels, hurries: plan.pace.speed > 1 }),
           write: output.write,
           note: (line) => void host.stderr.write(`${line}\n`),
         })
@@ -45,14 +45,14 @@ const viewFor = (plan: TranscribePlan, host: Host, output: Output): OpenView => 
 }
 
 const textView =
-  ({ speakers, speed }: TranscribePlan, host: Host, output: Output): OpenView =>
+  ({ speakers, pace }: TranscribePlan, host: Host, output: Output): OpenView =>
   async ({ format, durationMs }, reader) => {
     const progressLine = await loadProgressLine()
     return openTextView({
       screen: new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env }),
       reader,
       style: { speakers: format.channels === 1 ? [] : speakers, paint: paintFor(host.stdout, host.env) },
-      follow: speed === Infinity ? 'heard' : 'sent',
+      follow: pace.speed === Infinity ? 'heard' : 'sent',
       ...(durationMs === undefined ? {} : { totalMs: durationMs }),
       ...(progressLine === undefined ? {} : { progressLine }),
     })

@@ -47,7 +47,10 @@ const addSessionOptions = (command: Command): void => {
     .option('--encoding <name>', 'raw samples are pcm, ulaw or alaw')
     .option('--rate <hz>', 'samples a second of raw samples')
     .option('--channels <count>', '1 or 2 channels of raw samples (default: 1)')
-    .option('--speed <times>', 'times real time, such as 1, or max (default: max)')
+    .option(
+      '--speed <times>',
+      `times real time, such as 1, or max (default: max in this process; with a service elsewhere 4 s at once, then 1.2)`,
+    )
     .optionsGroup('Output:')
     .option('--format <name>', 'text; vtt or srt: captions; ndjson: every event as one line of JSON (default: text)')
     .option('--speakers <names>', 'who the channels are (default: left,right)')
@@ -55,6 +58,7 @@ const addSessionOptions = (command: Command): void => {
     .optionsGroup('Recognition:')
     .option('--over <transport>', 'grpc or websocket (default: grpc)')
     .option('--model <name>', 'the model; by default the only one of --models')
+    .option('--model-tenant <name>', 'the tenant whose model it is (default: that of --tenant)')
     .option('--models <dir>', 'models of yours, <tenant>/<name>/<version>/model.json; may be repeated', collect)
 }
 

@@ -38,9 +38,16 @@ async function* resampled(
   return undefined
 }
 
-export interface Delivery {
+/** How fast audio is handed out. */
+export interface Pace {
   /** Times real time; `Infinity` for as fast as it is taken. */
   readonly speed: number
+  /** How much of it may go ahead of that, in milliseconds. Default 0. */
+  readonly burstMs?: number
+}
+
+export interface Delivery {
+  readonly pace: Pace
   /** Resolves when more may be sent; undefined when it may be now. */
   readonly room: () => Promise<void> | undefined
   /** Told of the audio that has been sent, in milliseconds. */
@@ -60,7 +67,7 @@ const maxCatchUpMs = 500
  */
 export async function* delivered(
   { format, audio }: SendableAudio,
-  { speed, room, sent }: Delivery,
+  { pace: { speed, burstMs = 0 }, room, sent }: Delivery,
 ): AsyncGenerator<Uint8Array, undefined> {
   const isPaced = speed !== Infinity
   const stepBytes = bytesForMs(format, isPaced ? chunkMs * Math.max(1, speed) : unpacedChunkMs)
@@ -70,9 +77,9 @@ export async function* delivered(
     for (let from = 0; from < piece.length; from += stepBytes) {
       await room()
       if (isPaced) {
-        const aheadMs = startMs + msForBytes(format, sentBytes) / speed - performance.now()
+        const aheadMs = startMs + (msForBytes(format, sentBytes) - burstMs) / speed - performance.now()
         if (aheadMs > 0) await sleep(aheadMs)
-        else startMs += Math.max(0, -aheadMs - maxCatchUpMs)
+        else startMs += Math.max(0, -aheadMs - burstMs / speed - maxCatchUpMs)
       }
       const chunk = piece.subarray(from, from + stepBytes)
       sentBytes += chunk.length

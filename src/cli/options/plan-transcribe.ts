@@ -1,7 +1,9 @@
 import { validateFormat, type AudioFormat, encodings, maxSampleRateHz, minSampleRateHz } from '../../audio/format.js'
 import { columnsOf } from '../../operators/captions/caption-tokens.js'
 import { usageError } from '../process/failure.js'
+import { commonPace } from '../../session/audio/sending-pace.js'
 import type { InputRequest } from '../input/open-input.js'
+import type { Pace } from '../input/sendable-audio.js'
 import type { ModelChoice } from '../service/access.js'
 import { sessionCredentials, hasCredentialFlags, type CredentialFlags } from './credential-flags.js'
 import { isLoopback } from '../../protocol/loopback.js'
@@ -13,6 +15,7 @@ export interface TranscribeFlags extends CredentialFlags {
   readonly over?: string
   readonly models?: readonly string[]
   readonly model?: string
+  readonly modelTenant?: string
   readonly speed?: string
   readonly format?: string
   readonly speakers?: string
@@ -34,7 +37,7 @@ export interface TranscribePlan {
   readonly input: InputRequest
   readonly service: ServicePlan
   readonly over: 'grpc' | 'websocket'
-  readonly speed: number
+  readonly pace: Pace
   readonly format: 'text' | 'ndjson' | 'vtt' | 'srt'
   readonly speakers: readonly [string, string]
   readonly timeoutMs?: number
@@ -56,12 +59,22 @@ export const planTranscribe = (file: string, flags: TranscribeFlags, env: Enviro
     input: { file: textFlag('FILE', file) ?? file, ...(raw === undefined ? {} : { raw }) },
     service,
     over,
-    speed: speedFlag('--speed', flags.speed) ?? Infinity,
+    pace: pace(flags, service),
     format,
     speakers: speakers(flags, format),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(record === undefined ? {} : { record }),
   }
+}
+
+/**
+ * As it is asked for. Else the embedded service, which limits no pace, takes all that it can read; one elsewhere may limit
+ * it, which shows only when it refuses a session, so it gets no more than services commonly let through.
+ */
+const pace = ({ speed }: TranscribeFlags, { where }: ServicePlan): Pace => {
+  const asked = speedFlag('--speed', speed)
+  if (asked !== undefined) return { speed: asked }
+  return where === 'here' ? { speed: Infinity } : commonPace
 }
 
 const longestCaptionName = 19
@@ -94,11 +107,14 @@ export const servicePlan = (flags: TranscribeFlags, env: Environment): ServicePl
   const grpc = grpcAddressFlag('--grpc', flags.grpc)
   const model = textFlag('--model', flags.model)
   const tenant = textFlag('--tenant', flags.tenant)
+  const modelTenant = textFlag('--model-tenant', flags.modelTenant) ?? tenant
   const project = textFlag('--project', flags.project) ?? 'transcribe'
   const models = (flags.models ?? []).map((folder) => textFlag('--models', folder) ?? folder)
   if (url !== undefined || grpc !== undefined) {
     if (models.length > 0) throw usageError('--models is for the embedded service; the one at the address has its own.')
-    const choice = model === undefined ? undefined : modelChoice(model, tenant)
+    if (model === undefined && flags.modelTenant !== undefined)
+      throw usageError('--model-tenant is the tenant of a model; name it by --model.')
+    const choice = model === undefined ? undefined : modelChoice(model, modelTenant)
     return {
       where: 'elsewhere',
       ...(url === undefined ? {} : { url }),
@@ -119,7 +135,7 @@ export const servicePlan = (flags: TranscribeFlags, env: Environment): ServicePl
     modelFolders: models,
     project,
     tenant: tenant ?? 'Default',
-    ...(tenant === undefined ? {} : { modelTenant: tenant }),
+    ...(modelTenant === undefined ? {} : { modelTenant }),
     ...(model !== undefined ? { model } : models.length === 0 ? { model: 'call' } : {}),
   }
 }

@@ -2,7 +2,7 @@ import { connect, filter, map, merge, zip, type Observable } from 'rxjs'
 import { accumulateMilestones, type Transcript } from '../../operators/accumulate-milestones.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { RunFailure } from '../process/failure.js'
-import { delivered, type SendableAudio } from '../input/sendable-audio.js'
+import { delivered, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import { SessionLife } from './session-life.js'
 import type { Work } from '../view/summary.js'
 import { clockText } from '../view/transcript-line.js'
@@ -13,8 +13,7 @@ export interface Transcription {
   readonly audio: SendableAudio
   readonly session: (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
   readonly view: View
-  /** Times real time; `Infinity` for as fast as it is taken. */
-  readonly speed: number
+  readonly pace: Pace
   /** Resolves when there is room for more output; undefined when there is room now. */
   readonly room: () => Promise<void> | undefined
   readonly interruption: AbortSignal
@@ -27,7 +26,7 @@ export interface Transcription {
  * or a `RunFailure` when the service ended it before the audio did.
  */
 export const runTranscription = async (transcription: Transcription): Promise<Work> => {
-  const { audio, session, view, speed, room, interruption, endedEarly } = transcription
+  const { audio, session, view, pace, room, interruption, endedEarly } = transcription
   interruption.throwIfAborted()
   let audioMs = 0
   let isSpent = false
@@ -36,7 +35,7 @@ export const runTranscription = async (transcription: Transcription): Promise<Wo
     view.sent(ms)
   }
   async function* source(): AsyncGenerator<Uint8Array, undefined> {
-    yield* delivered(audio, { speed, room, sent })
+    yield* delivered(audio, { pace, room, sent })
     isSpent = true
     return undefined
   }

@@ -2,8 +2,7 @@ import { Subject } from 'rxjs'
 import { acquire } from '../process/acquire.js'
 import { QuietEnd } from '../process/failure.js'
 import { signalExitCode, type Host } from '../process/host.js'
-import type { SendableAudio } from '../input/sendable-audio.js'
-import { atTakenRate } from '../input/sendable-audio.js'
+import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
@@ -20,8 +19,7 @@ export interface Recording {
   readonly input: InputRequest
   readonly service: ServicePlan
   readonly over: 'grpc' | 'websocket'
-  /** Times real time; `Infinity` for as fast as it is taken. */
-  readonly speed: number
+  readonly pace: Pace
   readonly timeoutMs?: number
   /** The file to which the session is written. */
   readonly record?: string
@@ -43,7 +41,7 @@ const lastWordsWithinMs = 3_000
  * sent are there, at the latest after 3 s; the second one ends it at once.
  */
 export const transcribeRecording = async (
-  { input: request, service: plan, over, speed, timeoutMs, record }: Recording,
+  { input: request, service: plan, over, pace, timeoutMs, record }: Recording,
   openView: OpenView,
   host: Host,
   output: Output,
@@ -87,7 +85,7 @@ export const transcribeRecording = async (
       audio,
       session,
       view,
-      speed,
+      pace,
       room: output.room,
       interruption: interruption.signal,
       endedEarly: () => endedEarly,

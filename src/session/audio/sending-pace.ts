@@ -1,9 +1,9 @@
 import type { SchedulerLike } from 'rxjs'
 import { bytesPerSecond, type AudioFormat } from '../../audio/format.js'
 
-/** What services commonly let through (decisions.md: limits): so much at once, then a little faster than it was spoken. */
-const burstMs = 4_000
-const speed = 1.2
+/** What services commonly let through (docs/PROTOCOL.md 8): so much at once, then a little faster than it was spoken. */
+export const commonPace = { burstMs: 4_000, speed: 1.2 } as const
+const { burstMs, speed } = commonPace
 
 /** Who has to wait waits this long at least: then several messages go at once, and not each by a timer of its own. */
 const leastWaitMs = 200

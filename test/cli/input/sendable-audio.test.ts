@@ -19,7 +19,7 @@ describe('delivered', () => {
     const sent: number[] = []
     const audio = { format: pcm, audio: pieces(4000, 10) }
     const chunks = await collect(
-      delivered(audio, { speed: Infinity, room: anyRoom, sent: (audioMs) => sent.push(audioMs) }),
+      delivered(audio, { pace: { speed: Infinity }, room: anyRoom, sent: (audioMs) => sent.push(audioMs) }),
     )
     expect(chunks.map(({ length }) => length)).toEqual([1600, 1600, 800, 10])
     expect(Buffer.concat(chunks)).toEqual(Buffer.concat(await collect(pieces(4000, 10))))
@@ -30,7 +30,7 @@ describe('delivered', () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       const audio = { format: pcm, audio: pieces(640) }
-      const chunks = delivered(audio, { speed: 1, room: anyRoom, sent: () => undefined })
+      const chunks = delivered(audio, { pace: { speed: 1 }, room: anyRoom, sent: () => undefined })
       await chunks.next()
       vi.advanceTimersByTime(20)
       expect((await chunks.next()).value).toHaveLength(320)
@@ -40,10 +40,45 @@ describe('delivered', () => {
     }
   })
 
+  it('lets a burst go at once, then keeps to its pace, and makes up for a stall up to the burst', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      let sentMs = 0
+      const pace = { speed: 1.25, burstMs: 1000 }
+      const chunks = delivered(
+        { format: pcm, audio: pieces(16 * 4000) },
+        { pace, room: anyRoom, sent: (audioMs) => (sentMs = audioMs) },
+      )
+      const waits = Symbol('waits')
+      let asked: Promise<unknown> | undefined
+      // The clock stands still, so a chunk whose time has not come waits for a timer of 20 ms.
+      const takeAtOnce = async (): Promise<void> => {
+        for (;;) {
+          asked ??= chunks.next()
+          const next = await Promise.race([asked, new Promise((resolve) => setImmediate(resolve, waits))])
+          if (next === waits) return
+          asked = undefined
+        }
+      }
+      await takeAtOnce()
+      expect(sentMs).toBe(1025)
+      vi.advanceTimersByTime(2000)
+      await asked
+      asked = undefined
+      await takeAtOnce()
+      expect(sentMs).toBe(2700)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('waits for room before each chunk', async () => {
     let makeRoom = (): void => undefined
     const room = () => new Promise<void>((resolve) => (makeRoom = resolve))
-    const chunks = delivered({ format: pcm, audio: pieces(10) }, { speed: Infinity, room, sent: () => undefined })
+    const chunks = delivered(
+      { format: pcm, audio: pieces(10) },
+      { pace: { speed: Infinity }, room, sent: () => undefined },
+    )
     let isThere = false
     const next = chunks.next().then(() => (isThere = true))
     await new Promise(setImmediate)

@@ -12,7 +12,7 @@ describe('planTranscribe', () => {
       input: { file: 'a.wav' },
       service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default', model: 'call' },
       over: 'grpc',
-      speed: Infinity,
+      pace: { speed: Infinity },
       format: 'text',
       speakers: ['left', 'right'],
     })
@@ -57,7 +57,23 @@ describe('planTranscribe', () => {
     expect(plan({ ...flags, grpc: 'h' }).over).toBe('grpc')
   })
 
+  it('keeps a service elsewhere to what services let through, unless told otherwise', () => {
+    const remote = { grpc: 'h', token: 't' }
+    expect(plan(remote).pace).toEqual({ speed: 1.2, burstMs: 4000 })
+    expect(plan({ ...remote, speed: 'max' }).pace).toEqual({ speed: Infinity })
+    expect(plan({ ...remote, speed: '3' }).pace).toEqual({ speed: 3 })
+    expect(plan({ speed: '3' }).pace).toEqual({ speed: 3 })
+  })
+
+  it('takes the tenant of the model apart from that of the session', () => {
+    const flags = { grpc: 'h', token: 't', model: 'm', tenant: 'Acme', modelTenant: 'Default' }
+    expect(plan(flags).service).toMatchObject({ tenant: 'Acme', model: { name: 'm', tenant: 'Default' } })
+    expect(plan({ model: 'm', modelTenant: 'Acme' }).service).toMatchObject({ tenant: 'Default', modelTenant: 'Acme' })
+  })
+
   it.each<[TranscribeFlags, RegExp]>([
+    [{ grpc: 'h', token: 't', modelTenant: 'Acme' }, /--model-tenant is the tenant of a model; name it by --model/],
+    [{ modelTenant: ' ' }, /--model-tenant must not be empty/],
     [{ over: 'udp' }, /--over/],
     [{ format: 'xml' }, /--format/],
     [{ speed: '1e3' }, /--speed/],

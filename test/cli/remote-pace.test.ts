@@ -1,0 +1,54 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { silentMonitor } from '../../src/service/monitor/join-monitors.js'
+import type { SessionEnd } from '../../src/service/monitor/service-monitor.js'
+import { spoken } from '../service/conversation/spoken.js'
+import { plainService, type PlainService } from '../service/plain-service.js'
+import { run } from './command.js'
+
+let service: PlainService | undefined
+afterEach(async () => {
+  await service?.close()
+  service = undefined
+})
+
+const audioMs = 6_000
+
+/** Transcribes 6 s of speech with a service that limits the pace, as one for others does. */
+const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] = []) => {
+  const ends: SessionEnd[] = []
+  const monitor = { ...silentMonitor, sessionEnded: (_facts: unknown, end: SessionEnd) => void ends.push(end) }
+  service = await plainService({ monitor, defaultModel: 'paced' })
+  const { wsUrl, grpc } = service.service.access
+  const address = over === 'grpc' ? ['--grpc', grpc, '--plaintext'] : ['--url', wsUrl]
+  const raw = ['--encoding', 'pcm', '--rate', '8000', '--model', 'paced']
+  const startedAtMs = performance.now()
+  const ended = await run(['transcribe', '-', ...raw, ...address, ...flags], {
+    env: { RXSPEECH_TOKEN: service.token },
+    stdin: await spoken(audioMs),
+  })
+  return { ...ended, ends, tookMs: performance.now() - startedAtMs }
+}
+
+// 6 s of audio take 1.7 s at 1.2 times real time behind the first 4 s; less than 5 s would be no test of the limit.
+describe('rxspeech transcribe with a service that limits the pace', { timeout: 30_000 }, () => {
+  it.each(['grpc', 'websocket'] as const)(
+    'keeps to the limit from the start, in one session, over %s',
+    async (over) => {
+      const { code, stderr, stdout, ends, tookMs } = await transcribed(over)
+      expect([code, stderr]).toEqual([0, expect.not.stringMatching(/no connection|too-fast|connected again/)])
+      expect(stdout).toContain('hello world')
+      expect(ends).toMatchObject([{ outcome: 'completed', audioMs }])
+      expect(tookMs).toBeGreaterThan((audioMs - 4_000) / 1.2)
+    },
+  )
+
+  it('is refused, and begins another session, where it was told to hurry', async () => {
+    const { code, stderr, ends } = await transcribed('grpc', ['--speed', 'max'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('no connection (too-fast)')
+    expect(ends.map(({ outcome, code: error }) => [outcome, error])).toEqual([
+      ['failed', 'too-fast'],
+      ['completed', undefined],
+    ])
+  })
+})
