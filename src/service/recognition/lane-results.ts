@@ -36,7 +36,11 @@ export class LaneResults {
       case 'segment':
         this.partialText = ''
         this.account.decide()
-        return [...this.milestone(inWholeMs(hypothesis)), ...this.progress(), ...this.dueSilences()]
+        return [
+          ...this.milestone(heardOf(hypothesis, this.account.receivedMs)),
+          ...this.progress(),
+          ...this.dueSilences(),
+        ]
       case 'progress':
         this.account.take(hypothesis.sampleCount)
         return this.progress()
@@ -57,9 +61,11 @@ export class LaneResults {
   }
 
   /** The end, when the engine has decided all: what was not reported as progress yet, and the one final. */
-  end({ cause, atMs = this.account.receivedMs }: LaneEnd): readonly LaneEvent[] {
+  end({ cause, atMs = Infinity }: LaneEnd): readonly LaneEvent[] {
     const confidence = this.confidence.mean
-    const span = this.startMs === undefined ? { startMs: 0, endMs: atMs } : { startMs: this.startMs, endMs: this.endMs }
+    const heardMs = Math.min(atMs, this.account.receivedMs)
+    const span =
+      this.startMs === undefined ? { startMs: 0, endMs: heardMs } : { startMs: this.startMs, endMs: this.endMs }
     const sure = confidence === undefined ? {} : { confidence }
     return [...this.progress(), { type: 'final', ...span, text: this.text, ...sure, cause }]
   }
@@ -83,8 +89,8 @@ export class LaneResults {
     if (said === '') return none
     const piece = this.text === '' ? said : this.separator + said
     this.text += piece
-    this.startMs ??= startMs
-    this.endMs = endMs
+    this.startMs = Math.min(this.startMs ?? startMs, startMs)
+    this.endMs = Math.max(this.endMs, endMs)
     const sure = words.length === 0 && whole !== undefined ? [{ text: said, startMs, endMs, confidence: whole }] : words
     this.confidence.add(sure)
     const confidence = new Confidence().add(sure).mean ?? 0
@@ -92,14 +98,14 @@ export class LaneResults {
   }
 }
 
-/** An engine may count its times in frames; on the wire they are whole milliseconds. */
-const inWholeMs = (segment: DecidedSegment): DecidedSegment => ({
-  ...segment,
-  startMs: Math.round(segment.startMs),
-  endMs: Math.round(segment.endMs),
-  words: segment.words.map((word) => ({
-    ...word,
-    startMs: Math.round(word.startMs),
-    endMs: Math.round(word.endMs),
-  })),
-})
+/**
+ * An engine may count its times in frames; on the wire they are whole milliseconds, and none is beyond the audio that came:
+ * clients take what a result spans for confirmed.
+ */
+const heardOf = (segment: DecidedSegment, receivedMs: number): DecidedSegment => {
+  const within = <Span extends { readonly startMs: number; readonly endMs: number }>(span: Span): Span => {
+    const endMs = Math.min(Math.round(span.endMs), receivedMs)
+    return { ...span, startMs: Math.min(Math.round(span.startMs), endMs), endMs }
+  }
+  return { ...within(segment), words: segment.words.map(within) }
+}
