@@ -105,11 +105,16 @@ const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & Conn
   unstarted: 1,
   unstartedPerAddress: 1,
   streamsPerConnection: 1,
+  connectionAgeMs: 0,
+  connectionGraceMs: 0,
 }
 
 type LoadLimits = AdmissionLimits &
   ConnectionLimits &
   Pick<SessionLimits, 'maxPacePercent' | 'maxRequestsPerSecond' | 'requestBurst'>
+
+/** A session that stays on its connection all the same may last as long as any. */
+const connectionAge = { connectionAgeMs: 3_600_000, connectionGraceMs: 4 * 3_600_000 + 60_000 }
 
 const productionLimits: LoadLimits = {
   sessions: 200,
@@ -120,6 +125,7 @@ const productionLimits: LoadLimits = {
   unstarted: 2_500,
   unstartedPerAddress: 250,
   streamsPerConnection: 100,
+  ...connectionAge,
   maxPacePercent: defaultSessionLimits.maxPacePercent,
   maxRequestsPerSecond: defaultSessionLimits.maxRequestsPerSecond,
   requestBurst: defaultSessionLimits.requestBurst,
@@ -135,6 +141,7 @@ const developmentLimits: LoadLimits = {
   unstarted: 10_000,
   unstartedPerAddress: 10_000,
   streamsPerConnection: 4_000,
+  ...connectionAge,
   maxPacePercent: 0,
   maxRequestsPerSecond: 200,
   requestBurst: 1_000,

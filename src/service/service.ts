@@ -109,7 +109,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
     address: options.grpc ?? loopbackAnyPort,
     ...shared,
     ...accepting,
-    streamsPerConnection: limits.streamsPerConnection,
+    limits,
     addServices: operation.addTo,
   })
   opened.push(grpc.close)

@@ -106,6 +106,8 @@ describe('starting', () => {
       unstarted: 2_500,
       unstartedPerAddress: 250,
       streamsPerConnection: 100,
+      connectionAgeMs: 3_600_000,
+      connectionGraceMs: 14_460_000,
       maxMessageBytes: 1_048_576,
     })
     const limits = { sessions: 7 }

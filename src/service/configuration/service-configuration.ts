@@ -119,6 +119,12 @@ export const configuration = section({
       '100',
       'Streams of one gRPC connection at the same time; clients wait with more, or open another connection.',
     ),
+    connectionAgeMs: durationMs(
+      0,
+      3_600_000,
+      'The age at which a gRPC connection is told to go away, so that clients spread over all processes again; 0 is never.',
+    ),
+    connectionGraceMs: durationMs(0, 14_460_000, 'How long its streams may go on then.'),
     startWithinMs: durationMs(1, defaultSessionLimits.startWithinMs, 'From the opening of a stream to its Start.'),
     openWithinMs: durationMs(1, defaultSessionLimits.openWithinMs, 'How long a token, a project and a model may take.'),
     flushWithinMs: durationMs(1, defaultSessionLimits.flushWithinMs, 'How long the last results may take.'),

@@ -14,9 +14,16 @@ export interface ConnectionLimits {
   readonly unstartedPerAddress: number
   /** Streams of one gRPC connection. */
   readonly streamsPerConnection: number
+  /** How old a gRPC connection gets, give or take a tenth, before it is told to go away, in milliseconds; 0 is any age. */
+  readonly connectionAgeMs: number
+  /** How long its streams may go on then, in milliseconds. */
+  readonly connectionGraceMs: number
 }
 
-export type GateLimits = Omit<ConnectionLimits, 'streamsPerConnection'>
+export type GateLimits = Pick<
+  ConnectionLimits,
+  'connections' | 'connectionsPerAddress' | 'unstarted' | 'unstartedPerAddress'
+>
 
 interface Count {
   admitted: number

@@ -15,7 +15,7 @@ import { watchConversation } from '../monitor/watch-conversation.js'
 import { dataflowConversation } from '../conversation/dataflow-conversation.js'
 import type { DataflowTerms } from '../conversation/session-terms.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
-import { tooManyUnstarted, type ConnectionGate } from './connection-gate.js'
+import { tooManyUnstarted, type ConnectionGate, type ConnectionLimits } from './connection-gate.js'
 import { defaultGrpcPatience, keepaliveOptions, listenForGrpc, type GrpcPatience } from './grpc-connections.js'
 import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { serveLink } from './serve-link.js'
@@ -35,8 +35,7 @@ export interface DataflowListenerOptions {
   readonly gate?: ConnectionGate
   /** Proxies whose word on the address of a client counts. */
   readonly trust?: ProxyTrust | undefined
-  /** Streams of one connection; the HTTP/2 settings tell clients. */
-  readonly streamsPerConnection: number
+  readonly limits: Pick<ConnectionLimits, 'streamsPerConnection' | 'connectionAgeMs' | 'connectionGraceMs'>
   readonly patience?: GrpcPatience
 }
 
@@ -52,6 +51,7 @@ export interface DataflowListener {
 /** The gRPC interface (service.md 4.1). Rejects with `listen-failed`, or `invalid-options` as `openHttp` does. */
 export const openDataflow = async (options: DataflowListenerOptions): Promise<DataflowListener> => {
   const { address, certificate, maxMessageBytes, gate, trust, patience = defaultGrpcPatience } = options
+  const { streamsPerConnection, connectionAgeMs, connectionGraceMs } = options.limits
   checkPlainText(address, certificate)
   const server = new Server({
     // Somewhat more than what is allowed arrives, so that its refusal can be told by name.
@@ -59,7 +59,9 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     'grpc.max_send_message_length': -1,
     ...keepaliveOptions(patience),
     'grpc.max_connection_idle_ms': 300_000,
-    'grpc.max_concurrent_streams': options.streamsPerConnection,
+    'grpc.max_concurrent_streams': streamsPerConnection,
+    ...(connectionAgeMs > 0 && { 'grpc.max_connection_age_ms': connectionAgeMs }),
+    'grpc.max_connection_age_grace_ms': connectionGraceMs,
     interceptors: [tellUnreadable],
   })
   const dataflow = loadDataflow()

@@ -1,0 +1,55 @@
+import { interval, lastValueFrom, map, take, toArray } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { dataflow } from '../../src/session/dataflow.js'
+import { silentMonitor } from '../../src/service/monitor/join-monitors.js'
+import { spoken } from '../service/conversation/spoken.js'
+import { plainService, type PlainService } from '../service/plain-service.js'
+
+let service: PlainService | undefined
+afterEach(() => service?.close())
+
+const chunkMs = 20
+const chunkBytes = chunkMs * 16
+
+/** What a call of 10 s, sent in 2 s, comes to where connections get so old; and how many streams it took. */
+const callWith = async (connectionAgeMs: number) => {
+  let started = 0
+  const monitor = { ...silentMonitor, sessionStarted: () => (started += 1) }
+  const limits = { connectionAgeMs, connectionGraceMs: 60_000, maxPacePercent: 0 }
+  service = await plainService({ monitor, limits })
+  const speech = await spoken(10_000)
+  const session = dataflow({
+    address: service.started.grpcAddress,
+    insecure: true,
+    token: service.token,
+    tenant: 'Default',
+    projectName: 'transcribe',
+    format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
+  })
+  const microphone$ = interval(4).pipe(
+    take(speech.length / chunkBytes),
+    map((index) => speech.slice(index * chunkBytes, (index + 1) * chunkBytes)),
+  )
+  const events = await lastValueFrom(microphone$.pipe(session, toArray()))
+  await service.close()
+  service = undefined
+  const states = events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+  const milestones = events.flatMap((event) =>
+    event.type === 'milestone' ? [[event.text, event.startMs, event.endMs]] : [],
+  )
+  return { states, milestones, ledger: events.filter(({ type }) => type === 'ledger').at(-1), started }
+}
+
+describe('a call that lasts longer than its gRPC connection may', () => {
+  // Takes some seconds: the call is sent twice.
+  it('moves to other connections, and loses and repeats nothing', async () => {
+    const calm = await callWith(0)
+    expect(calm.started).toBe(1)
+    const moved = await callWith(500)
+    expect(moved.started).toBeGreaterThan(1)
+    expect(moved.states).toContain('resumed')
+    expect(moved.states).not.toContain('gap')
+    expect(moved.milestones).toEqual(calm.milestones)
+    expect(moved.ledger).toMatchObject({ capturedMs: 10_000, finalisedMs: 10_000, droppedMs: 0, pendingMs: 0 })
+  })
+})
