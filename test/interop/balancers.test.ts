@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { concat, from, ignoreElements, map, tap } from 'rxjs'
+import { concat, defer, from, ignoreElements, map, tap } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   developmentCertificates,
@@ -62,8 +62,8 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
     resumed.met.then(other.start),
     Promise.all([resumed.met, guest.met]).then(carrier.stop),
   ])
-  // However late the balancer is, no call ends before it has let it go.
-  const endOfCall$ = from(resumed.met).pipe(ignoreElements())
+  // However late they are: what ends in mid-call has ended before the call.
+  const endOfCall$ = defer(() => acts).pipe(ignoreElements())
   const heard = await Promise.all(
     overBoth.map(async (over) => {
       const spoken$ = concat(call.played(1), endOfCall$).pipe(
@@ -84,7 +84,6 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
       return { over, ...(await outcomeOf(session$)) }
     }),
   )
-  await acts
   return heard
 }
 
