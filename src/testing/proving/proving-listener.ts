@@ -6,7 +6,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { subprotocol } from '../../service/listen/bearer-token.js'
 import { keepaliveOptions, listenForGrpc } from '../../service/listen/grpc-connections.js'
 import { openHttp } from '../../service/listen/http-listener.js'
-import type { ServerCertificate } from '../../service/listen/listen-address.js'
+import { hostPort, type ServerCertificate } from '../../service/listen/listen-address.js'
 import { refuseUpgrade } from '../../service/listen/refuse-upgrade.js'
 import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
 import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
@@ -16,25 +16,26 @@ import { presentedToken, type ProvingDoors } from './proving-doors.js'
 export interface ProvingListenOptions {
   /** TLS for both; plain text without it. */
   readonly certificate?: ServerCertificate
+  /** The address to listen on; others than those of loopback need a certificate. Default `127.0.0.1`. */
+  readonly host?: string
 }
 
-/** A service that listens on ports of 127.0.0.1. */
+/** A service that listens on free ports. */
 export interface ListeningProver {
   /** Of the recognition socket, `ws://` or `wss://`. */
   readonly url: string
-  /** `127.0.0.1:port` of the dataflow stream. */
+  /** `host:port` of the dataflow stream. */
   readonly address: string
   /** Cuts what is open and listens no more. Idempotent. */
   close(): Promise<void>
 }
 
-const address = { host: '127.0.0.1', port: 0 }
-
 /** Rejects with `listen-failed`, or `invalid-options` for a certificate that is none. */
 export const listenForProof = async (
   doors: ProvingDoors,
-  { certificate }: ProvingListenOptions,
+  { certificate, host = '127.0.0.1' }: ProvingListenOptions,
 ): Promise<ListeningProver> => {
+  const address = { host, port: 0 }
   const http = await openHttp(address, { certificate })
   http.handle({
     request: (_request, response) => {
@@ -56,7 +57,7 @@ export const listenForProof = async (
   let closing: Promise<void> | undefined
   return {
     url: http.url.replace(/^http/, 'ws'),
-    address: `127.0.0.1:${grpc.port}`,
+    address: hostPort(address, grpc.port),
     close: () =>
       (closing ??= (async () => {
         grpc.stop()

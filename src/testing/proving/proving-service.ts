@@ -15,7 +15,7 @@ import { dataflowWording, recognizerWording } from './proving-wordings.js'
  * those of `dataflow`, for links in memory (and virtual time); or `listen` for sockets.
  */
 export interface ProvingService extends MemoryPeer {
-  /** Takes connections on ports of 127.0.0.1, over WebSocket and gRPC. */
+  /** Takes connections over WebSocket and gRPC, on ports of 127.0.0.1 unless told otherwise. */
   listen(options?: ProvingListenOptions): Promise<ListeningProver>
   /** What each connection brought, in the order in which they were made. */
   readonly connections: readonly ConnectionEvidence[]

@@ -1,0 +1,100 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { LedgerEvent } from '../../src/protocol/session-event.js'
+import { signCertificate } from '../../src/service/identity/x509-certificate.js'
+import type { Proof } from '../../src/testing/proving/proving-evidence.js'
+import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
+
+interface Outcome {
+  readonly states: readonly string[]
+  readonly text: string
+  readonly gapMs: number
+  readonly ledger: LedgerEvent
+  /** The longest time between two milestones. */
+  readonly longestPauseMs: number
+  readonly end: string
+}
+
+interface Evidence {
+  readonly proof: Proof
+  readonly transcript: string
+  readonly foreignSamples: number
+}
+
+const outageMs = 8_000
+/** Speech before, during and after the outage. */
+const durationMs = 11_000
+const source = { sampleCount: durationMs * 8, sampleRateHz: 8000 }
+
+/** Of an address, signed by a CA of its own. */
+const certificateOf = (host: string): { readonly ca: string; readonly certificate: string; readonly key: string } => {
+  const pair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const [authority, server] = [pair(), pair()]
+  const common = {
+    commonName: 'rxspeech test',
+    issuer: { commonName: 'rxspeech test', privateKey: authority.privateKey },
+    notBeforeMs: Date.now() - 3_600_000,
+    notAfterMs: Date.now() + 3_600_000,
+  }
+  const addresses = [Buffer.from(host.split('.').map(Number))]
+  return {
+    ca: signCertificate({ ...common, publicKey: authority.publicKey, use: { type: 'authority' } }),
+    certificate: signCertificate({
+      ...common,
+      commonName: host,
+      publicKey: server.publicKey,
+      use: { type: 'server', names: [], addresses },
+    }),
+    key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+}
+
+/** With the default a session mostly learns of nothing but a pause; with the other it looks for the service meanwhile. */
+const sessions = [
+  { over: 'websocket' },
+  { over: 'grpc' },
+  { over: 'websocket', heartbeatMs: 1_000 },
+  { over: 'grpc', heartbeatMs: 1_000 },
+] as const
+
+describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link between two machines'), () => {
+  let linked: LinkedNamespaces | undefined
+  afterEach(() => linked?.close())
+
+  // The link is down for 8 s, and the system waits up to 13 s from then on until it sends again what was lost.
+  it('may be down for 8 s without the loss of a byte, over either transport', { timeout: 120_000 }, async () => {
+    linked = await linkedNamespaces()
+    const { ca, ...certificate } = certificateOf(linked.serviceHost)
+    const service = linked.fork('service', join(__dirname, 'namespaces/service.mjs'))
+    service.send({ host: linked.serviceHost, ...certificate, count: sessions.length, source })
+    const listening = await messageOf<readonly { readonly url: string; readonly address: string }[]>(service)
+    const client = linked.fork('client', join(__dirname, 'namespaces/client.mjs'))
+    client.send({ ca, durationMs, sessions: sessions.map((one, index) => ({ ...one, ...listening[index] })) })
+    expect(await messageOf(client)).toBe('heard')
+    const told = messageOf<readonly Outcome[]>(client)
+    await linked.set('down')
+    await delay(outageMs)
+    await linked.set('up')
+    const outcomes = await told
+    service.send('prove')
+    const evidence = await messageOf<readonly Evidence[]>(service)
+    outcomes.forEach(({ states, text, gapMs, ledger, longestPauseMs, end }, index) => {
+      const { proof, transcript, foreignSamples } = evidence[index] ?? {}
+      expect({ end, text, gapMs }).toEqual({ end: 'complete', text: transcript, gapMs: 0 })
+      expect(proof).toMatchObject({ missing: [], unfinalised: [] })
+      expect(foreignSamples).toBe(0)
+      const whole = {
+        capturedMs: durationMs,
+        finalisedMs: durationMs,
+        pendingMs: 0,
+        replayedPendingMs: 0,
+        droppedMs: 0,
+      }
+      expect(ledger).toMatchObject(whole)
+      expect(longestPauseMs).toBeGreaterThan(outageMs - 1_000)
+      if (index >= 2) expect(states).toContain('resumed')
+    })
+  })
+})

@@ -1,0 +1,69 @@
+// Sessions in a network namespace of their own, at the same time. Speaks by IPC: what it is told is
+// { ca, durationMs, sessions: [{ over, url, address, heartbeatMs }] }; it says 'heard' once all of them have a result, and in
+// the end what each has told.
+import { dataflow } from 'rxspeech/grpc'
+import { pace, recognize } from 'rxspeech'
+import { positionAudio } from 'rxspeech/testing'
+
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+const chunkMs = 20
+
+const sessionOf = ({ over, url, address, heartbeatMs }, ca) => {
+  const common = { format, token: 'any', resumption: { firstDelayMs: 50, maxDelayMs: 500 } }
+  return over === 'grpc'
+    ? dataflow({
+        ...common,
+        address,
+        rootCertificates: Buffer.from(ca),
+        tenant: 'T',
+        projectName: 'p',
+        keepaliveMs: heartbeatMs,
+      })
+    : recognize({ ...common, url, ca, modelName: 'm', heartbeatMs })
+}
+
+const outcomeOf = (session$, onHeard) =>
+  new Promise((resolve) => {
+    const states = []
+    let text = ''
+    let gapMs = 0
+    let ledger
+    let resultAtMs
+    let longestPauseMs = 0
+    const resolveWith = (end) => resolve({ states, text, gapMs, ledger, longestPauseMs, end })
+    session$.subscribe({
+      next: (event) => {
+        if (event.type === 'connection') {
+          states.push(event.state)
+          if (event.state === 'gap') gapMs += event.toMs - event.fromMs
+        }
+        if (event.type === 'ledger') ledger = event
+        if (event.type === 'milestone') {
+          text += event.text
+          const nowMs = performance.now()
+          if (resultAtMs === undefined) onHeard()
+          longestPauseMs = Math.max(longestPauseMs, nowMs - (resultAtMs ?? nowMs))
+          resultAtMs = nowMs
+        }
+      },
+      error: (error) => resolveWith(String(error.code ?? error)),
+      complete: () => resolveWith('complete'),
+    })
+  })
+
+process.once('message', async ({ ca, durationMs, sessions }) => {
+  let missing = sessions.length
+  const onHeard = () => {
+    missing -= 1
+    if (missing === 0) process.send('heard')
+  }
+  const outcomes = await Promise.all(
+    sessions.map((one) => {
+      const chunks = Array.from({ length: durationMs / chunkMs }, (_, index) =>
+        positionAudio(index * chunkMs * 8, chunkMs * 8),
+      )
+      return outcomeOf(sessionOf(one, ca)(pace({ format })(chunks)), onHeard)
+    }),
+  )
+  process.send(outcomes, () => process.disconnect())
+})
