@@ -1,5 +1,10 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { connect as http2Connect } from 'node:http2'
+import { request } from 'node:https'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { connect as tlsConnect } from 'node:tls'
 import { concat, defer, from, ignoreElements, map, tap } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -20,6 +25,7 @@ import {
   type Balancer,
   type Changes,
 } from './balancer.js'
+import { grpcHeaders, startMessage } from './grpc-message.js'
 import { servedPair, type ServedPair } from './served-pair.js'
 import { sessionOptions, type Over, type SpokenService } from './session-options.js'
 
@@ -30,7 +36,7 @@ let call: SpokenCall
 let calm: Heard
 beforeAll(async () => {
   // Faster than speech, so that tests are short.
-  pair = await servedPair({ limits: { maxPacePercent: 0 } })
+  pair = await servedPair({ limits: { maxPacePercent: 0 }, trustedProxies: ['127.0.0.1'] })
   own = await developmentCertificates(join(pair.folder, 'balancer'))
   await pair.one.start()
   call = await SpokenCall.until(8_640)
@@ -45,6 +51,8 @@ const sessionOver = (over: Over, service: SpokenService) => {
     ? dataflow({ ...grpc, finalizeBy: 'request', resumption })
     : recognize({ ...websocket, resumption })
 }
+
+const portOf = (address: string): string => address.slice(address.lastIndexOf(':') + 1)
 
 /** The restaurant is at "evening", the guest at "table". */
 const [reloadAtMs, stopAtMs] = [1_900, 5_500]
@@ -108,6 +116,41 @@ const expectWhole = (heard: readonly Heard[]): void => {
   }
 }
 
+/** From another address of this machine, with a wrong secret. */
+const askForToken = (wsUrl: string, localAddress: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const form = {
+      client_id: 'acme',
+      client_secret: 'wrong',
+      grant_type: 'client_credentials',
+      scope: 'Ldm_Integration',
+    }
+    const { hostname, port } = new URL(wsUrl)
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const options = { method: 'POST', hostname, port, path: '/connect/token', localAddress, headers }
+    request({ ...options, rejectUnauthorized: false, agent: false }, (response) => {
+      response.resume().once('end', resolve)
+    })
+      .once('error', reject)
+      .end(new URLSearchParams(form).toString())
+  })
+
+/** From another address of this machine, with a wrong token. */
+const startStream = async (address: string, localAddress: string): Promise<void> => {
+  const [host = '', port = ''] = address.split(':')
+  const socket = tlsConnect({
+    socket: connect({ host, port: Number(port), localAddress }),
+    rejectUnauthorized: false,
+    ALPNProtocols: ['h2'],
+  })
+  const session = http2Connect(`https://${address}`, { createConnection: () => socket })
+  const stream = session.request({ ':method': 'POST', ':path': '/dataflow/Stream', ...grpcHeaders })
+  stream.end(startMessage('wrong'))
+  await once(stream.resume(), 'close')
+  session.close()
+  await once(session, 'close')
+}
+
 describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), { timeout: 120_000 }, () => {
   let nginx: Balancer | undefined
   let service: SpokenService
@@ -126,10 +169,10 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), { ti
       ['/var/log/nginx/error.log', 'stderr crit'],
       ['0.0.0.0:443', `127.0.0.1:${port}`],
       ['/etc/nginx/speech', folder],
-      ['10.0.0.11:8443', one.http],
-      ['10.0.0.12:8443', two.http],
-      ['10.0.0.11:8444', one.grpc],
-      ['10.0.0.12:8444', two.grpc],
+      ['127.0.0.1:8443', one.http],
+      ['127.0.0.1:8543', two.http],
+      ['127.0.0.1:8444', one.grpc],
+      ['127.0.0.1:8544', two.grpc],
       ['speech.internal', 'localhost'],
     ]
     nginx = await startNginx(await adaptConfiguration('nginx.conf', changes, folder), folder, port)
@@ -140,6 +183,11 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), { ti
 
   it('loses no word of a call, over either transport, when it is reloaded and then a service is stopped', async () => {
     expectWhole(await disturbed(service, () => nginx?.reload()))
+  })
+
+  it('tells the services who asks for a token', async () => {
+    await askForToken(service.service.access.wsUrl, '127.0.0.7')
+    await expect.poll(() => pair.peersNotLetIn()).toContain('127.0.0.7')
   })
 
   it('passes a stream of more than the 1 MiB that nginx takes of a body by default', async () => {
@@ -158,24 +206,30 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
   beforeAll(async () => {
     const ports = [await freePort(), await freePort()] as const
     const { folder, certificates, one, two } = pair
-    const { port: checked } = new URL(`http://${one.operations}`)
     const changes: Changes = [
       ['maxconn 20000', 'maxconn 200'],
       ['hard-stop-after 5m', 'hard-stop-after 200ms'],
       ['inter 2s', 'inter 100ms'],
-      [/ check-ssl verify required ca-file \S+/g, ''],
-      [' port 9464', ''],
-      ['0.0.0.0:8443', `127.0.0.1:${ports[0]}`],
-      ['0.0.0.0:8444', `127.0.0.1:${ports[1]}`],
-      ['10.0.0.11:8443', `${one.http} port ${checked}`],
-      ['10.0.0.12:8443', `${two.http} port ${new URL(`http://${two.operations}`).port}`],
-      ['10.0.0.11:8444', `${one.grpc} port ${checked}`],
-      ['10.0.0.12:8444', `${two.grpc} port ${new URL(`http://${two.operations}`).port}`],
+      ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],
+      ['0.0.0.0:444', `127.0.0.1:${ports[1]}`],
+      ['127.0.0.1:8443', one.http],
+      ['127.0.0.1:8543', two.http],
+      ['127.0.0.1:8444', one.grpc],
+      ['127.0.0.1:8544', two.grpc],
+      ['port 9464', `port ${portOf(one.operations)}`],
+      ['port 9564', `port ${portOf(two.operations)}`],
     ]
     haproxy = await startHaproxy(await adaptConfiguration('haproxy.cfg', changes, folder), ports)
     service = await pair.behind({ http: `127.0.0.1:${ports[0]}`, grpc: `127.0.0.1:${ports[1]}` }, certificates.ca)
   })
   afterAll(() => haproxy?.close())
+
+  it('tells the services whose connections these are', async () => {
+    const { access } = service.service
+    await askForToken(access.wsUrl, '127.0.0.5')
+    await startStream(access.grpc, '127.0.0.6')
+    await expect.poll(() => pair.peersNotLetIn()).toEqual(expect.arrayContaining(['127.0.0.5', '127.0.0.6']))
+  })
 
   it('loses no word of a call, over either transport, when it is reloaded and then a service is stopped', async () => {
     expectWhole(await disturbed(service, () => haproxy?.reload()))

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
 import { outcomeOf } from '../faults/proved-session.js'
 import { overBoth, proxiedSession, SpokenCall, transcriptOf as heardOf } from '../faults/spoken-call.js'
+import { grpcHeaders, startMessage } from './grpc-message.js'
 import { h2load, h2loadPackage, type LoadOutcome } from './h2load.js'
 import { liveService, type LiveService } from './live-service.js'
 import { turnsOf } from './sample-call.js'
@@ -37,21 +37,6 @@ const file = async (name: string, content: string | Uint8Array): Promise<string>
   return path
 }
 
-/** A gRPC message: no compression, its length, itself. */
-const startMessage = (token: string): Buffer => {
-  const content = JSON.stringify({
-    MessageName: 'Start',
-    Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
-    Tenant: 'Default',
-    ProjectName: 'transcribe',
-    Token: token,
-  })
-  const bytes = loadDataflow().Stream.requestSerialize({ contentType: 2, content, binaryContent: new Uint8Array(0) })
-  const head = Buffer.alloc(5)
-  head.writeUInt32BE(bytes.length, 1)
-  return Buffer.concat([head, bytes])
-}
-
 /** A session over each transport hears the greeting, as if nothing happened beside it. */
 const expectGreeting = async (): Promise<void> => {
   for (const over of overBoth) {
@@ -70,8 +55,6 @@ const besideSessions = async (load: () => Promise<LoadOutcome>): Promise<LoadOut
   await expectGreeting()
   return outcome
 }
-
-const grpcHeaders = { 'content-type': 'application/grpc', te: 'trailers' }
 
 // Thousands of requests, and an engine beside them.
 describe.skipIf(h2loadPackage.areAbsent)(h2loadPackage.title('a service under h2load'), { timeout: 120_000 }, () => {

@@ -26,6 +26,8 @@ interface Addresses {
 /** A service in a process of its own. */
 export interface ServedProcess extends Addresses {
   readonly isRunning: () => boolean
+  /** What it wrote to its log. */
+  readonly logged: () => string
   readonly start: () => Promise<void>
   /** Drains and ends it. */
   readonly stop: () => Promise<void>
@@ -37,6 +39,8 @@ export interface ServedPair {
   readonly certificates: DevelopmentCertificates
   readonly one: ServedProcess
   readonly two: ServedProcess
+  /** The addresses that their logs name of whoever was not let in. */
+  readonly peersNotLetIn: () => readonly string[]
   /** A way to them for a client that trusts `ca`. */
   readonly behind: (addresses: { readonly http: string; readonly grpc: string }, ca: string) => Promise<SpokenService>
   readonly close: () => Promise<void>
@@ -50,20 +54,23 @@ const servedProcess = async (folder: string, name: string, more: object): Promis
   const file = join(folder, `${name}.yaml`)
   await writeFile(file, stringify({ http, grpc, operations, ...configurationOf(folder), ...more }))
   let running: { readonly child: ChildProcess; readonly ended: Promise<unknown> } | undefined
+  let logged = ''
   return {
     http,
     grpc,
     operations,
+    logged: () => logged,
     isRunning: () => running !== undefined,
     start: async () => {
       const child = spawn(
         process.execPath,
-        ['dist/cjs/cli/main.js', 'serve', '--config', file, '--log-level', 'error'],
+        ['dist/cjs/cli/main.js', 'serve', '--config', file, '--log-level', 'warn'],
         {
           env: { PATH: process.env['PATH'], ACME_SECRET: secret },
-          stdio: ['ignore', 'pipe', 'inherit'],
+          stdio: ['ignore', 'pipe', 'pipe'],
         },
       )
+      child.stderr.on('data', (bytes: Buffer) => (logged += bytes.toString()))
       running = { child, ended: once(child, 'close') }
       await firstLine(child)
     },
@@ -107,6 +114,11 @@ export const servedPair = async (more: object = {}): Promise<ServedPair> => {
     certificates,
     one,
     two,
+    peersNotLetIn: () =>
+      `${one.logged()}${two.logged()}`
+        .split('\n')
+        .filter((line) => line.includes('"Not let in"'))
+        .map((line) => (JSON.parse(line) as { readonly peer: string }).peer),
     behind: async ({ http, grpc }, ca) => {
       const fetch = nodeFetch({ ca })
       const authUrl = `https://${http}`
