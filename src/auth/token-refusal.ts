@@ -1,5 +1,6 @@
 import { either } from 'fp-ts'
 import type { ErrorCode } from '../errors/error-code.js'
+import { SecretMask, shortestMasked } from '../errors/secret-mask.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/json-object.js'
 import { retryAfterMs } from '../time/retry-after.js'
@@ -67,10 +68,15 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
 
 const longestQuote = 200
 
-/** The endpoint's own words, unless they hold what RFC 6749 section 5.2 forbids, or what could be the secret. */
+/** HTTP Basic holds the form of the secret, in base64 (RFC 6749 section 2.3.1). */
+const asForm = (secret: string): string => new URLSearchParams([['', secret]]).toString().slice(1)
+
+/** The endpoint's own words without the secret; none where they hold what RFC 6749 section 5.2 forbids. */
 const quoted = (said: unknown, secret: string): string => {
-  if (typeof said !== 'string' || said === '' || said.length > longestQuote) return ''
-  const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(said)
-  const spellings = [secret, encodeURIComponent(secret), new URLSearchParams([['', secret]]).toString().slice(1)]
-  return !isPlain || spellings.some((one) => said.includes(one)) ? '' : ` It says: ${said}`
+  if (typeof said !== 'string' || said === '') return ''
+  const words = new SecretMask([secret, encodeURIComponent(secret), asForm(secret)]).clean(said)
+  const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(words)
+  // A secret that is too short to be told from an ordinary word.
+  const isHidden = secret.length >= shortestMasked || !words.includes(secret)
+  return isPlain && isHidden && words.length <= longestQuote ? ` It says: ${words}` : ''
 }

@@ -97,7 +97,7 @@ export class ConnectionRecorder {
   }
 
   dial({ address, headers, protocols }: Address): void {
-    const clean = (text: string): string => this.#secrets.clean(text)
+    const clean = (text: string): string => this.#secrets.ofClient(text)
     this.#write({
       event: 'dial',
       ...(address === undefined ? {} : { address: clean(address) }),

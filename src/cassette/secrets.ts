@@ -1,13 +1,11 @@
 import { from, tap } from 'rxjs'
+import { SecretMask } from '../errors/secret-mask.js'
 import { isJsonObject } from '../protocol/json-object.js'
 import { isFixedToken, type TokenSource } from '../session/ask-token.js'
 import { redacted } from './cassette.js'
 
 /** Names of fields whose text is a secret, whoever chose them: `Token`, `access_token`, `ApiKey`. */
 const secretName = /(token|secret|password|authorization|api[-_ ]?key)$/i
-
-/** Shorter ones would be found within ordinary words; they are redacted where they stand alone. */
-const shortestSearched = 6
 
 /** The fields of a JSON text that are secrets by their names, redacted; any other text as it is. */
 export const withoutSecretFields = (text: string): string => {
@@ -28,51 +26,30 @@ const redactField = (name: string, value: unknown): unknown =>
  * through here, so that a token is found also where a service repeats it or where the caller's own code has put it.
  */
 export class Secrets {
-  readonly #known = new Set<string>()
-  #pattern: RegExp | undefined
+  readonly #mask: SecretMask
 
   constructor(named: readonly string[]) {
-    for (const secret of named) this.learn(secret)
-  }
-
-  learn(secret: string): void {
-    if (secret.length < shortestSearched || this.#known.has(secret)) return
-    this.#known.add(secret)
-    const forms = [...this.#known].flatMap(formsOf).sort((one, other) => other.length - one.length)
-    this.#pattern = new RegExp(forms.map((form) => form.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'), 'g')
+    this.#mask = new SecretMask(named)
   }
 
   /** A text of the client: its fields too. */
   ofClient(text: string): string {
-    return this.clean(withoutSecretFields(text))
+    return this.#mask.clean(withoutSecretFields(text), redacted)
   }
 
+  /** A text of the service. */
   clean(text: string): string {
-    return this.#pattern === undefined ? text : text.replace(this.#pattern, redacted)
+    return this.#mask.clean(text)
   }
 
   /** The same source, whose tokens are known from then on. */
   watch(source: TokenSource): TokenSource {
     const learn = (token: unknown): void => {
       const text = isJsonObject(token) ? token['accessToken'] : token
-      if (typeof text === 'string') this.learn(text)
+      if (typeof text === 'string') this.#mask.learn(text)
     }
     if (!isFixedToken(source)) return from(source).pipe(tap((token) => learn(token)))
     learn(source)
     return source
   }
-}
-
-/** As itself, in JSON, in an address, and in the base64 of a header. */
-const formsOf = (secret: string): readonly string[] => {
-  const bytes = Buffer.from(secret)
-  return [
-    ...new Set([
-      secret,
-      JSON.stringify(secret).slice(1, -1),
-      encodeURIComponent(secret),
-      bytes.toString('base64').replace(/=+$/, ''),
-      bytes.toString('base64url'),
-    ]),
-  ]
 }

@@ -64,6 +64,10 @@ export class DataflowDialogue implements Dialogue<DataflowMessage, DataflowMessa
     return readMessage(message, (response) => this.#answered(response))
   }
 
+  text({ content }: DataflowMessage): string {
+    return content
+  }
+
   #say(request: DataflowRequest): DataflowMessage {
     this.#asked = [...this.#asked, request.request].slice(-maxAsked)
     const content = writeDataflowRequest(request, this.#options.dialect)

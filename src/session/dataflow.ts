@@ -24,6 +24,7 @@ import {
   optionalText,
   requiredText,
 } from './option-checks.js'
+import { maskToken } from './mask-token.js'
 import { openSession } from './open-session.js'
 import { Updates } from './updates.js'
 import { resolveSessionOptions, type SessionOptions } from './session-options.js'
@@ -75,17 +76,19 @@ export const dataflow = (
       {
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
-        connect: (_token, update) =>
-          dial({
-            ...options,
-            keepaliveMs: options.keepaliveMs ?? deadPeerMs,
-            connectTimeoutMs: settings.deadlines.connecting,
-          }).pipe(
-            map((link) => ({
-              link,
-              dialogue: new DataflowDialogue({ start, dialect, ...(update && { update }) }),
-              equip,
-            })),
+        connect: (token, update) =>
+          maskToken(token, () =>
+            dial({
+              ...options,
+              keepaliveMs: options.keepaliveMs ?? deadPeerMs,
+              connectTimeoutMs: settings.deadlines.connecting,
+            }).pipe(
+              map((link) => ({
+                link,
+                dialogue: new DataflowDialogue({ start, dialect, ...(update && { update }) }),
+                equip,
+              })),
+            ),
           ),
         ...(update$ && { newUpdates: () => new Updates(update$) }),
       },

@@ -42,6 +42,8 @@ export interface Dialogue<In, Out> {
   finalize(): Out
   stop(): Out
   read(message: In): Heard
+  /** What of a message is text, as it came. */
+  text(message: In): string
   /** A change while the session streams, where the interface has such a thing. */
   update?(update: UpdateRequest): Out
 }

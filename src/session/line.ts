@@ -1,4 +1,5 @@
 import { defer, Subscription, type Observable } from 'rxjs'
+import type { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import type { Link } from '../transport/link.js'
@@ -20,6 +21,8 @@ export interface Connection<In, Out> {
   /** Of this connection alone: it remembers what was asked. */
   readonly dialogue: Dialogue<In, Out>
   readonly equip: typeof equip
+  /** Finds the token of this connection in what the service says. */
+  readonly mask: SecretMask
 }
 
 /** What happens on a line. */
@@ -104,12 +107,12 @@ export class Line<In, Out> {
   /** Listens after it has spoken: what came before the start can only be understood with it. */
   start(): void {
     if (this.#connection === undefined) return
-    const { link, dialogue } = this.#connection
+    const { link, dialogue, mask } = this.#connection
     link.send(dialogue.start(this.token ?? ''))
     this.#open.add(link.leaving?.subscribe(() => this.#owner.leaves(this)))
     this.#open.add(
       link.incoming.subscribe({
-        next: (message) => this.#report(dialogue.read(message)),
+        next: (message) => this.#report(readMasked(dialogue, mask, message)),
         complete: () => this.#report({ type: 'link-ended' }),
         error: (error: unknown) =>
           this.#lose(toSpeechError(error, 'connection-lost', 'The connection broke; see the cause.')),
@@ -128,6 +131,12 @@ export class Line<In, Out> {
   }
 
   #lose(error: SpeechError): void {
-    this.#report({ type: 'link-failed', error })
+    this.#report({ type: 'link-failed', error: this.#connection?.mask.cleanError(error) ?? error })
   }
+}
+
+/** A message, read: without the token, should the service repeat it. */
+const readMasked = <In, Out>(dialogue: Dialogue<In, Out>, mask: SecretMask, message: In): Heard => {
+  const heard = dialogue.read(message)
+  return mask.isIn(dialogue.text(message)) ? mask.cleanAll(heard) : heard
 }

@@ -17,6 +17,7 @@ import {
 } from './option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
 import type { Connection } from './line.js'
+import type { maskToken } from './mask-token.js'
 import type { RecognizerDialogue } from './recognizer-dialogue.js'
 import { recognizerUrl } from './recognizer-url.js'
 import { openSession } from './open-session.js'
@@ -72,6 +73,7 @@ export interface RecognizePlatform {
 
 /** What is needed with a connection and not before. */
 export interface RecognizeParts extends Pick<Connection<SocketMessage, SocketMessage>, 'equip'> {
+  readonly maskToken: typeof maskToken
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
   readonly RecognizerDialogue: typeof RecognizerDialogue
 }
@@ -87,14 +89,18 @@ export const recognizeBy = ({ withParts, inTwoLanes }: RecognizePlatform, option
   const request = recognizeRequestOf(options)
   const connectionOf = (
     token: string,
-    { dialSocket, RecognizerDialogue, equip }: RecognizeParts,
+    { dialSocket, RecognizerDialogue, equip, maskToken }: RecognizeParts,
   ): Observable<Connection<SocketMessage, SocketMessage>> =>
-    (dial ?? dialSocket)({
-      ...options,
-      heartbeatMs: options.heartbeatMs ?? deadPeerMs,
-      connectTimeoutMs: settings.deadlines.connecting,
-      ...presentToken(url, token, options.presentToken),
-    }).pipe(map((link) => ({ link, dialogue: new RecognizerDialogue({ request, encoding: format.encoding }), equip })))
+    maskToken(token, () =>
+      (dial ?? dialSocket)({
+        ...options,
+        heartbeatMs: options.heartbeatMs ?? deadPeerMs,
+        connectTimeoutMs: settings.deadlines.connecting,
+        ...presentToken(url, token, options.presentToken),
+      }).pipe(
+        map((link) => ({ link, dialogue: new RecognizerDialogue({ request, encoding: format.encoding }), equip })),
+      ),
+    )
   const ofLane = laneSettings(settings)
   const lane: Lane = (source, abort$) =>
     openSession(

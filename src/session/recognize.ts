@@ -1,5 +1,6 @@
 import { dialWebSocket } from '../transport/websocket/websocket.js'
 import { equip } from './equipment.js'
+import { maskToken } from './mask-token.js'
 import {
   recognizeBy,
   type Recognition,
@@ -10,7 +11,7 @@ import {
 import { RecognizerDialogue } from './recognizer-dialogue.js'
 import { inTwoLanes } from './two-lanes.js'
 
-const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerDialogue, equip }
+const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerDialogue, equip, maskToken }
 
 const platform: RecognizePlatform = { withParts: (connect) => connect(parts), inTwoLanes }
 

@@ -49,6 +49,10 @@ export class RecognizerDialogue implements Dialogue<SocketMessage, SocketMessage
   read(message: SocketMessage): Heard {
     return readMessage(message)
   }
+
+  text(message: SocketMessage): string {
+    return typeof message === 'string' ? message : ''
+  }
 }
 
 const readMessage = (message: SocketMessage): Heard => {

@@ -89,5 +89,14 @@ export const connectFailure = (peer: string, error: unknown): SpeechError => {
   const failure = failures.find(({ pattern }) => pattern.test(text))
   return failure === undefined
     ? noConnection(peer, error)
-    : new SpeechError('connection-failed', failure.sentence(peer), { cause: error, retryable: failure.retryable })
+    : new SpeechError('connection-failed', failure.sentence(peer), {
+        cause: withoutPacket(error),
+        retryable: failure.retryable,
+      })
 }
+
+/** Node adds to an answer that is no HTTP all that was received, in which the peer may repeat a token. */
+const withoutPacket = (error: unknown): unknown =>
+  error instanceof Error && 'rawPacket' in error
+    ? Object.assign(new Error(error.message), 'code' in error ? { code: error.code } : {})
+    : error

@@ -243,6 +243,27 @@ describe('requestToken', () => {
     }
   })
 
+  it('says *** where the endpoint repeats the secret, in whatever spelling', async () => {
+    const basic = Buffer.from(`client:${encodeURIComponent(clientSecret)}`).toString('base64')
+    const spellings = [
+      clientSecret,
+      encodeURIComponent(clientSecret),
+      new URLSearchParams([['', clientSecret]]).toString().slice(1),
+      `p%2Bq${clientSecret.slice(3)}`,
+      clientSecret.replace('/', '&#47;'),
+      Buffer.from(clientSecret).toString('base64'),
+      Buffer.from(`client:${clientSecret}`).toString('base64'),
+    ]
+    for (const spelling of spellings) {
+      const error = await outcomeOf(401, refusal('invalid_client', `No client has ${spelling} here`))
+      expect(error).toMatchObject({ message: expect.stringMatching(/It says: No client has \S*\*\*\* here$/) })
+      expect(inspect(error)).not.toContain(spelling)
+    }
+    // Encoded as RFC 6749 section 2.3.1 asks, and then in base64.
+    const error = await outcomeOf(401, refusal('invalid_client', `Basic ${basic}`))
+    expect(inspect(error)).not.toContain(basic.slice(10, 30))
+  })
+
   it('never says the secret, nor a token, in any form of any error', async () => {
     const encoded = new URLSearchParams({ client_secret: clientSecret }).toString()
     const leaky = Object.assign(new Error(`POST failed: ${encoded}`), { request: { body: encoded }, code: encoded })

@@ -1,0 +1,204 @@
+import { SpeechError } from './speech-error.js'
+
+/** What stands where a peer repeated a secret. */
+export const masked = '***'
+
+/** Shorter secrets would be found within ordinary words. */
+export const shortestMasked = 6
+
+/** So many characters of a secret are looked for at once; what a peer repeats may be cut off behind them. */
+const headLength = 16
+/** What is looked for in every message, so that nearly none is read twice. */
+const probeLength = 8
+/** A session that lasts for days replaces its token; what was said of older ones is not looked for. */
+const maxSecrets = 8
+
+/** What an encoded character begins with. */
+const encoded = ['[\\\\%&]']
+
+interface Hidden {
+  readonly secret: string
+  /** The beginning of the secret, in whatever spelling. */
+  readonly head: RegExp
+  /** All of it; and the characters that follow the beginning. Compiled when they are first needed. */
+  readonly whole: () => RegExp
+  readonly tail: readonly (() => RegExp)[]
+  readonly base64: RegExp | undefined
+  readonly probes: readonly string[]
+}
+
+/**
+ * Knows secrets and finds them in what a peer says: as they are, percent-encoded, with the escapes of JSON or HTML, any
+ * of these for some characters only, and within base64, as in HTTP Basic. It is the one way by which a token or a client
+ * secret is kept out of errors, events and cassettes.
+ */
+export class SecretMask {
+  #hidden: readonly Hidden[] = []
+  #probe: RegExp | undefined
+
+  constructor(secrets: Iterable<string> = []) {
+    for (const secret of secrets) this.learn(secret)
+  }
+
+  learn(secret: string): void {
+    if (secret.length < shortestMasked || this.#hidden.some((one) => one.secret === secret)) return
+    this.#hidden = [hide(secret), ...this.#hidden].slice(0, maxSecrets)
+    // Without any of these no secret is there, in whatever spelling.
+    this.#probe = new RegExp([...encoded, ...this.#hidden.flatMap(({ probes }) => probes)].join('|'))
+  }
+
+  /** The text with `***`, or another mark, for every secret in it. */
+  clean(text: string, mark: string = masked): string {
+    return this.#hidden.reduce((result, hidden) => cleaned(result, hidden, mark), text)
+  }
+
+  /** Whether a secret is in a message; cheap where none is, for it is asked of every message. */
+  isIn(text: string): boolean {
+    return this.#probe?.test(text) === true && this.clean(text) !== text
+  }
+
+  /** A value such as JSON holds, with `***` for every secret in its texts and names. */
+  cleanAll<Value>(value: Value): Value {
+    return this.#all(value) as Value
+  }
+
+  /** The same error unless a secret is in its message or in one of its causes. */
+  cleanError(error: SpeechError): SpeechError {
+    if (!this.#isTold(error)) return error
+    const { code, message, retryable, retryAfterMs, cause } = error
+    return new SpeechError(code, this.clean(message), {
+      retryable,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(cause === undefined ? {} : { cause: this.#cause(cause) }),
+    })
+  }
+
+  #all(value: unknown): unknown {
+    if (typeof value === 'string') return this.clean(value)
+    if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
+    if (value instanceof SpeechError) return this.cleanError(value)
+    if (Array.isArray(value)) return value.map((one) => this.#all(one))
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.clean(name), this.#all(one)]))
+  }
+
+  #isTold(error: unknown, depth = 0): boolean {
+    if (typeof error === 'string') return this.clean(error) !== error
+    if (!(error instanceof Error) || depth > maxCauses) return false
+    return this.#isTold(error.message) || this.#isTold(error.stack ?? '') || this.#isTold(error.cause, depth + 1)
+  }
+
+  /** A copy with what helps, and nothing else: what more an error of a library has may hold the peer's words. */
+  #cause(cause: unknown, depth = 0): unknown {
+    if (typeof cause === 'string') return this.clean(cause)
+    if (!(cause instanceof Error) || depth > maxCauses) return undefined
+    const copy = new Error(this.clean(cause.message), { cause: this.#cause(cause.cause, depth + 1) })
+    const code = 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {}
+    return Object.assign(copy, { name: cause.name, stack: this.clean(cause.stack ?? '') }, code)
+  }
+}
+
+const maxCauses = 8
+
+const cleaned = (said: string, hidden: Hidden, mark: string): string => {
+  const { head, tail, base64 } = hidden
+  const text = base64 === undefined ? said : said.replace(base64, mark)
+  let result = ''
+  let doneTo = 0
+  head.lastIndex = 0
+  for (let found = head.exec(text); found !== null; found = head.exec(text)) {
+    const { end, missing } = endOf(text, found.index, head.lastIndex, hidden)
+    head.lastIndex = end
+    // The tokens of one issuer begin alike: less than half of this one, with other characters of a token behind it, is
+    // another one. A part that nothing follows is what was cut off.
+    if (missing > tail.length / 2 && goesOn(text, end)) continue
+    result += text.slice(doneTo, found.index) + mark
+    doneTo = end
+  }
+  return result + text.slice(doneTo)
+}
+
+/** Whether a token could go on here. */
+const goesOn = (text: string, index: number): boolean => /^(?:\.?[\w~+/=-]|[%\\])/.test(text.slice(index, index + 2))
+
+/** Where a secret that begins at `from` ends, as far as it is there, and how many of its characters are not. */
+const endOf = (text: string, from: number, headEnd: number, { whole, tail }: Hidden): Found => {
+  const all = whole()
+  all.lastIndex = from
+  if (all.test(text)) return { end: all.lastIndex, missing: 0 }
+  let end = headEnd
+  for (const [index, next] of tail.entries()) {
+    const pattern = next()
+    pattern.lastIndex = end
+    if (!pattern.test(text)) return { end, missing: tail.length - index }
+    end = pattern.lastIndex
+  }
+  return { end, missing: 0 }
+}
+
+interface Found {
+  readonly end: number
+  readonly missing: number
+}
+
+const hide = (secret: string): Hidden => {
+  const characters = Array.from(secret)
+  // What stands before a secret is no part of it, but for an escape of JSON, without which the rest would be no JSON.
+  const first = spellingsOf(characters[0] ?? '', /["\\/]/.test(characters[0] ?? '') ? '\\\\?' : '')
+  const others = characters.slice(1).map((character) => spellingsOf(character, escapes))
+  const cores = base64CoresOf(secret)
+  return {
+    secret,
+    head: new RegExp([first, ...others.slice(0, headLength - 1)].join(''), 'g'),
+    whole: compiledLater([first, ...others].join('')),
+    tail: others.slice(headLength - 1).map(compiledLater),
+    base64:
+      cores.length === 0 ? undefined : new RegExp(`(?:${cores.map(eitherAlphabet).join('|')})[\\w+/-]*={0,2}`, 'g'),
+    probes: [literal(secret.slice(0, probeLength)), ...cores.map((core) => eitherAlphabet(core.slice(0, probeLength)))],
+  }
+}
+
+const compiledLater = (source: string): (() => RegExp) => {
+  let pattern: RegExp | undefined
+  return () => (pattern ??= new RegExp(source, 'y'))
+}
+
+/** Backslashes before a character that need none, and those of JSON within JSON. A bound keeps the search linear. */
+const escapes = '\\\\{0,4}'
+
+/** A character encoded, once or twice, or as itself behind what may escape it. */
+const spellingsOf = (character: string, escaped: string): string => {
+  const bytes = [...new TextEncoder().encode(character)].map((byte) => byte.toString(16).padStart(2, '0'))
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
+  const point = character.codePointAt(0) ?? 0
+  const named = htmlNames[character]
+  // The character itself last: one of an encoding, such as a percent sign, would else be taken for it.
+  return `(?:${[
+    bytes.map((hex) => `%(?:25){0,2}${anyCase(hex)}`).join(''),
+    units.map((unit) => `\\\\{1,4}u${anyCase(unit.toString(16).padStart(4, '0'))}`).join(''),
+    `&#(?:0{0,6}${point}|[xX]0{0,6}${anyCase(point.toString(16))});`,
+    ...(named === undefined ? [] : [`&${named};`]),
+    ...(character === ' ' ? ['\\+'] : []),
+    escaped + literal(character),
+  ].join('|')})`
+}
+
+const htmlNames: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
+
+const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+const anyCase = (hex: string): string => hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
+
+/**
+ * What base64 makes of a secret wherever it stands in a text: the characters that hold nothing but it, for each of the
+ * three places that it can begin at, as far as they are needed to know it.
+ */
+const base64CoresOf = (secret: string): readonly string[] => {
+  const bytes = new TextEncoder().encode(secret)
+  return [0, 1, 2].flatMap((offset) => {
+    const text = btoa('\0'.repeat(offset) + String.fromCharCode(...bytes.slice(0, headLength)))
+    const end = Math.floor((8 * (offset + Math.min(bytes.length, headLength))) / 6)
+    const core = text.slice(Math.ceil((8 * offset) / 6), end).slice(0, headLength)
+    return core.length < shortestMasked ? [] : [core]
+  })
+}
+
+const eitherAlphabet = (core: string): string => core.replace(/\+/g, '[+-]').replace(/\//g, '[/_]')
