@@ -1,4 +1,5 @@
 import { defer, finalize, tap } from 'rxjs'
+import { isSpeechError } from '../../errors/speech-error.js'
 import type { Engine, Hypothesis, SegmentPart } from '../engine/engine.js'
 
 /** A segment that is not decided yet. */
@@ -15,6 +16,16 @@ export interface UseSums {
   readonly audioMs: number
   /** How long its threads worked for that; absent where it does not know. */
   readonly busyMs?: number
+}
+
+/** Told how an engine fares. */
+export interface EngineHealth {
+  /** It decided a segment, or said that it can recognize. */
+  readonly worked: () => void
+  /** A reading failed, whether the segment is read again or not. */
+  readonly faulted: () => void
+  /** It says itself that it cannot recognize. */
+  readonly died: () => void
 }
 
 const noSums: UseSums = { opened: 0, failed: 0, audioMs: 0 }
@@ -48,14 +59,20 @@ export class EngineUse {
   }
 
   /** The engine itself, whose lanes are counted. */
-  watch(engine: Engine): Engine {
+  watch(engine: Engine, health?: EngineHealth): Engine {
     this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
     this.#sampleRateHz = engine.capabilities.sampleRateHz
     this.#busyMs = () => engine.busyMs?.()
     this.#toldBusyMs = 0
     return {
       capabilities: engine.capabilities,
-      ready: () => engine.ready(),
+      ready: async () => {
+        await engine.ready().catch((error: unknown) => {
+          health?.died()
+          throw error
+        })
+        health?.worked()
+      },
       busyMs: () => engine.busyMs?.(),
       close: () => engine.close(),
       recognize: () => (part$) =>
@@ -67,8 +84,16 @@ export class EngineUse {
               this.#given(lane, part)
             }),
             engine.recognize(),
-            tap((hypothesis) => {
-              this.#taken(lane, hypothesis)
+            tap({
+              next: (hypothesis) => {
+                this.#taken(lane, hypothesis)
+                if (hypothesis.type === 'segment') health?.worked()
+                else if (hypothesis.type === 'fault') health?.faulted()
+              },
+              // One that is overloaded lives.
+              error: (error: unknown) => {
+                if (isSpeechError(error) && error.code === 'engine-failed') health?.faulted()
+              },
             }),
             finalize(() => {
               this.lanes -= 1

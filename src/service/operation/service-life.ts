@@ -1,4 +1,4 @@
-import type { SchedulerLike, Subscription } from 'rxjs'
+import { defer, firstValueFrom, timeout, type SchedulerLike, type Subscription } from 'rxjs'
 import type { ModelDescription } from '../engine/engine.js'
 import { modelLabel } from '../engine/model-files.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
@@ -7,6 +7,9 @@ import { readinessOf, type Readiness } from './readiness.js'
 
 /** How often an engine is tried again that no client asks for, since without one no client is sent here. */
 const retryMs = 10_000
+
+/** How long an engine may take to load, or to say that it can recognize. */
+const loadWithinMs = 300_000
 
 /** From starting over ready to draining. */
 export class ServiceLife {
@@ -18,13 +21,19 @@ export class ServiceLife {
   #isOpen = false
   #isDraining = false
   #isWarming: boolean
+  #isLoading = false
   #retry: Subscription | undefined
 
   constructor(scheduler: SchedulerLike, warmsUp: boolean) {
     this.#scheduler = scheduler
     this.#isWarming = warmsUp
-    this.engines = new EngineMeter(() => {
-      this.#changed()
+    this.engines = new EngineMeter({
+      changed: () => {
+        this.#changed()
+      },
+      suspected: (model) => {
+        void this.#load(model)
+      },
     })
   }
 
@@ -62,10 +71,13 @@ export class ServiceLife {
     this.#retry?.unsubscribe()
   }
 
-  /** Loads one engine, the first that can be: the model's, or another's. */
+  /** Finds one engine that can recognize, and loads it where it is not: the model's, or another's. */
   async #load(first: ModelDescription): Promise<void> {
+    if (this.#isLoading) return
+    this.#isLoading = true
     const others = (this.#models?.list() ?? []).filter((model) => modelLabel(model) !== modelLabel(first))
     for (const model of [first, ...others]) if (this.#isDraining || (await this.#canLoad(model))) break
+    this.#isLoading = false
     this.#isWarming = false
     this.#changed()
   }
@@ -73,13 +85,20 @@ export class ServiceLife {
   async #canLoad(model: ModelDescription): Promise<boolean> {
     const wasBroken = this.engines.allBroken([model])
     try {
-      await (await this.#models?.engine(model))?.ready()
+      await firstValueFrom(
+        defer(() => this.#ready(model)).pipe(timeout({ each: loadWithinMs, scheduler: this.#scheduler })),
+      )
       return true
     } catch (error) {
       // Told once, not at every try.
       if (!wasBroken && !this.#isDraining) this.onFault(error)
+      this.engines.failed(model)
       return false
     }
+  }
+
+  async #ready(model: ModelDescription): Promise<void> {
+    await (await this.#models?.engine(model))?.ready()
   }
 
   #changed(): void {

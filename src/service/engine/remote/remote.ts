@@ -1,4 +1,4 @@
-import { firstValueFrom } from 'rxjs'
+import { EMPTY, firstValueFrom, lastValueFrom } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import { recognize } from '../../../session/recognize.js'
 import { Shelf } from '../decoder-shelf.js'
@@ -62,6 +62,11 @@ const makeEngine = (options: RemoteOptions, token: RemoteToken, open: OpenRecogn
     ready: async () => {
       await firstValueFrom(token.token$).catch((cause: unknown) => {
         throw new SpeechError('engine-failed', 'The remote recognition service gives no token.', { cause })
+      })
+      // A token that was fetched long ago says nothing of the service: a recognition without audio does.
+      await lastValueFrom(open(EMPTY)).catch((cause: unknown) => {
+        if (isSpeechError(cause) && cause.code === 'overloaded') return
+        throw new SpeechError('engine-failed', 'The remote recognition service takes no recognition.', { cause })
       })
     },
     close: () => Promise.resolve(),

@@ -101,6 +101,17 @@ const behindProxy = async () => {
 }
 
 describe('a model of the engine remote', () => {
+  it('is ready while the other service takes recognitions, and says so when it does not, though its token is good', async () => {
+    const { proxy, engine } = await behindProxy()
+    await engine.ready()
+    await proxy.close()
+    await expect(engine.ready()).rejects.toMatchObject({
+      code: 'engine-failed',
+      message: 'The remote recognition service takes no recognition.',
+      cause: { code: expect.stringMatching(/^connection-/) as unknown },
+    })
+  })
+
   const broken = (change: Readonly<Record<string, unknown>>): Promise<unknown> =>
     open(change).then(
       () => 'opened',
