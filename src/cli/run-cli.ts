@@ -12,13 +12,16 @@ export const runCli = async (args: readonly string[], host: Host): Promise<numbe
   const output = openOutput(host)
   // Nobody reads the errors any more: no reason for another one.
   host.stderr.on('error', () => undefined)
+  let command: string | undefined
   try {
-    const { createProgram } = await import('./program.js').catch(asMissing)
-    await createProgram(host, output).parseAsync(args, { from: 'user' })
+    const { commandPath, createProgram } = await import('./program.js').catch(asMissing)
+    const program = createProgram(host, output)
+    command = commandPath(program, args)
+    await program.parseAsync(args, { from: 'user' })
     await output.flushed()
     return exitCode.done
   } catch (error) {
-    return await report(error, host, output.flushed)
+    return await report(error, command, host, output.flushed)
   }
 }
 
@@ -32,11 +35,16 @@ const asMissing = (error: unknown): never => {
   )
 }
 
-const report = async (error: unknown, { stderr, env }: Host, flushed: () => Promise<void>): Promise<number> => {
+const report = async (
+  error: unknown,
+  command: string | undefined,
+  { stderr, env }: Host,
+  flushed: () => Promise<void>,
+): Promise<number> => {
   await flushed()
   // Help and version, asked for, end the command as an error would.
   if (isAnswered(error)) return exitCode.done
-  const { exitCode: code, sentence } = failureOf(error)
+  const { exitCode: code, sentence } = failureOf(error, command)
   if (sentence !== undefined) stderr.write(`rxspeech: ${sentence}\n`)
   if (env['RXSPEECH_DEBUG'] !== undefined && error instanceof Error) stderr.write(`${error.stack ?? error.message}\n`)
   return code

@@ -24,4 +24,25 @@ describe('rxspeech', () => {
       expect(await run(args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^Usage: rxspeech/) })
     },
   )
+
+  it('has help that a terminal of 80 columns does not break within words', async () => {
+    const commands = ['demo', 'transcribe', 'cassette', 'serve', 'models', 'project', 'subscription', 'token', 'keys']
+    for (const command of [[], ...[...commands, 'faults'].map((name) => [name])]) {
+      const { stdout } = await run([...command, '--help'])
+      expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
+    }
+  })
+
+  it('breaks the description of a command where the terminal ends, and not before', async () => {
+    const { stdout } = await run(['transcribe', '--help'])
+    const [, description = ''] = stdout.split('\n\n')
+    expect(
+      Math.min(
+        ...description
+          .split('\n')
+          .slice(0, -1)
+          .map(({ length }) => length),
+      ),
+    ).toBeGreaterThan(60)
+  })
 })

@@ -29,7 +29,7 @@ describe('a command line that is wrong ends with 2 and says what to do', () => {
     ['an unknown command', ['transcibe'], /did you mean transcribe\?/],
     ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
     ['an option without its value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
-    ['no file', ['transcribe'], /missing required argument 'file'/i],
+    ['no file', ['transcribe'], /missing required argument 'file'; rxspeech transcribe --help shows/i],
     ['two files', ['transcribe', 'a.wav', 'b.wav'], /too many arguments/i],
     ['a rate that is no number', ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'], /--rate .* not "abc"/],
     ['raw samples without a rate', ['transcribe', 'a.raw', '--encoding', 'pcm'], /give it by --rate/],

@@ -12,6 +12,7 @@ import type { Output } from '../process/output.js'
 import { ConfigurationFaults, loadConfiguration, type LoadedConfiguration } from '../service/load-configuration.js'
 import { serviceOptions, startConfigured } from '../service/start-configured.js'
 import { startPlanned, type PlannedService } from '../service/start-planned.js'
+import { howToTry } from '../view/how-to-try.js'
 import { logPaint } from '../view/log-paint.js'
 import { paintFor } from '../view/paint.js'
 
@@ -27,7 +28,7 @@ export const serve = async (flags: ServeFlags, host: Host, output: Output): Prom
   }
   const logger = await openLog(host, { ...loaded?.values.log, ...planLog(flags) })
   const drainMs = loaded?.values.limits?.drainMs
-  await untilEnded(host, output, logger, drainMs, () =>
+  await untilEnded(flags, host, output, logger, drainMs, () =>
     loaded === undefined ? startPlanned(planServe(flags, host.env), logger) : startConfigured(loaded, logger, host.env),
   )
 }
@@ -61,6 +62,7 @@ const checked = async (loaded: LoadedConfiguration | undefined, host: Host, outp
 }
 
 const untilEnded = async (
+  flags: Pick<ServeFlags, 'dev'>,
   host: Host,
   output: Output,
   logger: Logger,
@@ -91,6 +93,8 @@ const untilEnded = async (
         'Nobody can get a token yet; make a subscription with: rxspeech subscription create --state DIR',
       )
     }
+    // In a terminal the line of JSON is wrapped, and nobody is there to parse it.
+    if (flags.dev === true && host.stdout.isTTY && host.stderr.isTTY) host.stderr.write(howToTry(access) ?? '')
     const signal = await ended
     logger.log('info', 'The service takes no more sessions and ends those that run with their finals.', { signal })
     await service.close(drainMs === undefined ? {} : { drainMs })

@@ -37,7 +37,8 @@ export const addFaults = (program: Command, host: Host, output: Output): void =>
         ['rxspeech faults', 'all of them, over both transports'],
         ['rxspeech faults --only drop,half-open --over grpc', 'two of them over one transport'],
         [
-          'rxspeech faults --url wss://speech.example.com --model sales --auth-url https://auth.example.com --client-id acme',
+          'rxspeech faults --url wss://speech.example.com --model sales \\\n' +
+            '      --auth-url https://auth.example.com --client-id acme',
           'against a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
         ],
       ]),

@@ -38,8 +38,9 @@ export const addServe = (program: Command, host: Host, output: Output): void => 
       exampleText(paintFor(host.stdout, host.env), [
         ['rxspeech serve --dev --models ./models', 'for clients to try'],
         [
-          'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 --cert chain.pem --key key.pem \\\n' +
-            '      --client-id acme --tenant Acme --models ./models --state /var/lib/rxspeech',
+          'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 \\\n' +
+            '      --cert chain.pem --key key.pem --client-id acme --tenant Acme \\\n' +
+            '      --models ./models --state /var/lib/rxspeech',
           'for others',
         ],
         ['rxspeech serve --config service.yaml --check', 'a service as its file says; drop --check to run it'],

@@ -20,7 +20,7 @@ export const addToken = (program: Command, host: Host, output: Output): void => 
     .addHelpText('after', () =>
       exampleText(paintFor(host.stdout, host.env), [
         [
-          'export RXSPEECH_TOKEN=$(rxspeech token --auth-url https://auth.example.com --client-id acme)',
+          'export RXSPEECH_TOKEN=$(rxspeech token \\\n' + '      --auth-url https://auth.example.com --client-id acme)',
           'one token for many commands; the secret is in RXSPEECH_CLIENT_SECRET',
         ],
       ]),

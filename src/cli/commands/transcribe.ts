@@ -23,15 +23,19 @@ export const addTranscribe = (program: Command, host: Host, output: Output): voi
       exampleText(paintFor(host.stdout, host.env), [
         ['rxspeech transcribe call.wav --models ./models --model sales', 'with a model of yours, in this process'],
         [
-          'arecord -t raw -f S16_LE -r 16000 | rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
+          'arecord -t raw -f S16_LE -r 16000 |\n' +
+            '      rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
           'what the microphone hears; Ctrl-C ends it with the last words',
         ],
         [
-          'rxspeech transcribe call.wav --grpc speech.example.com:443 --auth-url https://auth.example.com \\\n' +
-            '      --client-id acme --tenant Acme --project transcribe',
+          'rxspeech transcribe call.wav --grpc speech.example.com:443 \\\n' +
+            '      --auth-url https://auth.example.com --client-id acme --tenant Acme',
           'with a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
         ],
-        ['rxspeech transcribe call.wav --format ndjson | jq -r \'select(.type=="final").text\'', 'every event as JSON'],
+        [
+          'rxspeech transcribe call.wav --format ndjson |\n      jq -r \'select(.type=="final").text\'',
+          'every event as JSON',
+        ],
         ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
       ]),
     )

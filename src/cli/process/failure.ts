@@ -28,13 +28,13 @@ export class RunFailure extends Error {
 export const usageError = (sentence: string, cause?: unknown): SpeechError =>
   new SpeechError('invalid-options', sentence, cause === undefined ? {} : { cause })
 
-/** The failure that an error means, its sentence in one line that a terminal may show. */
-export const failureOf = (error: unknown): Failure => {
+/** The failure that an error means, its sentence in one line that a terminal may show. `command` is what was typed of commands. */
+export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
   if (error instanceof QuietEnd) return { exitCode: error.exitCode }
   if (error instanceof RunFailure) return { exitCode: exitCode.failed, sentence: oneLine(error.message) }
   if (isSpeechError(error)) return { exitCode: exitCodeOf(error.code), sentence: oneLine(error.message) }
   if (isHelp(error)) return { exitCode: exitCode.usage }
-  if (isUsageRefusal(error)) return { exitCode: exitCode.usage, sentence: usageSentence(error.message) }
+  if (isUsageRefusal(error)) return { exitCode: exitCode.usage, sentence: usageSentence(error.message, command) }
   return {
     exitCode: exitCode.failed,
     sentence: `Something failed that should not (${oneLine(messageOf(error))}); run it again with RXSPEECH_DEBUG=1 to see where.`,
@@ -65,13 +65,13 @@ const isUsageRefusal = (error: unknown): error is Error =>
 const isHelp = (error: unknown): boolean => isUsageRefusal(error) && error.message === '(outputHelp)'
 
 /** In one sentence, and without the value of an option that is not known: it may be a secret in a wrong place. */
-const usageSentence = (message: string): string => {
+const usageSentence = (message: string, command: string): string => {
   const [what = '', suggestion] = message.replace(/^error: /, '').split('\n')
   const sentence = what
     .replace('. Expected', ': expected')
     .replace(/^(unknown option '[^=']*)=.*'$/, "$1'")
     .replace(/\.$/, '')
   const hint = suggestion?.replace(/^\((.*)\?\)$/, (_all, said: string) => said.charAt(0).toLowerCase() + said.slice(1))
-  const remedy = hint === undefined || hint === '' ? 'rxspeech --help shows what there is' : `${hint}?`
+  const remedy = hint === undefined || hint === '' ? `${command} --help shows what there is` : `${hint}?`
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${remedy}${remedy.endsWith('?') ? '' : '.'}`
 }
