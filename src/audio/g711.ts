@@ -53,9 +53,11 @@ const decodeTable = (decode: (code: number) => number): Int16Array =>
 const encodeTable = (encode: (sample: number) => number): Uint8Array =>
   Uint8Array.from({ length: 65536 }, (_, i) => encode((i << 16) >> 16))
 
-const muLawSamples = lazily(() => decodeTable(decodeMuLawCode))
+/** The sample of each code. */
+export const muLawSamples = lazily(() => decodeTable(decodeMuLawCode))
 const muLawCodes = lazily(() => encodeTable(encodeMuLawSample))
-const aLawSamples = lazily(() => decodeTable(decodeALawCode))
+/** The sample of each code. */
+export const aLawSamples = lazily(() => decodeTable(decodeALawCode))
 const aLawCodes = lazily(() => encodeTable(encodeALawSample))
 
 const expand = (codes: Uint8Array, table: Int16Array): Int16Array => {

@@ -12,6 +12,8 @@ export interface RecognitionData {
   readonly confidence?: number
   readonly words?: readonly Word[]
   readonly recognitionId?: string
+  /** Of a final: how far the audio was read, in milliseconds since the session's first sample. */
+  readonly heardMs?: number
   /** Why a recognition ended before its time: the text of a refusal. */
   readonly error?: string
 }
@@ -28,6 +30,7 @@ export const recognitionData: MessageCodec<RecognitionData> = messageCodec<Recog
   confidence: hint(unitNumber, 'Confidence'),
   words: hint(listOf(word), 'Words'),
   recognitionId: hint(text, 'RecognitionId'),
+  heardMs: hint(integer(), 'HeardMsec'),
   error: hint(text, 'Error'),
 })
 
@@ -39,7 +42,7 @@ export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEv
   const type = resultTypes.get(event.name)
   const data = type === undefined ? undefined : decodeWith(recognitionData, event.data)
   if (type === undefined || data === undefined || either.isLeft(data)) return nodeEventOf(event)
-  const { words, confidence, error, ...result } = data.right
+  const { words, confidence, heardMs, error, ...result } = data.right
   const base = {
     ...(event.channel !== undefined && event.channel >= 0 ? { channel: event.channel } : {}),
     ...(event.startMs !== undefined && event.startMs >= 0 ? { startMs: event.startMs } : {}),
@@ -53,7 +56,13 @@ export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEv
     case 'milestone':
       return { type, ...base, ...sure, ...(words === undefined ? {} : { words }) }
     case 'final':
-      return { type, ...base, ...sure, ...(error === undefined ? {} : { error }) }
+      return {
+        type,
+        ...base,
+        ...sure,
+        ...(heardMs === undefined ? {} : { heardMs }),
+        ...(error === undefined ? {} : { error }),
+      }
   }
 }
 

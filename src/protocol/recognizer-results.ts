@@ -22,6 +22,8 @@ export interface RecognizerResult {
 export interface RecognizerFinal extends RecognizerResult {
   readonly operationResult: string
   readonly confidence?: number
+  /** How far the audio was read. */
+  readonly heardMs?: number
 }
 
 export type RecognizerMessage =
@@ -51,6 +53,7 @@ const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>('an o
   ...resultFields,
   operationResult: required(text, 'operation-result'),
   confidence: hint(confidenceText, 'confidence'),
+  heardMs: hint(integerText, 'heard-msec'),
 })
 
 const codecs = {

@@ -32,11 +32,17 @@ export interface MilestoneEvent extends Result {
   readonly confidence?: number
 }
 
-/** The end of one recognition, exactly one a channel unless it was stopped. */
+/**
+ * The end of one recognition of a channel. A session has one for each recognition: the service may end one by itself, as
+ * after a silence, and the session goes on with the next. So a `final` is not the end of the session, which is its
+ * completion; `text` is that of the recognition alone, and all milestones together are the text of the session.
+ */
 export interface FinalEvent extends Result {
   readonly type: 'final'
   /** 0 to 1 (service.md 4.2 rule 6); absent where there was no speech to be confident of. */
   readonly confidence?: number
+  /** How far the service had read the audio when the recognition ended, where it says so: all before it has its results. */
+  readonly heardMs?: number
   /** Where the recognition ended with an error: its text. The recognition's own text so far stands in `text`. */
   readonly error?: string
 }
@@ -96,12 +102,17 @@ export interface ReconnectingEvent {
   readonly channel?: number
 }
 
-/** Another connection has taken the session over: it goes on where it was. */
+/** Another connection, or another recognition, has taken the session over: it goes on where it was. */
 export interface ResumedEvent {
   readonly type: 'connection'
   readonly state: 'resumed'
   /** Milliseconds of audio that had been sent before and are sent again. */
   readonly replayedMs: number
+  /**
+   * Set where the connection was not lost: the service had ended a recognition that nobody finalized, and the next one
+   * has begun, on the same connection where that is still open.
+   */
+  readonly isNextRecognition?: true
   readonly channel?: number
 }
 
@@ -128,9 +139,10 @@ export interface GapEvent {
 /**
  * Why audio was dropped: the bound of a pushed source was reached; the source ended within a sample; the user stopped;
  * the service ended the session in good order before the source did; the session failed; audio that was sent and has no
- * result yet was more than may be kept for a replay when the connection broke.
+ * result yet was more than may be kept for a replay when the connection broke; nothing was to be heard in it (it is
+ * quieter than -60 dBFS) and it has no result of a service that had ended the recognition, so that no word is lost.
  */
-export type GapCause = 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed' | 'replay-full'
+export type GapCause = 'silence' | 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed' | 'replay-full'
 
 /**
  * Where the captured audio stands, whenever some of it was finalised, dropped or sent again, and at the end. In

@@ -27,7 +27,7 @@ import {
 import { maskToken } from './mask-token.js'
 import { openSession } from './open-session.js'
 import { Updates } from './updates.js'
-import { resolveSessionOptions, type SessionOptions } from './session-options.js'
+import { resolveSessionOptions, withPreRoll, type SessionOptions, type SilenceRules } from './session-options.js'
 
 export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
   /** service.md 2.5: `Tenant` and `ProjectName`. */
@@ -67,7 +67,7 @@ export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, '
 export const dataflow = (
   options: DataflowOptions,
 ): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
-  const settings = resolveSessionOptions(options)
+  const settings = withPreRoll(resolveSessionOptions(options), silenceRulesOf(options.settings ?? {}))
   const start = startOf(options)
   checkOptions(options, start)
   const { dial = dialGrpc, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
@@ -109,6 +109,18 @@ const startOf = ({ format, audioOutput, language, settings, callProperties, ...o
   ...(settings && { settings }),
   ...(callProperties && { callProperties }),
 })
+
+/** The settings of voice activity (docs/PROTOCOL.md, 3.4). */
+const silenceRulesOf = (settings: Settings): SilenceRules => {
+  const ms = (name: string, kebab: string, fallback: number): number => {
+    const value = Number(settings[name] ?? settings[kebab] ?? fallback)
+    return value >= 0 ? value : fallback
+  }
+  return {
+    preSpeechMs: ms('VadPreSpeechBufferMsec', 'vad-pre-speech-buffer-msec', 300),
+    gracefulMs: ms('VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec', 0),
+  }
+}
 
 type Start = Omit<StartRequest, 'token'>
 

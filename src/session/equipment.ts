@@ -1,7 +1,6 @@
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { AudioTape } from './audio/audio-tape.js'
 import { SendingPace } from './audio/sending-pace.js'
-import { HeldFinals, type FinalsOwner } from './results/held-finals.js'
 import { ResultTimeline } from './results/result-timeline.js'
 import { ServiceSilence } from './service-silence.js'
 import type { SessionSettings } from './session-options.js'
@@ -10,15 +9,14 @@ import { Succession, type Predecessor } from './succession.js'
 /** What a session needs from its first connection on and not before: a browser loads it while it connects. */
 export interface Equipment<In, Out> {
   readonly results: ResultTimeline
-  readonly finals: HeldFinals
   /** Unless a lost connection is the session's end. */
   readonly succession: Succession<In, Out> | undefined
   readonly silence: ServiceSilence
-  readonly newPace: () => SendingPace
+  readonly newPace: (burst: boolean) => SendingPace
 }
 
 /** Whose equipment it is. */
-export interface Equipped<In, Out> extends Predecessor<In, Out>, FinalsOwner {
+export interface Equipped<In, Out> extends Predecessor<In, Out> {
   readonly settings: Pick<SessionSettings, 'bounds' | 'deadlines' | 'resumption' | 'scheduler' | 'silenceTimeoutMs'>
   readonly tape: AudioTape
   emit(event: SessionEvent): void
@@ -28,7 +26,6 @@ export const equip = <In, Out>(owner: Equipped<In, Out>): Equipment<In, Out> => 
   const { bounds, deadlines, resumption, scheduler, silenceTimeoutMs } = owner.settings
   return {
     results: new ResultTimeline(owner.tape, bounds.format, scheduler),
-    finals: new HeldFinals(scheduler, owner, bounds.format.channels),
     succession:
       resumption &&
       new Succession(owner, {
@@ -39,6 +36,6 @@ export const equip = <In, Out>(owner: Equipped<In, Out>): Equipment<In, Out> => 
     silence: new ServiceSilence(silenceTimeoutMs, scheduler, (forMs) =>
       owner.emit({ type: 'connection', state: 'silent', forMs }),
     ),
-    newPace: () => new SendingPace(bounds.format, scheduler),
+    newPace: (burst) => new SendingPace(bounds.format, scheduler, burst),
   }
 }

@@ -120,6 +120,11 @@ export class Line<In, Out> {
     )
   }
 
+  /** Begins another recognition on the connection that had one. */
+  restart(): void {
+    this.#connection?.link.send(this.#connection.dialogue.start(this.token ?? ''))
+  }
+
   /** Ends what is open and hears no more. */
   leave(): void {
     this.#open.unsubscribe()

@@ -21,7 +21,7 @@ import type { maskToken } from './mask-token.js'
 import type { RecognizerDialogue } from './recognizer-dialogue.js'
 import { recognizerUrl } from './recognizer-url.js'
 import { openSession } from './open-session.js'
-import { resolveSessionOptions, type SessionOptions, type SessionSettings } from './session-options.js'
+import { resolveSessionOptions, withPreRoll, type SessionOptions, type SessionSettings } from './session-options.js'
 import type { Lane } from './two-lanes.js'
 
 /** How the service finds speech, in the description's own units (service.md 4.2); what is left out is its default. */
@@ -101,7 +101,9 @@ export const recognizeBy = ({ withParts, inTwoLanes }: RecognizePlatform, option
         map((link) => ({ link, dialogue: new RecognizerDialogue({ request, encoding: format.encoding }), equip })),
       ),
     )
-  const ofLane = laneSettings(settings)
+  const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
+  const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
+  const ofLane = withPreRoll(laneSettings(settings), rules)
   const lane: Lane = (source, abort$) =>
     openSession(
       {

@@ -101,12 +101,13 @@ const heard = (message: RecognizerMessage): Heard => {
 }
 
 const heardFinal = (message: RecognizerFinal): Heard => {
-  const { operationResult, confidence } = message
+  const { operationResult, confidence, heardMs } = message
   const success = isSuccess(operationResult)
   const event: FinalEvent = {
     type: 'final',
     ...resultOf(message),
     ...(confidence === undefined ? {} : { confidence }),
+    ...(heardMs === undefined ? {} : { heardMs }),
     ...(success ? {} : { error: operationResult }),
   }
   return {

@@ -14,7 +14,8 @@ export interface ResumptionOptions {
   readonly maxDelayMs?: number
   /**
    * How much audio is kept that was sent and has no definitive result yet, in bytes of the source. What the service has
-   * not settled beyond that is told as a `gap` if the connection is lost. Default: 60 seconds of the format.
+   * not settled beyond that is told as a `gap` if the connection is lost. Default: 60 seconds of the format; 600 of a source
+   * that is pulled, for that is sent as fast as the network takes it.
    */
   readonly maxReplayBytes?: number
   /**

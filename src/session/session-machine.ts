@@ -8,25 +8,37 @@ import type { Ending, Meaning } from './dialogue.js'
  * Where a session stands.
  * - `audioOver`: the source has ended, so that finalizing follows once the audio held back is sent.
  * - `refusal`: the token was refused as unauthenticated and another one is tried; that happens once a connection.
- * - `resuming`: the session has had a connection and lost it; the steps to another one are not told by their names.
+ * - `resuming`: the session has streamed before; the steps to another connection are not told by their names.
+ * - `reusing`: what is started is another recognition on a connection that had one.
  * - `waiting`: for the time of the next attempt.
  * - `draining`: as `streaming`, but the source has ended and the link still has to take the rest of the audio.
- * - `closing`: the service has said its last word unasked; how it closes tells whether another connection goes on.
+ * - `finalizing`: the end of the audio was said; `answered` once the service has said that it finalizes.
+ * - `closing`: the final came before that answer, which tells whether it is the one that was asked for.
+ * - `resting`: the service has ended a recognition that nobody finalized. The next one begins when there is something to
+ *   be heard, on the same connection where that is still `connected`.
  * - `stopping`: waits for the answer to a stop.
- * `waiting` is told as `reconnecting`; the last three have no name on the outside.
+ * `waiting` is told as `reconnecting`; `draining`, `closing`, `resting` and `stopping` have no name on the outside.
  */
 export type MachineState =
   | { readonly name: 'idle'; readonly audioOver: boolean }
   | BeforeStreaming
   | { readonly name: 'waiting'; readonly audioOver: boolean; readonly refusal: SpeechError | undefined }
-  | { readonly name: 'closing'; readonly audioOver: boolean }
-  | { readonly name: 'streaming' | 'draining' | 'finalizing' | 'stopping' | 'done' | 'stopped' | 'failed' }
+  | Resting
+  | { readonly name: 'finalizing'; readonly answered: boolean }
+  | { readonly name: 'streaming' | 'draining' | 'closing' | 'stopping' | 'done' | 'stopped' | 'failed' }
+
+interface Resting {
+  readonly name: 'resting'
+  readonly audioOver: boolean
+  readonly connected: boolean
+}
 
 export interface BeforeStreaming {
   readonly name: 'authorizing' | 'connecting' | 'starting'
   readonly audioOver: boolean
   readonly refusal: SpeechError | undefined
   readonly resuming: boolean
+  readonly reusing?: true
 }
 
 export type MachineInput =
@@ -34,6 +46,8 @@ export type MachineInput =
       readonly type:
         'begin' | 'connected' | 'drained' | 'progress' | 'stop' | 'link-ended' | 'retry' | 'succeed' | 'taken-over'
     }
+  /** Something is to be heard in audio that came while no recognition runs; or every channel has its final. */
+  | { readonly type: 'sound' | 'all-final' }
   /** A wait is over; from `pendingFromMs` on the audio has no definitive result, where some has none. */
   | { readonly type: 'deadline'; readonly pendingFromMs?: number }
   /** A token is there; `fresh` unless it is the one that was refused before. */
@@ -48,8 +62,8 @@ export type MachineInput =
 
 /**
  * What the session has to do, in this order. `tell`: the finals that were held back; `settle`: all that was sent has its
- * results; `hold`: no more audio on this connection;
- * `extend`: the deadline of the state begins anew.
+ * results; `rest`: no audio on this connection, and of silence only the end is kept; `restart`: another recognition on
+ * this connection; `slow`: audio goes no faster than speech from now on; `extend`: the deadline of the state begins anew.
  */
 export type Command =
   | {
@@ -60,7 +74,11 @@ export type Command =
         | 'start'
         | 'stream'
         | 'succeed'
-        | 'hold'
+        | 'rest'
+        | 'restart'
+        | 'leave'
+        | 'slow'
+        | 'settle'
         | 'finalize'
         | 'stop'
         | 'tell'
@@ -69,8 +87,6 @@ export type Command =
     }
   | { readonly do: 'announce'; readonly state: AnnouncedState }
   | { readonly do: 'drop'; readonly cause: GapCause }
-  /** The service has ended: as it was asked to, after all that it had heard, or by itself. */
-  | { readonly do: 'settle'; readonly asked: boolean }
   | { readonly do: 'reconnect' | 'fail'; readonly error: SpeechError }
 
 export interface Step {
@@ -84,10 +100,27 @@ export interface Manners extends Ending {
   readonly renews: boolean
   /** Whether a lost connection is followed by another one. */
   readonly resumes: boolean
+  /** Whether a recognition that the service ends by itself is followed by another one. */
+  readonly continuous: boolean
 }
 
-/** The life of a session as a pure function. In `done`, `stopped` and `failed` nothing has an effect any more. */
-export const step = (state: MachineState, input: MachineInput, manners: Manners): Step => {
+/** What the machine has to know of the audio and its results, where the service ends a recognition. */
+export interface Standing {
+  /** Whether every channel that has results has its final. */
+  readonly isWhole: boolean
+  /** Whether something is to be heard in what has no definitive result. */
+  readonly hasSound: boolean
+  /** Whether the service had ended by itself before the end of the audio that it was told of. */
+  readonly isUnread: boolean
+  /** Whether the recognition brought the session forward; a service that ends each at once must not be asked for ever. */
+  readonly hasProgress: boolean
+}
+
+/**
+ * The life of a session as a pure function. In `done`, `stopped` and `failed` nothing has an effect any more. `standing` is
+ * looked at where the service has ended a recognition, and not else.
+ */
+export const step = (state: MachineState, input: MachineInput, manners: Manners, standing: Standing): Step => {
   if (isEnd(state)) return stay(state)
   switch (input.type) {
     case 'begin':
@@ -107,14 +140,18 @@ export const step = (state: MachineState, input: MachineInput, manners: Manners)
       return onAudioOver(state, input.drained)
     case 'drained':
       return state.name === 'draining' ? finalizing : stay(state)
+    case 'sound':
+      return state.name === 'resting' ? nextRecognition(state) : stay(state)
+    case 'all-final':
+      return isSending(state) && !manners.continuous ? done : stay(state)
     case 'progress':
       return state.name === 'draining' ? { state, commands: [{ do: 'extend' }] } : stay(state)
     case 'stop':
       return onStop(state, manners)
     case 'heard':
-      return onHeard(state, input.meaning, manners)
+      return onHeard(state, input.meaning, manners, standing)
     case 'link-ended':
-      return onLinkEnded(state, manners)
+      return onLinkEnded(state, manners, standing)
     case 'token-failed':
     case 'link-failed':
       return onLost(state, input.error, manners)
@@ -151,11 +188,16 @@ const after = (first: readonly Command[], { state, commands }: Step): Step => ({
   commands: [...first, ...commands],
 })
 
-const finalizing: Step = enter({ name: 'finalizing' }, { do: 'finalize' })
+const isSending = ({ name }: MachineState): boolean => name === 'streaming' || name === 'draining'
+
+const finalizing: Step = enter({ name: 'finalizing', answered: false }, { do: 'finalize' })
 const stopping: Step = { state: { name: 'stopping' }, commands: [{ do: 'drop', cause: 'stopped' }, { do: 'stop' }] }
-const doneAs = (asked: boolean): Step =>
-  after([{ do: 'tell' }, { do: 'settle', asked }], end('done', 'ended', { do: 'complete' }))
-const done = doneAs(false)
+/** The service has ended what it was asked to end: all that was sent has its results. */
+const finished: Step = after([{ do: 'settle' }, { do: 'tell' }], end('done', 'ended', { do: 'complete' }))
+/** The service has ended by itself: what it has not confirmed has no result. */
+const done: Step = after([{ do: 'tell' }], end('done', 'ended', { do: 'complete' }))
+/** The audio is over, and there was nothing more to be heard in it. */
+const doneInSilence: Step = after([{ do: 'tell' }], end('done', 'silence', { do: 'complete' }))
 const stopped: Step = end('stopped', 'stopped', { do: 'complete' })
 const failed = (error: SpeechError): Step => after([{ do: 'tell' }], end('failed', 'failed', { do: 'fail', error }))
 
@@ -181,10 +223,13 @@ const onAuthorized = (state: MachineState, fresh: boolean): Step => {
 
 /** The connection was not made or broke, or the service ended the session with an error. */
 const onLost = (state: MachineState, error: SpeechError, manners: Manners): Step => {
+  if (state.name === 'resting') return { state: { ...state, connected: false }, commands: [{ do: 'leave' }] }
+  // The service ends its connections with their recognitions.
+  if (isReusing(state) && error.retryable) return nextRecognition({ ...state, connected: false })
   if (isRefusedToken(state, error, manners)) {
     return advance({ ...state, name: 'authorizing', refusal: error }, { do: 'renew' })
   }
-  // Whatever the connection ends with: the service's last word was the session's.
+  // Whatever the connection ends with: the final was there.
   if (!resumes(state, error, manners)) return state.name === 'closing' ? done : failed(error)
   const refusal = error.code === 'unauthenticated' ? error : refusalToRenew(state)
   return { state: { name: 'waiting', audioOver: isAudioOver(state), refusal }, commands: [{ do: 'reconnect', error }] }
@@ -193,6 +238,8 @@ const onLost = (state: MachineState, error: SpeechError, manners: Manners): Step
 /** A token is still to be renewed where the attempt to renew it failed. */
 const refusalToRenew = (state: MachineState): SpeechError | undefined =>
   state.name === 'authorizing' ? state.refusal : undefined
+
+const isReusing = (state: MachineState): state is BeforeStreaming => state.name === 'starting' && state.reusing === true
 
 /** After the first refusal of a token, before anything was streamed on its connection: another one. */
 const isRefusedToken = (state: MachineState, error: SpeechError, { renews }: Manners): state is BeforeStreaming =>
@@ -225,9 +272,10 @@ const resumes = (state: MachineState, error: SpeechError, manners: Manners): boo
 }
 
 const isAudioOver = (state: MachineState): boolean =>
-  'audioOver' in state ? state.audioOver : state.name === 'draining' || state.name === 'finalizing'
+  'audioOver' in state ? state.audioOver : state.name !== 'streaming'
 
 const onAudioOver = (state: MachineState, drained: boolean): Step => {
+  if (state.name === 'resting') return doneInSilence
   if ('audioOver' in state) return stay({ ...state, audioOver: true })
   if (state.name !== 'streaming') return stay(state)
   return drained ? finalizing : stay({ name: 'draining' })
@@ -249,19 +297,38 @@ const onStop = (state: MachineState, { finalizeBy }: Manners): Step => {
   }
 }
 
-const onHeard = (state: MachineState, meaning: Meaning, manners: Manners): Step => {
+const onHeard = (state: MachineState, meaning: Meaning, manners: Manners, standing: Standing): Step => {
   const { error } = meaning
   switch (meaning.type) {
     case 'start-answer':
       if (state.name !== 'starting') return stay(state)
       return error === undefined ? started(state) : onLost(state, error, manners)
     case 'finalize-answer':
-      return state.name === 'finalizing' && error !== undefined ? onLost(state, error, manners) : stay(state)
+      return onFinalizeAnswer(state, error, manners, standing)
     case 'stop-answer':
       if (state.name !== 'stopping') return stay(state)
       return error === undefined ? stopped : failed(error)
     case 'last-word':
-      return onLastWord(state, error, manners)
+      return onLastWord(state, error, manners, standing)
+  }
+}
+
+const onFinalizeAnswer = (
+  state: MachineState,
+  error: SpeechError | undefined,
+  manners: Manners,
+  standing: Standing,
+): Step => {
+  switch (state.name) {
+    case 'finalizing':
+      if (error === undefined) return stay({ ...state, answered: true })
+      // The service has ended by itself, and says so in its own time.
+      return error.code === 'no-recognition' ? stay(state) : onLost(state, error, manners)
+    // Refused, for nothing ran any more: the final was said before the service was asked for it.
+    case 'closing':
+      return error === undefined ? finished : onRecognitionOver(true, true, manners, standing)
+    default:
+      return stay(state)
   }
 }
 
@@ -271,32 +338,73 @@ const started = ({ audioOver }: Pick<BeforeStreaming, 'audioOver'>): Step => ({
   commands: [{ do: 'stream' }],
 })
 
-const onLastWord = (state: MachineState, error: SpeechError | undefined, manners: Manners): Step => {
+const onLastWord = (
+  state: MachineState,
+  error: SpeechError | undefined,
+  manners: Manners,
+  standing: Standing,
+): Step => {
   // It crossed the stop: nothing runs any more that could be stopped.
   if (state.name === 'stopping') return stopped
   if (error !== undefined) return onLost(state, error, manners)
-  if (manners.resumes && (state.name === 'streaming' || state.name === 'draining')) {
-    return { state: { name: 'closing', audioOver: state.name === 'draining' }, commands: [{ do: 'hold' }] }
+  switch (state.name) {
+    case 'streaming':
+    case 'draining':
+      return onRecognitionOver(state.name === 'draining', true, manners, standing)
+    case 'finalizing':
+      return state.answered ? finished : { state: { name: 'closing' }, commands: [] }
+    default:
+      return stay(state)
   }
-  return state.name === 'streaming' || state.name === 'draining' || state.name === 'finalizing' ? done : stay(state)
 }
 
-const onLinkEnded = (state: MachineState, manners: Manners): Step => {
+/** The service has ended a recognition that nobody finalized. */
+const onRecognitionOver = (audioOver: boolean, connected: boolean, manners: Manners, standing: Standing): Step => {
+  if (!manners.continuous) return done
+  const resting: Resting = { name: 'resting', audioOver, connected }
+  if (!standing.hasSound) return audioOver ? doneInSilence : { state: resting, commands: [{ do: 'rest' }] }
+  if (standing.hasProgress) return after([{ do: 'rest' }], nextRecognition(resting))
+  return after(
+    [{ do: 'rest' }, { do: 'slow' }],
+    onLost(
+      { name: audioOver ? 'draining' : 'streaming' },
+      new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.'),
+      manners,
+    ),
+  )
+}
+
+const nextRecognition = ({ audioOver, connected }: Pick<Resting, 'audioOver' | 'connected'>): Step => {
+  const begun = { audioOver, refusal: undefined, resuming: true }
+  return connected
+    ? advance({ name: 'starting', ...begun, reusing: true }, { do: 'restart' })
+    : advance({ name: 'authorizing', ...begun }, { do: 'authorize' })
+}
+
+const onLinkEnded = (state: MachineState, manners: Manners, standing: Standing): Step => {
   switch (state.name) {
     case 'stopping':
       return stopped
     case 'closing':
-      return done
+      return finished
+    case 'resting':
+      return { state: { ...state, connected: false }, commands: [{ do: 'leave' }] }
     case 'streaming':
     case 'draining':
     case 'finalizing':
-      if (manners.endsWith === 'end-of-stream') return doneAs(state.name === 'finalizing')
+      if (manners.endsWith === 'end-of-stream' && standing.isWhole) {
+        const isAnswer = state.name === 'finalizing' && (state.answered || manners.finalizeBy === 'half-close')
+        return isAnswer && !standing.isUnread
+          ? finished
+          : onRecognitionOver(isAudioOver(state), false, manners, standing)
+      }
       return onLost(
         state,
         new SpeechError('connection-lost', 'The service closed the connection before the final result.'),
         manners,
       )
     default:
+      if (isReusing(state)) return nextRecognition({ ...state, connected: false })
       return onLost(
         state,
         new SpeechError('protocol-violation', 'The service closed the connection without answering the start.'),
@@ -306,8 +414,8 @@ const onLinkEnded = (state: MachineState, manners: Manners): Step => {
 }
 
 const onDeadline = (state: MachineState, pendingFromMs: number | undefined, manners: Manners): Step => {
-  // The service leaves the connection open: its last word was the session's.
-  if (state.name === 'closing') return done
+  // No answer comes: the final is taken for it.
+  if (state.name === 'closing') return finished
   const error = deadlineError(state.name, pendingFromMs)
   return 'resuming' in state && state.resuming ? onLost(state, error, manners) : failed(error)
 }

@@ -4,7 +4,7 @@ import { SpeechError } from '../errors/speech-error.js'
 import { isInput } from '../operators/is-input.js'
 import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token.js'
 import type { AudioBounds } from './audio/audio-tape.js'
-import { optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
+import { optionalBoolean, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
 import { resolveResumption, type Resumption, type ResumptionOptions } from './resumption.js'
 import type { Wait } from './session-machine.js'
 
@@ -58,6 +58,13 @@ export interface SessionOptions {
    */
   readonly resumption?: boolean | ResumptionOptions
   /**
+   * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without audio
+   * or at a limit; the session tells its `final` and begins the next recognition when there is something to be heard, on
+   * one timeline. `false`: one recognition; its final completes the session, what was captured behind it is a `gap`.
+   * @default true
+   */
+  readonly continuous?: boolean
+  /**
    * How long the service may say nothing at all while audio flows before that is told as `silent`, in milliseconds.
    * Default 20,000.
    */
@@ -76,6 +83,7 @@ export interface SessionSettings {
   /** How long each state that waits may last, in milliseconds. */
   readonly deadlines: Readonly<Record<Wait, number>>
   readonly resumption: Resumption | undefined
+  readonly continuous: boolean
   readonly silenceTimeoutMs: number
   readonly scheduler: SchedulerLike
 }
@@ -88,6 +96,7 @@ export const resolveSessionOptions = (options: SessionOptions): SessionSettings 
   optionalMethods('rejected$', rejected$, 'next')
   optionalObservable('finalize$', finalize$)
   optionalObservable('stop$', stop$)
+  optionalBoolean('continuous', options.continuous)
   optionalMethods('scheduler', scheduler, 'now', 'schedule')
   return {
     token,
@@ -96,6 +105,7 @@ export const resolveSessionOptions = (options: SessionOptions): SessionSettings 
     stop$,
     scheduler: scheduler ?? asyncScheduler,
     resumption: resolveResumption(options.resumption),
+    continuous: options.continuous ?? true,
     silenceTimeoutMs: positiveMs('silenceTimeoutMs', options.silenceTimeoutMs, 20_000),
     bounds,
     deadlines: deadlinesOf(options),
@@ -115,23 +125,58 @@ const deadlinesOf = (options: SessionOptions): SessionSettings['deadlines'] => {
   }
 }
 
-const boundsOf = ({ format, maxBufferMs, maxAudioMessageBytes, resumption }: SessionOptions): AudioBounds => {
+const boundsOf = (options: SessionOptions): AudioBounds => {
+  const { format, maxBufferMs, maxAudioMessageBytes } = options
   // The longest frame, of two samples of PCM, takes 4 bytes.
   optionalWhole('maxAudioMessageBytes', maxAudioMessageBytes, 4)
   return {
     format: validateFormat(format),
     maxBufferMs: positiveMs('maxBufferMs', maxBufferMs, 60_000),
     maxAudioMessageBytes: maxAudioMessageBytes ?? 65_536,
-    maxReplayBytes: maxReplayBytesOf(validateFormat(format), resumption),
+    maxReplayBytes: maxReplayBytesOf(options, replayMs),
+    maxPulledReplayBytes: maxReplayBytesOf(options, pulledReplayMs),
+    preRollMs: defaultPreRollMs,
   }
 }
 
 const replayMs = 60_000
+/** A source that waits is sent as fast as the network takes it, far ahead of what the service has read. */
+const pulledReplayMs = 600_000
 
-const maxReplayBytesOf = (format: AudioFormat, resumption: SessionOptions['resumption']): number => {
-  if (resumption === false) return 0
+/** For a source that waits to be asked. */
+export const pulledBounds = (bounds: AudioBounds): AudioBounds => ({
+  ...bounds,
+  maxBufferMs: Infinity,
+  maxReplayBytes: bounds.maxPulledReplayBytes,
+})
+
+/**
+ * More than services keep of the audio before speech (docs/PROTOCOL.md, 7), and time for them to learn the noise of the
+ * line; less than they take at once.
+ */
+const defaultPreRollMs = 3_000
+
+/** What a service is asked to do with silence, where the client knows it; in milliseconds. */
+export interface SilenceRules {
+  readonly preSpeechMs: number
+  /** 0: silence does not end a recognition. */
+  readonly gracefulMs: number
+}
+
+/** With the pre-roll that the service needs: what it keeps before speech; and less than a silence that would end it again. */
+export const withPreRoll = (settings: SessionSettings, { preSpeechMs, gracefulMs }: SilenceRules): SessionSettings => {
+  const endsMs = gracefulMs === 0 ? Infinity : gracefulMs
+  const neededMs = Math.max(preSpeechMs + 200, Math.min(defaultPreRollMs, endsMs / 2))
+  const preRollMs = Math.min(neededMs, endsMs * 0.75)
+  return { ...settings, bounds: { ...settings.bounds, preRollMs } }
+}
+
+const maxReplayBytesOf = (options: SessionOptions, defaultMs: number): number => {
+  const { format, resumption, continuous = true } = options
+  // Neither another connection nor another recognition follows.
+  if (resumption === false && !continuous) return 0
   const given = typeof resumption === 'object' ? resumption.maxReplayBytes : undefined
-  return given ?? bytesForMs(format, replayMs)
+  return given ?? bytesForMs(validateFormat(format), defaultMs)
 }
 
 /** What was given is not printed: it may be a token in the wrong place. */

@@ -2,7 +2,7 @@ import { Subscription, take, type Observable, type ObservableInput, type Subscri
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import { later } from '../time/later.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
-import type { SessionEvent } from '../protocol/session-event.js'
+import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
 import { feedAudio, isPulled, type AudioFeed, type AudioSink } from './audio/audio-feed.js'
 import { AudioOutlet, type OutletReport } from './audio/audio-outlet.js'
@@ -10,9 +10,17 @@ import { AudioTape, type Gap } from './audio/audio-tape.js'
 import type { Ending, Heard } from './dialogue.js'
 import type { Equipment, Equipped } from './equipment.js'
 import { Line, type LineNews, type LineOwner, type LinePlan } from './line.js'
-import { isWait, step, type Command, type MachineInput, type MachineState, type Manners } from './session-machine.js'
+import {
+  isWait,
+  step,
+  type Command,
+  type MachineInput,
+  type MachineState,
+  type Manners,
+  type Standing,
+} from './session-machine.js'
 import { RetryBudget } from './retry-budget.js'
-import type { SessionSettings } from './session-options.js'
+import { pulledBounds, type SessionSettings } from './session-options.js'
 import { SessionToken } from './session-token.js'
 import { SessionAccount, type AccountOwner } from './session-account.js'
 import type { Updates } from './updates.js'
@@ -26,6 +34,10 @@ export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
   /** Fails the session from without, such as when the other half of a pair has failed. */
   readonly abort$?: Observable<SpeechError>
 }
+
+/** A recognition has brought the session forward that lasted so long, or made so much audio definitive. */
+const progressAfterMs = 10_000
+const progressOfMs = 200
 
 /** What is told also after a stop. */
 const isAnswer = (event: SessionEvent): boolean => event.type === 'response' || event.type === 'unknown'
@@ -57,15 +69,23 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   #state: MachineState = { name: 'idle', audioOver: false }
   #busy = false
   #feedWaits = false
+  /** With an error: how the connection ends tells whether another one mends it. */
+  #failedFinals: readonly FinalEvent[] = []
+  /** Whether the next stream follows a recognition that the service has ended. */
+  #isNextRecognition = false
   #line: Line<In, Out>
   /** From the first connection on. */
   #equipment: Equipment<In, Out> | undefined
-  /** Set once the service has refused audio as too fast: what is sent again is sent slower. */
-  #isPaced = false
+  /**
+   * Set once the service has refused audio as too fast: what is sent again is sent slower. And once it has ended a
+   * recognition without a sign of how far it had read: then no faster than it was spoken, for only the clock tells that.
+   */
+  #pace: 'none' | 'with bursts' | 'as spoken' = 'none'
+  #streamsSinceMs = Infinity
   #deadline: Unsubscribable | undefined
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
-    const { bounds, token, resumption, scheduler } = plan.settings
+    const { bounds, token, resumption, continuous, scheduler } = plan.settings
     this.#plan = plan
     this.#subscriber = subscriber
     this.#updates = plan.newUpdates?.()
@@ -73,8 +93,14 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#tokens = new SessionToken(plan.settings)
     this.#line = this.newLine()
     const { endsWith, finalizeBy } = plan.ending
-    this.#manners = { endsWith, finalizeBy, renews: !isFixedToken(token), resumes: resumption !== undefined }
-    this.tape = new AudioTape(isPulled(source) ? { ...bounds, maxBufferMs: Infinity } : bounds)
+    this.#manners = {
+      endsWith,
+      finalizeBy,
+      renews: !isFixedToken(token),
+      resumes: resumption !== undefined,
+      continuous,
+    }
+    this.tape = new AudioTape(isPulled(source) ? pulledBounds(bounds) : bounds)
     this.#account = new SessionAccount(this.tape, bounds.format, this)
     this.#outlet = new AudioOutlet(this.tape, scheduler, this)
     this.#feed = feedAudio(source, this)
@@ -95,7 +121,6 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#deadline?.unsubscribe()
     this.#outlet.close()
     this.#feed.close()
-    this.#equipment?.finals.discard()
     this.#equipment?.silence.stop()
     this.#equipment?.succession?.cancel()
     this.#signals.unsubscribe()
@@ -106,15 +131,19 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   // As the sink of its audio.
 
   wanted(): boolean {
-    return this.#state.name === 'streaming' && this.#outlet.hasRoom
+    return this.#state.name === 'resting' || (this.#state.name === 'streaming' && this.#outlet.hasRoom)
   }
 
   chunk(bytes: Uint8Array): void {
     // By its property, for `instanceof` fails between realms; and JavaScript may send anything.
-    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT === 1) {
+    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT !== 1) {
+      this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
+    } else if (this.#state.name === 'resting') {
+      if (this.#outlet.hold(bytes)) this.#dispatch({ type: 'sound' })
+    } else {
       this.#outlet.take(bytes)
       if (this.#state.name === 'streaming' && !this.#subscriber.closed) this.#equipment?.silence.audio()
-    } else this.#fail(new SpeechError('invalid-options', 'The audio source must emit Uint8Array.'))
+    }
   }
 
   /** The source has ended, or `finalize$` says so. */
@@ -211,22 +240,40 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
 
   /** However a connection ends once every channel has its final: it was the last word that was asked for. */
   #isAllSaid({ type }: MachineInput): boolean {
-    const { finals, results } = this.#equipment ?? {}
-    return type === 'link-failed' && this.#state.name === 'finalizing' && finals?.askedCount === results?.laneCount
+    const isFinalizing = this.#state.name === 'finalizing'
+    return type === 'link-failed' && isFinalizing && this.#equipment?.results.isAnswered === true
   }
 
   #hear({ event, meaning }: Heard): void {
-    const { finals, silence } = this.#equipment ?? {}
-    silence?.broken()
-    // A stream on which something follows a final goes on after it.
-    if (event.type !== 'final' && this.#manners.endsWith === 'end-of-stream') finals?.goOn(event)
-    const isHeld = event.type === 'final' && this.#manners.resumes && this.#state.name !== 'stopping'
-    // It may belong to a connection that ends and not to the session: how that ends tells.
-    if (isHeld) finals?.hold(event, meaning === undefined)
+    this.#equipment?.silence.broken()
     // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition). And
     // what a start is answered on another connection was answered before.
-    else if (this.#state.name === 'stopping' ? isAnswer(event) : !this.#isAnsweredAgain(meaning)) this.tell(event)
+    if (this.#state.name === 'stopping') this.#tellIf(isAnswer(event), event)
+    else if (event.type !== 'final') this.#tellIf(!this.#isAnsweredAgain(meaning), event)
+    else if (!this.#takesFinal(event)) return
     if (meaning !== undefined && !this.#subscriber.closed) this.#step({ type: 'heard', meaning })
+  }
+
+  #tellIf(isTold: boolean, event: SessionEvent): void {
+    if (isTold) this.tell(event)
+  }
+
+  /** Returns whether a final is one more, and does not only repeat the one before it. */
+  #takesFinal(event: FinalEvent): boolean {
+    const results = this.#equipment?.results
+    if (results?.isRepeated(event) === true) {
+      const reason = 'A second final of a recognition.'
+      this.emit({ type: 'unknown', reason, raw: event.text })
+      return false
+    }
+    if (event.error !== undefined && this.#manners.resumes) {
+      this.#failedFinals = [...this.#failedFinals, event]
+      results?.hold(event)
+      return true
+    }
+    this.tell(event)
+    if (results?.isFinal === true) this.#dispatch({ type: 'all-final' })
+    return true
   }
 
   #isAnsweredAgain(meaning: Heard['meaning']): boolean {
@@ -239,7 +286,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (said.type === 'audio-over') this.#outlet.end()
     // It may have waited in line while audio was sent.
     const input = said.type === 'audio-over' ? { ...said, drained: this.tape.isSent } : said
-    const { state, commands } = step(this.#state, input, this.#manners)
+    const { state, commands } = step(this.#state, input, this.#manners, this.#standing())
     const { name } = this.#state
     this.#state = state
     if (state.name !== name) this.#setDeadline()
@@ -249,14 +296,35 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     }
   }
 
+  /** Looked at, if at all, before the step has its effects. */
+  #standing(): Standing {
+    const { tape } = this
+    const results = this.#equipment?.results
+    const lastedMs = this.#plan.settings.scheduler.now() - this.#streamsSinceMs
+    return {
+      isWhole: results?.isWhole ?? true,
+      get isUnread() {
+        return results?.isUnread ?? false
+      },
+      get hasSound() {
+        return tape.hasSound
+      },
+      hasProgress: lastedMs >= progressAfterMs || (results?.progressMs ?? 0) >= progressOfMs,
+    }
+  }
+
   #setDeadline(): void {
     const { name } = this.#state
     const { deadlines, scheduler } = this.#plan.settings
     this.#deadline?.unsubscribe()
-    // An open socket holds the process; a token source need not.
-    const hold = name === 'authorizing' ? 'holds the process' : 'lets the process end'
+    // A connection may break unseen, and then nothing else holds a process that has to be told of it.
     this.#deadline = isWait(name)
-      ? later(scheduler, deadlines[name], () => this.#dispatch({ type: 'deadline', ...this.tape.pending }), hold)
+      ? later(
+          scheduler,
+          deadlines[name],
+          () => this.#dispatch({ type: 'deadline', ...this.tape.pending }),
+          'holds the process',
+        )
       : undefined
   }
 
@@ -277,9 +345,15 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
         return this.#stream()
       case 'succeed':
         return this.#succeed()
-      case 'hold':
-        this.#equipment?.silence.stop()
-        return this.#outlet.close()
+      case 'rest':
+        return this.#rest()
+      case 'restart':
+        return this.#line.restart()
+      case 'leave':
+        return this.#line.leave()
+      case 'slow':
+        this.#pace = 'as spoken'
+        return
       case 'reconnect':
         return this.#reconnect(command.error)
       case 'finalize':
@@ -287,9 +361,11 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       case 'stop':
         return connection?.link.send(connection.dialogue.stop())
       case 'tell':
-        return this.#equipment?.finals.release()
+        for (const final of this.#takeFailedFinals()) this.tell(final)
+        return
       case 'settle':
-        if (command.asked || this.#equipment?.results.isFinal) this.tape.settle(this.tape.sent)
+        // One that broke says nothing of what was sent.
+        if (this.#failedFinals.length === 0) this.tape.settle(this.tape.sent)
         return
       case 'extend':
         return this.#setDeadline()
@@ -320,17 +396,36 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
 
   /** Leaves the connection, for its successor where there is one; the finals that it said belong to it alone. */
   #leave(successor: Line<In, Out> | undefined): void {
-    const { finals, results, silence } = this.#equipment ?? {}
+    const { results, silence } = this.#equipment ?? {}
     this.#line.leave()
     silence?.stop()
     this.#outlet.close()
     if (successor !== undefined) this.#line = successor
-    for (const final of finals?.take() ?? []) this.emit(results?.continueAfter(final))
+    for (const final of this.#takeFailedFinals()) this.emit(results?.continueAfter(final))
+  }
+
+  #takeFailedFinals(): readonly FinalEvent[] {
+    const finals = this.#failedFinals
+    this.#failedFinals = []
+    return finals
+  }
+
+  /** The service has ended the recognition: until the next one, nothing goes out. */
+  #rest(): void {
+    this.#outlet.close()
+    this.#equipment?.silence.stop()
+    this.#equipment?.succession?.cancel()
+    this.#isNextRecognition = true
+    for (const gap of this.tape.rest()) this.#account.gap(gap)
+    this.tape.listen()
+    this.#account.tell()
+    this.#feedWaits = true
   }
 
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
     const { succession } = this.#equipment ?? {}
+    this.#isNextRecognition = false
     const successor = succession?.take()
     this.#leave(successor)
     succession?.cancel()
@@ -338,7 +433,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (this.#subscriber.closed) return
     // Before all that waits in line, which may be its loss.
     if (successor !== undefined) return this.#step({ type: 'taken-over' })
-    if (error.code === 'too-fast') this.#isPaced = true
+    if (error.code === 'too-fast' && this.#pace === 'none') this.#pace = 'with bursts'
     const { scheduler } = this.#plan.settings
     const next = this.#budget?.next(scheduler.now(), error)
     if (next === undefined) return this.#fail(error)
@@ -362,11 +457,17 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     const { results, newPace, succession } = this.#equipment
     const isAnother = results.hasBegun
     const { replayedMs, gaps } = results.begin()
-    this.emit({ type: 'connection', ...(isAnother ? { state: 'resumed', replayedMs } : { state: 'streaming' }) })
+    const isNext = this.#isNextRecognition && { isNextRecognition: true as const }
+    this.#isNextRecognition = false
+    this.emit({
+      type: 'connection',
+      ...(isAnother ? { state: 'resumed', replayedMs, ...isNext } : { state: 'streaming' }),
+    })
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
-    this.#budget?.streams(this.#plan.settings.scheduler.now())
+    this.#streamsSinceMs = this.#plan.settings.scheduler.now()
+    this.#budget?.streams(this.#streamsSinceMs)
     // What was asked after this line had been made does not stand in its start.
     const asked = this.#updates?.asked
     if (asked !== undefined && asked !== this.#line.update) this.#ask(asked)
@@ -377,7 +478,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (this.#subscriber.closed) return
     const { sent } = this.tape
     succession?.plan(this.#line, () => this.tape.sent > sent)
-    this.#outlet.open(link, dialogue, this.#isPaced ? newPace() : undefined)
+    this.#outlet.open(link, dialogue, this.#pace === 'none' ? undefined : newPace(this.#pace === 'with bursts'))
   }
 
   #ask(update: UpdateRequest): void {
@@ -392,7 +493,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#outlet.close()
     this.#equipment?.silence.stop()
     this.#equipment?.succession?.cancel()
-    this.#equipment?.finals.ask()
+    this.#equipment?.results.ask()
     const { connection } = this.#line
     if (this.#manners.finalizeBy === 'half-close') connection?.link.finish()
     else connection?.link.send(connection.dialogue.finalize())

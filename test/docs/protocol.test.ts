@@ -77,7 +77,14 @@ const envelope: Required<EventEnvelope> = {
   data: null,
 }
 const word = { text: 'w', startMs: 0, endMs: 1, confidence: 1 }
-const data: Required<RecognitionData> = { text: 'w', confidence: 1, words: [word], recognitionId: 'r', error: 'e' }
+const data: Required<RecognitionData> = {
+  text: 'w',
+  confidence: 1,
+  words: [word],
+  recognitionId: 'r',
+  heardMs: 1,
+  error: 'e',
+}
 const recognize: Required<RecognizeRequest> = {
   audioFormat: 'pcm',
   modelName: 'm',
@@ -94,7 +101,7 @@ const recognize: Required<RecognizeRequest> = {
 }
 const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }
 const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }
-const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1 }
+const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1, heardMs: 1 }
 
 /** Every message that has fields: its heading on the page, and itself with all of them as the codec writes it. */
 const messages: Readonly<Record<string, string>> = {

@@ -16,6 +16,7 @@ const causes: Readonly<Record<GapCause, true>> = {
   stopped: true,
   ended: true,
   'cut-sample': true,
+  silence: true,
 }
 /** What a connection may tell beside its states; `resumed` is good news. */
 const news: Readonly<Record<Exclude<ConnectionEvent['state'], Exclude<AnnouncedState, 'reconnecting'>>, true>> = {

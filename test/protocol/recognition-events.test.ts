@@ -12,6 +12,7 @@ const full: Required<RecognitionData> = {
   confidence: 0.9,
   words: [{ text: 'hello', startMs: 100, endMs: 400, confidence: 0.95 }],
   recognitionId: 'r-1',
+  heardMs: 1_000,
   error: 'engine-failed: The engine failed.',
 }
 const fullJson = recognitionData.encode(full)

@@ -18,7 +18,7 @@ const result: Required<RecognizerResult> = {
   startMs: 100,
   endMs: 900,
 }
-const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 0.9 }
+const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 0.9, heardMs: 1_000 }
 const responseNames = ['recognize-response', 'stop-recognition-response', 'finalize-recognition-response'] as const
 const resultNames = ['partial-result', 'milestone-result'] as const
 const read = (message: unknown) => readRecognizerMessage(JSON.stringify(message))
@@ -37,7 +37,7 @@ describe('a recognizer message', () => {
       expect(writeRecognizerMessage({ message, ...result })).toBe(`{"message-name":"${message}",${fields}}`)
     }
     expect(writeRecognizerMessage({ message: 'final-result', ...final })).toBe(
-      `{"message-name":"final-result",${fields},"operation-result":"Success","confidence":"0.90"}`,
+      `{"message-name":"final-result",${fields},"operation-result":"Success","confidence":"0.90","heard-msec":"1000"}`,
     )
   })
 

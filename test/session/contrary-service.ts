@@ -6,11 +6,14 @@ import type { MemoryLinkOptions } from '../../src/transport/memory/memory.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
 import { event, ok, response, said } from './virtual-session.js'
 
-/** A chunk lasts 20 ms; each sample of the nth is n, and it is the word `a<n>` of channel 0 and `b<n>` of channel 1. */
+/** Loud enough to be heard: with less, audio would be silence. */
+export const loudness = 1_000
+
+/** A chunk lasts 20 ms; each sample of the nth is n louder, and it is the word `a<n>` of channel 0, `b<n>` of channel 1. */
 export const wordMs = 20
 const chunkBytes = wordMs * 16
 export const wordChunk = (index: number, channels: 1 | 2): Uint8Array =>
-  new Uint8Array(new Int16Array((chunkBytes / 2) * channels).fill(index).buffer)
+  new Uint8Array(new Int16Array((chunkBytes / 2) * channels).fill(loudness + index).buffer)
 export const wordOf = (channel: number, index: number): string => `${'ab'[channel] ?? 'a'}${index}`
 
 /** How a connection ends before its time. */
@@ -76,7 +79,7 @@ class Recognition {
     all.set(bytes, this.#rest.length)
     const size = chunkBytes * this.lanes.length
     let at = 0
-    for (; at + size <= all.length; at += size) this.#heard.push(new DataView(all.buffer).getInt16(at, true))
+    for (; at + size <= all.length; at += size) this.#heard.push(new DataView(all.buffer).getInt16(at, true) - loudness)
     this.#rest = all.slice(at)
     return this.lanes.flatMap((channel, lane) => {
       const results: Result[] = []

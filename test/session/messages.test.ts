@@ -75,13 +75,16 @@ describe('a service that does not behave', () => {
   })
 
   it('ends with the first final when it comes twice, and gives nothing after it', () => {
-    const log = logOf([0, accepted], [0, final, said('milestone-result', { text: 'late' }), final])
-    expect(log.slice(2)).toEqual(['10 finalizing', '10 final hello', '10 done', '10 complete'])
+    const finalizing = said('finalize-recognition-response', ok)
+    const log = logOf([0, accepted], [0, finalizing, final, said('milestone-result', { text: 'late' }), final])
+    const answered = '10 response finalize-recognition Success'
+    expect(log.slice(2)).toEqual(['10 finalizing', answered, '10 final hello', '10 done', '10 complete'])
   })
 
-  it('ends early with a final before the source has ended', () => {
+  it('goes on after a final before the source has ended, and tells what is silent', () => {
     const log = logOf([0, accepted, final])
-    expect(log).toEqual(['0 response recognize Success', '0 streaming', '0 final hello', '0 done', '0 complete'])
+    const begun = ['0 response recognize Success', '0 streaming', '0 final hello']
+    expect(log).toEqual([...begun, '10 gap 0-20 silence', '10 done', '10 complete'])
   })
 
   it('does not take answers to what was not asked for more than values', () => {
@@ -271,7 +274,8 @@ describe('a dataflow service', () => {
         ],
         { pauseAfter: 2, highWaterMarkBytes: 300 },
       )
-      const { log } = watch(flowing({ dial: service.dial })(cold('a 2ms a 2ms a', { a: audio(20) })))
+      const session = flowing({ dial: service.dial, continuous: false })
+      const { log } = watch(session(cold('a 2ms a 2ms a', { a: audio(20) })))
       return () => {
         expect(log.slice(5)).toEqual(['10 event Mood', '10 audio 6', '10 gap 0-60 ended', '10 done', '10 complete'])
         expect([clock.pending(), service.dials.open]).toEqual([0, 0])
@@ -280,21 +284,16 @@ describe('a dataflow service', () => {
   })
 
   it.each([
-    ['what has no milestone', [], '5 gap 20-60 ended'],
-    ['nothing where every channel has its final', ['SR Final'], '5 done'],
-    [
-      'what has no milestone where more was recognised after the final',
-      ['SR Final', 'SR Partial'],
-      '5 gap 20-60 ended',
-    ],
-  ])('says when the service ends the stream early that it lost %s', (_what, names, said) => {
+    ['has lost its service where there is no final', [], '5 gap 20-60 failed'],
+    ['is done at the final, which confirms no more than its milestones', ['SR Final'], '5 gap 20-60 ended'],
+  ])('%s, where the service ends the stream early and one recognition is wanted', (_what, names, said) => {
     virtually(({ clock, watch, flowing, cold }) => {
       const said$ = names.map((name) => event(`{"Name":"${name}","Channel":0,"Data":{"Text":"hi"}}`))
       const milestone = event('{"Name":"SR Milestone","Channel":0,"StartMsec":0,"EndMsec":20,"Data":{"Text":"hi"}}')
       const service = scriptedService<DataflowMessage>(clock, [
         { Start: start, audio: [5, milestone, ...said$, close] },
       ])
-      const { log } = watch(flowing({ dial: service.dial })(cold('a', { a: audio(60) })))
+      const { log } = watch(flowing({ dial: service.dial, continuous: false })(cold('a', { a: audio(60) })))
       return () => expect(log.find((line) => / (gap|done) ?/.test(line))).toBe(said)
     })
   })

@@ -16,19 +16,24 @@ import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
 import { event, ok, response, said } from './virtual-session.js'
 
-/** A chunk of audio lasts 20 ms, and every sample of the nth chunk is n: what arrived can be told from it. */
+/** Loud enough to be heard: with less, audio would be silence. */
+const loudness = 1_000
+
+/** A chunk of audio lasts 20 ms, and every sample of the nth is n louder: what arrived can be told from it. */
 export const chunkMs = 20
 export const chunkBytes = chunkMs * 16
 export const chunkOf = (index: number): Uint8Array => {
-  const samples = new Int16Array(chunkBytes / 2).fill(index)
+  const samples = new Int16Array(chunkBytes / 2).fill(loudness + index)
   return new Uint8Array(samples.buffer)
 }
 /** Several chunks as one message. */
 export const chunksOf = (indices: readonly number[]): Uint8Array =>
-  new Uint8Array(new Int16Array(indices.flatMap((index) => Array<number>(chunkBytes / 2).fill(index))).buffer)
+  new Uint8Array(
+    new Int16Array(indices.flatMap((index) => Array<number>(chunkBytes / 2).fill(loudness + index))).buffer,
+  )
 
 const indexOf = (bytes: Uint8Array, at: number): number =>
-  new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true)
+  new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true) - loudness
 
 /** Each chunk is a word, so that none can be missing unseen; a milestone has 10 of them. */
 const chunksAMilestone = 10

@@ -5,7 +5,7 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
-import { wordChunk, wordMs, wordOf } from './contrary-service.js'
+import { loudness, wordChunk, wordMs, wordOf } from './contrary-service.js'
 import { event, labelOf, ok, response, said, scriptedService, virtually, type Answers } from './virtual-session.js'
 
 const lost = new SpeechError('connection-lost', 'Cut.')
@@ -65,7 +65,11 @@ describe('a resumed session', () => {
         virtually(({ clock, recognizing }) => {
           const answers: Answers<SocketMessage> = {
             recognize: [1, said('recognize-response', ok)],
-            audio: [1, said('final-result', { ...ok, text: 'a word more' }), lost],
+            audio: [
+              1,
+              said('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'a word more' }),
+              lost,
+            ],
           }
           const { dial } = scriptedService<SocketMessage>(clock, [answers])
           const audio$ = timer(0, 20, clock).pipe(
@@ -160,7 +164,7 @@ describe('a resumed session', () => {
               if (message.includes('finalize')) ending.asked = true
               return message.includes('finalize') ? EMPTY : of(said('recognize-response', ok))
             }
-            words.push(wordOf(0, new DataView(message.buffer, message.byteOffset).getInt16(0, true)))
+            words.push(wordOf(0, new DataView(message.buffer, message.byteOffset).getInt16(0, true) - loudness))
             return nth < 3 && words.length === 400
               ? timer(600, clock).pipe(mergeMap(() => (link.close(lost), EMPTY)))
               : EMPTY

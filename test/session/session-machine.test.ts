@@ -5,18 +5,37 @@ import { SpeechError } from '../../src/errors/speech-error.js'
 import {
   isEnd,
   isWait,
-  step,
+  step as stepOf,
   type Command,
   type MachineInput,
   type MachineState,
   type Manners,
+  type Standing,
+  type Step,
 } from '../../src/session/session-machine.js'
+
+/** The service has given all results and made progress, and in what follows nothing is to be heard. */
+const quiet: Standing = { isWhole: true, hasSound: false, isUnread: false, hasProgress: true }
+const step = (state: MachineState, input: MachineInput, manners: Manners, standing = quiet): Step =>
+  stepOf(state, input, manners, standing)
 
 const broken = new SpeechError('internal', 'Broken.')
 const later = new SpeechError('overloaded', 'Later.')
 const refusal = new SpeechError('unauthenticated', 'Not this token.')
-const socket: Manners = { endsWith: 'last-word', finalizeBy: 'request', renews: true, resumes: false }
-const stream: Manners = { endsWith: 'end-of-stream', finalizeBy: 'half-close', renews: false, resumes: false }
+const socket: Manners = {
+  endsWith: 'last-word',
+  finalizeBy: 'request',
+  renews: true,
+  resumes: false,
+  continuous: false,
+}
+const stream: Manners = {
+  endsWith: 'end-of-stream',
+  finalizeBy: 'half-close',
+  renews: false,
+  resumes: false,
+  continuous: false,
+}
 
 const before = (name: 'authorizing' | 'connecting' | 'starting'): MachineState => ({
   name,
@@ -31,7 +50,7 @@ const states: readonly MachineState[] = [
   before('starting'),
   { name: 'streaming' },
   { name: 'draining' },
-  { name: 'finalizing' },
+  { name: 'finalizing', answered: true },
   { name: 'stopping' },
   { name: 'done' },
   { name: 'stopped' },
@@ -142,19 +161,16 @@ describe('the machine of a session', () => {
       [before('starting'), inputs['link-failed'], 'failed'],
       [{ name: 'streaming' }, lost, 'waiting'],
       [{ name: 'draining' }, lost, 'waiting, audio over'],
-      [{ name: 'finalizing' }, lost, 'waiting, audio over'],
-      [{ name: 'finalizing' }, inputs['link-ended'], 'waiting, audio over'],
-      [{ name: 'finalizing' }, inputs.deadline, 'failed'],
+      [{ name: 'finalizing', answered: true }, lost, 'waiting, audio over'],
+      [{ name: 'finalizing', answered: true }, inputs['link-ended'], 'waiting, audio over'],
+      [{ name: 'finalizing', answered: true }, inputs.deadline, 'failed'],
       [{ name: 'streaming' }, inputs.refused, 'waiting'],
       [{ name: 'streaming' }, inputs.failed, 'failed'],
       [{ name: 'stopping' }, lost, 'failed'],
-      [{ name: 'streaming' }, inputs['last-word'], 'closing'],
-      [{ name: 'draining' }, inputs['last-word'], 'closing, audio over'],
-      [{ name: 'finalizing' }, inputs['last-word'], 'done'],
-      [{ name: 'closing', audioOver: false }, inputs['link-ended'], 'done'],
-      [{ name: 'closing', audioOver: false }, inputs.deadline, 'done'],
-      [{ name: 'closing', audioOver: false }, lost, 'waiting'],
-      [{ name: 'closing', audioOver: false }, inputs.stop, 'stopped'],
+      [{ name: 'closing' }, inputs['link-ended'], 'done'],
+      [{ name: 'closing' }, inputs.deadline, 'done'],
+      [{ name: 'closing' }, lost, 'waiting, audio over'],
+      [{ name: 'closing' }, inputs.stop, 'stopped'],
       [{ name: 'waiting', audioOver: false, refusal: undefined }, { type: 'retry' }, 'authorizing'],
       [{ name: 'waiting', audioOver: false, refusal: undefined }, inputs.stop, 'stopped'],
       [{ name: 'waiting', audioOver: false, refusal: undefined }, inputs['audio-over'], 'waiting, audio over'],
@@ -214,6 +230,96 @@ describe('the machine of a session', () => {
     })
   })
 
+  it('goes on with the next recognition where the service has ended one that nobody finalized', () => {
+    const lasting = { ...socket, resumes: true, continuous: true }
+    const flowing = { ...stream, resumes: true, continuous: true }
+    const sound = { ...quiet, hasSound: true }
+    const idle = { ...sound, hasProgress: false }
+    const torn = { ...sound, isWhole: false }
+    const lost = { type: 'link-failed', error: new SpeechError('connection-lost', 'Lost.') } as const
+    const wrong = { type: 'link-failed', error: new SpeechError('tenant-denied', 'No.') } as const
+    const open: MachineState = { name: 'resting', audioOver: false, connected: true }
+    const shut: MachineState = { ...open, connected: false }
+    const unanswered: MachineState = { name: 'finalizing', answered: false }
+    const again: MachineState = {
+      name: 'starting',
+      audioOver: false,
+      refusal: undefined,
+      resuming: true,
+      reusing: true,
+    }
+    const lastWord = inputs['last-word']
+    const ended = inputs['link-ended']
+    const refused = inputs['finalize-answer, refused']
+    const rows: readonly (readonly [Manners, Standing, MachineState, MachineInput, string, string])[] = [
+      [lasting, quiet, { name: 'streaming' }, lastWord, 'resting on its connection', 'rest'],
+      [lasting, sound, { name: 'streaming' }, lastWord, 'starting', 'rest restart'],
+      [lasting, sound, { name: 'draining' }, lastWord, 'starting, audio over', 'rest restart'],
+      [lasting, idle, { name: 'streaming' }, lastWord, 'waiting', 'rest slow reconnect'],
+      [lasting, quiet, { name: 'draining' }, lastWord, 'done', 'tell drop announce complete'],
+      [lasting, quiet, open, { type: 'sound' }, 'starting', 'restart'],
+      [lasting, quiet, shut, { type: 'sound' }, 'authorizing', 'authorize'],
+      [lasting, quiet, open, ended, 'resting', 'leave'],
+      [lasting, quiet, open, lost, 'resting', 'leave'],
+      [lasting, quiet, open, wrong, 'resting', 'leave'],
+      [lasting, quiet, open, lastWord, 'resting on its connection', ''],
+      [lasting, quiet, open, inputs['audio-over'], 'done', 'tell drop announce complete'],
+      [lasting, quiet, open, inputs.stop, 'stopped', 'drop announce complete'],
+      [lasting, quiet, again, ended, 'authorizing', 'authorize'],
+      [lasting, quiet, again, lost, 'authorizing', 'authorize'],
+      [lasting, quiet, again, wrong, 'failed', 'tell drop announce fail'],
+      [lasting, quiet, again, inputs['start-answer'], 'streaming', 'stream'],
+      [flowing, quiet, { name: 'streaming' }, ended, 'resting', 'rest'],
+      [flowing, sound, { name: 'streaming' }, ended, 'authorizing', 'rest authorize'],
+      [flowing, sound, { name: 'draining' }, ended, 'authorizing, audio over', 'rest authorize'],
+      [flowing, torn, { name: 'streaming' }, ended, 'waiting', 'reconnect'],
+      [flowing, torn, { name: 'finalizing', answered: false }, ended, 'waiting, audio over', 'reconnect'],
+      [flowing, sound, { name: 'finalizing', answered: false }, ended, 'done', 'settle tell drop announce complete'],
+      [flowing, { ...sound, isUnread: true }, unanswered, ended, 'authorizing, audio over', 'rest authorize'],
+      // The final before the answer to finalize may be one that the service gave by itself.
+      [lasting, sound, unanswered, lastWord, 'closing', ''],
+      [lasting, sound, unanswered, inputs['finalize-answer'], 'finalizing', ''],
+      [lasting, sound, { name: 'closing' }, inputs['finalize-answer'], 'done', 'settle tell drop announce complete'],
+      [lasting, sound, { name: 'closing' }, refused, 'starting, audio over', 'rest restart'],
+      [lasting, quiet, { name: 'closing' }, refused, 'done', 'tell drop announce complete'],
+      // One recognition and no more.
+      [
+        { ...lasting, continuous: false },
+        sound,
+        { name: 'streaming' },
+        lastWord,
+        'done',
+        'tell drop announce complete',
+      ],
+      [
+        { ...flowing, continuous: false },
+        sound,
+        { name: 'streaming' },
+        { type: 'all-final' },
+        'done',
+        'tell drop announce complete',
+      ],
+      [flowing, sound, { name: 'streaming' }, { type: 'all-final' }, 'streaming', ''],
+    ]
+    for (const [manners, standing, state, input, expected, commands] of rows) {
+      const next = step(state, input, manners, standing)
+      const isOver = 'audioOver' in next.state && next.state.audioOver
+      const isOpen = 'connected' in next.state && next.state.connected
+      const name = `${next.state.name}${isOver ? ', audio over' : ''}${isOpen ? ' on its connection' : ''}`
+      const told = `${input.type} in ${state.name}: `
+      expect(`${told}${name}; ${next.commands.map((command) => command.do).join(' ')}`).toBe(
+        `${told}${expected}; ${commands}`,
+      )
+    }
+  })
+
+  it('drops what is left as silence, and not as lost, where nothing is to be heard in it', () => {
+    const lasting = { ...socket, continuous: true }
+    const causeOf = ({ commands }: Step): unknown => commands.find((command) => command.do === 'drop')
+    expect(causeOf(step({ name: 'draining' }, inputs['last-word'], lasting))).toEqual({ do: 'drop', cause: 'silence' })
+    expect(causeOf(step({ name: 'draining' }, inputs['last-word'], socket))).toEqual({ do: 'drop', cause: 'ended' })
+  })
+
   it('stays in done, stopped and failed, and commands nothing there', () => {
     for (const state of states.filter(isEnd)) {
       for (const input of Object.values(inputs)) expect(step(state, input, socket)).toEqual({ state, commands: [] })
@@ -271,13 +377,7 @@ describe('the machine of a session', () => {
       [
         { name: 'streaming' },
         inputs['last-word'],
-        [
-          { do: 'tell' },
-          { do: 'settle', asked: false },
-          { do: 'drop', cause: 'ended' },
-          { do: 'announce', state: 'done' },
-          { do: 'complete' },
-        ],
+        [{ do: 'tell' }, { do: 'drop', cause: 'ended' }, { do: 'announce', state: 'done' }, { do: 'complete' }],
       ],
       [
         before('starting'),
@@ -298,6 +398,29 @@ describe('the machine of a session', () => {
     for (const [state, input, commands] of ends) expect(step(state, input, socket).commands).toEqual(commands)
   })
 
+  it('begins another recognition for each that the service ends, without a retry', () => {
+    const lasting = { ...socket, resumes: true, continuous: true }
+    let state: MachineState = { name: 'streaming' }
+    const done: string[] = []
+    for (let nth = 0; nth < 20; nth++) {
+      for (const input of [
+        inputs['last-word'],
+        inputs['link-ended'],
+        { type: 'sound' },
+        inputs.authorized,
+        inputs.connected,
+        inputs['start-answer'],
+      ] as const) {
+        const next = step(state, input, lasting)
+        state = next.state
+        done.push(...next.commands.map((command) => command.do))
+      }
+      expect(state).toEqual({ name: 'streaming' })
+    }
+    expect(done).not.toContain('reconnect')
+    expect(done.filter((one) => one === 'dial')).toHaveLength(20)
+  })
+
   it('ends at most once and never leaves an end, whatever comes in whatever order', () => {
     const input = fc.constantFrom(...Object.values(inputs), { type: 'authorized', fresh: false } as const)
     const manners = fc.record<Manners>({
@@ -305,6 +428,7 @@ describe('the machine of a session', () => {
       finalizeBy: fc.constantFrom('half-close', 'request'),
       renews: fc.boolean(),
       resumes: fc.constant(false),
+      continuous: fc.constant(false),
     })
     fc.assert(
       fc.property(fc.array(input, { maxLength: 60 }), manners, (sequence, ofOne) => {

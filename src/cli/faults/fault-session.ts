@@ -70,7 +70,6 @@ const overWebSocket = (
     ...(ca === undefined ? {} : { ca }),
     modelName: model.name,
     ...(model.tenant === undefined ? {} : { modelTenant: model.tenant }),
-    voiceActivity: { gracefulSilenceThresholdMs: 0 },
     ...(links === undefined ? {} : { dial: links.wrap(dialWebSocket) }),
   })
 }

@@ -1,5 +1,5 @@
 import { isSpeechError } from '../../errors/speech-error.js'
-import type { LedgerEvent, SessionEvent } from '../../protocol/session-event.js'
+import type { GapEvent, LedgerEvent, SessionEvent } from '../../protocol/session-event.js'
 import { audioMs } from './fault-target.js'
 import type { Proof } from '../../testing/proving/proving-evidence.js'
 
@@ -45,10 +45,12 @@ export interface Losses {
 
 /** Audio that the session never took, for it had failed by then, is lost as well. */
 export const lossesOf = ({ events, proof, settled }: RunRecord): Losses => {
-  const gapMs = events.reduce(
-    (sum, { event }) => (event.type === 'connection' && event.state === 'gap' ? sum + event.toMs - event.fromMs : sum),
-    0,
-  )
+  const gaps = events.flatMap(({ event }) => (event.type === 'connection' && event.state === 'gap' ? [event] : []))
+  const lengthOf = (isCounted: (gap: GapEvent) => boolean): number =>
+    gaps.filter(isCounted).reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
+  // What cannot be heard is not lost.
+  const silentMs = lengthOf(({ cause }) => cause === 'silence')
+  const gapMs = lengthOf(({ cause }) => cause !== 'silence')
   if (proof !== undefined) {
     return { lostMs: proof.missingMs, inFlightMs: proof.unfinalisedMs, gapMs, by: 'service' }
   }
@@ -56,7 +58,7 @@ export const lossesOf = ({ events, proof, settled }: RunRecord): Losses => {
   if (ledger === undefined)
     return { lostMs: settled.type === 'complete' ? gapMs : audioMs, inFlightMs: 0, gapMs, by: 'ledger' }
   return {
-    lostMs: ledger.droppedMs + Math.max(0, audioMs - ledger.capturedMs),
+    lostMs: ledger.droppedMs - silentMs + Math.max(0, audioMs - ledger.capturedMs),
     inFlightMs: ledger.pendingMs + ledger.replayedPendingMs,
     gapMs,
     by: 'ledger',

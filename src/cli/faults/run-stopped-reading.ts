@@ -122,7 +122,7 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     const hear = (event: SessionEvent): void => {
       if (event.type !== 'connection') return
       proxy.tell(event.state)
-      if (event.state === 'gap') gapMs += event.toMs - event.fromMs
+      if (event.state === 'gap' && event.cause !== 'silence') gapMs += event.toMs - event.fromMs
       if (event.state === 'streaming') setImmediate(begin)
     }
     const subscription: Subscription | undefined = session$.subscribe({

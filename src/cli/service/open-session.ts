@@ -84,7 +84,5 @@ const overWebSocket = async (
     ...(ca === undefined ? {} : { ca }),
     modelName: model.name,
     ...(model.tenant === undefined ? {} : { modelTenant: model.tenant }),
-    // A recording is heard to its end, however long a silence in it is.
-    voiceActivity: { gracefulSilenceThresholdMs: 0 },
   })
 }

@@ -8,6 +8,7 @@ const whys: Readonly<Record<GapCause, string>> = {
   stopped: 'it was stopped',
   ended: 'the service ended before it',
   failed: 'the session failed',
+  silence: 'nothing is to be heard in it',
 }
 
 /**
@@ -20,12 +21,15 @@ export const noticeOf = (event: SessionEvent, speakers: readonly string[]): stri
     speakers[channel] === undefined ? '' : ` of ${speakers[channel]}`
   switch (event.state) {
     case 'gap':
+      // No word is lost.
+      if (event.cause === 'silence') return undefined
       return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} has no result${ofChannel(event)}: ${whys[event.cause]}.`
     case 'reconnecting':
       return `rxspeech: no connection (${event.cause}); attempt ${event.attempt}${ofChannel(event)} in ${(event.delayMs / 1000).toFixed(1)} s.`
     case 'silent':
       return `rxspeech: the service has said nothing for ${(event.forMs / 1000).toFixed(1)} s${ofChannel(event)}.`
     case 'resumed':
+      if (event.isNextRecognition) return undefined
       return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio${ofChannel(event)} are sent once more.`
     default:
       return undefined

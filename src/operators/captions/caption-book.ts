@@ -54,7 +54,8 @@ export class CaptionBook {
     if (event.type === 'event') return this.#heardUntil(event.startMs, event.channel < 0 ? undefined : event.channel)
     if (event.type !== 'connection') return
     if (event.state === 'streaming') this.#streamingMs ??= this.#rules.scheduler.now()
-    if (event.state === 'gap') this.#lose(event, event.channel)
+    // No word is lost in silence.
+    if (event.state === 'gap' && event.cause !== 'silence') this.#lose(event, event.channel)
   }
 
   #heardUntil(ms: number, channel: number | undefined): void {

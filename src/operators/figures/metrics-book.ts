@@ -133,7 +133,7 @@ export class MetricsBook {
       case 'resumed': {
         const { reconnects, retransmittedMs } = this.#figuresOf(event.channel)
         this.#set(event.channel, {
-          reconnects: reconnects + 1,
+          reconnects: event.isNextRecognition ? reconnects : reconnects + 1,
           retransmittedMs: retransmittedMs + event.replayedMs,
         })
         break

@@ -132,7 +132,7 @@ export class RecognitionRun {
         return of({ message, ...result, startMs, endMs, text })
       }
       case 'final': {
-        const { startMs, endMs, text, confidence = 0 } = event
+        const { startMs, endMs, text, heardMs, confidence = 0 } = event
         return of({
           message: 'final-result',
           ...result,
@@ -141,6 +141,7 @@ export class RecognitionRun {
           endMs,
           text,
           confidence,
+          heardMs,
         })
       }
       default:

@@ -13,6 +13,7 @@ const later = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
   if (event.type === 'speech-started') return { ...event, startMs, atMs: event.atMs + offsetMs }
   if (event.type === 'fault') return { ...event, startMs }
   const endMs = event.endMs + offsetMs
+  if (event.type === 'final') return { ...event, startMs, endMs, heardMs: event.heardMs + offsetMs }
   if (event.type !== 'milestone') return { ...event, startMs, endMs }
   const words = event.words.map((word) => ({
     ...word,
@@ -51,6 +52,7 @@ export const laneEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): 
       return resultEnvelope(eventName.final, channel, event, {
         text: event.text,
         confidence: rounded(event.confidence ?? 0),
+        heardMs: event.heardMs,
       })
   }
 }

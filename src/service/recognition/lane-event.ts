@@ -30,6 +30,8 @@ export type LaneEvent =
       readonly text: string
       /** Absent where there was no word to be confident of. */
       readonly confidence?: number
+      /** How far the audio was read; what came behind it is not looked at. */
+      readonly heardMs: number
       readonly cause: EndCause
     }
   /**

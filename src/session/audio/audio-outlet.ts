@@ -71,6 +71,15 @@ export class AudioOutlet<Out> {
     if (gap !== undefined) this.#report.gap(gap)
   }
 
+  /** Takes audio while no recognition runs; returns whether there is something to be heard in it. */
+  hold(bytes: Uint8Array): boolean {
+    this.#tape.push(bytes)
+    const isSound = this.#tape.listen()
+    const gap = this.#tape.trim()
+    if (gap !== undefined) this.#report.gap(gap)
+    return isSound
+  }
+
   /** The source has ended. */
   end(): void {
     for (const gap of this.#tape.end()) this.#report.gap(gap)

@@ -54,6 +54,21 @@ export class AudioRing {
     return copy
   }
 
+  /**
+   * The first position from `from` on that `findIn` finds, of the pieces of memory that hold the bytes; undefined where it
+   * finds none (-1). Copies nothing.
+   */
+  find(from: number, findIn: (bytes: Uint8Array) => number): number | undefined {
+    for (let position = Math.max(from, this.#start); position < this.#end;) {
+      const at = position % blockBytes
+      const part = Math.min(this.#end - position, blockBytes - at)
+      const found = findIn(this.#blocks[numberOf(position) - this.#firstBlock]?.subarray(at, at + part) ?? nothing)
+      if (found !== -1) return position + found
+      position += part
+    }
+    return undefined
+  }
+
   /** Gives up what stands before a position. */
   dropBefore(position: number): void {
     this.#start = Math.min(Math.max(this.#start, position), this.#end)
@@ -87,6 +102,8 @@ export class AudioRing {
     }
   }
 }
+
+const nothing = new Uint8Array(0)
 
 /** Of the block in which a position stands. */
 const numberOf = (position: number): number => Math.floor(position / blockBytes)

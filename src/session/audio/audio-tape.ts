@@ -1,5 +1,6 @@
 import { bytesPerFrame, bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { joinBytes } from '../../audio/join-bytes.js'
+import { anySound, findSound, type SoundRule } from '../../audio/silence.js'
 import type { GapCause } from '../../protocol/session-event.js'
 import { AudioRing } from './audio-ring.js'
 import { MessageRuns } from './message-runs.js'
@@ -21,6 +22,10 @@ export interface AudioBounds {
   readonly maxAudioMessageBytes: number
   /** How much is kept of what was sent and is not definitive yet, in bytes; 0 where nothing is sent again. */
   readonly maxReplayBytes: number
+  /** The same for a source that waits to be asked. */
+  readonly maxPulledReplayBytes: number
+  /** How much silence before a sound is kept while no recognition runs, in milliseconds. */
+  readonly preRollMs: number
 }
 
 /** Where the captured audio stands, in bytes; `captured = finalised + pending + replayed + dropped`. */
@@ -53,6 +58,7 @@ export class AudioTape {
   readonly #maxPieceBytes: number
   readonly #ring = new AudioRing()
   readonly #runs = new MessageRuns()
+  readonly #preRollBytes: number
   #definitive = 0
   #sent = 0
   /** Up to here the audio had been sent when the last connection broke. */
@@ -64,13 +70,19 @@ export class AudioTape {
   #lost = 0
   /** What did not fit and is not told yet, for more of it may follow. */
   #overrun: Stretch | undefined
+  /** What was given up as silent and is not told yet, for more of it may follow. */
+  #silence: Stretch | undefined
+  /** While no recognition runs: up to here nothing is to be heard. */
+  #silentTo = 0
   /** The beginning of a frame whose end has not come. */
   #cut: Uint8Array = empty
 
-  constructor({ format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes }: AudioBounds) {
+  constructor(bounds: Omit<AudioBounds, 'maxPulledReplayBytes'>) {
+    const { format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes, preRollMs } = bounds
     this.#format = format
     this.#frameBytes = bytesPerFrame(format)
     this.#maxWaitingBytes = bytesForMs(format, maxBufferMs)
+    this.#preRollBytes = bytesForMs(format, Math.min(preRollMs, maxBufferMs))
     this.#maxReplayBytes = maxReplayBytes - (maxReplayBytes % this.#frameBytes)
     this.#maxPieceBytes = maxAudioMessageBytes - (maxAudioMessageBytes % this.#frameBytes)
   }
@@ -93,6 +105,16 @@ export class AudioTape {
   get pending(): { readonly pendingFromMs?: number } {
     if (this.#definitive === this.#ring.end) return {}
     return { pendingFromMs: msForBytes(this.#format, this.timeline.startOf(this.#definitive)) }
+  }
+
+  /** Whether something is to be heard in what has no definitive result, as far as it is kept. */
+  get hasSound(): boolean {
+    return this.#findSound(this.#definitive) !== undefined
+  }
+
+  /** Whether a channel has a sound from a position on, as far as the audio is kept. */
+  hasSoundFrom(position: number, rule: SoundRule, channel: number): boolean {
+    return this.#findSound(position, rule, channel) !== undefined
   }
 
   /** Milliseconds of audio that have no definitive result, sent or not. */
@@ -152,6 +174,7 @@ export class AudioTape {
     const from = to - excess
     if (excess > 0) {
       this.#ring.dropAfter(this.#ring.end - excess)
+      this.#silentTo = Math.min(this.#silentTo, this.#ring.end)
       this.#runs.dropAfter(this.#ring.end)
       this.timeline.skip(this.#ring.end, excess)
       this.#dropped += excess
@@ -184,14 +207,31 @@ export class AudioTape {
     return true
   }
 
+  /** No recognition runs any more: what was sent and is not kept has no result. Returns that; `listen` must follow. */
+  rest(): readonly Gap[] {
+    const gaps = this.#giveUpUnkept()
+    this.#silentTo = this.#definitive
+    return gaps
+  }
+
+  /**
+   * While no recognition runs: looks for a sound in what was taken in since the last time. Before a sound, and before the
+   * end where there is none, only the pre-roll is kept of what is silent. Returns whether there is a sound.
+   */
+  listen(): boolean {
+    const sound = this.#findSound(this.#silentTo)
+    this.#silentTo = sound ?? this.#ring.end
+    this.#giveUpSilence(this.#silentTo - this.#preRollBytes)
+    return sound !== undefined
+  }
+
   /**
    * Back to the first sample that is not definitive, for another connection. Returns how much will be sent again, in
    * milliseconds, and what was not kept for it.
    */
   rewind(): { readonly replayedMs: number; readonly gaps: readonly Gap[] } {
-    const from = Math.max(this.#definitive, Math.min(this.#ring.start, this.#sent))
-    const gaps = this.#lose(this.#definitive, from, 'replay-full')
-    this.#definitive = from
+    const gaps = [...this.#tellSilence(), ...this.#giveUpUnkept()]
+    const from = this.#definitive
     this.#replayEnd = Math.max(this.#replayEnd, this.#sent)
     const replayedMs = msForBytes(this.#format, this.#sent - from)
     this.#sent = from
@@ -205,7 +245,8 @@ export class AudioTape {
 
   /** Drops all that is not definitive, and tells it, stretch by stretch. */
   drop(cause: GapCause): readonly Gap[] {
-    const gaps = this.#lose(this.#definitive, this.#ring.end, cause)
+    if (cause === 'silence') this.#giveUpSilence(this.#ring.end)
+    const gaps = [...this.#tellSilence(), ...this.#lose(this.#definitive, this.#ring.end, cause)]
     this.#definitive = this.#ring.end
     this.#sent = this.#ring.end
     this.#dropBefore(this.#ring.end)
@@ -227,11 +268,44 @@ export class AudioTape {
     this.#runs.dropBefore(position)
   }
 
+  #findSound(from: number, rule: SoundRule = anySound, channel?: number): number | undefined {
+    return this.#ring.find(from, (bytes) => findSound(bytes, this.#format, rule, channel))
+  }
+
+  /** What stands before the first byte that is kept, and has no definitive result, can not be sent again. */
+  #giveUpUnkept(): readonly Gap[] {
+    const from = Math.max(this.#definitive, Math.min(this.#ring.start, this.#sent))
+    const gaps = this.#lose(this.#definitive, from, 'replay-full')
+    this.#definitive = from
+    return gaps
+  }
+
+  #giveUpSilence(to: number): void {
+    const from = this.#definitive
+    if (to <= from) return
+    this.#lost += to - from
+    this.#dropped += to - from
+    this.#silence = { from: this.#silence?.from ?? from, to }
+    this.#definitive = to
+    this.#sent = Math.max(this.#sent, to)
+    this.#dropBefore(to)
+  }
+
+  #tellSilence(): readonly Gap[] {
+    const silence = this.#silence
+    this.#silence = undefined
+    return silence === undefined ? [] : this.#gapsOf(silence.from, silence.to, 'silence')
+  }
+
+  #gapsOf(from: number, to: number, cause: GapCause): readonly Gap[] {
+    return this.timeline.stretches(from, to).map((stretch) => this.#gap(stretch, cause))
+  }
+
   #lose(from: number, to: number, cause: GapCause): readonly Gap[] {
     if (from >= to) return []
     this.#lost += to - from
     this.#dropped += to - from
-    return this.timeline.stretches(from, to).map((stretch) => this.#gap(stretch, cause))
+    return this.#gapsOf(from, to, cause)
   }
 
   #close(causeOfCut: GapCause): readonly Gap[] {

@@ -13,9 +13,12 @@ export class SendingPace {
   readonly #bytesPerMs: number
   readonly #scheduler: SchedulerLike
   readonly #startMs: number
+  readonly #burstMs: number
   #sentBytes = 0
 
-  constructor(format: AudioFormat, scheduler: SchedulerLike) {
+  /** Without a `burst` nothing is sent sooner than it was spoken. */
+  constructor(format: AudioFormat, scheduler: SchedulerLike, burst: boolean) {
+    this.#burstMs = burst ? burstMs : 0
     this.#bytesPerMs = bytesPerSecond(format) / 1000
     this.#scheduler = scheduler
     this.#startMs = scheduler.now()
@@ -27,7 +30,7 @@ export class SendingPace {
 
   /** How long the next message has to wait, in milliseconds. */
   get waitMs(): number {
-    const dueMs = (this.#sentBytes / this.#bytesPerMs - burstMs) / speed
+    const dueMs = (this.#sentBytes / this.#bytesPerMs - this.#burstMs) / speed
     const leftMs = Math.ceil(dueMs - (this.#scheduler.now() - this.#startMs))
     return leftMs > 0 ? Math.max(leftMs, leastWaitMs) : 0
   }

@@ -10,19 +10,33 @@ const maxTextLength = 4 * 1_048_576
 const spaceless = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
 
 /**
- * The definitive text of one channel over all connections of a session, and what of a further text is new. Milestones
+ * The definitive text of one channel over all connections and recognitions of a session, and what of a further text is new. Milestones
  * concatenate to the whole text (service.md 4.2 rule 5), so the first one of another connection, which begins a
  * recognition of its own, gets the separator that it would have had.
  */
 export class LaneText {
-  /** What was told, whole. */
-  text = ''
+  /** What was told, of all recognitions. */
+  #all = ''
+  /** Where in that the recognition begins that runs. */
+  #from = 0
   /** What the service itself has said on this connection. */
   #own = ''
   #tail: readonly string[] = []
   /** What another connection may read once more; empty where all that it says is new. */
   #repeatable: readonly string[] = []
   #separator: string | undefined
+
+  /** What was told of the recognition that runs. */
+  get text(): string {
+    const told = this.#all.slice(this.#from)
+    return this.#from === 0 ? told : told.trimStart()
+  }
+
+  /** Its final was told: what follows is of another recognition. */
+  close(): void {
+    this.#from = this.#all.length
+    this.#own = ''
+  }
 
   /** Another connection reads once more what may have been said in the last `wordCount` words. */
   begin(wordCount: number): void {
@@ -49,25 +63,30 @@ export class LaneText {
     this.#own += said
     this.#consume(said, fresh)
     if (fresh.trim() === '') return ''
-    const told = this.text !== '' && (isFirst || fresh !== said) ? this.#separated(fresh) : fresh
-    this.text = this.text.length + told.length > maxTextLength ? told : this.text + told
-    this.#tail = [...this.#tail, ...wordsOf(told)].slice(-maxTailWords)
+    const told = isFirst || fresh !== said ? this.#separated(fresh) : fresh
+    this.#append(told)
     return told
   }
 
-  /** The text of a final: what it adds to the milestones of its connection is put to the whole. */
-  finalText(said: string): string {
-    if (!said.startsWith(this.#own)) return this.text
-    const added = said.slice(this.#own.length)
+  /** Takes the text of a final: what it adds to the milestones of its connection. Returns what is new of that. */
+  commitFinal(said: string): string {
+    const added = this.addedBy(said)
     const fresh = this.newPart(added)
-    return fresh.trim() === ''
-      ? this.text
-      : this.text + (fresh === added && this.#own !== '' ? fresh : this.#separated(fresh))
+    if (fresh.trim() === '') return ''
+    this.#append(fresh === added && this.#own !== '' ? fresh : this.#separated(fresh))
+    return fresh
   }
 
   /** What a final adds to the milestones of its connection. */
   addedBy(said: string): string {
     return said.startsWith(this.#own) ? said.slice(this.#own.length) : ''
+  }
+
+  #append(told: string): void {
+    const isTooLong = this.#all.length + told.length > maxTextLength
+    if (isTooLong) this.#from = 0
+    this.#all = isTooLong ? told : this.#all + told
+    this.#tail = [...this.#tail, ...wordsOf(told)].slice(-maxTailWords)
   }
 
   #consume(said: string, fresh: string): void {
@@ -83,8 +102,8 @@ export class LaneText {
   }
 
   #separated(text: string): string {
-    if (this.text === '' || /\s$/u.test(this.text) || /^\s/u.test(text)) return text
-    const isSpaceless = spaceless.test(this.text.slice(-1)) || spaceless.test(text.slice(0, 1))
+    if (this.#all === '' || /\s$/u.test(this.#all) || /^\s/u.test(text)) return text
+    const isSpaceless = spaceless.test(this.#all.slice(-1)) || spaceless.test(text.slice(0, 1))
     return (this.#separator ?? (isSpaceless ? '' : ' ')) + text
   }
 }

@@ -19,17 +19,27 @@ interface Arrival {
   readonly wordCount: number
 }
 
+/**
+ * Without times of the service: how much of what was sent last before a final that nobody asked for it may not have read.
+ */
+export const unreadAtFinalMs = 2_000
+
 /** So many arrivals are remembered: more than one replay can reach back. */
 const maxArrivals = 64
 
 /**
- * The results of one channel over all connections of a session: none twice, none back in time. Where the service gives
+ * The results of one channel over all connections and recognitions of a session: none twice, none back in time. Where the service gives
  * times they decide, else the words do. All times are of the source, in milliseconds.
  */
 export class ResultLane {
   readonly #text = new LaneText()
   #connections = 0
-  #isFinal = false
+  /** What came last on this connection. */
+  #last: 'nothing' | 'result' | 'final' = 'nothing'
+  /** Whether a final came since the end of the audio was said. */
+  #isAnswered = false
+  /** Of the final that answered: how far it says that the audio was read; and where else it ends. */
+  #answer: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
   #recognitionId: string | undefined
   /** Up to here there are milestones, or silence. */
   #endMs = 0
@@ -43,13 +53,43 @@ export class ResultLane {
 
   /** Whether the last result of this connection was a final. */
   get isFinal(): boolean {
-    return this.#isFinal
+    return this.#last === 'final'
+  }
+
+  /** Whether this connection has told results without the final that ends them. */
+  get isOpen(): boolean {
+    return this.#last === 'result'
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered
+  }
+
+  /** The end of the audio is said. */
+  ask(): void {
+    this.#isAnswered = false
+  }
+
+  /** The final that answered the end of the audio, of its times. */
+  get answered(): Pick<FinalEvent, 'heardMs' | 'endMs'> {
+    return this.#isAnswered ? this.#answer : {}
+  }
+
+  /** A final came, also one that only repeats the last one. */
+  answer(): void {
+    this.#isAnswered = true
+  }
+
+  /** What was begun has ended in a way that another connection may mend. */
+  end(): void {
+    this.#last = 'nothing'
   }
 
   /** Another connection reads from `fromMs` on. */
   begin(fromMs: number): void {
     this.#connections += 1
-    this.#isFinal = false
+    if (this.#last === 'final') this.#beginRecognition()
+    this.#last = 'nothing'
     if (this.#connections === 1) return
     this.#sureBefore = this.#sure
     // A millisecond, for times are rounded.
@@ -59,11 +99,8 @@ export class ResultLane {
 
   /** What of a partial is new; undefined where nothing is. */
   partial(event: PartialEvent): PartialEvent | undefined {
-    this.#isFinal = false
-    if (this.#isFirst) {
-      this.#recognitionId ??= event.recognitionId
-      return event
-    }
+    this.#open(event)
+    if (this.#isFirst) return event
     if (this.#isBefore(event)) return undefined
     const text = this.#isAfter(event) ? event.text : this.#text.newPart(event.text)
     return text === '' && event.text !== '' ? undefined : this.#continuous({ ...event, text })
@@ -71,12 +108,11 @@ export class ResultLane {
 
   /** What of a milestone is new; undefined where nothing is. */
   milestone(event: MilestoneEvent, sentMs: number, readMs: number): MilestoneEvent | undefined {
-    this.#isFinal = false
+    this.#open(event)
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
     this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text).length)
     if (fresh === undefined || (text === '' && event.text !== '')) return undefined
-    if (this.#isFirst) this.#recognitionId ??= event.recognitionId
     const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
     this.#startMs ??= told.startMs
     this.#spokenMs = Math.max(this.#spokenMs, told.endMs ?? 0)
@@ -93,11 +129,17 @@ export class ResultLane {
     return event.endMs <= beforeMs ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 
-  /** The one final, with the text of all connections. */
-  final(event: FinalEvent): FinalEvent {
-    this.#isFinal = true
+  /** The one final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */
+  final(event: FinalEvent, sentMs: number, readMs: number): FinalEvent {
+    if (this.#last === 'final') this.#beginRecognition()
+    this.#last = 'final'
+    this.#isAnswered = true
+    this.#answer = event
+    const added = this.#text.commitFinal(event.text)
+    if (added !== '') this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(added).length)
     if (this.#isFirst) return event
-    const text = this.#text.finalText(event.text)
+    this.#recognitionId ??= event.recognitionId
+    const { text } = this.#text
     // A recognition without a word says nothing of the words before it: not how sure they are, nor where they ended.
     const isEmpty = event.text.trim() === '' && text !== ''
     const { confidence: own, ...rest } = event
@@ -130,6 +172,22 @@ export class ResultLane {
     const [before, last] = this.#arrivals.slice(-2)
     if (before === undefined || last === undefined) return 0
     return Math.min(before.heardMs, last.heardMs - milestoneDelayMs)
+  }
+
+  /** A result came: what follows a final on the same connection is of another recognition. */
+  #open({ recognitionId }: PartialEvent | MilestoneEvent): void {
+    if (this.#last === 'final') this.#beginRecognition()
+    this.#last = 'result'
+    this.#recognitionId ??= recognitionId
+  }
+
+  #beginRecognition(): void {
+    this.#text.close()
+    this.#recognitionId = undefined
+    this.#startMs = undefined
+    this.#spokenMs = 0
+    this.#sure = { weighted: 0, length: 0 }
+    this.#sureBefore = this.#sure
   }
 
   get #isFirst(): boolean {

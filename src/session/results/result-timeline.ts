@@ -1,9 +1,10 @@
 import type { SchedulerLike } from 'rxjs'
 import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
+import { anySound, loudSound } from '../../audio/silence.js'
 import { eventName } from '../../protocol/event-name.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
 import type { AudioTape } from '../audio/audio-tape.js'
-import { ResultLane } from './result-lane.js'
+import { ResultLane, unreadAtFinalMs } from './result-lane.js'
 
 type Result = PartialEvent | MilestoneEvent | FinalEvent
 
@@ -18,6 +19,9 @@ const sameMs = 100
  * limits). Were it not faster than speech, what a session without times holds would grow with each lost connection.
  */
 const leastSpeed = 1.25
+
+/** How much sound may follow the end of a final that has no more to say: the rest of a word, in milliseconds. */
+const afterFinalMs = 500
 
 /**
  * One timeline of results over all connections of a session. A connection counts time from the first sample that was
@@ -35,6 +39,8 @@ export class ResultTimeline {
   #beganMs = 0
   #connections = 0
   #estimated = false
+  /** Whether the end of the audio was said on this connection. */
+  #isAsked = false
   /** How far the audio had been sent before this connection. */
   #repeatedTo = 0
   #remembered: NodeEvent[] = []
@@ -62,8 +68,53 @@ export class ResultTimeline {
     return this.#lanes.every(({ isFinal }) => isFinal)
   }
 
-  get laneCount(): number {
-    return this.#lanes.length
+  /** Whether every channel has answered the end of the audio with a final. */
+  get isAnswered(): boolean {
+    return this.#isAsked && this.#lanes.every(({ isAnswered }) => isAnswered)
+  }
+
+  /** Whether this connection has ended with a final what it had begun to recognize. */
+  get isWhole(): boolean {
+    return !this.#lanes.some(({ isOpen }) => isOpen)
+  }
+
+  /**
+   * Whether the service had ended a channel by itself before the end of the audio that it was told of, and something is to
+   * be heard behind that. It had where its final came before; else its final says how far it has read, or ends well
+   * before sound that is loud.
+   */
+  get isUnread(): boolean {
+    return this.#lanes.some((lane, channel) => {
+      if (lane.isFinal && !lane.isAnswered)
+        return this.#tape.hasSoundFrom(this.#settled[channel] ?? 0, anySound, channel)
+      const { heardMs, endMs } = lane.answered
+      if (heardMs !== undefined) return this.#tape.hasSoundFrom(this.#positionOf(heardMs), anySound, channel)
+      if (endMs === undefined) return false
+      return this.#tape.hasSoundFrom(this.#positionOf(endMs + afterFinalMs), loudSound, channel)
+    })
+  }
+
+  /** How much audio has become definitive on this connection, in milliseconds. */
+  get progressMs(): number {
+    return msForBytes(this.#format, this.#tape.definitive - this.#base)
+  }
+
+  /** The end of the audio is said: what is told from now on is its answer. */
+  ask(): void {
+    this.#isAsked = true
+    for (const lane of this.#lanes) lane.ask()
+  }
+
+  /** Whether a final only repeats the one before it on its channel. */
+  isRepeated(event: FinalEvent): boolean {
+    const lane = this.#lane(event)
+    if (lane.isFinal) lane.answer()
+    return lane.isFinal
+  }
+
+  /** A final with an error came: whether it is told, how the connection ends decides. */
+  hold(event: FinalEvent): void {
+    this.#lane(event).end()
   }
 
   /** Another connection begins, and its audio with the first sample that has no definitive result. */
@@ -73,6 +124,7 @@ export class ResultTimeline {
     this.#base = this.#tape.sent
     this.#beganMs = this.#clock.now()
     this.#connections += 1
+    this.#isAsked = false
     const fromMs = this.#msAt(this.#base, 'start')
     for (const lane of this.#lanes) lane.begin(fromMs)
     return rewound
@@ -82,11 +134,11 @@ export class ResultTimeline {
   read(event: SessionEvent): SessionEvent | undefined {
     switch (event.type) {
       case 'partial':
-        return this.#lane(event).partial(this.#timed(event))
+        return this.#lane(event).partial(this.#withinSent(this.#timed(event)))
       case 'milestone':
-        return this.#milestone(this.#timed(event))
+        return this.#milestone(this.#withinSent(this.#timed(event)))
       case 'final':
-        return this.#lane(event).final(this.#timed(event))
+        return this.#final(this.#withinSent(this.#timed(event)))
       case 'event':
         return event.name === eventName.silence
           ? this.#silence(this.#timed(event))
@@ -98,19 +150,39 @@ export class ResultTimeline {
 
   /** A final that ends a connection but not the session: only what it adds to the milestones counts. */
   continueAfter(event: FinalEvent): SessionEvent | undefined {
-    const added = this.#lane(event).milestoneOf(this.#timed(event))
+    const added = this.#lane(event).milestoneOf(this.#withinSent(this.#timed(event)))
     return added && this.#milestone(added)
   }
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
     const lane = this.#lane(event)
-    // Audio that was sent faster than services read is not taken for heard any sooner.
-    const readMs = this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * leastSpeed
-    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), readMs)
+    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), this.#readMs)
     if (event.endMs === undefined) this.#estimated = true
     const index = this.#lanes.indexOf(lane)
     this.#settle(index, event.endMs ?? lane.estimateMs)
     return told
+  }
+
+  #final(event: FinalEvent): FinalEvent {
+    const lane = this.#lane(event)
+    const sentMs = this.#msAt(this.#tape.sent, 'end')
+    const told = lane.final(event, sentMs, this.#readMs)
+    if (event.error !== undefined) return told
+    const endMs = event.heardMs ?? event.endMs
+    if (endMs !== undefined) this.#settle(this.#lanes.indexOf(lane), endMs)
+    // One that was asked for is the answer to all that was sent, which is settled at the end.
+    else if (!this.#isAsked) {
+      this.#estimated = true
+      const baseMs = this.#msAt(this.#base, 'start')
+      const heardMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
+      this.#settle(this.#lanes.indexOf(lane), baseMs + heardMs - Math.min(unreadAtFinalMs, heardMs / 2))
+    }
+    return told
+  }
+
+  /** How far the service can have read, by the clock: audio that was sent faster is not taken for heard any sooner. */
+  get #readMs(): number {
+    return this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * leastSpeed
   }
 
   /** Nobody spoke on the channel, and all before its end has its results: the audio needs no replay. */
@@ -157,10 +229,12 @@ export class ResultTimeline {
     if (this.#base === 0 && this.#tape.timeline.isStraight) return event
     const { startMs, endMs } = event
     const words = 'words' in event ? event.words : undefined
+    const heardMs = 'heardMs' in event ? event.heardMs : undefined
     return {
       ...event,
       ...(startMs === undefined || startMs < 0 ? {} : { startMs: this.#sourceMs(startMs, 'start') }),
       ...(endMs === undefined || endMs < 0 ? {} : { endMs: this.#sourceMs(endMs, 'end') }),
+      ...(heardMs === undefined ? {} : { heardMs: this.#sourceMs(heardMs, 'end') }),
       ...(words === undefined
         ? {}
         : {
@@ -171,6 +245,14 @@ export class ResultTimeline {
             })),
           }),
     }
+  }
+
+  /** No result is of audio that was not sent; a service may round its times, or count them wrongly. */
+  #withinSent<Event extends Result>(event: Event): Event {
+    const { startMs, endMs } = event
+    const sentMs = Math.ceil(this.#msAt(this.#tape.sent, 'end'))
+    if (endMs === undefined || endMs <= sentMs) return event
+    return { ...event, endMs: sentMs, ...(startMs !== undefined && { startMs: Math.min(startMs, sentMs) }) }
   }
 
   #sourceMs(ms: number, edge: 'start' | 'end'): number {

@@ -5,7 +5,7 @@ import { AudioTape, type Gap } from '../../../src/session/audio/audio-tape.js'
 
 const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const tapeOf = (maxBufferMs: number, maxAudioMessageBytes = 1000, format = pcm): AudioTape =>
-  new AudioTape({ format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes: 0 })
+  new AudioTape({ format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes: 0, preRollMs: 0 })
 const ofMs = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 16)
 
 const drain = (tape: AudioTape): Uint8Array[] => {

@@ -11,7 +11,7 @@ const waits = (sent: readonly (readonly [atMs: number, durationMs: number])[]): 
   const scheduler = new VirtualTimeScheduler()
   const found: number[] = []
   scheduler.schedule(() => {
-    const pace = new SendingPace(format, scheduler)
+    const pace = new SendingPace(format, scheduler, true)
     for (const [atMs, durationMs] of sent) {
       scheduler.schedule(() => {
         pace.sent(durationMs * bytesPerMs)

@@ -2,12 +2,16 @@ import { describe, expect, it } from 'vitest'
 import { LaneText } from '../../../src/session/results/lane-text.js'
 
 const commit = (text: LaneText, said: string): string => text.commit(said, text.newPart(said))
+const finalText = (text: LaneText, said: string): string => {
+  text.commitFinal(said)
+  return text.text
+}
 
 describe('the text of a lane', () => {
   it('is what was said while there is one connection', () => {
     const text = new LaneText()
     expect([commit(text, 'one'), commit(text, ' two'), text.text]).toEqual(['one', ' two', 'one two'])
-    expect(text.finalText('one two three')).toBe('one two three')
+    expect(finalText(text, 'one two three')).toBe('one two three')
   })
 
   it('gets the separator that the first text of another connection lacks', () => {
@@ -49,15 +53,31 @@ describe('the text of a lane', () => {
   })
 
   it('puts what a final adds to the milestones of its connection to the whole, without what it repeats', () => {
-    const text = new LaneText()
-    commit(text, 'one two')
-    text.begin(2)
-    expect(text.finalText('two three')).toBe('one two three')
-    expect(text.finalText('two')).toBe('one two')
+    const repeating = (): LaneText => {
+      const text = new LaneText()
+      commit(text, 'one two')
+      text.begin(2)
+      return text
+    }
+    expect(finalText(repeating(), 'two three')).toBe('one two three')
+    expect(finalText(repeating(), 'two')).toBe('one two')
+    const text = repeating()
     commit(text, 'two three')
     expect(text.addedBy('two three four')).toBe(' four')
-    expect(text.finalText('two three four')).toBe('one two three four')
     // A final that was made otherwise than its milestones adds nothing that could be told from them.
-    expect([text.addedBy('Two, three.'), text.finalText('Two, three.')]).toEqual(['', 'one two three'])
+    expect([text.addedBy('Two, three.'), finalText(text, 'Two, three.')]).toEqual(['', 'one two three'])
+    expect(finalText(text, 'two three four')).toBe('one two three four')
+  })
+
+  it('is of one recognition, and separates what follows the final of another', () => {
+    const text = new LaneText()
+    commit(text, 'one')
+    expect([finalText(text, 'one two')]).toEqual(['one two'])
+    text.close()
+    text.begin(0)
+    expect([commit(text, 'three'), text.text]).toEqual([' three', 'three'])
+    expect(finalText(text, 'three four')).toBe('three four')
+    text.close()
+    expect(text.text).toBe('')
   })
 })

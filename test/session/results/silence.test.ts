@@ -25,7 +25,12 @@ const milestone = (channel: number, startMs: number, endMs: number, text: string
 
 /** A timeline whose first connection has sent so much; what is settled, in milliseconds. */
 const timelineAfter = (sentMs: number) => {
-  const bounds = { maxBufferMs: Infinity, maxAudioMessageBytes: 32_000, maxReplayBytes: 60_000 * bytesPerMs }
+  const bounds = {
+    maxBufferMs: Infinity,
+    maxAudioMessageBytes: 32_000,
+    maxReplayBytes: 60_000 * bytesPerMs,
+    preRollMs: 0,
+  }
   const tape = new AudioTape({ format: stereo, ...bounds })
   const timeline = new ResultTimeline(tape, stereo, { now: () => 0 })
   const send = (ms: number): void => {

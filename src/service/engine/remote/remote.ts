@@ -43,6 +43,7 @@ const recognitionOf = (options: RemoteOptions, { token$, rejected$ }: RemoteToke
     voiceActivity: asItIs,
     // A fault is told at once: who drives the engine has kept the segment and reads it once more.
     resumption: false,
+    continuous: false,
   })
 }
 
