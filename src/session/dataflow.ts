@@ -58,6 +58,8 @@ export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, '
  * Runs a project over the audio of its source: a bidirectional gRPC stream (service.md 4.1).
  *
  * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
+ * Lasts as long as its source: where the service ends a recognition by itself, its `final` is told and the next recognition
+ * begins with the next sound (`continuous`). So there may be several finals a channel, and completion is the end.
  * Complete: the audio is flushed, the remaining events awaited, then completion; `finalize-timeout` when they do not
  * come. `stop$`: pending work is dropped. Unsubscribe: the stream is cancelled at once. Error: one `SpeechError`,
  * after everything that had arrived before it. A second subscription is a second session: `share()` is yours to add.

@@ -6,7 +6,7 @@ import type { Link } from '../transport/link.js'
 import type { TokenInHand } from './ask-token.js'
 import type { Dialogue, Heard } from './dialogue.js'
 import type { equip } from './equipment.js'
-import type { MachineInput } from './session-machine.js'
+import type { MachineInput } from './session-states.js'
 import type { SessionToken } from './session-token.js'
 
 /** What a line needs of a session's plan. */
@@ -27,6 +27,12 @@ export interface Connection<In, Out> {
 
 /** What happens on a line. */
 export type LineNews = Heard | MachineInput
+
+/** Something that happened, and on which line: what a line says that was left is not heard. */
+export interface SessionNews<In, Out> {
+  readonly line?: Line<In, Out>
+  readonly what: LineNews
+}
 
 /** Who is told what happens on a line. */
 export interface LineOwner<In, Out> {

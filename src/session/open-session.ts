@@ -1,7 +1,8 @@
 import { Observable, type ObservableInput } from 'rxjs'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { checkSource } from './audio/audio-feed.js'
-import { Session, type SessionPlan } from './session.js'
+import { Session } from './session.js'
+import type { SessionPlan } from './session-plan.js'
 
 /**
  * Cold: each subscription is one session over one subscription of the source; unsubscribing aborts it at once.

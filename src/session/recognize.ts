@@ -20,6 +20,8 @@ const platform: RecognizePlatform = { withParts: (connect) => connect(parts), in
  * on the way, and stereo runs as two recognitions, one a channel, each on a socket of its own.
  *
  * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
+ * Lasts as long as its source: where the service ends a recognition by itself, its `final` is told and the next recognition
+ * begins with the next sound (`continuous`). So there may be several finals a channel, and completion is the end.
  * Complete: the audio is flushed and the final awaited, then completion; `finalize-timeout` when it does not come.
  * `stop$`: pending audio and results are dropped. Unsubscribe: the socket is closed at once. Error: one
  * `SpeechError`, after everything that had arrived before it. A second subscription is a second session.

@@ -6,7 +6,7 @@ import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token
 import type { AudioBounds } from './audio/audio-tape.js'
 import { optionalBoolean, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
 import { resolveResumption, type Resumption, type ResumptionOptions } from './resumption.js'
-import type { Wait } from './session-machine.js'
+import type { Wait } from './session-deadlines.js'
 
 export type { TokenSource } from './ask-token.js'
 export type { ResumptionOptions } from './resumption.js'

@@ -1,52 +1,30 @@
-import { Subscription, take, type Observable, type ObservableInput, type Subscriber, type Unsubscribable } from 'rxjs'
+import { type Subscription, type ObservableInput, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import { later } from '../time/later.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
-import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
+import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
 import { feedAudio, isPulled, type AudioFeed, type AudioSink } from './audio/audio-feed.js'
 import { AudioOutlet, type OutletReport } from './audio/audio-outlet.js'
 import { AudioTape, type Gap } from './audio/audio-tape.js'
-import type { Ending, Heard } from './dialogue.js'
+import type { Heard } from './dialogue.js'
 import type { Equipment, Equipped } from './equipment.js'
-import { Line, type LineNews, type LineOwner, type LinePlan } from './line.js'
-import {
-  isWait,
-  step,
-  type Command,
-  type MachineInput,
-  type MachineState,
-  type Manners,
-  type Standing,
-} from './session-machine.js'
+import { Line, type LineNews, type LineOwner, type SessionNews } from './line.js'
+import { Mailbox } from './mailbox.js'
+import { startDeadline } from './session-deadlines.js'
+import { step } from './session-machine.js'
+import type { Command, MachineInput, MachineState, Manners } from './session-states.js'
 import { RetryBudget } from './retry-budget.js'
 import { pulledBounds, type SessionSettings } from './session-options.js'
+import type { SessionPlan } from './session-plan.js'
+import { followSignals } from './session-signals.js'
 import { SessionToken } from './session-token.js'
+import { Recognitions, repeatedFinal } from './recognitions.js'
 import { SessionAccount, type AccountOwner } from './session-account.js'
 import type { Updates } from './updates.js'
 
-/** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
-export interface SessionPlan<In, Out> extends LinePlan<In, Out> {
-  readonly settings: SessionSettings
-  readonly ending: Ending
-  /** For each session its own: changes that the user asks for while it streams. */
-  readonly newUpdates?: () => Updates
-  /** Fails the session from without, such as when the other half of a pair has failed. */
-  readonly abort$?: Observable<SpeechError>
-}
-
-/** A recognition has brought the session forward that lasted so long, or made so much audio definitive. */
-const progressAfterMs = 10_000
-const progressOfMs = 200
-
 /** What is told also after a stop. */
 const isAnswer = (event: SessionEvent): boolean => event.type === 'response' || event.type === 'unknown'
-
-/** Something that happened, and on which line: what a line says that was left is not heard. */
-interface News<In, Out> {
-  readonly line?: Line<In, Out>
-  readonly what: MachineInput | Heard
-}
 
 /**
  * Runs one session: does what the machine commands and tells it what happens. Inputs that arrive while a command runs
@@ -64,24 +42,17 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   readonly #account: SessionAccount
   readonly #updates: Updates | undefined
   readonly #budget: RetryBudget | undefined
-  readonly #signals = new Subscription()
-  readonly #inbox: News<In, Out>[] = []
+  readonly #recognitions: Recognitions
+  #signals: Subscription | undefined
+  readonly #mailbox = new Mailbox<SessionNews<In, Out>>(
+    (news) => this.#handle(news),
+    () => this.#feedOn(),
+  )
   #state: MachineState = { name: 'idle', audioOver: false }
-  #busy = false
   #feedWaits = false
-  /** With an error: how the connection ends tells whether another one mends it. */
-  #failedFinals: readonly FinalEvent[] = []
-  /** Whether the next stream follows a recognition that the service has ended. */
-  #isNextRecognition = false
   #line: Line<In, Out>
   /** From the first connection on. */
   #equipment: Equipment<In, Out> | undefined
-  /**
-   * Set once the service has refused audio as too fast: what is sent again is sent slower. And once it has ended a
-   * recognition without a sign of how far it had read: then no faster than it was spoken, for only the clock tells that.
-   */
-  #pace: 'none' | 'with bursts' | 'as spoken' = 'none'
-  #streamsSinceMs = Infinity
   #deadline: Unsubscribable | undefined
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
@@ -101,17 +72,19 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       continuous,
     }
     this.tape = new AudioTape(isPulled(source) ? pulledBounds(bounds) : bounds)
+    this.#recognitions = new Recognitions(this.tape, scheduler)
     this.#account = new SessionAccount(this.tape, bounds.format, this)
     this.#outlet = new AudioOutlet(this.tape, scheduler, this)
     this.#feed = feedAudio(source, this)
   }
 
   begin(): void {
-    const { finalize$, stop$ } = this.#plan.settings
     // The signals first: what they say while the session begins counts.
-    this.#signals.add(this.#plan.abort$?.subscribe((error) => this.#fail(error)))
-    this.#obey('finalize$', finalize$, () => this.end())
-    this.#obey('stop$', stop$, () => this.#dispatch({ type: 'stop' }))
+    this.#signals = followSignals(this.settings, this.#plan.abort$, {
+      end: () => this.end(),
+      stop: () => this.#dispatch({ type: 'stop' }),
+      abort: (error) => this.#fail(error),
+    })
     this.#dispatch({ type: 'begin' })
     if (!this.#subscriber.closed) this.#feed.resume()
   }
@@ -119,11 +92,9 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   /** Lets go of everything; what the service still says is not heard. */
   release(): void {
     this.#deadline?.unsubscribe()
-    this.#outlet.close()
     this.#feed.close()
-    this.#equipment?.silence.stop()
-    this.#equipment?.succession?.cancel()
-    this.#signals.unsubscribe()
+    this.#hush()
+    this.#signals?.unsubscribe()
     this.#updates?.end()
     this.#line.leave()
   }
@@ -166,12 +137,17 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#dispatch({ type: 'progress' })
   }
 
-  /** What comes next: more from a pulled source, or the end. */
   idle(): void {
     if (this.#state.name === 'draining') this.#dispatch({ type: 'drained' })
     // Not within a command: a source that emits at once would hold back all inputs until it has ended.
-    else if (this.#busy) this.#feedWaits = true
+    else if (this.#mailbox.isBusy) this.#feedWaits = true
     else this.#feed.resume()
+  }
+
+  #feedOn(): void {
+    if (!this.#feedWaits) return
+    this.#feedWaits = false
+    this.#feed.resume()
   }
 
   // As the owner of its lines and of what it is equipped with.
@@ -211,31 +187,19 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (event !== undefined) this.#subscriber.next(event)
   }
 
-  #obey(name: string, signal$: Observable<unknown> | undefined, act: () => void): void {
-    const error = (cause: unknown): void =>
-      this.#fail(toSpeechError(cause, 'source-failed', `${name} failed; see the cause.`))
-    this.#signals.add(signal$?.pipe(take(1)).subscribe({ next: act, error }))
-  }
-
   #fail(error: SpeechError): void {
     this.#dispatch({ type: 'failed', error })
   }
 
   #dispatch(what: MachineInput | Heard, line?: Line<In, Out>): void {
-    this.#inbox.push(line === undefined ? { what } : { what, line })
-    if (this.#busy) return
-    this.#busy = true
-    for (let news = this.#inbox.shift(); news !== undefined; news = this.#inbox.shift()) {
-      if (this.#subscriber.closed) break
-      const { line: other, what } = news
-      if (other !== undefined && other !== this.#line) this.#equipment?.succession?.hears(other, what)
-      else if ('event' in what) this.#hear(what)
-      else this.#step(this.#isAllSaid(what) ? { type: 'link-ended' } : what)
-    }
-    this.#busy = false
-    if (!this.#feedWaits) return
-    this.#feedWaits = false
-    this.#feed.resume()
+    this.#mailbox.post(line === undefined ? { what } : { what, line })
+  }
+
+  #handle({ line, what }: SessionNews<In, Out>): void {
+    if (this.#subscriber.closed) return
+    if (line !== undefined && line !== this.#line) this.#equipment?.succession?.hears(line, what)
+    else if ('event' in what) this.#hear(what)
+    else this.#step(this.#isAllSaid(what) ? { type: 'link-ended' } : what)
   }
 
   /** However a connection ends once every channel has its final: it was the last word that was asked for. */
@@ -248,37 +212,15 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#equipment?.silence.broken()
     // Who stopped wants no more results; a service may still send what it had (service.md 4.2, stop-recognition). And
     // what a start is answered on another connection was answered before.
-    if (this.#state.name === 'stopping') this.#tellIf(isAnswer(event), event)
-    else if (event.type !== 'final') this.#tellIf(!this.#isAnsweredAgain(meaning), event)
-    else if (!this.#takesFinal(event)) return
+    const isTold =
+      this.#state.name === 'stopping'
+        ? isAnswer(event)
+        : !(this.#state.name === 'starting' && this.#recognitions.isStartedAgain(meaning))
+    const becomes = event.type === 'final' ? this.#recognitions.judge(event, this.#manners.resumes) : 'told'
+    if (isTold && becomes === 'repeated') return this.emit(repeatedFinal(event))
+    if (isTold && becomes === 'told') this.tell(event)
+    if (event.type === 'final' && this.#equipment?.results.isFinal) this.#dispatch({ type: 'all-final' })
     if (meaning !== undefined && !this.#subscriber.closed) this.#step({ type: 'heard', meaning })
-  }
-
-  #tellIf(isTold: boolean, event: SessionEvent): void {
-    if (isTold) this.tell(event)
-  }
-
-  /** Returns whether a final is one more, and does not only repeat the one before it. */
-  #takesFinal(event: FinalEvent): boolean {
-    const results = this.#equipment?.results
-    if (results?.isRepeated(event) === true) {
-      const reason = 'A second final of a recognition.'
-      this.emit({ type: 'unknown', reason, raw: event.text })
-      return false
-    }
-    if (event.error !== undefined && this.#manners.resumes) {
-      this.#failedFinals = [...this.#failedFinals, event]
-      results?.hold(event)
-      return true
-    }
-    this.tell(event)
-    if (results?.isFinal === true) this.#dispatch({ type: 'all-final' })
-    return true
-  }
-
-  #isAnsweredAgain(meaning: Heard['meaning']): boolean {
-    const isStarted = meaning?.type === 'start-answer' && meaning.error === undefined
-    return isStarted && this.#state.name === 'starting' && this.#equipment?.results.hasBegun === true
   }
 
   #step(said: MachineInput): void {
@@ -286,7 +228,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (said.type === 'audio-over') this.#outlet.end()
     // It may have waited in line while audio was sent.
     const input = said.type === 'audio-over' ? { ...said, drained: this.tape.isSent } : said
-    const { state, commands } = step(this.#state, input, this.#manners, this.#standing())
+    const { state, commands } = step(this.#state, input, this.#manners, this.#recognitions.standing)
     const { name } = this.#state
     this.#state = state
     if (state.name !== name) this.#setDeadline()
@@ -296,36 +238,10 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     }
   }
 
-  /** Looked at, if at all, before the step has its effects. */
-  #standing(): Standing {
-    const { tape } = this
-    const results = this.#equipment?.results
-    const lastedMs = this.#plan.settings.scheduler.now() - this.#streamsSinceMs
-    return {
-      isWhole: results?.isWhole ?? true,
-      get isUnread() {
-        return results?.isUnread ?? false
-      },
-      get hasSound() {
-        return tape.hasSound
-      },
-      hasProgress: lastedMs >= progressAfterMs || (results?.progressMs ?? 0) >= progressOfMs,
-    }
-  }
-
   #setDeadline(): void {
-    const { name } = this.#state
-    const { deadlines, scheduler } = this.#plan.settings
     this.#deadline?.unsubscribe()
-    // A connection may break unseen, and then nothing else holds a process that has to be told of it.
-    this.#deadline = isWait(name)
-      ? later(
-          scheduler,
-          deadlines[name],
-          () => this.#dispatch({ type: 'deadline', ...this.tape.pending }),
-          'holds the process',
-        )
-      : undefined
+    const onTime = (): void => this.#dispatch({ type: 'deadline', ...this.tape.pending })
+    this.#deadline = startDeadline(this.#state.name, this.settings, onTime)
   }
 
   #execute(command: Command): void {
@@ -340,7 +256,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       case 'dial':
         return this.#line.dial()
       case 'start':
-        return this.#start()
+        this.#equipment ??= connection?.equip(this)
+        return this.#line.start()
       case 'stream':
         return this.#stream()
       case 'succeed':
@@ -352,8 +269,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       case 'leave':
         return this.#line.leave()
       case 'slow':
-        this.#pace = 'as spoken'
-        return
+        return this.#outlet.slow('as spoken')
       case 'reconnect':
         return this.#reconnect(command.error)
       case 'finalize':
@@ -361,11 +277,10 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
       case 'stop':
         return connection?.link.send(connection.dialogue.stop())
       case 'tell':
-        for (const final of this.#takeFailedFinals()) this.tell(final)
-        return
+        return this.#recognitions.takeFailed().forEach((final) => this.tell(final))
       case 'settle':
         // One that broke says nothing of what was sent.
-        if (this.#failedFinals.length === 0) this.tape.settle(this.tape.sent)
+        if (!this.#recognitions.hasFailed) this.tape.settle(this.tape.sent)
         return
       case 'extend':
         return this.#setDeadline()
@@ -389,11 +304,6 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     this.#line.authorize(need)
   }
 
-  #start(): void {
-    this.#equipment ??= this.#line.connection?.equip(this)
-    this.#line.start()
-  }
-
   /** Leaves the connection, for its successor where there is one; the finals that it said belong to it alone. */
   #leave(successor: Line<In, Out> | undefined): void {
     const { results, silence } = this.#equipment ?? {}
@@ -401,21 +311,20 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     silence?.stop()
     this.#outlet.close()
     if (successor !== undefined) this.#line = successor
-    for (const final of this.#takeFailedFinals()) this.emit(results?.continueAfter(final))
+    for (const final of this.#recognitions.takeFailed()) this.emit(results?.continueAfter(final))
   }
 
-  #takeFailedFinals(): readonly FinalEvent[] {
-    const finals = this.#failedFinals
-    this.#failedFinals = []
-    return finals
+  /** No audio goes out, and no other connection is made for it. */
+  #hush(): void {
+    this.#outlet.close()
+    this.#equipment?.silence.stop()
+    this.#equipment?.succession?.cancel()
   }
 
   /** The service has ended the recognition: until the next one, nothing goes out. */
   #rest(): void {
-    this.#outlet.close()
-    this.#equipment?.silence.stop()
-    this.#equipment?.succession?.cancel()
-    this.#isNextRecognition = true
+    this.#hush()
+    this.#recognitions.end('rests')
     for (const gap of this.tape.rest()) this.#account.gap(gap)
     this.tape.listen()
     this.#account.tell()
@@ -425,7 +334,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   /** Leaves the connection that failed, and waits for the time of the next attempt. */
   #reconnect(error: SpeechError): void {
     const { succession } = this.#equipment ?? {}
-    this.#isNextRecognition = false
+    this.#recognitions.end('lost')
     const successor = succession?.take()
     this.#leave(successor)
     succession?.cancel()
@@ -433,8 +342,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     if (this.#subscriber.closed) return
     // Before all that waits in line, which may be its loss.
     if (successor !== undefined) return this.#step({ type: 'taken-over' })
-    if (error.code === 'too-fast' && this.#pace === 'none') this.#pace = 'with bursts'
-    const { scheduler } = this.#plan.settings
+    if (error.code === 'too-fast') this.#outlet.slow('with bursts')
+    const { scheduler } = this.settings
     const next = this.#budget?.next(scheduler.now(), error)
     if (next === undefined) return this.#fail(error)
     this.#deadline = later(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), 'holds the process')
@@ -453,32 +362,24 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   #stream(): void {
     const { connection } = this.#line
     if (connection === undefined || this.#equipment === undefined) return
-    const { link, dialogue } = connection
     const { results, newPace, succession } = this.#equipment
     const isAnother = results.hasBegun
     const { replayedMs, gaps } = results.begin()
-    const isNext = this.#isNextRecognition && { isNextRecognition: true as const }
-    this.#isNextRecognition = false
+    const told = this.#recognitions.begin(results)
     this.emit({
       type: 'connection',
-      ...(isAnother ? { state: 'resumed', replayedMs, ...isNext } : { state: 'streaming' }),
+      ...(isAnother ? { state: 'resumed', replayedMs, ...told } : { state: 'streaming' }),
     })
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
-    this.#streamsSinceMs = this.#plan.settings.scheduler.now()
-    this.#budget?.streams(this.#streamsSinceMs)
-    // What was asked after this line had been made does not stand in its start.
-    const asked = this.#updates?.asked
-    if (asked !== undefined && asked !== this.#line.update) this.#ask(asked)
-    this.#updates?.listen(
-      (update) => this.#ask(update),
-      (error) => this.#fail(error),
-    )
+    this.#budget?.streams(this.#plan.settings.scheduler.now())
+    const fail = (error: SpeechError): void => this.#fail(error)
+    this.#updates?.listen(this.#line.update, (update) => this.#ask(update), fail)
     if (this.#subscriber.closed) return
     const { sent } = this.tape
     succession?.plan(this.#line, () => this.tape.sent > sent)
-    this.#outlet.open(link, dialogue, this.#pace === 'none' ? undefined : newPace(this.#pace === 'with bursts'))
+    this.#outlet.open(connection.link, connection.dialogue, newPace)
   }
 
   #ask(update: UpdateRequest): void {
@@ -490,9 +391,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
 
   #finalize(): void {
     this.#feed.close()
-    this.#outlet.close()
-    this.#equipment?.silence.stop()
-    this.#equipment?.succession?.cancel()
+    this.#hush()
     this.#equipment?.results.ask()
     const { connection } = this.#line
     if (this.#manners.finalizeBy === 'half-close') connection?.link.finish()

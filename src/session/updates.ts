@@ -21,8 +21,13 @@ export class Updates {
     return this.#asked
   }
 
-  /** Listens from the first connection on. */
-  listen(ask: (update: UpdateRequest) => void, fail: (error: SpeechError) => void): void {
+  /** Asks first for what does not stand in the start of a connection, `started`; and listens from the first one on. */
+  listen(
+    started: UpdateRequest | undefined,
+    ask: (update: UpdateRequest) => void,
+    fail: (error: SpeechError) => void,
+  ): void {
+    if (this.#asked !== undefined && this.#asked !== started) ask(this.#asked)
     if (this.#listens) return
     this.#listens = true
     // Added, for it may have to end while it begins.

@@ -33,7 +33,7 @@ describe('recognitionData', () => {
     expect(JSON.stringify(fullJson)).toBe(
       '{"Text":"hello world","Confidence":0.9,' +
         '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],' +
-        '"RecognitionId":"r-1","Error":"engine-failed: The engine failed."}',
+        '"RecognitionId":"r-1","HeardMsec":1000,"Error":"engine-failed: The engine failed."}',
     )
   })
 
@@ -61,7 +61,7 @@ describe('sessionEventOf', () => {
 
   it('types the three results, each with what it may carry', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
-    const { words, confidence, error } = full
+    const { words, confidence, heardMs, error } = full
     expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
     expect(sessionEventOf(event('SR Milestone', fullJson))).toStrictEqual({
       type: 'milestone',
@@ -69,7 +69,13 @@ describe('sessionEventOf', () => {
       confidence,
       words,
     })
-    expect(sessionEventOf(event('SR Final', fullJson))).toStrictEqual({ type: 'final', ...base, confidence, error })
+    expect(sessionEventOf(event('SR Final', fullJson))).toStrictEqual({
+      type: 'final',
+      ...base,
+      confidence,
+      heardMs,
+      error,
+    })
   })
 
   it('leaves out channel and times that are missing, invalid or of all channels', () => {

@@ -2,17 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors/error-table.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import {
-  isEnd,
-  isWait,
-  step as stepOf,
-  type Command,
-  type MachineInput,
-  type MachineState,
-  type Manners,
-  type Standing,
-  type Step,
-} from '../../src/session/session-machine.js'
+import { isWait } from '../../src/session/session-deadlines.js'
+import { isEnd, step as stepOf } from '../../src/session/session-machine.js'
+import type { Command, MachineInput, MachineState, Manners, Standing, Step } from '../../src/session/session-states.js'
 
 /** The service has given all results and made progress, and in what follows nothing is to be heard. */
 const quiet: Standing = { isWhole: true, hasSound: false, isUnread: false, hasProgress: true }

@@ -28,6 +28,7 @@ export class AudioOutlet<Out> {
   #link: Exit<Out> | undefined
   #voice: Voice<Out> | undefined
   #pace: SendingPace | undefined
+  #speed: 'full' | 'with bursts' | 'as spoken' = 'full'
   #waiting: Unsubscribable | undefined
 
   constructor(tape: AudioTape, scheduler: SchedulerLike, report: OutletReport) {
@@ -41,11 +42,19 @@ export class AudioOutlet<Out> {
     return this.#tape.isSent && this.#link?.congested === false && this.#waiting === undefined
   }
 
-  /** From now on audio goes to this link; what waited goes first, no faster than the pace where one is given. */
-  open(link: Exit<Out>, voice: Voice<Out>, pace?: SendingPace): void {
+  /**
+   * From the next link on, audio goes slower: `with bursts` once the service has refused it as too fast; `as spoken` once
+   * it has ended a recognition without a sign of how far it had read, for then only the clock tells that.
+   */
+  slow(speed: 'with bursts' | 'as spoken'): void {
+    if (this.#speed !== 'as spoken') this.#speed = speed
+  }
+
+  /** From now on audio goes to this link; what waited goes first. */
+  open(link: Exit<Out>, voice: Voice<Out>, newPace?: (burst: boolean) => SendingPace): void {
     this.#link = link
     this.#voice = voice
-    this.#pace = pace
+    this.#pace = this.#speed === 'full' ? undefined : newPace?.(this.#speed === 'with bursts')
     this.#drain()
   }
 
