@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ended, run, start } from '../command.js'
+
+const root = join(__dirname, '../../..')
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+/** A session over a link that tells nothing and holds nothing: `says` is what its service answers. */
+const program = (says: Readonly<Record<string, unknown>>, timeouts: Readonly<Record<string, number>>): string => `
+const { NEVER, of, Subject } = require('rxjs')
+const { recognize } = require(${JSON.stringify(join(root, 'dist/cjs/index.js'))})
+const says = ${JSON.stringify(says)}
+const incoming = new Subject()
+const link = {
+  incoming, bufferedBytes: 0, congested: false, room: of(undefined), pause() {}, resume() {}, finish() {}, close() {},
+  send(message) {
+    const answer = typeof message === 'string' ? says[JSON.parse(message)['message-name']] : undefined
+    if (answer !== undefined) queueMicrotask(() => incoming.next(JSON.stringify(answer)))
+  },
+}
+recognize({
+  url: 'ws://localhost', modelName: 'm', token: 't', dial: () => ${'connect' in says ? 'NEVER' : 'of(link)'},
+  format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, ...${JSON.stringify(timeouts)},
+})([new Uint8Array(320).fill(50)]).subscribe({
+  error: ({ code }) => console.log(code),
+  complete: () => console.log('complete'),
+})
+`
+
+const said = (name: string): object => ({ 'message-name': name, 'operation-result': 'Success' })
+
+describe('a process that waits for nothing but a session', () => {
+  it.each([
+    ['connection', 'connect-timeout', { connect: true }, { connectTimeoutMs: 50 }],
+    ['start', 'start-timeout', {}, { startTimeoutMs: 50 }],
+    ['final', 'finalize-timeout', { recognize: said('recognize-response') }, { finalizeTimeoutMs: 50 }],
+  ])('is told that the %s did not come', async (_what, code, says, timeouts) => {
+    const file = join(folder, `${code}.cjs`)
+    await writeFile(file, program(says, timeouts))
+    const child = spawn(process.execPath, [file], { cwd: root, env: { NODE_PATH: join(root, 'node_modules') } })
+    expect(await ended(child)).toEqual({ code: 0, stdout: `${code}\n`, stderr: '' })
+  })
+})
+
+describe('rxspeech', () => {
+  it('fails where the process ends before its work is done, and says so', async () => {
+    // What the command waits for never comes, and nothing holds the process.
+    const preload = join(folder, 'preload.cjs')
+    await writeFile(preload, `require('node:fs/promises').readFile = () => new Promise(() => undefined)\n`)
+    const early = await ended(
+      start(['project', 'check', 'samples/projects/none.yaml'], { env: { NODE_OPTIONS: `--require ${preload}` } }),
+    )
+    expect(early).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'rxspeech: The command ended before its work was done; try again.\n',
+    })
+    const help = await run(['--help'])
+    expect([help.code, help.stderr]).toEqual([0, ''])
+  })
+})
