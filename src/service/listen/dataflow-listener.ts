@@ -18,6 +18,7 @@ import { AcceptedConnections, type Connection, type ProxyTrust } from './accepte
 import { tooManyUnstarted, type ConnectionGate, type ConnectionLimits } from './connection-gate.js'
 import { defaultGrpcPatience, keepaliveOptions, listenForGrpc, type GrpcPatience } from './grpc-connections.js'
 import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import { RequestAllowances } from './request-allowance.js'
 import { serveLink } from './serve-link.js'
 import type { SessionSet } from './session-set.js'
 
@@ -64,11 +65,11 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     'grpc.max_connection_age_grace_ms': connectionGraceMs,
     interceptors: [tellUnreadable],
   })
-  const dataflow = loadDataflow()
   const accepted = new AcceptedConnections({ gate, trust, headerWithinMs: patience.handshakeMs })
-  server.addService({ ...dataflow }, { Stream: streamHandler(options, accepted) })
+  const allowances = new RequestAllowances(streamsPerConnection)
+  server.addService({ ...loadDataflow() }, { Stream: streamHandler(options, accepted, allowances) })
   options.addServices?.(server)
-  const listen = { address, certificate, accepted, patience, unlimitedPath: dataflow.Stream.path }
+  const listen = { address, certificate, accepted, patience, allowances }
   const connections = await listenForGrpc(server, listen).catch((error: unknown) => {
     server.forceShutdown()
     throw error
@@ -93,7 +94,11 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
 
 type Call = ServerDuplexStream<DataflowMessage, DataflowMessage>
 
-const streamHandler = (options: DataflowListenerOptions, connections: AcceptedConnections): ((call: Call) => void) => {
+const streamHandler = (
+  options: DataflowListenerOptions,
+  connections: AcceptedConnections,
+  allowances: RequestAllowances,
+): ((call: Call) => void) => {
   const { terms, sessions, maxMessageBytes, monitor = silentMonitor, gate } = options
   return (call) => {
     const link = grpcServerLink(call, { maxMessageBytes })
@@ -110,9 +115,12 @@ const streamHandler = (options: DataflowListenerOptions, connections: AcceptedCo
       if (tooMany !== undefined) closeSessionSoon(http2StreamOf(call)?.session)
       return
     }
-    const admit: DataflowTerms['admit'] = (...presented) => {
+    const admit: DataflowTerms['admit'] = async (...presented) => {
       started?.()
-      return terms.admit(...presented)
+      const admission = await terms.admit(...presented)
+      const session = http2StreamOf(call)?.session
+      if (session !== undefined) allowances.of(session).giveBack()
+      return admission
     }
     const watch = new SessionWatch({
       monitor,

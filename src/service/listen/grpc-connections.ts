@@ -1,3 +1,4 @@
+import { constants, type ServerHttp2Stream } from 'node:http2'
 import { createServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
@@ -5,7 +6,7 @@ import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server-ht
 import { AcceptedConnections } from './accepted-connections.js'
 import { cutHandshake } from './cut-handshake.js'
 import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
-import { RequestAllowance } from './request-allowance.js'
+import type { RequestAllowances } from './request-allowance.js'
 import { destroySilent } from './silent-connections.js'
 
 export interface GrpcConnections {
@@ -47,8 +48,8 @@ export interface GrpcListenOptions {
   /** What counts the connections; by default one that lets in all. */
   readonly accepted?: AcceptedConnections
   readonly patience?: GrpcPatience
-  /** The method that a connection may be asked for without limit. */
-  readonly unlimitedPath?: string
+  /** What bounds the requests of a connection; without it nothing does. */
+  readonly allowances?: RequestAllowances
 }
 
 /**
@@ -61,10 +62,10 @@ export interface GrpcListenOptions {
  * without incoming bytes for longer than that takes is destroyed, which gives its descriptor back.
  */
 export const listenForGrpc = async (server: Server, options: GrpcListenOptions): Promise<GrpcConnections> => {
-  const { address, certificate, patience = defaultGrpcPatience, unlimitedPath } = options
+  const { address, certificate, patience = defaultGrpcPatience, allowances } = options
   const { accepted = new AcceptedConnections({ headerWithinMs: patience.handshakeMs }) } = options
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
-  limitRequests(server, unlimitedPath)
+  if (allowances !== undefined) limitRequests(server, allowances)
   const listener = createListener(certificate, patience.handshakeMs, (socket) => {
     // The gRPC package learns of it by the close that follows.
     socket.on('error', () => undefined)
@@ -91,14 +92,23 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
   }
 }
 
-/** A connection that asks for other methods more often than its allowance is told to go away; what it asks then is ignored. */
-const limitRequests = (server: Server, unlimitedPath: string | undefined): void => {
+/**
+ * A connection that asks more often than its allowance is told to go away. What it asks until then is reset before the
+ * gRPC package sees it, which would spend most of the time that a stream costs.
+ */
+const limitRequests = (server: Server, allowances: RequestAllowances): void => {
   for (const http2 of http2ServersOf(server)) {
-    http2.on('session', (session) => {
-      const allowance = new RequestAllowance()
-      session.on('stream', (_stream, headers) => {
-        if (headers[':path'] !== unlimitedPath && !allowance.take()) closeSessionSoon(session)
-      })
+    const follow = http2.listeners('stream')
+    http2.removeAllListeners('stream')
+    http2.on('stream', (stream: ServerHttp2Stream, ...more: readonly unknown[]) => {
+      const { session } = stream
+      if (session === undefined || allowances.of(session).take()) {
+        for (const listener of follow) listener.call(http2, stream, ...more)
+      } else {
+        stream.on('error', () => undefined)
+        stream.close(constants.NGHTTP2_REFUSED_STREAM)
+        closeSessionSoon(session)
+      }
     })
   }
 }

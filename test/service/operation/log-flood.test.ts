@@ -29,10 +29,10 @@ it('bounds the lines of streams that anybody opens and resets, and counts those 
   const operations = { host: '127.0.0.1', port: 0 }
   service = await plainService({ logger, monitor, operations })
   const [, port] = service.started.grpcAddress.split(':')
-  const peer = await rawPeer(Number(port), false)
-  await write(peer, openAndReset(900))
+  const peers = await Promise.all([1, 2, 3, 4].map(() => rawPeer(Number(port), false)))
+  for (const peer of peers) await write(peer, openAndReset(225))
   await expect.poll(() => ended, { timeout: 10_000 }).toBe(900)
-  peer.destroy()
+  for (const peer of peers) peer.destroy()
   const written = lines.filter((line) => line === 'Session ended').length
   expect(written).toBe(60)
   const metrics = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()

@@ -1,0 +1,77 @@
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { silentMonitor } from '../../../src/service/monitor/join-monitors.js'
+import { openStream, plainClient } from '../../interop/plain-dataflow-client.js'
+import { plainService, startOf, type PlainService } from '../plain-service.js'
+import { endHeaders, frame, frameType, literal, preface, rawPeer, requestHeaders, write } from './http2-peer.js'
+
+let service: PlainService
+const peers: Socket[] = []
+afterEach(async () => {
+  for (const peer of peers.splice(0)) peer.destroy()
+  await service.close()
+})
+
+const times = (count: number, make: (index: number) => Uint8Array): Buffer =>
+  Buffer.concat(Array.from({ length: count }, (_, index) => make(index)))
+
+const open = (streamId: number, flags: number): Buffer =>
+  frame(frameType.headers, flags, streamId, requestHeaders('/dataflow/Stream'))
+
+const cancel = Buffer.from([0, 0, 0, 8])
+const header = literal('x', 'y'.repeat(100))
+
+/** Half a megabyte and more of each. */
+const floods: readonly (readonly [string, () => Buffer])[] = [
+  ['PING', () => times(50_000, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))],
+  ['SETTINGS', () => times(50_000, () => frame(frameType.settings, 0, 0, Buffer.from([0, 4, 0, 0, 255, 255])))],
+  ['CONTINUATION', () => Buffer.concat([open(1, 0), times(5_000, () => frame(frameType.continuation, 0, 1, header))])],
+  ['empty CONTINUATION', () => Buffer.concat([open(1, 0), times(50_000, () => frame(frameType.continuation, 0, 1))])],
+  ['empty DATA', () => Buffer.concat([open(1, endHeaders), times(50_000, () => frame(frameType.data, 0, 1))])],
+]
+
+describe('a client that floods its gRPC connection with frames', () => {
+  it.each(floods)('of %s keeps nobody else from being served', async (_name, flood) => {
+    service = await plainService()
+    const port = Number(service.started.grpcAddress.split(':').at(-1))
+    const bytes = flood()
+    // One reads what it is answered, the other does not.
+    for (const reads of [true, false]) {
+      const peer = await rawPeer(port, false)
+      peers.push(peer)
+      if (reads) peer.resume()
+      peer.write(Buffer.concat([preface, bytes]))
+    }
+    const client = plainClient(service)
+    const stream = openStream(client)
+    stream.request(startOf(service.token))
+    await stream.answered
+    expect(stream.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
+    stream.stream.cancel()
+    client.close()
+  })
+
+  it('that open and reset streams has so many of them looked at, and the others reset unseen (CVE-2023-44487)', async () => {
+    let opened = 0
+    const sessionMoved = (_session: unknown, from: string | undefined): void => {
+      if (from === undefined) opened += 1
+    }
+    service = await plainService({ monitor: { ...silentMonitor, sessionMoved } })
+    const port = Number(service.started.grpcAddress.split(':').at(-1))
+    const peer = await rawPeer(port, false)
+    peers.push(peer)
+    const resets = times(5_000, (index) =>
+      Buffer.concat([open(2 * index + 1, endHeaders), frame(frameType.reset, 0, 2 * index + 1, cancel)]),
+    )
+    await write(peer, Buffer.concat([preface, resets]))
+    const client = plainClient(service)
+    const stream = openStream(client)
+    stream.request(startOf(service.token))
+    await stream.answered
+    expect(stream.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
+    stream.stream.cancel()
+    client.close()
+    expect(opened).toBeGreaterThanOrEqual(250)
+    expect(opened).toBeLessThan(400)
+  })
+})
