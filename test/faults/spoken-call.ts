@@ -95,8 +95,15 @@ export const transcriptOf = (events: readonly SessionEvent[], channel: number) =
   const own = results.filter((event) => event.channel === channel)
   return {
     milestones: own.flatMap(({ type, text }) => (type === 'milestone' ? [text] : [])),
-    finals: own.flatMap(({ type, text, endMs }) => (type === 'final' ? [{ text, endMs }] : [])),
+    final: asOneFinal(own.filter(({ type }) => type === 'final')),
   }
+}
+
+/** A drained service ends its recognitions, and the next service begins others: together they are as one. */
+const asOneFinal = (finals: readonly { readonly text: string; readonly endMs?: number }[]) => {
+  const spoken = finals.filter(({ text }) => text !== '')
+  const last = spoken.at(-1) ?? finals.at(-1)
+  return last && { text: spoken.map(({ text }) => text).join(' '), endMs: last.endMs }
 }
 
 const milestonesOf = (events: readonly SessionEvent[], channel: number): readonly MilestoneEvent[] =>

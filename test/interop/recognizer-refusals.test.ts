@@ -230,6 +230,7 @@ describe('the verbs of a recognition', () => {
       channel: '0',
       'start-msec': expect.any(String) as unknown,
       'end-msec': '1000',
+      'heard-msec': '1000',
     })
     socket.audio(new Uint8Array(320))
     socket.say(recognize)

@@ -1,4 +1,5 @@
 import { concat, EMPTY, merge, mergeMap, NEVER, of, Subject, timer, type Observable, type SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../src/errors/speech-error.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
 import { event, ok, response, said } from './virtual-session.js'
@@ -39,6 +40,8 @@ export interface Endings {
   readonly endsAfterChunks?: readonly number[]
   /** How long after a final that nobody asked for the service closes the connection; never unless given. */
   readonly closesAfterMs?: number
+  /** The nth connection is cut after so many chunks; every third time in the middle of what it says. */
+  readonly cutsAfterChunks?: readonly number[]
   /** Whether a final says how far it has heard. */
   readonly tellsHeard?: boolean
   /** Says each final twice. */
@@ -48,6 +51,8 @@ export interface Endings {
 export interface EndingService<Message> {
   readonly dial: () => Dial<Message, Message>
   readonly counts: { connections: number; recognitions: number }
+  /** The words that it has heard, on any connection, by channel; a socket has one channel. */
+  readonly heard: readonly ReadonlySet<number>[]
 }
 
 interface Manner<Message> {
@@ -144,10 +149,12 @@ const serving = <Message>(
   channels: number,
 ): EndingService<Message> => {
   const counts = { connections: 0, recognitions: 0 }
+  const heard = Array.from({ length: channels }, () => new Set<number>())
   const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
     counts.connections += 1
     const aside$ = new Subject<Message>()
     let running: Recognition | undefined
+    let chunksLeft = endings.cutsAfterChunks?.[counts.connections - 1] ?? Infinity
     let limit = Infinity
     let idle = { unsubscribe: (): void => undefined }
     const results = (recognition: Recognition): Message[] =>
@@ -185,6 +192,14 @@ const serving = <Message>(
       if (recognition === undefined) return said
       watch(recognition)
       for (const spoken of recognition.chunks(bytes)) {
+        chunksLeft -= 1
+        if (chunksLeft < 0) {
+          running = undefined
+          idle.unsubscribe()
+          link.close(new SpeechError(counts.connections % 2 === 0 ? 'connection-lost' : 'going-away', 'Cut.'))
+          return counts.connections % 3 === 0 ? [] : said
+        }
+        for (const [channel, word] of spoken.entries()) if (word !== undefined) heard[channel]?.add(word)
         const due = recognition.lanes.filter((lane, channel) => lane.hear(spoken[channel], recognition.heard))
         recognition.heard += 1
         if (due.length > 0) said.push(...results(recognition))
@@ -217,7 +232,7 @@ const serving = <Message>(
     return merge(NEVER, aside$, concat(heard$.pipe(mergeMap(answer)), halfClose$))
   })
   // A timer of a connection that was left ends with its test.
-  return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts }
+  return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts, heard }
 }
 
 const requests = {

@@ -54,6 +54,7 @@ const sourceOf = (spoken: readonly Spoken[], pace: Pace, { clock }: Tools): Obse
 interface Seen {
   readonly events: SessionEvent[]
   readonly counts: EndingService<unknown>['counts']
+  readonly heard: EndingService<unknown>['heard']
   end: string
 }
 
@@ -69,22 +70,22 @@ const run = (
   const { gracefulMs = 0, tellsHeard = false } = endings
   // A half-close has no answer, so a final that crosses it must say what it is the final of.
   const finalizeBy = tellsHeard ? 'half-close' : 'request'
-  const open = (): [Observable<SessionEvent>, Seen['counts']] => {
+  const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'heard'>] => {
     if (over === 'websocket') {
-      const { dial, counts } = endingRecognizer(clock, endings)
+      const { dial, ...service } = endingRecognizer(clock, endings)
       return [
         recognizing({ ...options, dial, voiceActivity: { gracefulSilenceThresholdMs: gracefulMs } })(source),
-        counts,
+        service,
       ]
     }
-    const { dial, counts } = endingDataflow(clock, endings)
+    const { dial, ...service } = endingDataflow(clock, endings)
     return [
       flowing({ ...options, dial, finalizeBy, settings: { VadGracefulSilenceThresholdMsec: gracefulMs } })(source),
-      counts,
+      service,
     ]
   }
-  const [session$, counts] = open()
-  const seen: Seen = { events: [], counts, end: 'none' }
+  const [session$, service] = open()
+  const seen: Seen = { events: [], ...service, end: 'none' }
   session$.subscribe({
     next: (one) => seen.events.push(one),
     complete: () => (seen.end = 'complete'),
@@ -319,6 +320,7 @@ const plots = fc.record({
     minLength: 1,
     maxLength: 6,
   }),
+  cutsAfterChunks: fc.constant<number[]>([]),
   continuous: fc.constantFrom(true, true, true, false),
 })
 
@@ -374,7 +376,7 @@ const checkAccount = (
   }
 }
 
-const check = (plot: Plot, pace: Pace): Seen => {
+const check = (plot: Plot, pace: Pace): ReturnType<typeof play> => {
   const seen = play(plot, pace)
   const { events, end, spoken } = seen
   expect(end).toBe('complete')
@@ -418,4 +420,33 @@ describe('a session with a service that ends whenever it likes', () => {
       { numRuns: 60 },
     )
   })
+
+  it(
+    'neither loses a word nor claims what the service has not heard, where connections break as well',
+    { timeout: 240_000 },
+    () => {
+      const cuts = fc.array(fc.constantFrom(1, 7, 40, 110, 300, 800), { minLength: 1, maxLength: 5 })
+      fc.assert(
+        fc.property(
+          plots,
+          cuts,
+          fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
+          (plot, cutsAfterChunks, pace) => {
+            const { events, heard, spoken } = check({ ...plot, continuous: true, cutsAfterChunks }, pace)
+            const isPair = plot.over === 'websocket' && plot.channels === 2
+            for (let channel = 0; channel < plot.channels; channel++) {
+              const gaps = gapsOf(events).filter((gap) => !isPair || gap.channel === channel)
+              for (const [at, one] of spoken.entries()) {
+                const word = one[channel]
+                const isLost = gaps.some(({ fromMs, toMs }) => fromMs < (at + 1) * chunkMs && toMs > at * chunkMs)
+                if (word !== undefined && !isLost)
+                  expect([word, heard[isPair ? 0 : channel]?.has(word)]).toEqual([word, true])
+              }
+            }
+          },
+        ),
+        { numRuns: 400 },
+      )
+    },
+  )
 })

@@ -46,7 +46,10 @@ export class ResultLane {
   /** Where the last milestone ended. */
   #spokenMs = 0
   #startMs: number | undefined
+  /** Of what was new; what repeats it must not push it out. */
   #arrivals: Arrival[] = []
+  /** The last two of all. */
+  #latest: readonly Arrival[] = []
   /** Of earlier connections, and of this one: the confidence of milestones, weighted by the length of their text. */
   #sureBefore = { weighted: 0, length: 0 }
   #sure = { weighted: 0, length: 0 }
@@ -169,7 +172,7 @@ export class ResultLane {
 
   /** Up to where audio has its results when a milestone without times came: before the one before it, at least. */
   get estimateMs(): number {
-    const [before, last] = this.#arrivals.slice(-2)
+    const [before, last] = this.#latest
     if (before === undefined || last === undefined) return 0
     return Math.min(before.heardMs, last.heardMs - milestoneDelayMs)
   }
@@ -231,7 +234,9 @@ export class ResultLane {
   }
 
   #arrive(sentMs: number, readMs: number, wordCount: number): void {
-    this.#arrivals.push({ sentMs, heardMs: Math.min(sentMs, readMs), wordCount })
+    const arrival = { sentMs, heardMs: Math.min(sentMs, readMs), wordCount }
+    this.#latest = [...this.#latest.slice(-1), arrival]
+    if (wordCount > 0) this.#arrivals.push(arrival)
     if (this.#arrivals.length > maxArrivals) this.#arrivals.shift()
   }
 

@@ -31,10 +31,11 @@ const milestone = (StartMsec: number, EndMsec: number, Text: string): NodeItem =
     data: { Text, Confidence: 0.9, Words },
   })
 }
-const final = (startMs: number, endMs: number, Text: string, more: object = { Confidence: 0.9 }): NodeItem =>
-  event('SR Final', { channel: 0, startMs, endMs, data: { Text, ...more } })
+const final = (startMs: number, endMs: number, Text: string, data: object): NodeItem =>
+  event('SR Final', { channel: 0, startMs, endMs, data: { Text, ...data } })
+const saidUntil = (HeardMsec: number): object => ({ Confidence: 0.9, HeardMsec })
 const failedFinal = (Error: string): NodeItem => final(-1, -1, '', { Confidence: 0, Error })
-const nothingHeard = final(0, 0, '', { Confidence: 0 })
+const nothingHeard = final(0, 0, '', { Confidence: 0, HeardMsec: 0 })
 
 const with$ = (engine: Engine): Partial<NodeContext> => ({ engine: () => Promise.resolve(engine) })
 const open = (engine: Engine = scriptedEngine({ texts: ['yes', 'no'] })) => openNode(recognizer, {}, with$(engine))
@@ -66,8 +67,8 @@ describe('the recognizer node, drawn', async () => {
     first: [started(520), partial(520, 'yes')],
     second: [ended(520, 2020), milestone(520, 2020, 'yes'), started(2120), partial(2120, 'no')],
     end: [
-      [ended(520, 1600), milestone(520, 1600, 'yes'), final(520, 1600, 'yes')],
-      [ended(2120, 3200), milestone(2120, 3200, ' no'), final(520, 3200, 'yes no')],
+      [ended(520, 1600), milestone(520, 1600, 'yes'), final(520, 1600, 'yes', saidUntil(1600))],
+      [ended(2120, 3200), milestone(2120, 3200, ' no'), final(520, 3200, 'yes no', saidUntil(3200))],
       [nothingHeard],
     ],
     failed: [failedFinal('internal: The service failed; try again, and tell its operator.')],

@@ -109,7 +109,7 @@ describe('the recognizer node', () => {
         channel,
         startMs: 0,
         endMs: 1000,
-        data: { Text: '', Confidence: 0 },
+        data: expect.objectContaining({ Text: '', Confidence: 0 }) as unknown,
       })),
     )
   })
