@@ -10,6 +10,7 @@ export const floors = [
   ['errors'],
   ['audio', 'time'],
   ['protocol'],
+  ['proxy'],
   ['operators', 'transport', 'auth'],
   ['session'],
   ['cassette', 'service'],

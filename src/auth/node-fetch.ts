@@ -1,10 +1,18 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
+import { throughProxy } from '../proxy/proxy-agent.js'
+import type { ProxyOption } from '../protocol/proxy-option.js'
+import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 
 export interface NodeFetchOptions {
   /** CA certificates in PEM, in place of those of Node: for an identity service with a certificate of its own. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[]
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Default: what
+   * `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say.
+   */
+  readonly proxy?: ProxyOption
 }
 
 /**
@@ -12,27 +20,45 @@ export interface NodeFetchOptions {
  *
  * One connection for each request, closed after it. Redirects are not followed, whatever is asked. The body comes as it
  * is read; when `signal` aborts, the connection ends. Fails with Node's own errors (`ECONNREFUSED`,
- * `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which `requestToken` says the code only.
+ * `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which `requestToken` says the code only; with a `SpeechError` where a proxy is the cause.
  */
-export const nodeFetch =
-  ({ ca }: NodeFetchOptions = {}): TokenFetch =>
-  (url, { method, headers, body, signal }) =>
+export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFetch => {
+  checkProxy(option)
+  return (url, { method, headers, body, signal }) =>
     new Promise<TokenFetchResponse>((resolve, reject) => {
       const bytes = new TextEncoder().encode(body)
+      const { protocol, hostname, port } = new URL(url)
+      const peer = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+      const proxy = proxyFor(new URL(url), option)
+      const attempt = proxy && throughProxy(proxy, signal)
       const options = {
         method,
         headers: { ...headers, 'content-length': bytes.byteLength },
-        agent: false as const,
+        agent: attempt?.agent ?? (false as const),
         signal,
       }
-      const answered = (response: http.IncomingMessage): void => resolve(responseOf(response))
+      const answered = (response: http.IncomingMessage): void => {
+        const refusal = attempt?.refusal(peer)
+        if (refusal === undefined) return resolve(responseOf(response))
+        response.destroy()
+        reject(refusal)
+      }
       const request = url.startsWith('https:')
         ? https.request(url, { ...options, ...(ca !== undefined && { ca: certificatesOf(ca) }) }, answered)
         : http.request(url, options, answered)
       // Stays for the life of the request: what breaks after the answer began shows in the body.
-      request.on('error', reject)
+      request.on('error', (error) => reject(attempt?.failure(peer, error) ?? error))
       request.end(bytes)
     })
+}
+
+/** The global `fetch`, unless a proxy is to be used, of which it knows nothing. */
+export const fetchOrProxy =
+  (proxy: ProxyOption | undefined): TokenFetch =>
+  (url, init) =>
+    proxyFor(new URL(url), proxy) === undefined
+      ? fetch(url, init)
+      : nodeFetch(proxy === undefined ? {} : { proxy })(url, init)
 
 const responseOf = (response: http.IncomingMessage): TokenFetchResponse => ({
   status: response.statusCode ?? 0,

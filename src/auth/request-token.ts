@@ -14,12 +14,13 @@ import {
   timeout,
 } from 'rxjs'
 import type { Observable } from 'rxjs'
-import { SpeechError } from '../errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
+import type { ProxyOption } from '../protocol/proxy-option.js'
 import { boundedText, maxAnswerBytes } from './bounded-text.js'
 import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 import { defaultScope, defaultTimeoutMs, tokenUrlOf, type RequestTokenOptions } from './token-options.js'
-import { refusalOf, type TokenAnswer } from './token-refusal.js'
+import { maskOfSecret, refusalOf, type TokenAnswer } from './token-refusal.js'
 import { parseToken } from './token-response.js'
 
 /**
@@ -47,7 +48,7 @@ export function requestToken(options: RequestTokenOptions): Observable<Token> {
     timeoutMs = defaultTimeoutMs,
     scheduler = asyncScheduler,
   } = options
-  const { fetch: send = globalFetch } = options
+  const { fetch: send = platformFetch(options.proxy) } = options
   const form = { client_id: clientId, client_secret: clientSecret, grant_type: 'client_credentials', scope }
   const request: Omit<TokenRequestInit, 'signal'> = {
     method: 'POST',
@@ -60,7 +61,7 @@ export function requestToken(options: RequestTokenOptions): Observable<Token> {
     const requestedAtMs = scheduler.now()
     return defer(() => send(url.href, { ...request, signal: controller.signal })).pipe(
       take(1),
-      catchError((error: unknown) => throwError(() => unreachable(url, error))),
+      catchError((error: unknown) => throwError(() => sendFailure(url, error, clientSecret))),
       throwIfEmpty(() => unreachable(url)),
       mergeMap(readAnswer),
       map((answer) => tokenOf(answer, clientSecret, requestedAtMs, scheduler.now())),
@@ -70,10 +71,15 @@ export function requestToken(options: RequestTokenOptions): Observable<Token> {
   })
 }
 
-/** Looked up when it is called, so that importing does not need one. */
-function globalFetch(...request: Parameters<TokenFetch>): ReturnType<TokenFetch> {
-  return fetch(...request)
-}
+const isNode = (): boolean => typeof globalThis.process?.versions?.node === 'string'
+
+/** The global `fetch`, looked up when it is called; in Node that knows no proxy, so that one is looked for first. */
+const platformFetch =
+  (proxy: ProxyOption | undefined): TokenFetch =>
+  (url, init) =>
+    isNode()
+      ? from(import('./node-fetch.js')).pipe(mergeMap(({ fetchOrProxy }) => fetchOrProxy(proxy)(url, init)))
+      : fetch(url, init)
 
 function readAnswer(response: TokenFetchResponse): Observable<TokenAnswer> {
   const status = response.type === 'opaqueredirect' ? 302 : response.status
@@ -103,6 +109,10 @@ const tooSlow = (timeoutMs: number): SpeechError =>
 
 const brokeOff = (): SpeechError =>
   new SpeechError('token-endpoint-failed', 'The answer of the token endpoint broke off; try again.')
+
+/** What sends the request may know better why that fails, such as by the fault of a proxy. */
+const sendFailure = (url: URL, error: unknown, secret: string): SpeechError =>
+  isSpeechError(error) ? maskOfSecret(secret).cleanError(error) : unreachable(url, error)
 
 /** Never with the cause: what failed to send the request knows its body, and so the secret. */
 const unreachable = (url: URL, error?: unknown): SpeechError => {

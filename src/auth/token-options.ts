@@ -1,6 +1,8 @@
 import type { SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { isLoopback } from '../protocol/loopback.js'
+import type { ProxyOption } from '../protocol/proxy-option.js'
+import { checkProxy } from '../proxy/proxy.js'
 import type { TokenFetch } from './token-fetch.js'
 
 export interface RequestTokenOptions {
@@ -14,8 +16,16 @@ export interface RequestTokenOptions {
   readonly timeoutMs?: number
   /** Allows plain http to other machines, where everybody on the way can read the secret. Default false. */
   readonly allowInsecure?: boolean
-  /** Sends the request; default the global `fetch`. For a private CA in Node: `nodeFetch({ ca })`. */
+  /**
+   * Sends the request. Default: the global `fetch`, or in Node, where a proxy is to be used, `nodeFetch`. For a private CA
+   * in Node: `nodeFetch({ ca, proxy })`.
+   */
   readonly fetch?: TokenFetch
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
+   * not beside `fetch`, which has its own. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say.
+   */
+  readonly proxy?: ProxyOption
   /** The clock of the time-out and of the token's end. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike
 }
@@ -40,6 +50,10 @@ export const tokenUrlOf = (options: RequestTokenOptions): URL => {
   }
   if (!(timeoutMs >= 1 && timeoutMs <= longestTimeoutMs)) {
     throw invalid(`timeoutMs must be a number from 1 to ${longestTimeoutMs}, not ${timeoutMs}.`)
+  }
+  checkProxy(options.proxy)
+  if (options.proxy !== undefined && options.fetch !== undefined) {
+    throw invalid('proxy and fetch exclude each other; give the proxy to nodeFetch.')
   }
   const url = URL.canParse(authUrl) ? new URL(authUrl) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {

@@ -68,13 +68,14 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
 
 const longestQuote = 200
 
-/** HTTP Basic holds the form of the secret, in base64 (RFC 6749 section 2.3.1). */
-const asForm = (secret: string): string => new URLSearchParams([['', secret]]).toString().slice(1)
+/** Finds a client secret also as the form of it that HTTP Basic has in base64 (RFC 6749 section 2.3.1). */
+export const maskOfSecret = (secret: string): SecretMask =>
+  new SecretMask([secret, encodeURIComponent(secret), new URLSearchParams([['', secret]]).toString().slice(1)])
 
 /** The endpoint's own words without the secret; none where they hold what RFC 6749 section 5.2 forbids. */
 const quoted = (said: unknown, secret: string): string => {
   if (typeof said !== 'string' || said === '') return ''
-  const words = new SecretMask([secret, encodeURIComponent(secret), asForm(secret)]).clean(said)
+  const words = maskOfSecret(secret).clean(said)
   const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(words)
   // A secret that is too short to be told from an ordinary word.
   const isHidden = secret.length >= shortestMasked || !words.includes(secret)

@@ -9,6 +9,7 @@ import {
 import { isJsonObject, type JsonObject } from '../protocol/json-object.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { settings as settingsCodec, type Settings } from '../protocol/settings.js'
+import { checkProxy } from '../proxy/proxy.js'
 import { resolveGrpcLimits } from '../transport/grpc/grpc-link.js'
 import { dialGrpc, type GrpcDialOptions } from '../transport/grpc/grpc.js'
 import { durationMs } from '../transport/limits.js'
@@ -130,6 +131,7 @@ const checkOptions = (options: DataflowOptions, start: Start): void => {
   requiredText('address', options.address)
   optionalBoolean('insecure', options.insecure)
   optionalText('protoPath', options.protoPath)
+  checkProxy(options.proxy)
   optionalText('language', options.language)
   optionalChoice('dialect', options.dialect, ['pascal', 'kebab'])
   optionalChoice('finalizeBy', options.finalizeBy, ['half-close', 'request'])

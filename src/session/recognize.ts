@@ -1,3 +1,4 @@
+import { checkProxy } from '../proxy/proxy.js'
 import { dialWebSocket } from '../transport/websocket/websocket.js'
 import { equip } from './equipment.js'
 import { maskToken } from './mask-token.js'
@@ -28,4 +29,7 @@ const platform: RecognizePlatform = { withParts: (connect) => connect(parts), in
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
  */
-export const recognize = (options: RecognizeOptions): Recognition => recognizeBy(platform, options)
+export const recognize = (options: RecognizeOptions): Recognition => {
+  checkProxy(options.proxy)
+  return recognizeBy(platform, options)
+}

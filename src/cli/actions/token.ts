@@ -3,6 +3,7 @@ import type { Token } from '../../protocol/token.js'
 import type { Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
 import { clientCredentials } from '../options/credential-flags.js'
+import { proxyFlag } from '../options/address-flags.js'
 import { textFlag, wholeNumberFlag } from '../options/flag-values.js'
 import type { Output } from '../process/output.js'
 import { readCertificates } from '../service/read-certificates.js'
@@ -13,6 +14,7 @@ export interface TokenFlags {
   readonly clientId?: string
   readonly clientSecret?: string
   readonly ca?: string
+  readonly proxy?: string | false
   readonly scope?: string
   readonly json?: boolean
   readonly timeoutMs?: string
@@ -24,6 +26,7 @@ export const token = async (flags: TokenFlags, host: Host, output: Output): Prom
   const scope = textFlag('--scope', flags.scope)
   const timeoutMs = wholeNumberFlag('--timeout-ms', flags.timeoutMs, { least: 1, most: 600_000 })
   const ca = flags.ca === undefined ? undefined : readCertificates('--ca', flags.ca)
+  const proxy = proxyFlag('--proxy', flags.proxy)
   const interruption = watchInterruption(host, { also: output.gone })
   try {
     const askedMs = Date.now()
@@ -33,7 +36,7 @@ export const token = async (flags: TokenFlags, host: Host, output: Output): Prom
       }),
     )
     const request = scope === undefined ? credentials : { ...credentials, scope }
-    const got = await firstValueFrom(race(tokenOf(request, { ca, timeoutMs }), aborted$))
+    const got = await firstValueFrom(race(tokenOf(request, { ca, timeoutMs, proxy }), aborted$))
     output.write(`${flags.json === true ? JSON.stringify(responseOf(got, askedMs)) : got.accessToken}\n`)
   } finally {
     interruption.release()

@@ -14,6 +14,8 @@ export const addToken = (program: Command, host: Host, output: Output): void => 
     .option('--client-id <id>', 'who asks for the token')
     .option('--client-secret <secret>', 'better kept in RXSPEECH_CLIENT_SECRET')
     .option('--ca <file>', 'CA certificates in PEM, in place of those of Node')
+    .option('--proxy <url>', 'HTTP proxy to go through (default: what HTTPS_PROXY and NO_PROXY say)')
+    .option('--no-proxy', 'no proxy, whatever the environment says')
     .option('--scope <scope>', 'what the token is for (default: Ldm_Integration)')
     .option('--json', 'print the whole answer, with its expires_in')
     .option('--timeout-ms <ms>', 'how long it may take (default: 10000)')

@@ -74,5 +74,7 @@ const addServiceOptions = (command: Command): void => {
   addAccessOptions(command)
   command
     .option('--plaintext', 'no TLS for --grpc; on this machine only')
+    .option('--proxy <url>', 'HTTP proxy to go through (default: what HTTPS_PROXY and NO_PROXY say)')
+    .option('--no-proxy', 'no proxy, whatever the environment says')
     .option('--timeout-ms <ms>', 'how long each wait may take: token, connection, start, final')
 }

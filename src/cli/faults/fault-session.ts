@@ -35,6 +35,7 @@ const overGrpc = (
   return dataflow({
     ...options,
     address,
+    proxy: false,
     ...(isPlaintext
       ? { insecure: true }
       : { channelOptions: { 'grpc.ssl_target_name_override': hostname, 'grpc.default_authority': hostname } }),
@@ -66,6 +67,7 @@ const overWebSocket = (
   return recognize({
     ...options,
     url: proxied.href,
+    proxy: false,
     WebSocket: namedSocket(service),
     ...(ca === undefined ? {} : { ca }),
     modelName: model.name,

@@ -96,6 +96,10 @@ const judgeLosses = (run: RunRecord): Verdict => {
 const judgeFreshToken = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
   const isFresh = run.tokensAsked > 1
+  // A token is replaced where it is refused; a service that takes it again has not tried that.
+  if (!isFresh && isAccounted(run, losses)) {
+    return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes the same token again' }
+  }
   const findings = [`${run.tokensAsked} tokens asked for`, ...lossFindings(run, losses)]
   return verdict(isFresh && isAccounted(run, losses), isFresh ? 'yes' : 'no', findings)
 }

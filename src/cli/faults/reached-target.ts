@@ -18,7 +18,7 @@ export const reachedTarget = (
   token:
     credentials.type === 'token'
       ? { type: 'fixed', token: credentials.token }
-      : { type: 'renewed', token$: tokenOf(credentials, { ca: access.ca, timeoutMs }) },
+      : { type: 'renewed', token$: tokenOf(credentials, { ca: access.ca, timeoutMs, proxy: access.proxy }) },
   audio,
   close: () => Promise.resolve(),
 })

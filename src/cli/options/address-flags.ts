@@ -1,4 +1,5 @@
 import { isLoopback } from '../../protocol/loopback.js'
+import { checkProxy } from '../../proxy/proxy.js'
 import { usageError } from '../process/failure.js'
 
 /** A gRPC address as its option says it: `HOST:PORT`, an IPv6 address in brackets; the port may be left out for 443. */
@@ -42,4 +43,17 @@ export const authUrlFlag = (flag: string, value: string | undefined): string | u
     throw usageError(`${flag} must begin with https://, else the client secret could be read on the way.`)
   }
   return value
+}
+
+/** The address of an HTTP proxy, or false for none. What was given is not printed: it may hold a password. */
+export const proxyFlag = (flag: string, given: string | false | undefined): string | false | undefined => {
+  try {
+    checkProxy(given)
+    return given
+  } catch (error) {
+    throw usageError(
+      `${flag} must be an address such as http://proxy.example.com:3128, or http://user:password@….`,
+      error,
+    )
+  }
 }

@@ -7,7 +7,7 @@ import type { Pace } from '../input/sendable-audio.js'
 import type { ModelChoice } from '../service/access.js'
 import { sessionCredentials, hasCredentialFlags, type CredentialFlags } from './credential-flags.js'
 import { isLoopback } from '../../protocol/loopback.js'
-import { grpcAddressFlag, hostOf, socketUrlFlag } from './address-flags.js'
+import { grpcAddressFlag, hostOf, proxyFlag, socketUrlFlag } from './address-flags.js'
 import { choiceFlag, speakersFlag, speedFlag, textFlag, wholeNumberFlag } from './flag-values.js'
 import type { RemotePlan, ServicePlan } from '../service/service-plan.js'
 
@@ -27,6 +27,7 @@ export interface TranscribeFlags extends CredentialFlags {
   readonly grpc?: string
   readonly plaintext?: boolean
   readonly ca?: string
+  readonly proxy?: string | false
   readonly tenant?: string
   readonly project?: string
   readonly timeoutMs?: string
@@ -115,20 +116,24 @@ export const servicePlan = (flags: TranscribeFlags, env: Environment): ServicePl
     if (model === undefined && flags.modelTenant !== undefined)
       throw usageError('--model-tenant is the tenant of a model; name it by --model.')
     const choice = model === undefined ? undefined : modelChoice(model, modelTenant)
+    const proxy = proxyFlag('--proxy', flags.proxy)
     return {
       where: 'elsewhere',
       ...(url === undefined ? {} : { url }),
       ...(grpc === undefined ? {} : { grpc }),
       isPlaintext: plaintext(flags, grpc),
       ...(flags.ca === undefined ? {} : { caFile: textFlag('--ca', flags.ca) ?? flags.ca }),
+      ...(proxy === undefined ? {} : { proxy }),
       credentials: sessionCredentials(flags, env),
       tenant: tenant ?? 'Default',
       project,
       ...(choice === undefined ? {} : { model: choice }),
     }
   }
-  if (hasCredentialFlags(flags) || flags.ca !== undefined || flags.plaintext === true) {
-    throw usageError('Credentials and certificates are for a service elsewhere; give its address by --grpc or --url.')
+  if (hasCredentialFlags(flags) || flags.ca !== undefined || flags.plaintext === true || flags.proxy !== undefined) {
+    throw usageError(
+      'Credentials, certificates and proxies are for a service elsewhere; give its address by --grpc or --url.',
+    )
   }
   return {
     where: 'here',

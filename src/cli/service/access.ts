@@ -19,6 +19,8 @@ export interface Access {
   readonly isPlaintext: boolean
   /** CA certificates, PEM, in place of those of Node. */
   readonly ca?: string
+  /** The proxy to the service and to the token endpoint; false: none; what the environment says where it is missing. */
+  readonly proxy?: string | false
   readonly credentials: Credentials
   readonly tenant: string
   readonly project: string

@@ -58,6 +58,8 @@ export const startEmbedded = async (
         url: wsUrl,
         grpc,
         isPlaintext: false,
+        // It is in this process.
+        proxy: false,
         ca: await readFile(ca, 'utf8'),
         credentials: { type: 'client', authUrl, clientId, clientSecret },
         tenant,

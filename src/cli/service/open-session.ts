@@ -44,19 +44,20 @@ export const openSession = async (request: SessionRequest): Promise<OpenSession>
 
 const unrecorded: RecordedSession = (session, options) => session(options)
 
-/** Two sessions of one stereo recording share the request for a token; each further connection has another one. */
-const tokenSource = ({ credentials, ca }: Access, timeoutMs: number | undefined): TokenSource =>
-  credentials.type === 'token' ? credentials.token : tokenOf(credentials, { ca, timeoutMs }).pipe(share())
+/** Two sessions of one stereo recording share the request for a token. */
+const tokenSource = ({ credentials, ca, proxy }: Access, timeoutMs: number | undefined): TokenSource =>
+  credentials.type === 'token' ? credentials.token : tokenOf(credentials, { ca, timeoutMs, proxy }).pipe(share())
 
 const overGrpc = async (access: Access, options: SessionOptions, record: RecordedSession): Promise<OpenSession> => {
   const { dataflow } = await import('../../session/dataflow.js')
-  const { grpc, ca, isPlaintext, tenant, project, model } = access
+  const { grpc, ca, isPlaintext, proxy, tenant, project, model } = access
   if (grpc === undefined) throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT.')
   return record(dataflow, {
     ...options,
     address: grpc,
     ...(isPlaintext ? { insecure: true } : {}),
     ...(ca === undefined || isPlaintext ? {} : { rootCertificates: ca }),
+    ...(proxy === undefined ? {} : { proxy }),
     tenant,
     projectName: project,
     ...(model === undefined ? {} : { settings: settingsOf(model) }),
@@ -75,13 +76,14 @@ const overWebSocket = async (
   record: RecordedSession,
 ): Promise<OpenSession> => {
   const { recognize } = await import('../../session/recognize.js')
-  const { url, ca, model } = access
+  const { url, ca, proxy, model } = access
   if (url === undefined) throw usageError('A session over WebSocket needs an address; give --url wss://HOST.')
   if (model === undefined) throw usageError('A session over WebSocket names its model; give --model NAME.')
   return record(recognize, {
     ...options,
     url,
     ...(ca === undefined ? {} : { ca }),
+    ...(proxy === undefined ? {} : { proxy }),
     modelName: model.name,
     ...(model.tenant === undefined ? {} : { modelTenant: model.tenant }),
   })

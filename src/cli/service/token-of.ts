@@ -7,12 +7,13 @@ import type { Credentials } from './access.js'
 export interface TokenRequestTerms {
   readonly ca: string | undefined
   readonly timeoutMs: number | undefined
+  readonly proxy: string | false | undefined
 }
 
 /** A token for the credentials of a client, one a subscription. */
 export const tokenOf = (
   { authUrl, clientId, clientSecret, scope }: Extract<Credentials, { readonly type: 'client' }>,
-  { ca, timeoutMs }: TokenRequestTerms,
+  { ca, timeoutMs, proxy }: TokenRequestTerms,
 ): Observable<Token> =>
   requestToken({
     authUrl,
@@ -20,5 +21,5 @@ export const tokenOf = (
     clientSecret,
     ...(scope === undefined ? {} : { scope }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    fetch: nodeFetch(ca === undefined ? {} : { ca }),
+    fetch: nodeFetch({ ...(ca === undefined ? {} : { ca }), ...(proxy === undefined ? {} : { proxy }) }),
   })

@@ -4,6 +4,9 @@ import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { Client, connectivityState, credentials, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js'
 import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import type { ProxyOption } from '../../protocol/proxy-option.js'
+import type { Proxy } from '../../proxy/proxy.js'
+import { channelThrough } from './grpc-proxy.js'
 
 /** Where a channel leads and how; what is equal here may share one connection. */
 export interface ChannelTarget {
@@ -13,6 +16,12 @@ export interface ChannelTarget {
   readonly rootCertificates?: string | Uint8Array
   /** No TLS: for a service on this machine or behind a proxy that adds it. */
   readonly insecure?: boolean
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Default: what
+   * `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say, by the same rules as for a WebSocket, and not by
+   * those of the gRPC package.
+   */
+  readonly proxy?: ProxyOption
   /** Options of the gRPC package; they win over the library's own. */
   readonly channelOptions?: ChannelOptions
   /**
@@ -103,12 +112,13 @@ const tlsCredentials = ({ address, rootCertificates }: ChannelTarget): ChannelCr
   return credentials.createSsl(roots, null, null, { checkServerIdentity: checkIp })
 }
 
-const openClient = (target: ChannelTarget, options: ChannelOptions): Client => {
+const openClient = (target: ChannelTarget, proxy: Proxy | undefined, options: ChannelOptions): Client => {
   const { address, insecure } = target
+  const way = channelThrough(address, proxy)
   try {
-    if (insecure === true) return new Client(address, credentials.createInsecure(), options)
+    if (insecure === true) return new Client(way.address, credentials.createInsecure(), { ...way.options, ...options })
     const serverName = ipOf(address) === undefined ? {} : { 'grpc.ssl_target_name_override': namelessServer }
-    return new Client(address, tlsCredentials(target), { ...serverName, ...options })
+    return new Client(way.address, tlsCredentials(target), { ...way.options, ...serverName, ...options })
   } catch (error) {
     const message = 'address, rootCertificates or channelOptions cannot be used as they are.'
     throw new SpeechError('invalid-options', message, { cause: error })
@@ -132,19 +142,34 @@ const watchConnection = (client: Client, left: () => void): void => {
   })
 }
 
+const optionsOf = (target: ChannelTarget, maxMessageBytes: number): ChannelOptions => {
+  const keepaliveMs = quiet.has(target.address) ? 0 : (target.keepaliveMs ?? 0)
+  return { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
+}
+
+const keyOf = (target: ChannelTarget, proxy: Proxy | undefined, options: ChannelOptions): string => {
+  const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
+  const way = proxy === undefined ? null : [proxy.url.href, proxy.credentials]
+  return JSON.stringify([target.address, target.insecure === true, certificates, options, way])
+}
+
+const hasPlace = ({ users }: Shared): boolean => users < maxUsers
+
+/** Whether there is a channel for this target that another call may share. */
+export const isChannelOpen = (target: ChannelTarget, proxy: Proxy | undefined, maxMessageBytes: number): boolean =>
+  (shared.get(keyOf(target, proxy, optionsOf(target, maxMessageBytes))) ?? []).some(hasPlace)
+
 /**
  * The client of a channel for this target, opened when the first asks and closed when the last has released it (once
  * each). A hundred share one. Throws `invalid-options`.
  */
-export const shareChannel = (target: ChannelTarget, maxMessageBytes: number): OpenChannel => {
+export const shareChannel = (target: ChannelTarget, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
   checkTarget(target)
-  const keepaliveMs = quiet.has(target.address) ? 0 : (target.keepaliveMs ?? 0)
-  const options = { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
-  const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
-  const key = JSON.stringify([target.address, target.insecure === true, certificates, options])
+  const options = optionsOf(target, maxMessageBytes)
+  const key = keyOf(target, proxy, options)
   const channels = shared.get(key) ?? []
-  const known = channels.find(({ users }) => users < maxUsers)
-  const entry = known ?? share(openClient(target, options))
+  const known = channels.find(hasPlace)
+  const entry = known ?? share(openClient(target, proxy, options))
   if (known === undefined) shared.set(key, [...channels, entry])
   entry.users += 1
   return {

@@ -6,16 +6,32 @@ import {
   type ClientDuplexStream,
   type StatusObject,
 } from '@grpc/grpc-js'
-import { NEVER, Observable, type Subscriber } from 'rxjs'
+import { asyncScheduler, concat, defer, NEVER, Observable, type Subscriber } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
+import type { Proxy } from '../../proxy/proxy.js'
+import { probeProxy } from '../../proxy/probe-proxy.js'
 import { later } from '../../time/later.js'
 import { connectTimeout } from '../connect-error.js'
 import { brokenAfterTls, connectFailure } from '../connect-failure.js'
-import { shareChannel, stopPinging, targetName, type ChannelTarget, type OpenChannel } from './grpc-channel.js'
+import {
+  isChannelOpen,
+  shareChannel,
+  stopPinging,
+  targetName,
+  type ChannelTarget,
+  type OpenChannel,
+} from './grpc-channel.js'
+import { proxyOfTarget } from './grpc-proxy.js'
 import { resolveGrpcLimits, type GrpcLinkOptions } from './grpc-link.js'
 import { GrpcClientLink } from './grpc-client-link.js'
 import { askedWaitMs, isCallForQuiet, statusError, type HeardStatus } from './grpc-status.js'
-import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, durationMs, timeoutMs } from '../limits.js'
+import {
+  defaultConnectTimeoutMs,
+  defaultDialCloseTimeoutMs,
+  defaultMaxMessageBytes,
+  durationMs,
+  timeoutMs,
+} from '../limits.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import { loadDataflow, type DataflowMethod, type LoadDataflowOptions } from './load-dataflow.js'
 
@@ -34,9 +50,9 @@ type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
 const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call =>
   client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
 
-const channelOf = (options: GrpcDialOptions, maxMessageBytes: number): OpenChannel => {
+const channelOf = (options: GrpcDialOptions, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
   const { address, channel } = options
-  if (channel === undefined) return shareChannel(options, maxMessageBytes)
+  if (channel === undefined) return shareChannel(options, proxy, maxMessageBytes)
   const client = new Client(address, credentials.createInsecure(), { channelOverride: channel })
   return { client, release: () => {}, left$: NEVER }
 }
@@ -55,13 +71,14 @@ const whenReady = (channel: Channel, stopped: () => boolean, ready: () => void):
 const connect = (
   subscriber: Subscriber<Link<DataflowMessage, DataflowMessage>>,
   options: GrpcDialOptions,
+  proxy: Proxy | undefined,
 ): (() => void) => {
   const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
   const limits = resolveGrpcLimits({ ...options, closeTimeoutMs })
   const connectTimeoutMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
   durationMs('keepaliveMs', options.keepaliveMs ?? 0)
   const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
-  const { client, release, left$ } = channelOf(options, limits.maxMessageBytes)
+  const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
   const peer = targetName(options.address)
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
@@ -128,4 +145,23 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
  * `connect-timeout`; or the code that the service's status names.
  */
 export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
-  new Observable((subscriber) => connect(subscriber, options))
+  defer(() => {
+    const proxy = options.channel === undefined ? proxyOfTarget(options) : undefined
+    return proxy === undefined ? connected(options, undefined) : connectedThrough(proxy, options)
+  })
+
+const connected = (options: GrpcDialOptions, proxy: Proxy | undefined): Dial<DataflowMessage, DataflowMessage> =>
+  new Observable((subscriber) => connect(subscriber, options, proxy))
+
+/** The first call of a channel asks the proxy first: only so it is told why a proxy refuses, and ends where that hangs. */
+const connectedThrough = (proxy: Proxy, options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> => {
+  const { address, scheduler = asyncScheduler, maxMessageBytes = defaultMaxMessageBytes } = options
+  if (isChannelOpen(options, proxy, maxMessageBytes)) return connected(options, proxy)
+  const withinMs = timeoutMs('connectTimeoutMs', options.connectTimeoutMs ?? defaultConnectTimeoutMs)
+  const startMs = scheduler.now()
+  const rest$ = defer(() => {
+    const connectTimeoutMs = Math.max(1, withinMs - Math.round(scheduler.now() - startMs))
+    return connected({ ...options, connectTimeoutMs }, proxy)
+  })
+  return concat(probeProxy({ proxy, peer: targetName(address), timeoutMs: withinMs, scheduler }), rest$)
+}

@@ -5,11 +5,11 @@ import { SocketLink } from './socket-link.js'
 
 /** Any WebSocket of the standard, which takes nothing but an address and subprotocols. */
 export const openBrowserSocket: OpenSocket = (url, options, limits) => {
-  const refused = options.headers !== undefined ? 'headers' : options.ca !== undefined ? 'ca' : undefined
+  const refused = (['headers', 'ca', 'proxy'] as const).find((name) => (options[name] ?? false) !== false)
   if (refused !== undefined) {
     throw new SpeechError(
       'invalid-options',
-      `${refused} cannot be given in the browser; present the token by subprotocol.`,
+      `${refused} cannot be given in the browser${refused === 'headers' ? '; present the token by subprotocol' : ''}.`,
     )
   }
   const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket

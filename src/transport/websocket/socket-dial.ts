@@ -1,5 +1,6 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { later } from '../../time/later.js'
 import { connectTimeout, noConnection } from '../connect-error.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, timeoutMs } from '../limits.js'
@@ -19,6 +20,11 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
   readonly protocols?: readonly string[]
   /** CA certificates in PEM, in place of the system's. Not in the browser: `invalid-options`. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[]
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in the
+   * browser: `invalid-options`. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say.
+   */
+  readonly proxy?: ProxyOption
   /** How long to wait for the open connection: name, TCP, TLS and upgrade together, in milliseconds. Default 10 000. */
   readonly connectTimeoutMs?: number
   /** Another WebSocket class than the platform's. */

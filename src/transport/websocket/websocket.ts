@@ -1,4 +1,6 @@
 import IsomorphicWebSocket from 'isomorphic-ws'
+import { throughProxy } from '../../proxy/proxy-agent.js'
+import { proxyFor } from '../../proxy/proxy.js'
 import { openBrowserSocket } from './browser-websocket.js'
 import type { ClientRequest } from 'node:http'
 import { brokenAfterTls, connectFailure } from '../connect-failure.js'
@@ -16,6 +18,9 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   if (!('terminate' in SocketClass.prototype)) return openBrowserSocket(url, options, limits, fail)
   const peer = peerName(url)
   let isSecured = false
+  const proxy = proxyFor(url, options.proxy)
+  const ending = new AbortController()
+  const attempt = proxy && throughProxy(proxy, ending.signal)
   const socket = new SocketClass(url.href, [...(options.protocols ?? [])], {
     // 245 kB a connection and 20 times the processor time, for audio that does not compress.
     perMessageDeflate: false,
@@ -27,18 +32,29 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
     },
     ...(options.headers && { headers: options.headers }),
     ...(options.ca && { ca: options.ca }),
+    ...(attempt && { agent: attempt.agent }),
   }) as UpgradeSocket
   const failed = ({ error }: SocketEvents['error']): void =>
-    fail((isSecured ? brokenAfterTls(peer, error) : undefined) ?? connectFailure(peer, error))
+    fail(
+      attempt?.failure(peer, error) ??
+        (isSecured ? brokenAfterTls(peer, error) : undefined) ??
+        connectFailure(peer, error),
+    )
   socket.addEventListener('error', failed)
-  refusedHandshake(socket, (answer) => fail(handshakeError(peer, answer, limits.scheduler.now())))
+  refusedHandshake(socket, (answer) =>
+    fail(attempt?.refusal(peer) ?? handshakeError(peer, answer, limits.scheduler.now())),
+  )
   const link = (): NodeSocketLink => {
     const opened = new NodeSocketLink(socket, limits)
     socket.removeEventListener?.('error', failed)
     socket.removeAllListeners('unexpected-response')
     return opened
   }
-  return { socket, link, abandon: () => socket.terminate() }
+  const abandon = (): void => {
+    socket.terminate()
+    ending.abort()
+  }
+  return { socket, link, abandon }
 }
 
 /**

@@ -123,7 +123,9 @@ describe('what is promised of the other faults', () => {
 
   it('is a fresh token for another connection, and a malformed message as a value', () => {
     expect(judgeRun('fresh-token', mended)).toMatchObject({ promise: 'kept', inShort: 'yes' })
-    expect(judgeRun('fresh-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'broken', inShort: 'no' })
+    expect(judgeRun('fresh-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
+    const failed = { ...mended, tokensAsked: 1, settled: failedWith('unauthenticated') }
+    expect(judgeRun('fresh-token', failed)).toMatchObject({ promise: 'broken', inShort: 'no' })
     const unknown = { type: 'unknown', reason: '', raw: '{' } as const
     expect(judgeRun('malformed-message', { ...mended, events: [at(1, unknown)] })).toMatchObject({
       promise: 'kept',

@@ -45,6 +45,18 @@ describe('planTranscribe', () => {
     })
   })
 
+  it('goes through the proxy that is named, or through none, and never prints its address', () => {
+    const flags = { grpc: 'h', token: 't' }
+    const proxy = 'http://user:hidden@proxy.example:3128'
+    expect(plan({ ...flags, proxy }).service).toMatchObject({ proxy })
+    expect(plan({ ...flags, proxy: false }).service).toMatchObject({ proxy: false })
+    expect(plan(flags).service).not.toHaveProperty('proxy')
+    const invalid = { code: 'invalid-options', message: expect.not.stringContaining('hidden') as unknown }
+    expect(() => plan({ ...flags, proxy: 'user:hidden@proxy.example:3128' })).toThrow(expect.objectContaining(invalid))
+    // The embedded service is in the same process.
+    expect(() => plan({ proxy })).toThrow(expect.objectContaining(invalid))
+  })
+
   it('prefers what is typed to a token of the environment', () => {
     const env = { ...secret, RXSPEECH_TOKEN: 't' }
     expect(plan({ grpc: 'h' }, env).service).toMatchObject({ credentials: { type: 'token', token: 't' } })
