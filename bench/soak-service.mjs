@@ -41,6 +41,8 @@ const service = await startService({
     connections: many,
     connectionsPerAddress: many,
     unstarted: many,
+    unstartedPerAddress: many,
+    streamsPerConnection: many,
   },
 })
 const form = {
