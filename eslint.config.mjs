@@ -116,8 +116,6 @@ export default defineConfig(
       // A subscription that nobody keeps can't be ended: shutdown would wait for it.
       'rxjs-x/no-ignored-subscription': 'error',
       'no-console': 'error',
-      'max-lines': ['error', { max: 400 }],
-      'max-lines-per-function': ['error', { max: 60, skipComments: true, skipBlankLines: true }],
     },
   },
   {

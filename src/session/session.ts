@@ -306,12 +306,16 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
 
   /** Leaves the connection, for its successor where there is one; the finals that it said belong to it alone. */
   #leave(successor: Line<In, Out> | undefined): void {
-    const { results, silence } = this.#equipment ?? {}
     this.#line.leave()
-    silence?.stop()
+    this.#equipment?.silence.stop()
     this.#outlet.close()
     if (successor !== undefined) this.#line = successor
-    for (const final of this.#recognitions.takeFailed()) this.emit(results?.continueAfter(final))
+    this.#continueAfterFailed()
+  }
+
+  /** The session goes on after finals with an error: only what they add to their milestones is told. */
+  #continueAfterFailed(): void {
+    for (const final of this.#recognitions.takeFailed()) this.emit(this.#equipment?.results.continueAfter(final))
   }
 
   /** No audio goes out, and no other connection is made for it. */
@@ -325,6 +329,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
   #rest(): void {
     this.#hush()
     this.#recognitions.end('rests')
+    this.#continueAfterFailed()
     for (const gap of this.tape.rest()) this.#account.gap(gap)
     this.tape.listen()
     this.#account.tell()
@@ -373,7 +378,8 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     for (const gap of gaps) this.#account.gap(gap)
     this.#account.tell()
     if (this.#subscriber.closed) return
-    this.#budget?.streams(this.#plan.settings.scheduler.now())
+    // Once the audio is over, only what the service says is progress: else one that always ends too early is asked forever.
+    if (this.#state.name === 'streaming') this.#budget?.streams(this.#plan.settings.scheduler.now())
     const fail = (error: SpeechError): void => this.#fail(error)
     this.#updates?.listen(this.#line.update, (update) => this.#ask(update), fail)
     if (this.#subscriber.closed) return

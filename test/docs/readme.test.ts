@@ -119,7 +119,7 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(lines).toContain('stop response')
     expect(lines).not.toContain('stop final')
   },
-  "code === 'invalid-client'": async ({ text }) => {
+  "retryable ? 'may work later'": async ({ text }) => {
     const [line] = await typeScript(text)
     expect(line).toMatch(/^connection-failed may work later The token endpoint at 127\.0\.0\.1:1 could not be reached/)
   },

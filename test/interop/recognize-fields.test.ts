@@ -5,7 +5,7 @@ import { openSocket, type PlainSocket } from './plain-socket-client.js'
 let service: PlainService
 let socket: PlainSocket
 beforeAll(async () => {
-  service = await plainService()
+  service = await plainService({ limits: { requestBurst: 1_000 } })
   socket = await openSocket(service)
 })
 afterAll(async () => {

@@ -311,7 +311,7 @@ describe('npm run floors', () => {
     const { status, stderr } = run(plant({ 'auth/token.ts': `export { faults } from '../testing/faults.js'` }))
     expect(status).toBe(1)
     expect(stderr.split('\n')).toEqual([
-      'src/auth/token.ts:1  floor  auth (floor 3) imports up, from testing (floor 6). Move what both need down, or hand it in as a parameter.',
+      'src/auth/token.ts:1  floor  auth (floor 4) imports up, from testing (floor 7). Move what both need down, or hand it in as a parameter.',
       'floors: 1 breach in 23 files',
       '',
     ])

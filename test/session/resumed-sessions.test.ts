@@ -6,7 +6,17 @@ import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import { loudness, wordChunk, wordMs, wordOf } from './contrary-service.js'
-import { event, labelOf, ok, response, said, scriptedService, virtually, type Answers } from './virtual-session.js'
+import {
+  close,
+  event,
+  labelOf,
+  ok,
+  response,
+  said,
+  scriptedService,
+  virtually,
+  type Answers,
+} from './virtual-session.js'
 
 const lost = new SpeechError('connection-lost', 'Cut.')
 const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
@@ -54,6 +64,62 @@ describe('a resumed session', () => {
       return () => {
         expect(heard.map((one) => one.includes('late'))).toEqual([false, false, true])
         expect(heard[2]).toContain('Update')
+      }
+    })
+  })
+
+  it('tells no final with an error that another recognition has mended, and settles what that one has heard', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const failed = event('{"Name":"SR Final","Channel":0,"Data":{"Text":"a0","Error":"engine-failed: Broken."}}')
+      const whole = event('{"Name":"SR Final","Channel":0,"EndMsec":20,"Data":{"Text":"a1"}}')
+      const { dial } = scriptedService<DataflowMessage>(clock, [
+        { Start: [1, started], audio: [1, failed, close] },
+        { Start: [1, started], end: [1, whole, close] },
+      ])
+      // Nothing is kept to be sent once more, so nothing is left to be heard until the second chunk.
+      const audio$ = concat(of(wordChunk(0, 1)), timer(500, clock).pipe(map(() => wordChunk(1, 1))))
+      const options = { resumption: { ...resumption, maxReplayBytes: 0 }, finalizeBy: 'half-close' } as const
+      const { log, ledger } = watch(flowing({ dial, ...options })(audio$))
+      return () => {
+        expect(log.filter((line) => / (milestone|final) /.test(line)).map((line) => line.replace(/^\d+ /, ''))).toEqual(
+          ['milestone a0 on 0', 'final a0 a1 on 0'],
+        )
+        expect(log.at(-1)).toMatch('complete')
+        expect(ledger.at(-1)).toMatchObject({ finalisedMs: wordMs, droppedMs: wordMs })
+      }
+    })
+  })
+
+  it('takes all for heard where the service, in whole milliseconds, has heard up to less than one before the end', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const data = { Text: 'hello', HeardMsec: 100 }
+      const final = event(JSON.stringify({ Name: 'SR Final', Channel: 0, StartMsec: 0, EndMsec: 100, Data: data }))
+      const { dial, dials } = scriptedService<DataflowMessage>(clock, [{ Start: [1, started], end: [1, final, close] }])
+      // 100.375 ms, and loud to the end.
+      const loud = new Uint8Array(new Int16Array(803).fill(loudness).buffer)
+      const { log, ledger } = watch(flowing({ dial, resumption, finalizeBy: 'half-close' })(of(loud)))
+      return () => {
+        expect(log.slice(-2).map((line) => line.split(' ')[1])).toEqual(['done', 'complete'])
+        expect(dials.made).toBe(1)
+        expect(ledger.at(-1)).toMatchObject({ capturedMs: 100.375, finalisedMs: 100.375, droppedMs: 0 })
+      }
+    })
+  })
+
+  it('gives up within its budget on a service that never gets to the end of audio that is over', () => {
+    virtually(({ clock, recognizing, watch }) => {
+      // Each connection lasts longer than the longest wait, which renews the budget while audio is still coming.
+      const answers: Answers<SocketMessage> = {
+        recognize: [1, said('recognize-response', ok)],
+        'finalize-recognition': [5_000, lost],
+      }
+      const { dial, dials } = scriptedService(clock, [answers])
+      const seen = watch(recognizing({ dial, resumption, finalizeTimeoutMs: 10_000 })(of(wordChunk(0, 1))), 600_000)
+      return () => {
+        expect(seen.error?.code).toBe('connection-lost')
+        expect(seen.log.at(-1)?.split(' ')[0]).toSatisfy((atMs) => Number(atMs) < 72_000)
+        expect(dials.made).toBeGreaterThan(5)
+        expect(seen.ledger.at(-1)?.droppedMs).toBe(wordMs)
       }
     })
   })

@@ -144,7 +144,7 @@ describe('a service in memory', () => {
         })
       })
       const end = await ended
-      expect(end === 'complete' || (isSpeechError(end) && end.code === 'going-away')).toBe(true)
+      expect(end === 'complete' ? 'going-away' : isSpeechError(end) && end.code).toBe('going-away')
       const late$ = session(over, service, format, { budgetMs: 100 })([]).pipe(toArray())
       const after = await lastValueFrom(late$).catch((one: unknown) => one)
       expect(isSpeechError(after) && after.retryable).toBe(true)

@@ -164,6 +164,10 @@ class RecognizerConversation {
           this.#respond('recognize', secondRecognize())
           return undefined
         }
+        if (this.#drained) {
+          this.#respond('recognize', goingAway())
+          return undefined
+        }
         return this.#recognize(request)
       case 'stop-recognition':
         this.#stop()
@@ -224,13 +228,16 @@ class RecognizerConversation {
         this.#flush()
       }, this.#terms.limits.maxSessionMs),
     )
+    let final: RecognizerMessage | undefined
     life.add(
       run.output$.subscribe({
         next: (message) => {
-          this.#say(message)
+          if (message.message === 'final-result') final = message
+          else this.#say(message)
         },
         complete: () => {
-          this.#ended(life)
+          life.unsubscribe()
+          this.#over(final)
         },
         error: (error: unknown) => {
           this.#broken(run, clientError(error, this.#terms))
@@ -277,15 +284,11 @@ class RecognizerConversation {
     run.finish()
   }
 
-  #ended(life: Subscription): void {
-    life.unsubscribe()
-    this.#over()
-  }
-
-  /** A recognition is over, and another may follow. */
-  #over(): void {
+  /** A recognition is over, and another may follow: within its final, where a client in memory asks at once. */
+  #over(final?: RecognizerMessage): void {
+    this.#rest({ name: 'idle' })
+    if (final !== undefined) this.#say(final)
     if (this.#drained) this.#goAway()
-    else this.#rest({ name: 'idle' })
   }
 
   /** The recognition cannot go on: its one final says why, then the socket closes. */

@@ -67,7 +67,10 @@ export class LaneResults {
     const span =
       this.startMs === undefined ? { startMs: 0, endMs: heardMs } : { startMs: this.startMs, endMs: this.endMs }
     const sure = confidence === undefined ? {} : { confidence }
-    return [...this.progress(), { type: 'final', ...span, text: this.text, ...sure, heardMs: Math.floor(atMs), cause }]
+    return [
+      ...this.progress(),
+      { type: 'final', ...span, text: this.text, ...sure, heardMs: Math.floor(heardMs), cause },
+    ]
   }
 
   private dueSilences(): readonly LaneEvent[] {

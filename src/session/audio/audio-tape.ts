@@ -167,9 +167,13 @@ export class AudioTape {
     }
   }
 
-  /** Drops the newest audio beyond the bound; returns the gap that ended with what was kept, if one did. */
+  /**
+   * Drops the newest audio beyond the bound; returns the gap that ended with what was kept, if one did. What is sent once
+   * more does not count against it: that has its own bound, and audio that had its place would lose it.
+   */
   trim(): Gap | undefined {
-    const excess = Math.max(0, this.#ring.end - this.#sent - this.#maxWaitingBytes)
+    const firstWaiting = Math.max(this.#sent, this.#replayEnd)
+    const excess = Math.max(0, this.#ring.end - firstWaiting - this.#maxWaitingBytes)
     const to = this.#captured - this.#cut.length
     const from = to - excess
     if (excess > 0) {

@@ -264,8 +264,10 @@ export class ResultTimeline {
     return msForBytes(this.#format, edge === 'start' ? timeline.startOf(position) : timeline.endOf(position))
   }
 
-  /** Of a time of the source, in what was kept. */
+  /** Of a time of the source, in what was kept. Services tell whole milliseconds, so the rest of one that was sent belongs to it. */
   #positionOf(sourceMs: number): number {
-    return this.#tape.timeline.positionOf(bytesForMs(this.#format, sourceMs))
+    const { sent, timeline } = this.#tape
+    const position = timeline.positionOf(bytesForMs(this.#format, sourceMs))
+    return position < sent && sent - position < bytesForMs(this.#format, 1) ? sent : position
   }
 }

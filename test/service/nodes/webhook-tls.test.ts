@@ -44,7 +44,7 @@ describe('webhook over TLS', () => {
       first?.headers['x-rxspeech-delivery'],
     ])
     expect((JSON.parse(first?.body ?? '') as { readonly Events: unknown }).Events).toEqual([
-      { Name: 'DTMF', Channel: 1, StartMsec: 5, Data: { Digit: '5' } },
+      { Name: 'DTMF', Channel: 1, StartMsec: 5, EndMsec: -1, GroupId: '', Tags: [], Data: { Digit: '5' } },
     ])
     for (const { given, due } of receiver.received.map(signatureOf)) expect(given).toBe(due)
   })

@@ -55,6 +55,25 @@ describe('the audio tape', () => {
     expect(tape.passes(ofMs(1))).toBe(false)
   })
 
+  it('drops nothing that had its place for audio that is sent once more', () => {
+    const tape = new AudioTape({
+      format: pcm,
+      maxBufferMs: 20,
+      maxAudioMessageBytes: 1000,
+      maxReplayBytes: 10_000,
+      preRollMs: 0,
+    })
+    tape.push(ofMs(40))
+    drain(tape)
+    tape.push(ofMs(20))
+    expect(tape.trim()).toBeUndefined()
+    expect(tape.rewind()).toMatchObject({ replayedMs: 40, gaps: [] })
+    tape.push(ofMs(10))
+    tape.trim()
+    expect(tape.account).toMatchObject({ captured: 70 * 16, pending: 60 * 16, replayed: 0, dropped: 10 * 16 })
+    expect(tape.end()).toEqual([{ fromMs: 60, toMs: 70, cause: 'buffer-full' }])
+  })
+
   it('drops what waits with its cause, joined where it stood together, and the open gaps with theirs', () => {
     const tape = tapeOf(20)
     tape.push(ofMs(10))

@@ -114,13 +114,14 @@ describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitl
     20_000,
   )
 
-  it('ends the session of a segment that breaks two workers, with engine-failed', async () => {
+  it('ends the session of a segment that breaks three workers, with engine-failed', async () => {
     const { engine, started } = engineOf([
       { fault: 'exits', afterHops: 5 },
       { fault: 'throws', afterHops: 3 },
+      { fault: 'throws', afterHops: 4 },
     ])
     await expect(run(engine, ten)).rejects.toMatchObject({ code: 'engine-failed', retryable: true })
-    expect(started).toHaveLength(2)
+    expect(started).toHaveLength(3)
     expect(texts(await run(engine, seven))).toEqual(['seven of clubs'])
   })
 
