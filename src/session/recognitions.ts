@@ -72,6 +72,7 @@ export class Recognitions {
     const lastedMs = this.#clock.now() - this.#beganMs
     return {
       isWhole: results?.isWhole ?? true,
+      isAnswered: results?.isAnswered ?? false,
       hasProgress: lastedMs >= progressAfterMs || (results?.progressMs ?? 0) >= progressOfMs,
       get isUnread() {
         return results?.isUnread ?? false

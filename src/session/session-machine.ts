@@ -292,7 +292,9 @@ const onLinkEnded = (state: MachineState, manners: Manners, standing: Standing):
     case 'draining':
     case 'finalizing':
       if (manners.endsWith === 'end-of-stream' && standing.isWhole) {
-        const isAnswer = state.name === 'finalizing' && (state.answered || manners.finalizeBy === 'half-close')
+        // Some services say their finals and no answer to the request.
+        const isAnswer =
+          state.name === 'finalizing' && (state.answered || manners.finalizeBy === 'half-close' || standing.isAnswered)
         return isAnswer && !standing.isUnread
           ? finished
           : onRecognitionOver(isAudioOver(state), false, manners, standing)

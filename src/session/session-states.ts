@@ -107,6 +107,8 @@ export interface Manners extends Ending {
 export interface Standing {
   /** Whether every channel that has results has its final. */
   readonly isWhole: boolean
+  /** Whether every channel has a final that came after the end of the audio was said. */
+  readonly isAnswered: boolean
   /** Whether something is to be heard in what has no definitive result. */
   readonly hasSound: boolean
   /** Whether the service had ended by itself before the end of the audio that it was told of. */

@@ -7,7 +7,7 @@ import { isEnd, step as stepOf } from '../../src/session/session-machine.js'
 import type { Command, MachineInput, MachineState, Manners, Standing, Step } from '../../src/session/session-states.js'
 
 /** The service has given all results and made progress, and in what follows nothing is to be heard. */
-const quiet: Standing = { isWhole: true, hasSound: false, isUnread: false, hasProgress: true }
+const quiet: Standing = { isWhole: true, isAnswered: false, hasSound: false, isUnread: false, hasProgress: true }
 const step = (state: MachineState, input: MachineInput, manners: Manners, standing = quiet): Step =>
   stepOf(state, input, manners, standing)
 
@@ -268,6 +268,8 @@ describe('the machine of a session', () => {
       [flowing, torn, { name: 'finalizing', answered: false }, ended, 'waiting, audio over', 'reconnect'],
       [flowing, sound, { name: 'finalizing', answered: false }, ended, 'done', 'settle tell drop announce complete'],
       [flowing, { ...sound, isUnread: true }, unanswered, ended, 'authorizing, audio over', 'rest authorize'],
+      [flowing, { ...sound, isAnswered: true }, unanswered, ended, 'done', 'settle tell drop announce complete'],
+      [flowing, { ...sound, isAnswered: true, isUnread: true }, unanswered, ended, 'authorizing, audio over', 'rest authorize'],
       // The final before the answer to finalize may be one that the service gave by itself.
       [lasting, sound, unanswered, lastWord, 'closing', ''],
       [lasting, sound, unanswered, inputs['finalize-answer'], 'finalizing', ''],
