@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -7,5 +8,7 @@ export default defineConfig({
     reporters: ['./scripts/testing/summary-reporter.mjs'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // Vitest itself would leave one core of two to the process that reports.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })
