@@ -269,7 +269,14 @@ describe('the machine of a session', () => {
       [flowing, sound, { name: 'finalizing', answered: false }, ended, 'done', 'settle tell drop announce complete'],
       [flowing, { ...sound, isUnread: true }, unanswered, ended, 'authorizing, audio over', 'rest authorize'],
       [flowing, { ...sound, isAnswered: true }, unanswered, ended, 'done', 'settle tell drop announce complete'],
-      [flowing, { ...sound, isAnswered: true, isUnread: true }, unanswered, ended, 'authorizing, audio over', 'rest authorize'],
+      [
+        flowing,
+        { ...sound, isAnswered: true, isUnread: true },
+        unanswered,
+        ended,
+        'authorizing, audio over',
+        'rest authorize',
+      ],
       // The final before the answer to finalize may be one that the service gave by itself.
       [lasting, sound, unanswered, lastWord, 'closing', ''],
       [lasting, sound, unanswered, inputs['finalize-answer'], 'finalizing', ''],
