@@ -60,10 +60,10 @@ describe.each(overBoth)('a cassette of a call over %s whose line broke', { timeo
     const again = await outcomeOf(played(call.played(8)))
     expectSame({ over, ...again }, calm, call)
     // Channel by channel: each has a connection of its own, and how the two are interleaved depends on the machine.
+    const milestonesOf = (events: readonly SessionEvent[], channel: number) =>
+      events.filter(isMilestone).filter((one) => 'channel' in one && one.channel === channel)
     for (const channel of [0, 1]) {
-      const milestonesOf = ({ events }: typeof again) =>
-        events.filter(isMilestone).filter((one) => one.channel === channel)
-      expect(milestonesOf(again)).toEqual(milestonesOf(heard))
+      expect(milestonesOf(again.events, channel)).toEqual(milestonesOf(heard.events, channel))
     }
   })
 })
