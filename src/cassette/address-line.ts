@@ -2,14 +2,15 @@ import type { GrpcDialOptions } from '../transport/grpc/grpc.js'
 import type { WebSocketDialOptions } from '../transport/websocket/socket-dial.js'
 import { redacted, type DialLine } from './cassette.js'
 
-/** Where a connection leads, without anything that could let one in. */
-export type Address = Pick<DialLine, 'address' | 'headers' | 'protocols'>
+/** What a connection is for and where it leads, without anything that could let one in. */
+export type Address = Pick<DialLine, 'channel' | 'address' | 'headers' | 'protocols'>
 
 /** The one thing in an address of the service that is never a secret (decisions.md: WebSocket path). */
 const openParameter = 'ModelName'
 
 /** Whatever else the query says, and all that a header says, may be a token: only its name is kept. */
-export const socketAddress = ({ url, headers, protocols }: WebSocketDialOptions): Address => ({
+export const socketAddress = ({ channel, url, headers, protocols }: WebSocketDialOptions): Address => ({
+  ...(channel === undefined ? {} : { channel }),
   ...(URL.canParse(String(url)) ? { address: openPart(new URL(url)) } : {}),
   ...(headers === undefined ? {} : { headers: Object.keys(headers) }),
   ...(protocols === undefined ? {} : { protocols: protocols.map(openProtocol) }),

@@ -84,6 +84,7 @@ const ending: Fields<EndingLine> = {
 const dial: Fields<DialLine> = {
   ...ofConnection,
   event: required(oneOf('dial'), 'event'),
+  channel: optional(oneOf(0, 1), 'channel'),
   address: optional(text, 'address'),
   headers: optional(listOfText, 'headers'),
   protocols: optional(listOfText, 'protocols'),

@@ -35,6 +35,8 @@ interface OfConnection extends Timed {
 /** The client begins to connect. Nothing that could be a secret is in it. */
 export interface DialLine extends OfConnection {
   readonly event: 'dial'
+  /** The channel that the connection is for, where each has its own. */
+  readonly channel?: 0 | 1
   readonly address?: string
   /** The names of the headers, without what they said. */
   readonly headers?: readonly string[]

@@ -96,10 +96,11 @@ export class ConnectionRecorder {
     this.#write = write
   }
 
-  dial({ address, headers, protocols }: Address): void {
+  dial({ channel, address, headers, protocols }: Address): void {
     const clean = (text: string): string => this.#secrets.ofClient(text)
     this.#write({
       event: 'dial',
+      ...(channel === undefined ? {} : { channel }),
       ...(address === undefined ? {} : { address: clean(address) }),
       ...(headers === undefined ? {} : { headers: headers.map(clean) }),
       ...(protocols === undefined ? {} : { protocols: protocols.map(clean) }),

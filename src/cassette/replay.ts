@@ -38,7 +38,9 @@ export interface Replay {
    * Options for one session of `recognize` with the service of the cassette: how to connect, and what the recorded client
    * was told, to be changed as you like. Throws `invalid-options` for a cassette of gRPC.
    */
-  readonly recognizer: () => RecordedRecognizeOptions & { readonly dial: () => Dial<SocketMessage, SocketMessage> }
+  readonly recognizer: () => RecordedRecognizeOptions & {
+    readonly dial: (options?: { readonly channel?: 0 | 1 }) => Dial<SocketMessage, SocketMessage>
+  }
   /** The same for `dataflow`. Throws `invalid-options` for a cassette of the WebSocket. */
   readonly dataflow: () => RecordedDataflowOptions & { readonly dial: () => Dial<DataflowMessage, DataflowMessage> }
   /**
@@ -79,21 +81,23 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
   }
 }
 
-/** Every dial is the next connection of the cassette. */
+/** Every dial is the next connection of the cassette; of those for its channel, where the cassette says for which each was. */
 const dialTape = <Message extends WireMessage>(
   cassette: Cassette,
   settings: PlaySettings<Message>,
-): (() => Dial<Message, Message>) => {
+): ((options?: { readonly channel?: 0 | 1 }) => Dial<Message, Message>) => {
   const connections = connectionsOf(cassette)
-  let dialled = 0
-  return () =>
-    defer(() => {
-      const connection = connections[dialled]
-      dialled += 1
+  const left = [...connections]
+  return ({ channel } = {}) => {
+    const isFor = ({ dial }: TapedConnection): boolean => dial.channel === undefined || dial.channel === channel
+    return defer(() => {
+      const index = left.findIndex(isFor)
+      const [connection] = index === -1 ? [] : left.splice(index, 1)
       return connection === undefined
         ? noMore(connections.length, cassette, settings)
         : playedDial(connection, settings)
     })
+  }
 }
 
 const noMore = <Message>(

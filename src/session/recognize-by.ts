@@ -89,11 +89,13 @@ export const recognizeBy = ({ withParts, inTwoLanes }: RecognizePlatform, option
   const request = recognizeRequestOf(options)
   const connectionOf = (
     token: string,
+    channel: 0 | 1 | undefined,
     { dialSocket, RecognizerDialogue, equip, maskToken }: RecognizeParts,
   ): Observable<Connection<SocketMessage, SocketMessage>> =>
     maskToken(token, () =>
       (dial ?? dialSocket)({
         ...options,
+        ...(channel !== undefined && { channel }),
         heartbeatMs: options.heartbeatMs ?? deadPeerMs,
         connectTimeoutMs: settings.deadlines.connecting,
         ...presentToken(url, token, options.presentToken),
@@ -104,12 +106,12 @@ export const recognizeBy = ({ withParts, inTwoLanes }: RecognizePlatform, option
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
   const ofLane = withPreRoll(laneSettings(settings), rules)
-  const lane: Lane = (source, abort$) =>
+  const lane: Lane = (source, channel, abort$) =>
     openSession(
       {
         settings: ofLane,
         ending: { endsWith: 'last-word', finalizeBy: 'request' },
-        connect: (token) => withParts((parts) => connectionOf(token, parts)),
+        connect: (token) => withParts((parts) => connectionOf(token, channel, parts)),
         ...(abort$ && { abort$ }),
       },
       source,

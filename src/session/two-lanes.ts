@@ -23,8 +23,12 @@ import { jointState } from './joint-state.js'
 import { ChannelSplitter, type Pair } from './split-channels.js'
 import { splitPulled } from './split-pulled.js'
 
-/** A session over one channel, which `abort$` fails from without. */
-export type Lane = (source: ObservableInput<Uint8Array>, abort$?: Observable<SpeechError>) => Observable<SessionEvent>
+/** A session over one channel, with its number where there are two, which `abort$` fails from without. */
+export type Lane = (
+  source: ObservableInput<Uint8Array>,
+  channel?: 0 | 1,
+  abort$?: Observable<SpeechError>,
+) => Observable<SessionEvent>
 
 /**
  * Runs stereo audio as one session a channel over one subscription of the source. Results carry their channel; the
@@ -90,7 +94,7 @@ const joined = (lane: Lane): ((channel: 0 | 1, audio: ObservableInput<Uint8Array
     return of({ type: 'connection', state })
   }
   return (channel, audio) =>
-    lane(audio, failed$).pipe(
+    lane(audio, channel, failed$).pipe(
       mergeMap((event) => {
         if (!isAnnouncement(event)) return of(ofChannel(channel, event))
         reached[channel] = event.state

@@ -215,6 +215,33 @@ describe('replay, for the client', () => {
     })
   })
 
+  it('plays to each channel the connections that were for it, in whatever order the channels dial', async () => {
+    const failing = (connection: number, channel: number, message: string): readonly string[] => [
+      line(0, 'dial', { connection, channel }),
+      line(0, 'dial-failed', { connection, code: 'connection-failed', message }),
+    ]
+    const first = [line(0, 'dial', { channel: 0 }), line(0, 'open'), line(0, 'sent', request)]
+    const ended = line(0, 'ended', { code: 'connection-lost', message: 'A.' })
+    const lines = [header('websocket'), ...first, ended, ...failing(2, 1, 'B.'), ...failing(3, 1, 'C.')]
+    const { dial } = replay(parseCassette(lines)).recognizer()
+    const said: string[] = []
+    for (const channel of [1, 0, 1, 0] as const) {
+      const heard$ = dial({ channel }).pipe(
+        mergeMap((link) => {
+          link.send(request.text)
+          return link.incoming
+        }),
+      )
+      await lastValueFrom(heard$).catch((error: unknown) => said.push(String(error)))
+    }
+    expect(said.map((text) => text.replace('SpeechError: ', ''))).toEqual([
+      'B.',
+      'A.',
+      'C.',
+      'The cassette has 3 connections; the client dials once more.',
+    ])
+  })
+
   it('begins anew for each session', () => {
     virtually((tools) => {
       const tape = replay(recognition())

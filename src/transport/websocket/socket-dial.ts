@@ -27,6 +27,8 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
   readonly proxy?: ProxyOption
   /** How long to wait for the open connection: name, TCP, TLS and upgrade together, in milliseconds. Default 10 000. */
   readonly connectTimeoutMs?: number
+  /** The channel that the connection is for, where a stereo recording has one for each. Nothing on the wire says it. */
+  readonly channel?: 0 | 1
   /** Another WebSocket class than the platform's. */
   readonly WebSocket?: SocketClass
 }
