@@ -4,6 +4,7 @@ import { encodings, type AudioFormat } from '../../src/audio/format.js'
 import { maxWavHeaderBytes, readWav } from '../../src/audio/read-wav.js'
 import { wavHeader } from '../../src/audio/wav-header.js'
 import { chunkOf, drained, extensibleBody, formatBody, joined, riffOf, slicedSource } from './wav-bytes.js'
+import { runs } from '../thorough.js'
 
 const samples = Uint8Array.from({ length: 32 }, (_, i) => i + 1)
 const junk = chunkOf('LIST', Uint8Array.of(100, 97, 116)) // odd, and padded
@@ -182,7 +183,7 @@ describe('readWav, on a file that is wrong', () => {
         )
         if (outcome !== undefined) expect(outcome).toMatchObject({ code: 'invalid-wav' })
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createResampler, type ResamplerOptions } from '../../src/audio/resampler.js'
+import { runs } from '../thorough.js'
 
 const joined = (parts: readonly Int16Array[]): Int16Array => Int16Array.from(parts.flatMap((part) => [...part]))
 
@@ -59,7 +60,7 @@ describe.each(ratePairs)('a resampler from %i to %i Hz', (fromHz, toHz) => {
         const output = await resampled({ fromHz, toHz, channels: 1 }, [new Int16Array(length)])
         expect(output).toHaveLength(Math.round((length * toHz) / fromHz))
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     )
   })
 
@@ -74,7 +75,7 @@ describe.each(ratePairs)('a resampler from %i to %i Hz', (fromHz, toHz) => {
           expect(await resampled({ fromHz, toHz, channels }, cutIn(source, sizes))).toEqual(whole[channels])
         },
       ),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { masked, SecretMask } from '../../src/errors/secret-mask.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
+import { runs } from '../thorough.js'
 
 const secret = 'S3cr3t/with+all=kinds&of "chars" \\ and ümläut'
 const token = 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJzdWIiOiJhY21lIiwiZXhwIjoxfQ.c2lnbmF0dXJlLXNpZ25hdHVyZQ'
@@ -75,7 +76,7 @@ describe('a mask of secrets', () => {
           expect(cleaned).toBe(before + masked + after)
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     )
   })
 
@@ -110,7 +111,7 @@ describe('a mask of secrets', () => {
         const text = JSON.stringify({ a: `${beside} ${hidden} `, [hidden]: 1 })
         expect(() => JSON.parse(new SecretMask([hidden]).clean(text)) as unknown).not.toThrow()
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     )
   })
 

@@ -5,6 +5,7 @@ import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { FinalEvent, MilestoneEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { format, virtually } from './virtual-session.js'
 import { contraryDataflow, contraryRecognizer, wordChunk, wordMs, wordOf, type Break } from './contrary-service.js'
+import { runs } from '../thorough.js'
 
 const codes = [
   'connection-lost',
@@ -238,6 +239,6 @@ const checkText = (
 
 describe('a session with a contrary service', () => {
   it('tells all once and leaves nothing behind, whatever both sides do', { timeout: 300_000 }, () => {
-    fc.assert(fc.property(plots, check), { numRuns: 1_000 })
+    fc.assert(fc.property(plots, check), { numRuns: runs(1_000) })
   })
 })

@@ -16,6 +16,7 @@ import {
   type Spoken,
 } from './ending-service.js'
 import { format, virtually, type Tools } from './virtual-session.js'
+import { runs } from '../thorough.js'
 
 type Over = 'websocket' | 'grpc'
 const overBoth: readonly Over[] = ['websocket', 'grpc']
@@ -401,7 +402,7 @@ describe('a session with a service that ends whenever it likes', () => {
         fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
         (plot, pace) => void check(plot, pace),
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -417,7 +418,7 @@ describe('a session with a service that ends whenever it likes', () => {
         const expected = results(check(timed, 'spoken'))
         for (const pace of ['at once', 'pulled'] as const) expect(results(check(timed, pace))).toEqual(expected)
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     )
   })
 
@@ -445,7 +446,7 @@ describe('a session with a service that ends whenever it likes', () => {
             }
           },
         ),
-        { numRuns: 400 },
+        { numRuns: runs(400) },
       )
     },
   )

@@ -5,6 +5,7 @@ import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { chunkMs, chunkOf, provingDataflow, provingRecognizer } from './proving-service.js'
 import { virtually } from './virtual-session.js'
+import { runs } from '../thorough.js'
 
 /** What happens to one session: how its audio comes, what breaks, and what the user says when. */
 const schedules = fc.record({
@@ -126,7 +127,7 @@ describe('the ledger of a session', () => {
     'accounts for all audio, whatever comes, breaks and is asked, and tells every word once',
     { timeout: 180_000 },
     () => {
-      fc.assert(fc.property(schedules, check), { numRuns: 600 })
+      fc.assert(fc.property(schedules, check), { numRuns: runs(600) })
     },
   )
 })

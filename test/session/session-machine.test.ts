@@ -5,6 +5,7 @@ import { SpeechError } from '../../src/errors/speech-error.js'
 import { isWait } from '../../src/session/session-deadlines.js'
 import { isEnd, step as stepOf } from '../../src/session/session-machine.js'
 import type { Command, MachineInput, MachineState, Manners, Standing, Step } from '../../src/session/session-states.js'
+import { runs } from '../thorough.js'
 
 /** The service has given all results and made progress, and in what follows nothing is to be heard. */
 const quiet: Standing = { isWhole: true, isAnswered: false, hasSound: false, isUnread: false, hasProgress: true }
@@ -452,7 +453,7 @@ describe('the machine of a session', () => {
         expect(count('stream')).toBeLessThanOrEqual(1)
         expect(count('dial')).toBeLessThanOrEqual(2)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 })

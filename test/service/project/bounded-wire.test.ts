@@ -4,6 +4,7 @@ import type { NodeItem } from '../../../src/service/nodes/node.js'
 import { BoundedWire } from '../../../src/service/project/bounded-wire.js'
 import type { WhenFull } from '../../../src/service/project/project-graph.js'
 import type { Drops, WireTerms } from '../../../src/service/project/wire-policy.js'
+import { runs } from '../../thorough.js'
 
 /** One byte a frame; silence is 0, and no other byte is. */
 const wireOf = (whenFull: WhenFull, change: Partial<WireTerms> = {}) => {
@@ -182,7 +183,7 @@ describe('any wire that drops', () => {
           const told = dropped.filter(({ phase }) => phase === 'ended').reduce((sum, one) => sum + one.dropped, 0)
           expect(told).toBe(silent)
         }),
-        { numRuns: 500 },
+        { numRuns: runs(500) },
       )
     },
   )

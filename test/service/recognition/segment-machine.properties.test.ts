@@ -7,6 +7,7 @@ import {
   type SegmenterParameters,
 } from '../../../src/service/recognition/segmenter-parameters.js'
 import { collectRun, runMachine, testRateHz, type MachineRun } from './machine-run.js'
+import { runs } from '../../thorough.js'
 
 /** Speech and pauses in turn, in whole frames, as verdicts by frame. */
 const talk: fc.Arbitrary<readonly boolean[]> = fc
@@ -99,7 +100,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
           expect(segments.some((segment) => segment.endMs > startMs && segment.startMs < endMs)).toBe(false)
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
   })
 
@@ -127,7 +128,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
           expect(essence(runChunked(frames, settings, chunkMs))).toEqual(whole)
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
   })
 

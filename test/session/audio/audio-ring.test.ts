@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AudioRing } from '../../../src/session/audio/audio-ring.js'
+import { runs } from '../../thorough.js'
 
 type Act = readonly [act: 'append' | 'skip' | 'dropBefore' | 'dropAfter', amount: number]
 
@@ -44,7 +45,7 @@ describe('the audio ring', () => {
           expect([...ring.slice(start + from, start + list.length)]).toEqual(list.slice(from))
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 })

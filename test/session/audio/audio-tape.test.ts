@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { AudioTape, type Gap } from '../../../src/session/audio/audio-tape.js'
+import { runs } from '../../thorough.js'
 
 const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const tapeOf = (maxBufferMs: number, maxAudioMessageBytes = 1000, format = pcm): AudioTape =>
@@ -170,7 +171,7 @@ describe('the audio tape', () => {
           expect(Math.max(-1, ...fate.keys())).toBe(captured - 1)
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     )
   })
 })
