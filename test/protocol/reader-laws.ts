@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { isErrorCode } from '../../src/errors/error-table.js'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import { isJsonObject } from '../../src/protocol/json-object.js'
+import { runs } from '../thorough.js'
 
 /** A reader of text messages and its writer, as one side and the other use them. */
 export interface Reader<Message> {
@@ -131,6 +132,8 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
         }
         refusalOf(result)
       }),
+      // Few: a spoilt prototype costs V8 much of what it has compiled.
+      { numRuns: runs(60) },
     )
   })
 
