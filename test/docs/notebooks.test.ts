@@ -63,16 +63,21 @@ describe('docs/notebooks', () => {
     expect(notebooks.toSorted()).toEqual(Object.keys(seen).toSorted())
   })
 
-  it.each(notebooks)('prints every section of %s, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
-    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-    expect(lingeredMs).toBeLessThan(longestLingerMs)
-    const sections = sectionsOf(stdout)
-    expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
-    for (const [title, lines] of Object.entries(seen[name] ?? {})) {
-      for (const line of lines) expect(sections[title], title).toContain(line)
-    }
-  })
+  // Each is a program in a process of its own.
+  it.concurrent.each(notebooks)(
+    'prints every section of %s, and ends by itself soon after',
+    { timeout: 90_000 },
+    async (name) => {
+      const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+      expect(lingeredMs).toBeLessThan(longestLingerMs)
+      const sections = sectionsOf(stdout)
+      expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
+      for (const [title, lines] of Object.entries(seen[name] ?? {})) {
+        for (const line of lines) expect(sections[title], title).toContain(line)
+      }
+    },
+  )
 
   it.each(notebooks)('says at the top of %s how to run it, and imports the package by its name', (name) => {
     const text = readFileSync(join(folder, name), 'utf8')
