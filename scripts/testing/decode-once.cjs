@@ -16,7 +16,6 @@ const { isMainThread, parentPort, threadId, Worker, workerData } = workerThreads
 /**
  * @typedef {import('../../src/service/engine/worker-messages.js').ToWorker} ToWorker
  * @typedef {import('../../src/service/engine/worker-messages.js').FromWorker} FromWorker
- * @typedef {Extract<ToWorker, { type: 'close' }>} Close
  * @typedef {{ readonly type: 'decode-once', readonly file: string, readonly settings: object }} Task
  * @typedef {{ readonly hops: readonly (readonly [hash: string, partial: string | null])[], readonly decided: object }} Kept
  */
@@ -46,15 +45,15 @@ const hashOf = (...parts) => {
   return hash.digest('base64url')
 }
 
-/** @param {object} settings */
-const folderFor = (settings) => {
+/** Where the answers are of the engine as it is built now. */
+const decodedFolder = () => {
   const engine = join(root, 'dist/cjs/service/engine')
   const code = readdirSync(engine, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.js'))
     .sort()
     .map((name) => readFileSync(join(engine, name)))
   const manifest = readFileSync(join(root, 'node_modules/soundswallower/package.json'))
-  return join(root, 'node_modules/.cache/decoded-speech', hashOf(JSON.stringify(settings), manifest, ...code))
+  return join(root, 'node_modules/.cache/decoded-speech', hashOf(manifest, ...code))
 }
 
 /** What was decided of segments, by the hash of all that they hold, and the partials by the hash of what came before. */
@@ -116,22 +115,26 @@ class Segment {
   /** @type {string | undefined} */
   closed
 
-  /** @param {number} startMs */
-  constructor(startMs) {
+  /** @param {number} startMs @param {string} model */
+  constructor(startMs, model) {
     this.startMs = startMs
+    this.model = model
   }
 
+  /** Of the model and all audio so far. */
   get hash() {
-    return this.hashes.at(-1) ?? ''
+    return this.hashes.at(-1) ?? this.model
   }
 }
 
 /** @param {Task} task @param {import('node:worker_threads').MessagePort} port */
 const serve = ({ file, settings }, port) => {
-  const decoded = new Decoded(folderFor(settings))
+  const decoded = new Decoded(decodedFolder())
+  const model = hashOf(JSON.stringify(settings))
+  const taken = join(decoded.folder, `${model}.taken`)
   /** @type {Map<number, Segment>} */
   const segments = new Map()
-  /** @type {Worker | undefined} */
+  /** @type {import('node:worker_threads').Worker | undefined} */
   let engine
   let isReady = false
   /** @param {FromWorker} message */
@@ -140,6 +143,8 @@ const serve = ({ file, settings }, port) => {
   /** @param {FromWorker} message */
   const onAnswer = (message) => {
     if (message.type === 'ready') {
+      mkdirSync(decoded.folder, { recursive: true })
+      writeFileSync(taken, '')
       if (!isReady) say(message)
       isReady = true
       return
@@ -183,7 +188,7 @@ const serve = ({ file, settings }, port) => {
   }
 
   port.on('message', (/** @type {ToWorker} */ message) => {
-    if (message.type === 'open') segments.set(message.segment, new Segment(message.startMs))
+    if (message.type === 'open') segments.set(message.segment, new Segment(message.startMs, model))
     const segment = segments.get(message.segment)
     if (segment === undefined) return
     segment.sent.push(message)
@@ -218,7 +223,7 @@ const serve = ({ file, settings }, port) => {
   })
 
   // Whether the engine takes the model is for the engine to say; once it has, that is known like the rest.
-  if (existsSync(decoded.folder)) {
+  if (existsSync(taken)) {
     isReady = true
     say({ type: 'ready' })
   } else engine = startEngine()
@@ -226,6 +231,8 @@ const serve = ({ file, settings }, port) => {
 
 /** @param {unknown} data @returns {data is Task} */
 const isTask = (data) => typeof data === 'object' && data !== null && 'type' in data && data.type === 'decode-once'
+
+module.exports = { decodedFolder, hashOf }
 
 if (isMainThread) Object.assign(workerThreads, { Worker: DecodeOnceWorker })
 else if (parentPort !== null && isTask(workerData)) serve(workerData, parentPort)

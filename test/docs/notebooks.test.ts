@@ -1,13 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
 import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/notebooks')
 const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
 
+beforeAll(decodeCall, decodeCallTimeoutMs)
+
 /** What a reader has to see, by the title of the section. */
-const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+const seen: Readonly<Record<string, Readonly<Record<string, readonly (string | RegExp)[]>>>> = {
   'first-session.ts': {
     '1. What is in the file': ['ulaw, 8000 Hz, 2 channels, 32.781 s'],
     '3. A service': ['model call at ws://localhost'],
@@ -27,7 +30,8 @@ const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     '1. Stereo is two samples after each other': ['262251 samples on the left, 262251 on the right'],
     '2. Who speaks when': ['restaurant  .####', 'guest  .......#####'],
     '3. Two microphones make one stream': ['joined again, the bytes are those of the file: true'],
-    '4. One gRPC session for both sides': ['14 milestone, 8 ledger, 2 final'],
+    // The account moves with the milestones of the side that is behind, so its count depends on the engine's threads.
+    '4. One gRPC session for both sides': [/14 milestone, ([2-9]|1[0-5]) ledger, 2 final\n/],
     '5. Who said what': ['restaurant  of course which day would you like', 'guest  thank you goodbye'],
     '6. The same text as was spoken': ['14 of 14 turns are exact'],
     '7. The same over a WebSocket': ['milestones equal to those of gRPC, times and channels too: true'],
@@ -74,7 +78,7 @@ describe('docs/notebooks', () => {
       const sections = sectionsOf(stdout)
       expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
       for (const [title, lines] of Object.entries(seen[name] ?? {})) {
-        for (const line of lines) expect(sections[title], title).toContain(line)
+        for (const line of lines) expect(sections[title], title).toMatch(line)
       }
     },
   )

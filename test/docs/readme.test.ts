@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
 import { blocksOf, type Block } from './markdown.js'
 import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import {
@@ -21,6 +22,7 @@ const blocks = blocksOf(page)
 let project: ReaderFolder
 let server: RunningProgram | undefined
 
+beforeAll(decodeCall, decodeCallTimeoutMs)
 beforeAll(() => {
   project = openReaderFolder(['typescript', '@types/node'])
   project.write('package.json', JSON.stringify({ private: true, type: 'commonjs' }))
@@ -100,10 +102,9 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
   },
   "inMemoryService({ modelFolders: ['samples/models'] })\n  const { format, audio }": async ({ text }) => {
     expect(text.split('\n').length).toBeLessThanOrEqual(16)
-    // As the page says it: by ts-node, which type-checks it in a project like this one, and with the engine at work.
+    // As the page says it: by ts-node, which type-checks it in a project like this one.
     project.write('first.ts', text)
-    const options = { cwd: project.path, timeoutMs: 100_000, decodesAgain: true }
-    const lines = printedBy(await runTypeScript('first.ts', options))
+    const lines = printedBy(await runTypeScript('first.ts', { cwd: project.path, timeoutMs: 100_000 }))
     for (const sentence of sentences) expect(lines.slice(-2).join('\n')).toContain(sentence)
   },
   'rxspeech transcribe samples/call.wav --speakers': async ({ text }) => {

@@ -20,16 +20,14 @@ export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
-  /** Speech is decoded although another program decoded the same before. */
-  readonly decodesAgain?: boolean
 }
 
 // In quotes for a path with blanks.
 const decodeOnce = `--require=${JSON.stringify(join(checkout, 'scripts/testing/decode-once.cjs'))}`
 
-const environment = ({ env = {}, decodesAgain = false }: RunOptions): NodeJS.ProcessEnv => ({
+const environment = ({ env = {} }: RunOptions): NodeJS.ProcessEnv => ({
   ...process.env,
-  ...(!decodesAgain && { NODE_OPTIONS: [process.env['NODE_OPTIONS'] ?? '', decodeOnce].join(' ') }),
+  NODE_OPTIONS: [process.env['NODE_OPTIONS'] ?? '', decodeOnce].join(' '),
   ...env,
 })
 
