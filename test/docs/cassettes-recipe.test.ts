@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { headerFields, lineFields } from '../../src/cassette/cassette-codec.js'
-import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
 import { blocksOf, commandsOf, filesOf, named, tableBelow } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout } from './run-program.js'
@@ -11,7 +10,6 @@ const page = readFileSync(join(checkout, 'docs/recipes/cassettes.md'), 'utf8')
 const blocks = blocksOf(page)
 
 let recipe: ReaderFolder
-beforeAll(decodeCall, decodeCallTimeoutMs)
 beforeAll(() => {
   recipe = openReaderFolder()
   for (const [name, text] of filesOf(blocks)) recipe.write(name, text)

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
 import { blocksOf, commandsOf, filesOf } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout, startProgram, type RunningProgram } from './run-program.js'
@@ -12,7 +11,6 @@ const commands = commandsOf(blocks)
 let recipe: ReaderFolder
 let server: RunningProgram | undefined
 
-beforeAll(decodeCall, decodeCallTimeoutMs)
 beforeAll(() => {
   recipe = openReaderFolder()
   for (const [name, text] of filesOf(blocks)) recipe.write(name, text)

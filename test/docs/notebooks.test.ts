@@ -1,13 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
+import { describe, expect, it } from 'vitest'
 import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/notebooks')
 const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
-
-beforeAll(decodeCall, decodeCallTimeoutMs)
 
 /** What a reader has to see, by the title of the section. */
 const seen: Readonly<Record<string, Readonly<Record<string, readonly (string | RegExp)[]>>>> = {

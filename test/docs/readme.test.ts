@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
 import { blocksOf, type Block } from './markdown.js'
 import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import {
@@ -22,7 +21,6 @@ const blocks = blocksOf(page)
 let project: ReaderFolder
 let server: RunningProgram | undefined
 
-beforeAll(decodeCall, decodeCallTimeoutMs)
 beforeAll(() => {
   project = openReaderFolder(['typescript', '@types/node'])
   project.write('package.json', JSON.stringify({ private: true, type: 'commonjs' }))

@@ -1,13 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
+import { describe, expect, it } from 'vitest'
 import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/recipes')
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.ts'))
-
-beforeAll(decodeCall, decodeCallTimeoutMs)
 
 /** What each recipe prints, line by line; of the captions, what they end with. */
 const printed: Readonly<Record<string, string>> = {

@@ -22,17 +22,10 @@ export interface RunOptions {
   readonly timeoutMs?: number
 }
 
-// In quotes for a path with blanks.
-const decodeOnce = `--require=${JSON.stringify(join(checkout, 'scripts/testing/decode-once.cjs'))}`
-
-const environment = ({ env = {} }: RunOptions): NodeJS.ProcessEnv => ({
-  ...process.env,
-  NODE_OPTIONS: [process.env['NODE_OPTIONS'] ?? '', decodeOnce].join(' '),
-  ...env,
-})
+const environment = ({ env = {} }: RunOptions): NodeJS.ProcessEnv => ({ ...process.env, ...env })
 
 /** Programs that run at a time; the tests of a page start them together. */
-const maxPrograms = 3
+const maxPrograms = 2
 let running = 0
 const waiting: (() => void)[] = []
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { decodeCall, decodeCallTimeoutMs } from './decode-call.js'
 import { blocksOf, commandsOf } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout, longestLingerMs } from './run-program.js'
@@ -42,7 +41,6 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
 ]
 
 let folder: ReaderFolder
-beforeAll(decodeCall, decodeCallTimeoutMs)
 beforeAll(() => {
   folder = openReaderFolder()
 })
