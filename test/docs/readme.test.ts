@@ -91,7 +91,9 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(scripts).toMatchObject({ prestart: 'npm run build', pretest: 'npm run build' })
     const steps = readFileSync(join(checkout, '.ci/run'), 'utf8')
     expect(steps).toMatch(/^step npm ci\b/m)
-    expect(steps).toMatch(/^step npm test$/m)
+    // All tests: those of `npm test`, and the long ones.
+    expect(steps).toMatch(/^step npm run test:all$/m)
+    expect(scripts['test:all']).toMatch(/^vitest run(?!.* --project)/)
     const { exitCode, stdout } = await runProgram('npm', ['start', '--silent', '--ignore-scripts'], {
       timeoutMs: 160_000,
     })
