@@ -38,8 +38,7 @@ export default defineConfig(({ mode }) => ({
           include: live,
           exclude: [long],
           setupFiles: [strayHandles],
-          // They wait more than they compute.
-          maxWorkers: cores + 1,
+          maxWorkers: cores,
           sequence: { groupOrder: 2 },
         },
       },

@@ -13,30 +13,27 @@ let server: RunningProgram | undefined
 
 beforeAll(() => {
   recipe = openReaderFolder()
-  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
 })
 afterAll(async () => {
   await server?.stop()
   recipe.remove()
 })
 
-// Programs in processes of their own.
-describe.concurrent('docs/recipes/custom-node.md', { timeout: readerTimeoutMs }, () => {
+describe('docs/recipes/custom-node.md', { timeout: readerTimeoutMs }, () => {
   it('says of each of its files what it is called', () => {
     const named = filesOf(blocks)
     expect(named.map(([name]) => name)).toEqual(['pace-of-speech.mjs', 'projects/Default/paced/1.yaml'])
     expect(blocks.map(({ language }) => language).filter((language) => language !== 'sh')).toEqual(['js', 'yaml'])
+    for (const [name, text] of named) recipe.write(name, text)
   })
 
   it('checks the project together with the node, and draws both', async () => {
-    const [{ exitCode, stdout }, without] = await Promise.all([
-      recipe.shell(commands[0]),
-      recipe.shell((commands[0] ?? '').replace(/ --nodes.*/, '')),
-    ])
+    const { exitCode, stdout } = await recipe.shell(commands[0])
     expect({ exitCode, stdout }).toMatchObject({
       exitCode: 0,
       stdout: expect.stringContaining('pace-of-speech') as unknown,
     })
+    const without = await recipe.shell((commands[0] ?? '').replace(/ --nodes.*/, ''))
     expect(without).toMatchObject({ exitCode: 3, stdout: expect.stringContaining('pace-of-speech') as unknown })
   })
 

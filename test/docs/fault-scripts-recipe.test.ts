@@ -15,8 +15,7 @@ beforeAll(() => {
 })
 afterAll(() => recipe.remove())
 
-// Programs in processes of their own; the scoreboard takes the time of its fault.
-describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs }, () => {
+describe('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs }, () => {
   it('has a program for each of its first commands', () => {
     expect(blocks.map(({ language }) => language)).toEqual(['js', 'sh', 'js', 'sh', 'sh'])
   })

@@ -7,7 +7,7 @@ const folder = join(checkout, 'docs/notebooks')
 const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
 
 /** What a reader has to see, by the title of the section. */
-const seen: Readonly<Record<string, Readonly<Record<string, readonly (string | RegExp)[]>>>> = {
+const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'first-session.ts': {
     '1. What is in the file': ['ulaw, 8000 Hz, 2 channels, 32.781 s'],
     '3. A service': ['model call at ws://localhost'],
@@ -27,8 +27,7 @@ const seen: Readonly<Record<string, Readonly<Record<string, readonly (string | R
     '1. Stereo is two samples after each other': ['262251 samples on the left, 262251 on the right'],
     '2. Who speaks when': ['restaurant  .####', 'guest  .......#####'],
     '3. Two microphones make one stream': ['joined again, the bytes are those of the file: true'],
-    // The account moves with the milestones of the side that is behind, so its count depends on the engine's threads.
-    '4. One gRPC session for both sides': [/14 milestone, ([2-9]|1[0-5]) ledger, 2 final\n/],
+    '4. One gRPC session for both sides': ['14 milestone, 8 ledger, 2 final'],
     '5. Who said what': ['restaurant  of course which day would you like', 'guest  thank you goodbye'],
     '6. The same text as was spoken': ['14 of 14 turns are exact'],
     '7. The same over a WebSocket': ['milestones equal to those of gRPC, times and channels too: true'],
@@ -64,21 +63,16 @@ describe('docs/notebooks', () => {
     expect(notebooks.toSorted()).toEqual(Object.keys(seen).toSorted())
   })
 
-  // Each is a program in a process of its own.
-  it.concurrent.each(notebooks)(
-    'prints every section of %s, and ends by itself soon after',
-    { timeout: 90_000 },
-    async (name) => {
-      const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-      expect(lingeredMs).toBeLessThan(longestLingerMs)
-      const sections = sectionsOf(stdout)
-      expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
-      for (const [title, lines] of Object.entries(seen[name] ?? {})) {
-        for (const line of lines) expect(sections[title], title).toMatch(line)
-      }
-    },
-  )
+  it.each(notebooks)('prints every section of %s, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
+    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(lingeredMs).toBeLessThan(longestLingerMs)
+    const sections = sectionsOf(stdout)
+    expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
+    for (const [title, lines] of Object.entries(seen[name] ?? {})) {
+      for (const line of lines) expect(sections[title], title).toContain(line)
+    }
+  })
 
   it.each(notebooks)('says at the top of %s how to run it, and imports the package by its name', (name) => {
     const text = readFileSync(join(folder, name), 'utf8')

@@ -30,22 +30,17 @@ describe('docs/recipes', () => {
     expect(recipes.toSorted()).toEqual(Object.keys(printed).toSorted())
   })
 
-  // Each is a program in a process of its own.
-  it.concurrent.each(recipes)(
-    'prints what %s is about, and ends by itself soon after',
-    { timeout: 90_000 },
-    async (name) => {
-      const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-      expect(lingeredMs).toBeLessThan(longestLingerMs)
-      const lines = stdout.trimEnd().split('\n')
-      const expected = printed[name]?.split('\n') ?? []
-      if (name === 'captions.ts') {
-        expect(lines.filter((line) => line.length > 40)).toEqual([])
-        expect(lines.slice(-2).join(' ')).toContain(expected.join('\n'))
-      } else expect(lines).toEqual(expected)
-    },
-  )
+  it.each(recipes)('prints what %s is about, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
+    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(lingeredMs).toBeLessThan(longestLingerMs)
+    const lines = stdout.trimEnd().split('\n')
+    const expected = printed[name]?.split('\n') ?? []
+    if (name === 'captions.ts') {
+      expect(lines.filter((line) => line.length > 40)).toEqual([])
+      expect(lines.slice(-2).join(' ')).toContain(expected.join('\n'))
+    } else expect(lines).toEqual(expected)
+  })
 
   it.each(recipes)('says at the top of %s how to run it', (name) => {
     expect(readFileSync(join(folder, name), 'utf8')).toContain(`npx ts-node docs/recipes/${name}`)

@@ -58,14 +58,10 @@ const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] 
 ]
 
 describe('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, () => {
-  // Programs in processes of their own, two of which wait for reconnects and deadlines.
-  it.concurrent.each(programs)(
-    'has a program %s that prints what the page is about, and ends by itself',
-    async (name, lines) => {
-      expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
-      expect(await printed(`node ${name}.mjs`)).toEqual(lines)
-    },
-  )
+  it.each(programs)('has a program %s that prints what the page is about, and ends by itself', async (name, lines) => {
+    expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
+    expect(await printed(`node ${name}.mjs`)).toEqual(lines)
+  })
 
   it('names the defaults that the options have', () => {
     const given = resolveResumption(true)

@@ -22,45 +22,17 @@ export interface RunOptions {
   readonly timeoutMs?: number
 }
 
-const environment = ({ env = {} }: RunOptions): NodeJS.ProcessEnv => ({ ...process.env, ...env })
-
-/** Programs that run at a time; the tests of a page start them together. */
-const maxPrograms = 2
-let running = 0
-const waiting: (() => void)[] = []
-
-const takeTurn = async (): Promise<void> => {
-  if (running === maxPrograms) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running += 1
-}
-
-const giveTurn = (): void => {
-  const next = waiting.shift()
-  if (next === undefined) running -= 1
-  else next()
-}
-
 /** Runs a program to its end, or kills it and its children when it takes too long. */
-export const runProgram = async (
+export const runProgram = (
   command: string,
   args: readonly string[],
-  options: RunOptions = {},
-): Promise<ProgramRun> => {
-  await takeTurn()
-  try {
-    return await runNow(command, args, options)
-  } finally {
-    giveTurn()
-  }
-}
-
-const runNow = (command: string, args: readonly string[], options: RunOptions): Promise<ProgramRun> =>
+  { cwd = checkout, env = {}, timeoutMs = 60_000 }: RunOptions = {},
+): Promise<ProgramRun> =>
   new Promise((resolve, reject) => {
-    const { cwd = checkout, timeoutMs = 60_000 } = options
     // A group of its own, so that what a shell started goes with it.
     const child = spawn(command, args, {
       cwd,
-      env: { NO_COLOR: '1', ...environment(options) },
+      env: { ...process.env, NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
@@ -101,9 +73,12 @@ export interface RunningProgram {
 const patienceMs = 15_000
 
 /** Starts a program that runs until it is told to end. */
-export const startProgram = (command: string, args: readonly string[], options: RunOptions = {}): RunningProgram => {
-  const { cwd = checkout } = options
-  const child = spawn(command, args, { cwd, env: environment(options), stdio: 'ignore' })
+export const startProgram = (
+  command: string,
+  args: readonly string[],
+  { cwd = checkout, env = {} }: RunOptions = {},
+): RunningProgram => {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore' })
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   return {
     stop: async () => {
@@ -120,16 +95,6 @@ const tsNode = join(checkout, 'node_modules/ts-node/dist/bin.js')
 
 /** Runs a TypeScript file as `npx ts-node FILE` does. It imports the built package, so that has to be there. */
 export const runTypeScript = (file: string, options: RunOptions = {}): Promise<ProgramRun> => {
-  needBuild()
-  return runProgram(process.execPath, [tsNode, file], options)
-}
-
-/** Type-checks and compiles the project of a folder, as `npx tsc` does there. */
-export const compileProject = (folder: string): Promise<ProgramRun> => {
-  needBuild()
-  return runProgram(process.execPath, [join(checkout, 'node_modules/typescript/bin/tsc'), '-p', folder])
-}
-
-const needBuild = (): void => {
   if (!existsSync(join(checkout, 'dist/cjs/index.js'))) throw new Error('Run `npm run build` before these tests.')
+  return runProgram(process.execPath, [tsNode, file], options)
 }

@@ -46,8 +46,7 @@ beforeAll(() => {
 })
 afterAll(() => folder.remove())
 
-// Programs in processes of their own, one of which plays the call at four times its speed.
-describe.concurrent.each(recipes)('docs/recipes/%s.md', { timeout: readerTimeoutMs }, (name, prints) => {
+describe.each(recipes)('docs/recipes/%s.md', { timeout: readerTimeoutMs }, (name, prints) => {
   const blocks = blocksOf(readFileSync(join(checkout, `docs/recipes/${name}.md`), 'utf8'))
 
   it('has a program that prints what the page is about, and ends by itself soon after', async () => {
