@@ -31,7 +31,7 @@ describe('expectNoHandles', () => {
       opened.push(() => clearTimeout(timer))
     }
     await expect(expectNoHandles(leak, soon)).rejects.toThrow(
-      /^1 Timeout still open after 30 ms\.[^]*open-handles\.test/,
+      /^1 Timeout still open after 30 ms\.[^]*open-handles\.live\.test/,
     )
   })
 
@@ -57,7 +57,7 @@ describe('expectNoHandles', () => {
       opened.push(() => clearTimeout(timer))
     }
     await expectNoHandles(() => undefined, soon)
-    await expectNoHandles(leak, { ...soon, ignore: /open-handles\.test/ })
+    await expectNoHandles(leak, { ...soon, ignore: /open-handles\.live\.test/ })
   })
 
   it('hands on the failure of the work', async () => {
