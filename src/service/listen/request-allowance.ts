@@ -1,9 +1,9 @@
 import type { Http2Session } from 'node:http2'
 
 /** More than any client asks at once for the state of the service, for its description or without a token. */
-const defaultAtOnce = 250
+const defaultAtOnce = 500
 /** As often as a gateway may ask on behalf of many. */
-const perSecond = 25
+const perSecond = 50
 
 /** How many requests of one connection are looked at before one of them has shown a good token. */
 export class RequestAllowance {
