@@ -8,7 +8,7 @@
  */
 export const floors = [
   ['errors'],
-  ['audio', 'time'],
+  ['audio', 'kernel'],
   ['protocol'],
   ['proxy'],
   ['operators', 'transport', 'auth'],
@@ -66,7 +66,7 @@ export const doors = [
 export const browserDoor = {
   file: 'browser.ts',
   packages: ['rxjs', 'fp-ts', 'io-ts', 'isomorphic-ws'],
-  folders: ['errors', 'audio', 'time', 'protocol', 'operators', 'transport', 'auth', 'session'],
+  folders: ['errors', 'audio', 'kernel', 'protocol', 'operators', 'transport', 'auth', 'session'],
   /** Names that only Node has; a file that asks `typeof process` first may use them. */
   nodeGlobals: ['Buffer', 'process', '__dirname', '__filename', 'require', 'setImmediate', 'global'],
 }

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors/error-code.js'
 import { SecretMask, shortestMasked } from '../errors/secret-mask.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/json-object.js'
-import { retryAfterMs } from '../time/retry-after.js'
+import { retryAfterMs } from '../protocol/retry-after.js'
 
 /** An answer as far as it was read. */
 export interface TokenAnswer {

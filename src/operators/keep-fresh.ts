@@ -23,7 +23,8 @@ import {
 } from 'rxjs'
 import { isSpeechError, SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
-import { longTimer } from '../time/long-timer.js'
+import { backoffMs } from '../kernel/backoff.js'
+import { longTimer } from '../kernel/timers.js'
 
 export interface KeepFreshOptions {
   /** How long before a token expires its renewal begins, in milliseconds; at most half its life. Default: a tenth of its life, at most a day. */
@@ -173,6 +174,9 @@ interface Timing {
   readonly waitMs: (error: unknown, failures: number) => number
 }
 
+/** One request serves all sessions of a process, so there is nothing to spread. */
+const withoutJitter = (): number => 1
+
 const timingOf = ({ renewBeforeMs, firstRetryMs = 1000, maxRetryMs = 60_000 }: KeepFreshOptions): Timing => {
   for (const [name, ms] of Object.entries({ renewBeforeMs: renewBeforeMs ?? 0, firstRetryMs, maxRetryMs })) {
     const least = name === 'renewBeforeMs' ? 0 : 1
@@ -183,7 +187,10 @@ const timingOf = ({ renewBeforeMs, firstRetryMs = 1000, maxRetryMs = 60_000 }: K
     renewBeforeMs: (lifeMs) => Math.min(renewBeforeMs ?? Math.min(lifeMs / 10, dayMs), lifeMs / 2),
     waitMs: (error, failures) => {
       const askedMs = isSpeechError(error) ? (error.retryAfterMs ?? 0) : 0
-      return Math.max(askedMs, Math.min(maxRetryMs, firstRetryMs * 2 ** (failures - 1)))
+      return Math.max(
+        askedMs,
+        backoffMs({ firstDelayMs: firstRetryMs, maxDelayMs: maxRetryMs }, failures, withoutJitter),
+      )
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { SchedulerLike } from 'rxjs'
-import { longestTimerMs } from '../time/longest-timer.js'
+import { maxTimerMs } from '../kernel/timers.js'
 import { wholeNumber } from '../transport/limits.js'
 import type { AdmissionLimits } from './access/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from './conversation/session-terms.js'
@@ -160,7 +160,7 @@ export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => 
     ...limits,
   }
   for (const name of Object.keys(leastLimits) as (keyof typeof leastLimits)[]) {
-    wholeNumber(`limits.${name}`, chosen[name], leastLimits[name], longestTimerMs)
+    wholeNumber(`limits.${name}`, chosen[name], leastLimits[name], maxTimerMs)
   }
   // The gRPC package is let take four times as much, and has a limit of its own.
   return { ...chosen, maxMessageBytes: wholeNumber('maxMessageBytes', maxMessageBytes, 1, 2 ** 29 - 1) }

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { longestTimerMs } from '../time/longest-timer.js'
+import { maxTimerMs } from '../kernel/timers.js'
 import { Admissions } from './access/admissions.js'
 import { RunningGrants } from './access/running-grants.js'
 import { isGranted, sharedTenant, tenantOf } from './access/rights.js'
@@ -261,7 +261,7 @@ const longestPauseWaitMs = 8_000
 /** Resolves when the work is done, or after the time, whichever comes first. */
 const within = async (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {
   await new Promise<void>((resolve) => {
-    const timer = scheduler.schedule(resolve, Math.min(durationMs, longestTimerMs))
+    const timer = scheduler.schedule(resolve, Math.min(durationMs, maxTimerMs))
     void work.finally(() => {
       timer.unsubscribe()
       resolve()

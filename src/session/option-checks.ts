@@ -1,6 +1,6 @@
 import { isObservable } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { longestTimerMs } from '../time/longest-timer.js'
+import { maxTimerMs } from '../kernel/timers.js'
 
 // Each takes `unknown` on purpose: callers in JavaScript and at the command line give what they have. What was given is
 // printed where it is a number and nowhere else, for it may be a secret in the wrong place.
@@ -59,8 +59,8 @@ export const optionalWhole = (
 /** A duration that a timer can keep, in milliseconds. */
 export const positiveMs = (option: string, value: number | undefined, fallback: number): number => {
   if (value === undefined) return fallback
-  if (typeof value === 'number' && value > 0 && value <= longestTimerMs) return value
-  throw refuse(option, `more than 0 and at most ${longestTimerMs} milliseconds${shown(value)}`)
+  if (typeof value === 'number' && value > 0 && value <= maxTimerMs) return value
+  throw refuse(option, `more than 0 and at most ${maxTimerMs} milliseconds${shown(value)}`)
 }
 
 const shown = (value: unknown): string => (typeof value === 'number' ? `, not ${value}` : '')

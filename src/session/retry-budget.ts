@@ -1,4 +1,5 @@
 import type { SpeechError } from '../errors/speech-error.js'
+import { backoffMs } from '../kernel/backoff.js'
 import type { Resumption } from './resumption.js'
 
 /** An attempt to have another connection, and when it is due. */
@@ -24,13 +25,12 @@ export class RetryBudget {
 
   /** The attempt that follows a failure, or undefined when there is no time left for one. */
   next(nowMs: number, error: SpeechError): Attempt | undefined {
-    const { budgetMs, firstDelayMs, maxDelayMs, random } = this.#resumption
+    const { budgetMs, maxDelayMs, random } = this.#resumption
     // A connection that lasted longer than any wait has done its work: its loss is another one.
     if (this.#streamsSinceMs + maxDelayMs <= nowMs) this.renew()
     this.#streamsSinceMs = Infinity
     this.#sinceMs ??= nowMs
-    const longestMs = Math.min(maxDelayMs, firstDelayMs * 2 ** this.#attempts)
-    const delayMs = Math.max(Math.round(random() * longestMs), error.retryAfterMs ?? 0)
+    const delayMs = Math.max(backoffMs(this.#resumption, this.#attempts + 1, random), error.retryAfterMs ?? 0)
     if (nowMs + delayMs > this.#sinceMs + budgetMs) return undefined
     this.#attempts += 1
     return { attempt: this.#attempts, delayMs }

@@ -1,5 +1,5 @@
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
-import { later } from '../time/later.js'
+import { schedule } from '../kernel/timers.js'
 
 /**
  * Notices that a service says nothing while audio flows. One timer, which audio starts and which does not follow it; it
@@ -42,7 +42,7 @@ export class ServiceSilence {
 
   #wait(delayMs: number): void {
     this.#flows = false
-    this.#timer = later(this.#scheduler, delayMs, () => this.#look(), 'lets the process end')
+    this.#timer = schedule(this.#scheduler, delayMs, () => this.#look())
   }
 
   #look(): void {

@@ -1,7 +1,7 @@
 import { SpeechError } from '../errors/speech-error.js'
 import type { ErrorCode } from '../errors/error-table.js'
 import type { Unsubscribable } from 'rxjs'
-import { later } from '../time/later.js'
+import { schedule } from '../kernel/timers.js'
 import type { SessionSettings } from './session-options.js'
 import type { MachineState } from './session-states.js'
 
@@ -40,4 +40,4 @@ export const startDeadline = (
   { deadlines, scheduler }: Pick<SessionSettings, 'deadlines' | 'scheduler'>,
   onTime: () => void,
 ): Unsubscribable | undefined =>
-  isWait(name) ? later(scheduler, deadlines[name], onTime, 'holds the process') : undefined
+  isWait(name) ? schedule(scheduler, deadlines[name], onTime, { ref: true }) : undefined

@@ -1,6 +1,6 @@
 import { type Subscription, type ObservableInput, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
-import { later } from '../time/later.js'
+import { schedule } from '../kernel/timers.js'
 import type { UpdateRequest } from '../protocol/dataflow-requests.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
@@ -10,7 +10,7 @@ import { AudioTape, type Gap } from './audio/audio-tape.js'
 import type { Heard } from './dialogue.js'
 import type { Equipment, Equipped } from './equipment.js'
 import { Line, type LineNews, type LineOwner, type SessionNews } from './line.js'
-import { Mailbox } from './mailbox.js'
+import { Mailbox } from '../kernel/mailbox.js'
 import { startDeadline } from './session-deadlines.js'
 import { step } from './session-machine.js'
 import type { Command, MachineInput, MachineState, Manners } from './session-states.js'
@@ -351,7 +351,7 @@ export class Session<In, Out> implements AudioSink, OutletReport, AccountOwner, 
     const { scheduler } = this.settings
     const next = this.#budget?.next(scheduler.now(), error)
     if (next === undefined) return this.#fail(error)
-    this.#deadline = later(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), 'holds the process')
+    this.#deadline = schedule(scheduler, next.delayMs, () => this.#dispatch({ type: 'retry' }), { ref: true })
     const bufferedMs = this.tape.pendingMs
     this.emit({ type: 'connection', state: 'reconnecting', ...next, bufferedMs, cause: error.code })
   }

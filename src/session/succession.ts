@@ -1,5 +1,5 @@
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
-import { later } from '../time/later.js'
+import { schedule } from '../kernel/timers.js'
 import type { Line, LineNews } from './line.js'
 
 /** A connection is succeeded this long before its token ends, or before a twentieth of the time that is left if less. */
@@ -116,6 +116,6 @@ export class Succession<In, Out> {
   }
 
   #after(delayMs: number, act: () => void): Unsubscribable {
-    return later(this.#options.scheduler, delayMs, act, 'lets the process end')
+    return schedule(this.#options.scheduler, delayMs, act)
   }
 }

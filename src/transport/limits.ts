@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { longestTimerMs } from '../time/longest-timer.js'
+import { maxTimerMs } from '../kernel/timers.js'
 
 /** The bounds of a link; every transport takes them. */
 export interface LinkLimits {
@@ -34,10 +34,10 @@ export const wholeNumber = (option: string, value: number, least: number, most: 
 }
 
 /** A duration of which 0 means none; throws `invalid-options` where no timer can keep it. */
-export const durationMs = (option: string, value: number): number => wholeNumber(option, value, 0, longestTimerMs)
+export const durationMs = (option: string, value: number): number => wholeNumber(option, value, 0, maxTimerMs)
 
 /** A time-out option in milliseconds; throws `invalid-options` where no timer can keep it. */
-export const timeoutMs = (option: string, value: number): number => wholeNumber(option, value, 1, longestTimerMs)
+export const timeoutMs = (option: string, value: number): number => wholeNumber(option, value, 1, maxTimerMs)
 
 /** The limits with their defaults; throws `invalid-options` with the name of the one that is out of range. */
 export const resolveLimits = (limits: LinkLimits): Required<LinkLimits> => {

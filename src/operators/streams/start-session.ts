@@ -2,7 +2,7 @@
 import { asyncScheduler, ReplaySubject, Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { longTimer } from '../../time/long-timer.js'
+import { longTimer } from '../../kernel/timers.js'
 import { EventQueue, maxQueuedOf, type EventQueueOptions } from './event-queue.js'
 
 export interface StartSessionOptions extends EventQueueOptions {

@@ -1,5 +1,5 @@
 import type * as t from 'io-ts'
-import { longestTimerMs } from '../../time/longest-timer.js'
+import { maxTimerMs } from '../../kernel/timers.js'
 import { defaultSessionLimits } from '../conversation/session-terms.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
 import { logLevels } from '../operation/logger.js'
@@ -24,7 +24,7 @@ const setting = <A>(codec: t.Decoder<unknown, A>, byDefault: string, help: strin
 })
 
 const durationMs = (least: number, byDefault: number, help: string): Setting<number> =>
-  setting(wholeFrom(least, longestTimerMs), String(byDefault), help)
+  setting(wholeFrom(least, maxTimerMs), String(byDefault), help)
 
 const names = listOf(text)
 const dayMs = 86_400_000

@@ -1,8 +1,8 @@
+import { Semaphore } from '../../kernel/semaphore.js'
 import { unmatchableHash, verifySecret } from './client-secret.js'
 import { createFailureLimit } from './failure-limit.js'
 import { createRecentSuccesses } from './recent-successes.js'
 import type { Subscription, SubscriptionStore } from './subscription.js'
-import { createTurnstile } from './turnstile.js'
 
 export interface ClientAuthenticationOptions {
   readonly subscriptions: SubscriptionStore
@@ -44,7 +44,7 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
   const limit = (factor: number) => createFailureLimit({ failuresPerMinute: factor * failuresPerMinute, now })
   const [ofPair, ofAddress, ofClient] = [limit(1), limit(addressFactor), limit(clientFactor)]
   const successes = createRecentSuccesses({ now })
-  const turnstile = createTurnstile({ atOnce: checksAtOnce, waiting: checksWaiting })
+  const checks = new Semaphore({ permits: checksAtOnce, maxWaiting: checksWaiting })
   const hashOfNobody = unmatchableHash()
 
   const matches = (subscription: Subscription | undefined, secret: string): Promise<boolean> =>
@@ -77,6 +77,6 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
   return {
     retryAfterMs: (address) => (successes.hasAddress(address) ? 0 : ofAddress.retryAfterMs([address])),
     authenticate: (clientId, secret, address) =>
-      turnstile.pass(() => check(clientId, secret, address)) ?? Promise.resolve({ type: 'wait', forMs: busyMs }),
+      checks.run(() => check(clientId, secret, address)) ?? Promise.resolve({ type: 'wait', forMs: busyMs }),
   }
 }

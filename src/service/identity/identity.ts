@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { spreadRetryAfter } from '../../time/retry-after.js'
+import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import { createClientAuthentication } from './client-authentication.js'
 import { answerError, answerJson } from './http-answer.js'
 import { peerAddress } from './peer-address.js'

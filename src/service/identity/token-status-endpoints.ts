@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isSpeechError } from '../../errors/speech-error.js'
-import { spreadRetryAfter } from '../../time/retry-after.js'
+import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import { presentedCredentials } from './client-credentials.js'
 import { answerTooMany, formEndpoint, type Form, type FormEndpointOptions, type HttpEndpoint } from './form-endpoint.js'
 import { answerError, answerJson, notStored } from './http-answer.js'

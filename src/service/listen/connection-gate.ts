@@ -1,6 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
+import { Semaphore } from '../../kernel/semaphore.js'
 import { peerAddress } from '../identity/peer-address.js'
-import { Places } from './places.js'
 
 /** How many connections may be open, and how many may be open and have no session. */
 export interface ConnectionLimits {
@@ -44,13 +44,13 @@ export interface ConnectionPlace {
  */
 export class ConnectionGate {
   readonly #limits: GateLimits
-  readonly #unstarted: Places
+  readonly #unstarted: Semaphore
   readonly #byAddress = new Map<string, Count>()
   readonly #all: Count = { admitted: 0, refused: 0 }
 
   constructor(limits: GateLimits) {
     this.#limits = limits
-    this.#unstarted = new Places(limits.unstarted, limits.unstartedPerAddress)
+    this.#unstarted = new Semaphore({ permits: limits.unstarted, permitsPerKey: limits.unstartedPerAddress })
   }
 
   /** Without an address where clients of many addresses share the connection: then it counts in all only. */
@@ -73,7 +73,7 @@ export class ConnectionGate {
 
   /** A place for a stream until its Start, and how to give it back; undefined where the address or the service has none left. */
   takeUnstarted(address: string): (() => void) | undefined {
-    return this.#unstarted.take(peerAddress(address))
+    return this.#unstarted.tryAcquire(peerAddress(address))
   }
 
   #countOf(address: string): Count {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { refusalText, type SpeechError } from '../../errors/speech-error.js'
 import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
-import { spreadRetryAfter } from '../../time/retry-after.js'
+import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import type { ConnectionGate } from './connection-gate.js'
 import { cutHandshake } from './cut-handshake.js'
 import {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { errorTable } from '../../errors/error-table.js'
-import { spreadRetryAfter } from '../../time/retry-after.js'
+import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import { refusalText, type SpeechError } from '../../errors/speech-error.js'
 
 const statuses: Readonly<Record<number, number>> = { 4401: 401, 4403: 403, 4429: 429, 1001: 503 }

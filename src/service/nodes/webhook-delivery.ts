@@ -12,9 +12,10 @@ import {
   type SchedulerLike,
 } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
+import { backoffMs } from '../../kernel/backoff.js'
 import type { WebhookTerms } from './webhook-options.js'
 import type { WebhookAnswer } from './webhook-request.js'
-import { askedWaitMs, backoffMs, mayRetry } from './webhook-retry.js'
+import { askedWaitMs, mayRetry } from './webhook-retry.js'
 import { signatureOf } from './webhook-signature.js'
 
 /** What became of a batch. The reason has nothing of the address, the body or the answer. */
@@ -44,7 +45,7 @@ export const deliver = (body: string, id: string, context: DeliveryContext, atte
       if (outcome.type === 'accepted') return of(outcome)
       const { reason, retry, waitMs = 0 } = outcome
       if (!retry || attempt >= terms.maxAttempts) return of({ type: 'lost', reason, attempts: attempt })
-      const pauseMs = backoffMs({ baseMs: terms.retryBaseMs, maxMs: terms.retryMaxMs }, attempt, random)
+      const pauseMs = backoffMs({ firstDelayMs: terms.retryBaseMs, maxDelayMs: terms.retryMaxMs }, attempt, random)
       return timer(Math.max(pauseMs, waitMs), scheduler).pipe(switchMap(() => deliver(body, id, context, attempt + 1)))
     }),
   )

@@ -1,16 +1,7 @@
-import { retryAfterMs } from '../../time/retry-after.js'
-
-export interface RetryTerms {
-  readonly baseMs: number
-  readonly maxMs: number
-}
+import { retryAfterMs } from '../../protocol/retry-after.js'
 
 /** The longest wait that a receiver may ask for. */
 const maxRetryAfterMs = 300_000
-
-/** Exponential backoff with full jitter: anything from nothing to twice as long as before, up to `maxMs`. */
-export const backoffMs = ({ baseMs, maxMs }: RetryTerms, attempt: number, random: () => number): number =>
-  Math.floor(random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt - 1, 30)))
 
 /** The wait that a receiver asks for by `Retry-After`, as far as it may; undefined where it asks for none. */
 export const askedWaitMs = (header: string | undefined, nowMs: number): number | undefined => {

@@ -1,5 +1,5 @@
 import { Subscription, type SchedulerLike, type Unsubscribable } from 'rxjs'
-import { later } from '../../time/later.js'
+import { schedule } from '../../kernel/timers.js'
 import type { GapCause } from '../../protocol/session-event.js'
 import type { Link } from '../../transport/link.js'
 import type { AudioTape, Gap } from './audio-tape.js'
@@ -140,7 +140,7 @@ export class AudioOutlet<Out> {
       this.#waiting = undefined
       this.#drain()
     }
-    this.#waiting = later(this.#scheduler, waitMs, go, 'holds the process')
+    this.#waiting = schedule(this.#scheduler, waitMs, go, { ref: true })
   }
 
   #awaitRoom(link: Exit<Out>): void {

@@ -2,7 +2,7 @@ import { Metadata } from '@grpc/grpc-js'
 import { peerWords } from '../../errors/peer-words.js'
 import { errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import { retryAfterMs, spreadRetryAfter } from '../../time/retry-after.js'
+import { retryAfterMs, spreadRetryAfter } from '../../protocol/retry-after.js'
 import type { CloseReason } from '../link.js'
 import { namedRefusal, reasonText } from '../named-refusal.js'
 

@@ -10,7 +10,7 @@ import { asyncScheduler, concat, defer, NEVER, Observable, type Subscriber } fro
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { Proxy } from '../../proxy/proxy.js'
 import { probeProxy } from '../../proxy/probe-proxy.js'
-import { later } from '../../time/later.js'
+import { schedule } from '../../kernel/timers.js'
 import { connectTimeout } from '../connect-error.js'
 import { brokenAfterTls, connectFailure } from '../connect-failure.js'
 import {
@@ -83,7 +83,7 @@ const connect = (
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
   const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
-  const timer = later(limits.scheduler, connectTimeoutMs, late, 'holds the process')
+  const timer = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
   // The status says the same, and more; without a listener the process would end.
   call.on('error', () => {})
   let headers: Metadata | undefined

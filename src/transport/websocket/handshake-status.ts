@@ -1,5 +1,5 @@
 import { SpeechError, type SpeechErrorOptions } from '../../errors/speech-error.js'
-import { retryAfterMs } from '../../time/retry-after.js'
+import { retryAfterMs } from '../../protocol/retry-after.js'
 import { namedRefusal } from '../named-refusal.js'
 
 /** What a server said instead of switching protocols (RFC 6455 section 4.2.2). */

@@ -1,5 +1,5 @@
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
-import { later } from '../../time/later.js'
+import { schedule } from '../../kernel/timers.js'
 import type { NodeSocket } from './socket.js'
 
 /** Whose peer it is, and what has to be known of that end. */
@@ -54,7 +54,7 @@ export class Heartbeat {
     this.#beganMs = this.#scheduler.now()
     this.#waiting = this.#patient.waiting()
     this.#taken = this.#patient.taken()
-    this.#timer = later(this.#scheduler, this.#everyMs, () => this.#look(), 'lets the process end')
+    this.#timer = schedule(this.#scheduler, this.#everyMs, () => this.#look())
   }
 
   #look(): void {

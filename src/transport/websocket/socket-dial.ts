@@ -1,7 +1,7 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ProxyOption } from '../../protocol/proxy-option.js'
-import { later } from '../../time/later.js'
+import { schedule } from '../../kernel/timers.js'
 import { connectTimeout, noConnection } from '../connect-error.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, timeoutMs } from '../limits.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
@@ -85,7 +85,7 @@ class Connecting {
     this.#subscriber = subscriber
     this.#opening = opening
     const late = (): void => fail(connectTimeout(peer, connectTimeoutMs))
-    this.#timer = later(limits.scheduler, connectTimeoutMs, late, 'holds the process')
+    this.#timer = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
     opening.socket.addEventListener('close', closed)
     opening.socket.addEventListener(
       'open',

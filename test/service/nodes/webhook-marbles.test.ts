@@ -4,7 +4,7 @@ import type { NodeItem } from '../../../src/service/nodes/node.js'
 import { openWebhook } from '../../../src/service/nodes/webhook.js'
 import type { WebhookOptions } from '../../../src/service/nodes/webhook-options.js'
 import type { WebhookAnswer } from '../../../src/service/nodes/webhook-request.js'
-import { askedWaitMs, backoffMs } from '../../../src/service/nodes/webhook-retry.js'
+import { askedWaitMs } from '../../../src/service/nodes/webhook-retry.js'
 import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
 import { event } from './fixed-set.js'
 import { nodeContext } from './node-context.js'
@@ -126,15 +126,5 @@ describe('the wait that a receiver asks for', () => {
     expect(askedWaitMs('99999', 0)).toBe(300_000)
     expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000)).toBe(0)
     expect([askedWaitMs('soon', 0), askedWaitMs(undefined, 0)]).toEqual([undefined, undefined])
-  })
-})
-
-describe('backoffMs', () => {
-  it('draws from the whole length of a pause that doubles', () => {
-    const terms = { baseMs: 100, maxMs: 1000 }
-    expect([1, 2, 3, 4, 5, 500].map((attempt) => backoffMs(terms, attempt, () => 0.5))).toEqual([
-      50, 100, 200, 400, 500, 500,
-    ])
-    expect(backoffMs(terms, 3, () => 0)).toBe(0)
   })
 })

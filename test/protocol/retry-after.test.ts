@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryAfterMs, spreadRetryAfter } from '../../src/time/retry-after.js'
+import { retryAfterMs, spreadRetryAfter } from '../../src/protocol/retry-after.js'
 
 const nowMs = Date.UTC(2026, 0, 1, 12, 0, 0)
 

@@ -1,27 +1,26 @@
 import { asyncScheduler } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { later } from '../../src/time/later.js'
-import { longestTimerMs } from '../../src/time/longest-timer.js'
+import { maxTimerMs, schedule } from '../../src/kernel/timers.js'
 import { virtually } from '../session/virtual-session.js'
 
 const yearMs = 365 * 24 * 60 * 60 * 1000
 
-describe('later', () => {
+describe('schedule', () => {
   afterEach(() => {
     vi.useRealTimers()
     vi.restoreAllMocks()
   })
 
-  it.each([1, 20, longestTimerMs, longestTimerMs + 1, yearMs])('acts once, %s ms later, by any clock', (delayMs) => {
+  it.each([1, 20, maxTimerMs, maxTimerMs + 1, yearMs])('acts once, %s ms later, by any clock', (delayMs) => {
     virtually(({ clock }) => {
       const startMs = clock.now()
       const acted: number[] = []
-      later(clock, delayMs, () => acted.push(clock.now() - startMs), 'holds the process')
+      schedule(clock, delayMs, () => acted.push(clock.now() - startMs))
       return () => expect(acted).toEqual([delayMs])
     })
     vi.useFakeTimers()
     let acted = 0
-    later(asyncScheduler, delayMs, () => (acted += 1), 'holds the process')
+    schedule(asyncScheduler, delayMs, () => (acted += 1))
     vi.advanceTimersByTime(Math.max(0, delayMs - 1))
     expect(acted).toBe(0)
     vi.advanceTimersByTime(1)
@@ -30,28 +29,25 @@ describe('later', () => {
 
   it('asks no timer for more than it can hold', () => {
     const asked = vi.spyOn(globalThis, 'setTimeout')
-    later(asyncScheduler, yearMs, () => undefined, 'lets the process end').unsubscribe()
-    expect(asked.mock.calls.map(([, delayMs]) => delayMs)).toEqual([longestTimerMs])
+    schedule(asyncScheduler, yearMs, () => undefined).unsubscribe()
+    expect(asked.mock.calls.map(([, delayMs]) => delayMs)).toEqual([maxTimerMs])
   })
 
   it('has no timer once it is ended, also in a later step of a long wait, nor for Infinity', () => {
     vi.useFakeTimers()
-    const waiting = later(asyncScheduler, yearMs, () => expect.unreachable(), 'holds the process')
-    vi.advanceTimersByTime(longestTimerMs + 10)
+    const waiting = schedule(asyncScheduler, yearMs, () => expect.unreachable())
+    vi.advanceTimersByTime(maxTimerMs + 10)
     expect(vi.getTimerCount()).toBe(1)
     waiting.unsubscribe()
-    later(asyncScheduler, Infinity, () => expect.unreachable(), 'holds the process')
+    schedule(asyncScheduler, Infinity, () => expect.unreachable())
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it.each([
-    ['holds the process', true],
-    ['lets the process end', false],
-  ] as const)('%s', (hold, isRef) => {
+  it.each([true, false])('keeps the process alive where ref is %s', (ref) => {
     const asked = vi.spyOn(globalThis, 'setTimeout')
-    const waiting = later(asyncScheduler, 1_000, () => undefined, hold)
+    const waiting = schedule(asyncScheduler, 1_000, () => undefined, { ref })
     const timer = asked.mock.results[0]?.value as NodeJS.Timeout
-    expect(timer.hasRef()).toBe(isRef)
+    expect(timer.hasRef()).toBe(ref)
     waiting.unsubscribe()
   })
 })

@@ -1,0 +1,41 @@
+/**
+ * Handles items one after another. An item that is posted while another one is handled waits for its turn, so a handler
+ * never runs inside itself and always sees a consistent state.
+ */
+export class Mailbox<Item> {
+  readonly #handle: (item: Item) => void
+  readonly #onEmpty: (() => void) | undefined
+  readonly #waiting: Item[] = []
+  #isBusy = false
+
+  /**
+   * Calls `onEmpty` after each run of items. When `handle` throws, whoever posted gets the error, and the items that wait
+   * are handled with the next one.
+   */
+  constructor(handle: (item: Item) => void, onEmpty?: () => void) {
+    this.#handle = handle
+    this.#onEmpty = onEmpty
+  }
+
+  /** Whether an item is being handled. */
+  get isBusy(): boolean {
+    return this.#isBusy
+  }
+
+  post(item: Item): void {
+    this.#waiting.push(item)
+    if (this.#isBusy) return
+    this.#isBusy = true
+    try {
+      while (this.#waiting.length > 0) this.#handle(this.#waiting.shift() as Item)
+    } finally {
+      this.#isBusy = false
+    }
+    this.#onEmpty?.()
+  }
+
+  /** Discards the items that wait. */
+  clear(): void {
+    this.#waiting.length = 0
+  }
+}

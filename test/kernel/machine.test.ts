@@ -1,0 +1,260 @@
+import fc from 'fast-check'
+import { EMPTY, map, NEVER, Observable, Subject, take, tap, throwError, timer, type SchedulerLike } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { runMachine, type Machine, type Step } from '../../src/kernel/machine.js'
+import { marbles } from '../operators/marbles.js'
+
+type Door = 'closed' | 'opening' | 'open' | 'broken'
+type DoorInput = 'open' | 'opened' | 'slam' | 'break'
+type DoorAction = 'listen' | 'motor'
+
+/** Listens for its whole life; a motor runs while it opens. */
+const door: Machine<Door, DoorInput, string, DoorAction> = {
+  start: { state: 'closed', outputs: ['ready'], effects: [{ lifetime: 'door', action: 'listen' }] },
+  reduce: (state, input): Step<Door, string, DoorAction> => {
+    switch (input) {
+      case 'open':
+        return state === 'closed'
+          ? { state: 'opening', outputs: ['opening'], effects: [{ lifetime: 'opening', action: 'motor' }] }
+          : { state }
+      case 'opened':
+        return { state: 'open', outputs: ['open'] }
+      case 'slam':
+        return { state: 'closed', outputs: ['closed'] }
+      case 'break':
+        return { state: 'broken' }
+    }
+  },
+  alive: (state) => new Set(state === 'opening' ? ['door', 'opening'] : ['door']),
+  result: (state) => (state === 'broken' ? { error: 'broken' } : state === 'open' ? 'complete' : undefined),
+}
+
+const motorOf =
+  (listen$: Observable<DoorInput>, scheduler: SchedulerLike) =>
+  (action: DoorAction): Observable<DoorInput> =>
+    action === 'listen' ? listen$ : timer(3, scheduler).pipe(map(() => 'opened' as const))
+
+const inputs = { o: 'open', s: 'slam', b: 'break' } as const
+const outputs = { r: 'ready', O: 'opening', d: 'open', c: 'closed' }
+
+describe('runMachine', () => {
+  it('emits outputs and completes with the result of the machine', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const listen$ = cold<DoorInput>('  --o-----', inputs)
+      const subs = '                    ^----!   '
+      const expected = '                r-O--(d|)'
+      expectObservable(runMachine(door, motorOf(listen$, scheduler))).toBe(expected, outputs)
+      expectSubscriptions(listen$.subscriptions).toBe(subs)
+    })
+  })
+
+  it('errors with the result of the machine', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const listen$ = cold<DoorInput>('  --b--', inputs)
+      const subs = '                    ^-!  '
+      const expected = '                r-#  '
+      expectObservable(runMachine(door, motorOf(listen$, scheduler))).toBe(expected, outputs, 'broken')
+      expectSubscriptions(listen$.subscriptions).toBe(subs)
+    })
+  })
+
+  it('ends an effect with its lifetime, so that its input never comes', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const listen$ = cold<DoorInput>('  --o-s-o----', inputs)
+      const expected = '                r-O-c-O--(d|)'
+      expectObservable(runMachine(door, motorOf(listen$, scheduler))).toBe(expected, outputs)
+    })
+  })
+
+  it('ends all effects when it is unsubscribed', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const listen$ = cold<DoorInput>('  --o-----', inputs)
+      const unsub = '                   ---!    '
+      const subs = '                    ^--!    '
+      const expected = '                r-O-    '
+      expectObservable(runMachine(door, motorOf(listen$, scheduler)), unsub).toBe(expected, outputs)
+      expectSubscriptions(listen$.subscriptions).toBe(subs)
+    })
+  })
+
+  it('runs anew for each subscription', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const run$ = runMachine(door, motorOf(cold<DoorInput>('--o-----', inputs), scheduler))
+      expectObservable(run$).toBe('                          r-O--(d|)', outputs)
+      expectObservable(run$, '----^').toBe('                 ----r-O--(d|)', outputs)
+    })
+  })
+
+  it('errors when an effect errors, or when it cannot be made', () => {
+    const defect = new Error('defect')
+    const failing$ = throwError(() => defect)
+    const states: unknown[] = []
+    const log = { error: (error: unknown) => states.push(error) }
+    runMachine(door, () => failing$).subscribe(log)
+    runMachine(door, () => {
+      throw new Error('not made')
+    }).subscribe(log)
+    expect(states).toEqual([defect, new Error('not made')])
+  })
+
+  it('ends dead effects first, then emits, then starts effects', () => {
+    const log: string[] = []
+    const machine: Machine<number, 'next', string, string> = {
+      start: { state: 0, effects: [{ lifetime: '0', action: 'first' }] },
+      reduce: (state) => ({
+        state: state + 1,
+        outputs: [`output ${state + 1}`],
+        effects: [{ lifetime: String(state + 1), action: 'second' }],
+      }),
+      alive: (state) => new Set([String(state)]),
+      result: () => undefined,
+    }
+    const next$ = new Subject<'next'>()
+    const perform = (action: string): Observable<'next'> =>
+      next$.pipe(tap({ subscribe: () => log.push(`start ${action}`), finalize: () => log.push(`end ${action}`) }))
+    const subscription = runMachine(machine, perform).subscribe((output) => log.push(output))
+    next$.next('next')
+    subscription.unsubscribe()
+    expect(log).toEqual(['start first', 'end first', 'output 1', 'start second', 'end second'])
+    expect(next$.observed).toBe(false)
+  })
+
+  it('takes inputs of a consumer that re-enters after the step, in their order', () => {
+    const inputs$ = new Subject<number>()
+    const sums: Machine<number, number, number, 'listen'> = {
+      start: { state: 0, effects: [{ lifetime: 'all', action: 'listen' }] },
+      reduce: (state, input) => ({ state: state + input, outputs: [state + input, -input] }),
+      alive: () => new Set(['all']),
+      result: () => undefined,
+    }
+    const seen: number[] = []
+    runMachine(sums, () => inputs$).subscribe((output) => {
+      seen.push(output)
+      if (output === 1) inputs$.next(10)
+      if (output === 11) inputs$.next(100)
+    })
+    inputs$.next(1)
+    expect(seen).toEqual([1, -1, 11, -10, 111, -100])
+  })
+
+  it('discards an input that waits when the lifetime of its effect ends', () => {
+    const connection$ = new Subject<string>()
+    const machine: Machine<'on' | 'off', string, string, 'connect'> = {
+      start: { state: 'on', effects: [{ lifetime: 'on', action: 'connect' }] },
+      reduce: (state, input) =>
+        input === 'lost' ? { state: 'off', outputs: ['off'] } : { state, outputs: [`got ${input} while ${state}`] },
+      alive: (state) => new Set([state]),
+      result: () => undefined,
+    }
+    const seen: string[] = []
+    runMachine(machine, () => connection$).subscribe((output) => {
+      seen.push(output)
+      if (output !== 'got message while on') return
+      connection$.next('lost')
+      connection$.next('stale')
+    })
+    connection$.next('message')
+    expect(seen).toEqual(['got message while on', 'off'])
+  })
+
+  it('emits nothing after the consumer has unsubscribed within an output', () => {
+    const started: string[] = []
+    const machine: Machine<'on', never, number, string> = {
+      start: { state: 'on', outputs: [1, 2], effects: [{ lifetime: 'on', action: 'late' }] },
+      reduce: (state) => ({ state }),
+      alive: () => new Set(['on']),
+      result: () => undefined,
+    }
+    const perform = (action: string): Observable<never> => EMPTY.pipe(tap({ subscribe: () => started.push(action) }))
+    const seen: number[] = []
+    runMachine(machine, perform)
+      .pipe(take(1))
+      .subscribe((output) => seen.push(output))
+    expect([seen, started]).toEqual([[1], []])
+  })
+
+  it('does not start an effect whose lifetime is not alive', () => {
+    const performed: string[] = []
+    const machine: Machine<'on', never, never, string> = {
+      start: {
+        state: 'on',
+        effects: [
+          { lifetime: 'off', action: 'never' },
+          { lifetime: 'on', action: 'now' },
+        ],
+      },
+      reduce: (state) => ({ state }),
+      alive: (state) => new Set([state]),
+      result: () => undefined,
+    }
+    runMachine(machine, (action) => {
+      performed.push(action)
+      return NEVER
+    }).subscribe()
+    expect(performed).toEqual(['now'])
+  })
+})
+
+describe('the effects of any machine', () => {
+  /** A random machine: each input names the lifetimes that are alive after it and the effects it starts. */
+  interface Move {
+    readonly alive: readonly number[]
+    readonly begin: readonly number[]
+    /** Sent from within the start of an effect. */
+    readonly echo: readonly number[]
+  }
+  const lifetimes = fc.uniqueArray(fc.nat(3), { maxLength: 4 })
+  const moves = fc.array(
+    fc.record<Move>({ alive: lifetimes, begin: lifetimes, echo: fc.array(fc.nat(20), { maxLength: 2 }) }),
+    { minLength: 1, maxLength: 20 },
+  )
+
+  it('run exactly while their lifetime is alive, and inputs are handled in the order they came', () => {
+    fc.assert(
+      fc.property(moves, fc.array(fc.nat(20), { maxLength: 20 }), (table, external) => {
+        const running = new Map<string, number>()
+        const posted: number[] = []
+        const handled: number[] = []
+        const listen$ = new Subject<number>()
+        const moveOf = (index: number): Move => table[index % table.length] ?? { alive: [], begin: [], echo: [] }
+        const machine: Machine<Move, number, Move, string> = {
+          start: { state: moveOf(0), effects: [{ lifetime: 'run', action: 'listen' }] },
+          reduce: (_, input) => {
+            handled.push(input)
+            const move = moveOf(input)
+            return {
+              state: move,
+              outputs: [move],
+              effects: move.begin.map((lifetime) => ({ lifetime: String(lifetime), action: String(lifetime) })),
+            }
+          },
+          alive: ({ alive }) => new Set(['run', ...alive.map(String)]),
+          result: () => undefined,
+        }
+        const perform = (action: string): Observable<number> =>
+          action === 'listen'
+            ? listen$
+            : new Observable((subscriber) => {
+                running.set(action, (running.get(action) ?? 0) + 1)
+                subscriber.add(() => running.set(action, (running.get(action) ?? 0) - 1))
+              })
+        const isRunning = (): string[] => [...running].filter(([, count]) => count > 0).map(([name]) => name)
+        const subscription = runMachine(machine, perform).subscribe(({ alive, echo }) => {
+          expect(alive.map(String)).toEqual(expect.arrayContaining(isRunning()))
+          if (posted.length > 200) return
+          for (const input of echo) {
+            posted.push(input)
+            listen$.next(input)
+          }
+        })
+        for (const input of external) {
+          posted.push(input)
+          listen$.next(input)
+          expect(handled).toEqual(posted)
+        }
+        subscription.unsubscribe()
+        expect([isRunning(), listen$.observed]).toEqual([[], false])
+      }),
+    )
+  })
+})
