@@ -53,7 +53,7 @@ const crossing = (from, to) => {
       return { rule: 'floor', what: `${here.folder} (floor ${own}) imports up, from ${there.folder} (floor ${other})` }
     }
     if (sideways[here.folder]?.includes(there.folder)) return undefined
-    return { rule: 'sideways', what: `${here.folder} imports its neighbour ${there.folder} on floor ${own}` }
+    return { rule: 'sideways', what: `${here.folder} imports its neighbor ${there.folder} on floor ${own}` }
   }
   const known = rooms[here.folder]
   if (!known || here.room === undefined || here.room === there.room) return undefined
@@ -65,7 +65,7 @@ const crossing = (from, to) => {
 }
 
 /**
- * Floors, neighbours, the order inside a folder, files in no place, and imports that leave src or name an index.ts.
+ * Floors, neighbors, the order inside a folder, files in no place, and imports that leave src or name an index.ts.
  *
  * @param {ReadonlyArray<Source>} sources
  * @returns {Breach[]}

@@ -1,6 +1,6 @@
 /**
  * Light, and dark where who looks at it prefers that. The picture brings its own ground, so it can be read on a page of
- * any colour. Contrast of text is at least 4.5 to 1 (WCAG 2.2, 1.4.3) in both.
+ * any color. Contrast of text is at least 4.5 to 1 (WCAG 2.2, 1.4.3) in both.
  */
 export const svgStyle = `
 :root { color-scheme: light dark }

@@ -49,7 +49,7 @@ export const createProgram = (host: Host, output: Output): Command => {
           Environment: [
             ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, better kept here than typed'],
             ['RXSPEECH_TOKEN', 'a token, in place of --client-id and its secret'],
-            ['NO_COLOR', 'no colours'],
+            ['NO_COLOR', 'no colors'],
           ],
           'Exit codes': [
             ['0', 'done'],

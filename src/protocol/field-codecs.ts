@@ -33,7 +33,7 @@ export const integer = (expected = 'a whole number', minimum = -Infinity, maximu
     (input) => (isText(input) && numeral.test(input) ? Number(input) : input),
   )
 
-/** A whole number that is written as a string, as all fields of the recogniser's results are (service.md 4.2). */
+/** A whole number that is written as a string, as all fields of the recognizer's results are (service.md 4.2). */
 export const integerText: FieldCodec<number> = fieldCodec(
   'a whole number as a string',
   (value): value is number => Number.isSafeInteger(value),

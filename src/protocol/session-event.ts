@@ -145,15 +145,15 @@ export interface GapEvent {
 export type GapCause = 'silence' | 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed' | 'replay-full'
 
 /**
- * Where the captured audio stands, whenever some of it was finalised, dropped or sent again, and at the end. In
- * milliseconds; `capturedMs = finalisedMs + pendingMs + replayedPendingMs + droppedMs`.
+ * Where the captured audio stands, whenever some of it was finalized, dropped or sent again, and at the end. In
+ * milliseconds; `capturedMs = finalizedMs + pendingMs + replayedPendingMs + droppedMs`.
  */
 export interface LedgerEvent {
   readonly type: 'ledger'
   /** All audio that came from the source. */
   readonly capturedMs: number
   /** Definitive: the service has given all results of it. */
-  readonly finalisedMs: number
+  readonly finalizedMs: number
   /** Held, whether it was sent or not. */
   readonly pendingMs: number
   /** Held and sent again, for the connection that it was sent on first is lost. */
@@ -162,7 +162,7 @@ export interface LedgerEvent {
   readonly droppedMs: number
   /** How far the source's audio was sent, from its first byte. */
   readonly sentMs: number
-  /** Whether the service gives no times, so that `finalisedMs` is a lower bound taken from when milestones came. */
+  /** Whether the service gives no times, so that `finalizedMs` is a lower bound taken from when milestones came. */
   readonly estimated: boolean
   readonly channel?: number
 }

@@ -14,7 +14,7 @@ export class SessionAccount {
   readonly #tape: AudioTape
   readonly #format: AudioFormat
   readonly #owner: AccountOwner
-  #told = { captured: -1, finalised: 0, dropped: 0, replayed: 0 }
+  #told = { captured: -1, finalized: 0, dropped: 0, replayed: 0 }
 
   constructor(tape: AudioTape, format: AudioFormat, owner: AccountOwner) {
     this.#tape = tape
@@ -29,12 +29,12 @@ export class SessionAccount {
 
   /** Returns whether more audio is definitive than when it was last told. */
   tell(): boolean {
-    const { captured, finalised, dropped, replayed } = this.#tape.account
+    const { captured, finalized, dropped, replayed } = this.#tape.account
     const before = this.#told
-    if (finalised === before.finalised && dropped === before.dropped && replayed === before.replayed) return false
-    this.#told = { captured, finalised, dropped, replayed }
+    if (finalized === before.finalized && dropped === before.dropped && replayed === before.replayed) return false
+    this.#told = { captured, finalized, dropped, replayed }
     this.#owner.emit(this.#ledger())
-    return finalised > before.finalised
+    return finalized > before.finalized
   }
 
   /** At the end, if only to say that nothing was captured; what was captured since it was last told counts as well. */
@@ -43,12 +43,12 @@ export class SessionAccount {
   }
 
   #ledger(): LedgerEvent {
-    const { captured, finalised, pending, replayed, dropped, sent } = this.#tape.account
+    const { captured, finalized, pending, replayed, dropped, sent } = this.#tape.account
     const ms = (byteCount: number): number => msForBytes(this.#format, byteCount)
     return {
       type: 'ledger',
       capturedMs: ms(captured),
-      finalisedMs: ms(finalised),
+      finalizedMs: ms(finalized),
       pendingMs: ms(pending),
       replayedPendingMs: ms(replayed),
       droppedMs: ms(dropped),

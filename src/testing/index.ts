@@ -10,7 +10,7 @@ export { faultProxy, type FaultProxy, type FaultProxyOptions } from './faults/fa
 export type { Direction, Fault, FaultMoment, FaultScript, FaultStep } from './faults/fault-script.js'
 export { linkFaults, type LinkFaults, type LinkFaultsOptions } from './faults/link-faults.js'
 export { positionAudio, PositionReader, type HeardRun } from './proving/position-audio.js'
-export type { ProvingBehaviour } from './proving/proving-behaviour.js'
+export type { ProvingBehavior } from './proving/proving-behavior.js'
 export type { ConnectionEvidence, Proof } from './proving/proving-evidence.js'
 export type { ListeningProver, ProvingListenOptions } from './proving/proving-listener.js'
 export { provingService, type ProvingService } from './proving/proving-service.js'

@@ -79,7 +79,7 @@ describe('rxspeech serve --config --check', { timeout: 60_000 }, () => {
     await write('models/Default/good/1/model.json', '{"engine":"soundswallower"}')
     await write('models/Default/broken/1/model.json', '{')
     await write('models/Default/strange/1/model.json', '{"engine":"crystal-ball"}')
-    await write('projects/Acme/calls/1.yaml', project.replace('recognizer', 'recogniser'))
+    await write('projects/Acme/calls/1.yaml', project.replace('recognizer', 'recognizer'))
     await write('service.yaml', 'models: { folders: [models] }\nprojects: { folders: [projects] }\n')
     const { code, stdout, stderr } = await check()
     expect([code, stdout]).toEqual([2, ''])
@@ -87,7 +87,7 @@ describe('rxspeech serve --config --check', { timeout: 60_000 }, () => {
     expect(lines).toEqual([
       expect.stringContaining('Default/broken/1'),
       expect.stringContaining('crystal-ball'),
-      expect.stringMatching(/^Project Acme\/calls\/1: .*1\.yaml:2:\d+: .*recogniser/),
+      expect.stringMatching(/^Project Acme\/calls\/1: .*1\.yaml:2:\d+: .*recognizer/),
       `rxspeech: ${file} is sound, but names 3 models or projects with faults; nothing was started.`,
     ])
   })

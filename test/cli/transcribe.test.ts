@@ -93,7 +93,7 @@ describe('rxspeech transcribe', () => {
     expect(events.at(0)).toEqual({ type: 'connection', state: 'authorizing' })
     expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
     const account = events.findLast(({ type }) => type === 'ledger')
-    expect(account).toMatchObject({ capturedMs: 1000, finalisedMs: 1000, droppedMs: 0 })
+    expect(account).toMatchObject({ capturedMs: 1000, finalizedMs: 1000, droppedMs: 0 })
   })
 
   it('paces the audio by --speed', async () => {

@@ -11,12 +11,12 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const open = (change: Readonly<Record<string, unknown>> = {}, threads = fakeThreads()) =>
   sherpaOnnx(threads).open(sherpaModel(folder, { segmentsAtOnce: 2, ...change }))
 
-/** Three seconds of a loud tone between quiet, which the recogniser of the test takes for speech. */
+/** Three seconds of a loud tone between quiet, which the recognizer of the test takes for speech. */
 const tone = (): Int16Array =>
   Int16Array.from({ length: 48_000 }, (_, at) => (at > 4_800 && at < 41_600 ? 8000 * Math.sin(at / 5) : 0))
 
 engineConformance(
-  'sherpa-onnx with a recogniser of the test',
+  'sherpa-onnx with a recognizer of the test',
   async () => {
     const threads = fakeThreads()
     return { engine: await open({}, threads), crash: threads.crash }

@@ -254,7 +254,7 @@ describe('the tables of messages in PROTOCOL.md', () => {
     expect(sorted(names)).toEqual(sorted([...known, 'AUDIO', 'AUDIO', 'EVENT', 'half-close']))
   })
 
-  it('name every message of the recogniser', () => {
+  it('name every message of the recognizer', () => {
     const requests = ['recognize', 'stop-recognition', 'finalize-recognition']
     const results = ['partial-result', 'milestone-result', 'final-result']
     for (const name of requests) {
@@ -354,7 +354,7 @@ describe('the errors and limits in PROTOCOL.md', () => {
     expect(limits.get('time until `Start` (gRPC)')).toBe(`${String(defaultSessionLimits.startWithinMs / 1000)} s`)
     expect(limits.get('session')).toBe(`${String(defaultSessionLimits.maxSessionMs / 3_600_000)} h`)
     expect(limits.get('no audio')).toBe(`${String(defaultSessionLimits.idleMs / 1000)} s`)
-    expect(limits.get('audio taken in and not recognised yet')).toBe(
+    expect(limits.get('audio taken in and not recognized yet')).toBe(
       `${String(defaultSessionLimits.maxPendingAudioMs / 1000)} s`,
     )
   })

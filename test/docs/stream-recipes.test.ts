@@ -26,7 +26,7 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
     'ledger',
     [
       /^session done\n/,
-      /^channel 0 captured 32\.\d{3} s = finalised 32\.\d{3} s \+ pending 0\.000 s \+ dropped 0\.000 s\nchannel 1 captured 32\./m,
+      /^channel 0 captured 32\.\d{3} s = finalized 32\.\d{3} s \+ pending 0\.000 s \+ dropped 0\.000 s\nchannel 1 captured 32\./m,
       /^nothing was dropped\neven\n$/m,
     ],
   ],

@@ -50,6 +50,6 @@ describe('a call that lasts longer than its gRPC connection may', () => {
     expect(moved.states).toContain('resumed')
     expect(moved.states).not.toContain('gap')
     expect(moved.milestones).toEqual(calm.milestones)
-    expect(moved.ledger).toMatchObject({ capturedMs: 10_000, finalisedMs: 10_000, droppedMs: 0, pendingMs: 0 })
+    expect(moved.ledger).toMatchObject({ capturedMs: 10_000, finalizedMs: 10_000, droppedMs: 0, pendingMs: 0 })
   })
 })

@@ -33,7 +33,7 @@ describe('a call of which one side only listens, with our service', () => {
     const { proxy, session } = await staged()
     const heard$ = new Subject<SessionEvent>()
     const settled = firstValueFrom(
-      heard$.pipe(filter((event) => event.type === 'ledger' && event.finalisedMs >= 115_000)),
+      heard$.pipe(filter((event) => event.type === 'ledger' && event.finalizedMs >= 115_000)),
     )
     const secondOf = (at: number): Uint8Array => stereo.subarray((at % 10) * secondBytes, ((at % 10) + 1) * secondBytes)
     async function* call(): AsyncGenerator<Uint8Array> {
@@ -66,6 +66,6 @@ describe('a call of which one side only listens, with our service', () => {
       [1, 119_640, expect.any(Number)],
     ])
     const last = events.filter(({ type }) => type === 'ledger').at(-1)
-    expect(last).toMatchObject({ capturedMs: 160_000, finalisedMs: 160_000, droppedMs: 0, pendingMs: 0 })
+    expect(last).toMatchObject({ capturedMs: 160_000, finalizedMs: 160_000, droppedMs: 0, pendingMs: 0 })
   })
 })

@@ -6,7 +6,7 @@ import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { linkFaults } from '../../src/testing/faults/link-faults.js'
-import type { ProvingBehaviour } from '../../src/testing/proving/proving-behaviour.js'
+import type { ProvingBehavior } from '../../src/testing/proving/proving-behavior.js'
 import { provingService, type ProvingService } from '../../src/testing/proving/proving-service.js'
 import { format, sourceOf, transports, type Transport } from './proved-session.js'
 
@@ -16,9 +16,9 @@ interface Run {
 }
 
 /** A session in virtual time with a service that gives no times, in the pace of speech. */
-const run = (over: Transport, seconds: number, faults: string, behaviour: ProvingBehaviour): Run => {
+const run = (over: Transport, seconds: number, faults: string, behavior: ProvingBehavior): Run => {
   const scheduler = new TestScheduler(() => undefined)
-  const service = provingService({ times: false, wordMs: 250, ...behaviour })
+  const service = provingService({ times: false, wordMs: 250, ...behavior })
   const events: SessionEvent[] = []
   scheduler.run(() => {
     const faulty = linkFaults({ scheduler, script: faultMarbles(faults) })

@@ -6,7 +6,7 @@ import type { SessionOptions } from '../../src/session/session-options.js'
 import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'
 import type { FaultScript } from '../../src/testing/faults/fault-script.js'
 import { positionAudio } from '../../src/testing/proving/position-audio.js'
-import type { ProvingBehaviour } from '../../src/testing/proving/proving-behaviour.js'
+import type { ProvingBehavior } from '../../src/testing/proving/proving-behavior.js'
 import { provingService, type ProvingService } from '../../src/testing/proving/proving-service.js'
 
 export const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
@@ -28,8 +28,8 @@ export interface Stage {
 }
 
 /** A proving service behind a proxy of each transport; and sessions that try again soon. */
-export const stage = async (behaviour: ProvingBehaviour = {}, script: FaultScript = []): Promise<Stage> => {
-  const service = provingService({ milestoneEveryMs: 500, partialEveryMs: 100, ...behaviour })
+export const stage = async (behavior: ProvingBehavior = {}, script: FaultScript = []): Promise<Stage> => {
+  const service = provingService({ milestoneEveryMs: 500, partialEveryMs: 100, ...behavior })
   const listening = await service.listen()
   const { port } = new URL(listening.url)
   const websocket = await faultProxy({ target: Number(port), script })

@@ -35,13 +35,13 @@ const proveWhole = async ({ session, service }: Stage, over: (typeof transports)
   const { events, text, end } = await outcomeOf(session(over)(audio))
   expect(end).toBe('complete')
   expect(text).toBe(service.transcript(source))
-  expect(service.prove(source)).toMatchObject({ missing: [], unfinalised: [] })
+  expect(service.prove(source)).toMatchObject({ missing: [], unfinalized: [] })
   expect(gapsOf(events)).toBe(0)
   expect(timesOf(events)).toEqual([...timesOf(events)].sort((a, b) => a - b))
   expect(events.filter(({ type }) => type === 'final')).toHaveLength(1)
   expect(events.filter(({ type }) => type === 'ledger').at(-1)).toMatchObject({
     capturedMs: sourceMs,
-    finalisedMs: sourceMs,
+    finalizedMs: sourceMs,
     pendingMs: 0,
     replayedPendingMs: 0,
     droppedMs: 0,
@@ -78,7 +78,7 @@ describe.each(transports)('a session over %s', { timeout: 20_000 }, (over) => {
     const one = await set({ times: false }, dropAt('to-service', 33_333, 0))
     const { end, text } = await outcomeOf(one.session(over)(live()))
     expect(end).toBe('complete')
-    expect(one.service.prove(source)).toMatchObject({ missing: [], unfinalised: [] })
+    expect(one.service.prove(source)).toMatchObject({ missing: [], unfinalized: [] })
     expect(text).toBe(one.service.transcript(source))
   })
 

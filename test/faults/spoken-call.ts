@@ -140,6 +140,6 @@ export const expectSame = (heard: Heard, calm: Heard, { durationMs }: SpokenCall
   expect(gapsOf(heard.events)).toBe(0)
   const accounts = lastAccounts(heard.events)
   expect(accounts.map(({ channel }) => channel ?? 'all').sort()).toEqual(heard.over === 'grpc' ? ['all'] : [0, 1])
-  const whole = { capturedMs: durationMs, finalisedMs: durationMs, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0 }
+  const whole = { capturedMs: durationMs, finalizedMs: durationMs, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0 }
   for (const account of accounts) expect(account).toMatchObject(whole)
 }

@@ -47,7 +47,7 @@ const methods = [
   'grpc.health.v1.Health/Watch',
 ]
 
-// Each test starts a program of 47 MB over TLS, and one recognises a whole call.
+// Each test starts a program of 47 MB over TLS, and one recognizes a whole call.
 describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), { timeout: 60_000 }, () => {
   describe.each(['grpc-v1', 'grpc-v1alpha'])('by reflection (%s)', (version) => {
     const reflected = (args: readonly string[], more: Parameters<typeof bufCurl>[1] = {}) =>

@@ -35,14 +35,14 @@ const junk = fc.oneof(
 const runs = { numRuns: 300, endOnFailure: true }
 
 describe('any messages in any state', { timeout: 180_000 }, () => {
-  it('of the recogniser end in an answer or in a close that fits, and harm no other', async () => {
+  it('of the recognizer end in an answer or in a close that fits, and harm no other', async () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: mutated(recognizeOf()).map((json) => ({ text: JSON.stringify(json) })) },
       { weight: 2, arbitrary: fc.constant({ text: JSON.stringify(recognizeOf()) }) },
       {
         weight: 4,
         arbitrary: fc
-          .constantFrom('finalize-recognition', 'stop-recognition', 'recognise', 'FINALIZE-RECOGNITION')
+          .constantFrom('finalize-recognition', 'stop-recognition', 'recognize', 'FINALIZE-RECOGNITION')
           .map((name) => ({ text: JSON.stringify({ 'message-name': name }) })),
       },
       { weight: 1, arbitrary: junk.map((text) => ({ text })) },
@@ -123,7 +123,7 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
     client.close()
   })
 
-  it('leave a service that recognises as before', async () => {
+  it('leave a service that recognizes as before', async () => {
     const socket = await openSocket(live)
     socket.say(recognizeOf())
     expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })

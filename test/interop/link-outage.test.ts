@@ -83,11 +83,11 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
     outcomes.forEach(({ states, text, gapMs, ledger, longestPauseMs, end }, index) => {
       const { proof, transcript, foreignSamples } = evidence[index] ?? {}
       expect({ end, text, gapMs }).toEqual({ end: 'complete', text: transcript, gapMs: 0 })
-      expect(proof).toMatchObject({ missing: [], unfinalised: [] })
+      expect(proof).toMatchObject({ missing: [], unfinalized: [] })
       expect(foreignSamples).toBe(0)
       const whole = {
         capturedMs: durationMs,
-        finalisedMs: durationMs,
+        finalizedMs: durationMs,
         pendingMs: 0,
         replayedPendingMs: 0,
         droppedMs: 0,

@@ -134,7 +134,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       ...change,
     })
 
-    it('recognises twice on one socket, every field of every result a string', async () => {
+    it('recognizes twice on one socket, every field of every result a string', async () => {
       const once = [
         ['say', recognize({ 'vad-graceful-silence-threshold-msec': 0 })],
         ['hear', 1],

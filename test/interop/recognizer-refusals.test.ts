@@ -237,7 +237,7 @@ describe('the verbs of a recognition', () => {
     expect(await socket.hear()).toEqual(success)
   })
 
-  it('stops without a final, and recognises again on the same socket', async () => {
+  it('stops without a final, and recognizes again on the same socket', async () => {
     const socket = await open()
     socket.say(recognize)
     const { 'recognition-id': id } = await socket.hear()

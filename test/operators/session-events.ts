@@ -34,12 +34,12 @@ export const gap = (fromMs: number, toMs: number, details: Details<GapEvent> = {
 })
 /** All that was captured is pending but for what is given. */
 export const ledgerOf = (details: Details<LedgerEvent>): LedgerEvent => {
-  const { capturedMs = 0, finalisedMs = 0, replayedPendingMs = 0, droppedMs = 0 } = details
-  const pendingMs = capturedMs - finalisedMs - replayedPendingMs - droppedMs
+  const { capturedMs = 0, finalizedMs = 0, replayedPendingMs = 0, droppedMs = 0 } = details
+  const pendingMs = capturedMs - finalizedMs - replayedPendingMs - droppedMs
   return {
     type: 'ledger',
     capturedMs,
-    finalisedMs,
+    finalizedMs,
     pendingMs,
     replayedPendingMs,
     droppedMs,

@@ -99,7 +99,7 @@ describe('floors', () => {
       'auth/token.ts:1 floor',
     ],
     [
-      'an import from a neighbour on the same floor',
+      'an import from a neighbor on the same floor',
       { 'operators/pace.ts': `import { token } from '../auth/token.js'\nexport const pace = token` },
       'operators/pace.ts:1 sideways',
     ],

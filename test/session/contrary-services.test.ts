@@ -172,9 +172,9 @@ const check = (plot: Plot): void => {
 
 const checkAccount = (events: readonly SessionEvent[], isEnded: boolean): readonly Gap[] => {
   const ledgers = events.filter((event) => event.type === 'ledger')
-  for (const { finalisedMs, pendingMs, replayedPendingMs, droppedMs, capturedMs } of ledgers) {
-    expect(finalisedMs + pendingMs + replayedPendingMs + droppedMs).toBe(capturedMs)
-    expect(Math.min(finalisedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
+  for (const { finalizedMs, pendingMs, replayedPendingMs, droppedMs, capturedMs } of ledgers) {
+    expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBe(capturedMs)
+    expect(Math.min(finalizedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
   }
   const gaps = events
     .flatMap((event): Gap[] =>

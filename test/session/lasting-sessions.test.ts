@@ -109,7 +109,7 @@ const ledgerOf = (events: readonly SessionEvent[], channel?: number): readonly n
   const last = events.flatMap((one) => (one.type === 'ledger' && one.channel === channel ? [one] : [])).at(-1)
   return last === undefined
     ? []
-    : [last.capturedMs, last.finalisedMs, last.pendingMs + last.replayedPendingMs, last.droppedMs]
+    : [last.capturedMs, last.finalizedMs, last.pendingMs + last.replayedPendingMs, last.droppedMs]
 }
 const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
   events.flatMap((one) => (one.type === 'connection' ? [one.state] : []))
@@ -130,9 +130,9 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
         expect([end, counts.recognitions]).toEqual(['complete', 2])
         // On one socket; a stream carries one recognition.
         expect(counts.connections).toBe(over === 'grpc' ? 2 : 1)
-        const [captured = 0, finalised = 0, pending, dropped = 0] = ledgerOf(events)
+        const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
         expect([captured, pending]).toEqual([14_600, 0])
-        expect(finalised + dropped).toBe(captured)
+        expect(finalized + dropped).toBe(captured)
         for (const { cause, fromMs, toMs } of gapsOf(events)) {
           expect([cause, fromMs >= 800, toMs <= 13_800 - 3_000]).toEqual(['silence', true, true])
         }
@@ -168,8 +168,8 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
         expect(wordsIn(events, 'milestone')).toEqual(wordsOf(spoken))
         expect([end, counts.recognitions, counts.connections]).toEqual(['complete', 20, 20])
         expect(statesOf(events)).not.toContain('reconnecting')
-        const [captured = 0, finalised = 0, pending, dropped = 0] = ledgerOf(events)
-        expect([captured, pending, finalised + dropped]).toEqual([20 * 180_100, 0, captured])
+        const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
+        expect([captured, pending, finalized + dropped]).toEqual([20 * 180_100, 0, captured])
         expect(new Set(gapsOf(events).map(({ cause }) => cause))).toEqual(new Set(['silence']))
       }
     })
@@ -221,8 +221,8 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
         const { events, end, counts } = seen
         expect(end).toBe('connection-lost')
         expect(counts.recognitions).toBeLessThan(60)
-        const [captured = 0, finalised = 0, pending, dropped = 0] = ledgerOf(events)
-        expect([pending, finalised + dropped]).toEqual([0, captured])
+        const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
+        expect([pending, finalized + dropped]).toEqual([0, captured])
       }
     })
   })
@@ -360,10 +360,10 @@ const checkAccount = (
 ): void => {
   const ledgers = events.flatMap((one) => (one.type === 'ledger' && one.channel === channel ? [one] : []))
   for (const one of ledgers) {
-    const { capturedMs, finalisedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = one
-    expect(finalisedMs + pendingMs + replayedPendingMs + droppedMs).toBeCloseTo(capturedMs, 6)
-    expect(Math.min(finalisedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
-    expect(finalisedMs).toBeLessThanOrEqual(sentMs)
+    const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = one
+    expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBeCloseTo(capturedMs, 6)
+    expect(Math.min(finalizedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
+    expect(finalizedMs).toBeLessThanOrEqual(sentMs)
   }
   const gaps = gapsOf(events).filter((one) => one.channel === channel)
   const droppedMs = gaps.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)

@@ -78,16 +78,16 @@ const gapsOf = (events: readonly SessionEvent[]): readonly (readonly [number, nu
 const check = (schedule: Schedule): void => {
   const { events, end, pendingTimers } = play(schedule)
   expect(pendingTimers).toBe(0)
-  let finalised = 0
+  let finalized = 0
   let captured = 0
   for (const event of events) {
     if (event.type !== 'ledger') continue
-    const { capturedMs, finalisedMs, pendingMs, replayedPendingMs, droppedMs } = event
-    expect(finalisedMs + pendingMs + replayedPendingMs + droppedMs).toBe(capturedMs)
-    for (const one of [finalisedMs, pendingMs, replayedPendingMs, droppedMs]) expect(one).toBeGreaterThanOrEqual(0)
-    expect(finalisedMs).toBeGreaterThanOrEqual(finalised)
+    const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs } = event
+    expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBe(capturedMs)
+    for (const one of [finalizedMs, pendingMs, replayedPendingMs, droppedMs]) expect(one).toBeGreaterThanOrEqual(0)
+    expect(finalizedMs).toBeGreaterThanOrEqual(finalized)
     expect(capturedMs).toBeGreaterThanOrEqual(captured)
-    finalised = finalisedMs
+    finalized = finalizedMs
     captured = capturedMs
   }
   const gaps = [...gapsOf(events)].sort(([a], [b]) => a - b)

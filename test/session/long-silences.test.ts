@@ -100,7 +100,7 @@ describe('a stereo call of which one side only listens', () => {
       expect(gaps(events)).toEqual([])
       expect(replays(events)).toEqual([replayedMs])
       const last = events.filter(({ type }) => type === 'ledger').at(-1)
-      expect(last).toMatchObject({ capturedMs: callMs, finalisedMs: callMs, droppedMs: 0, pendingMs: 0 })
+      expect(last).toMatchObject({ capturedMs: callMs, finalizedMs: callMs, droppedMs: 0, pendingMs: 0 })
       expect(events.flatMap((one) => (one.type === 'milestone' ? [one.endMs] : [])).at(-1)).toBeGreaterThan(199_000)
     },
   )

@@ -85,7 +85,7 @@ describe('a resumed session', () => {
           ['milestone a0 on 0', 'final a0 a1 on 0'],
         )
         expect(log.at(-1)).toMatch('complete')
-        expect(ledger.at(-1)).toMatchObject({ finalisedMs: wordMs, droppedMs: wordMs })
+        expect(ledger.at(-1)).toMatchObject({ finalizedMs: wordMs, droppedMs: wordMs })
       }
     })
   })
@@ -101,7 +101,7 @@ describe('a resumed session', () => {
       return () => {
         expect(log.slice(-2).map((line) => line.split(' ')[1])).toEqual(['done', 'complete'])
         expect(dials.made).toBe(1)
-        expect(ledger.at(-1)).toMatchObject({ capturedMs: 100.375, finalisedMs: 100.375, droppedMs: 0 })
+        expect(ledger.at(-1)).toMatchObject({ capturedMs: 100.375, finalizedMs: 100.375, droppedMs: 0 })
       }
     })
   })

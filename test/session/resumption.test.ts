@@ -89,16 +89,16 @@ const connectionOf = (events: readonly SessionEvent[]): string[] =>
   })
 const lastLedger = (events: readonly SessionEvent[]): string => {
   const last = events.filter((event) => event.type === 'ledger').at(-1)
-  return `${last?.capturedMs} = ${last?.finalisedMs} + ${last?.pendingMs} + ${last?.replayedPendingMs} + ${last?.droppedMs}`
+  return `${last?.capturedMs} = ${last?.finalizedMs} + ${last?.pendingMs} + ${last?.replayedPendingMs} + ${last?.droppedMs}`
 }
 const beginning = ['authorizing', 'connecting', 'starting', 'streaming']
 
 const checkLedger = (events: readonly SessionEvent[]): void => {
   for (const event of events) {
     if (event.type !== 'ledger') continue
-    const { capturedMs, finalisedMs, pendingMs, replayedPendingMs, droppedMs } = event
-    expect(finalisedMs + pendingMs + replayedPendingMs + droppedMs).toBeCloseTo(capturedMs, 6)
-    expect(Math.min(finalisedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
+    const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs } = event
+    expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBeCloseTo(capturedMs, 6)
+    expect(Math.min(finalizedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
   }
 }
 
@@ -128,7 +128,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
             checkLedger(seen.events)
             checkTimes(seen.events)
             const last = seen.events.filter((event) => event.type === 'ledger').at(-1)
-            expect([last?.finalisedMs, last?.capturedMs], where).toEqual([1_200, 1_200])
+            expect([last?.finalizedMs, last?.capturedMs], where).toEqual([1_200, 1_200])
           }
         })
       }

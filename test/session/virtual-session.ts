@@ -147,7 +147,7 @@ export const labelOf = (one: SessionEvent): string => {
     case 'event':
       return `event ${one.name}`
     case 'ledger':
-      return `ledger ${one.capturedMs} = ${one.finalisedMs} + ${one.pendingMs} + ${one.replayedPendingMs} + ${one.droppedMs}`
+      return `ledger ${one.capturedMs} = ${one.finalizedMs} + ${one.pendingMs} + ${one.replayedPendingMs} + ${one.droppedMs}`
     case 'audio':
       return `audio ${one.bytes.length}`
     case 'unknown':

@@ -98,7 +98,7 @@ describe('a service in memory', () => {
     await expect(events('x')).rejects.toMatchObject({ code: 'unauthenticated' })
   })
 
-  it('recognises real words with the models of a folder', async () => {
+  it('recognizes real words with the models of a folder', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const service = open({ modelFolders: ['samples/models'], defaultModel: 'call' })
     const text = (await run('dataflow', service, format, [bytes])).flatMap((one) =>

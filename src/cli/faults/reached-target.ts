@@ -23,7 +23,7 @@ export const reachedTarget = (
   close: () => Promise.resolve(),
 })
 
-/** The first 8 s of the sample call's left channel, so that a recogniser has something to recognise. */
+/** The first 8 s of the sample call's left channel, so that a recognizer has something to recognize. */
 export const sampleSpeech = async (): Promise<readonly Uint8Array[]> => {
   const { format, audio } = await readWav(createReadStream(sampleCall()))
   const neededBytes = bytesForMs(format, audioMs)

@@ -52,7 +52,7 @@ export const lossesOf = ({ events, proof, settled }: RunRecord): Losses => {
   const silentMs = lengthOf(({ cause }) => cause === 'silence')
   const gapMs = lengthOf(({ cause }) => cause !== 'silence')
   if (proof !== undefined) {
-    return { lostMs: proof.missingMs, inFlightMs: proof.unfinalisedMs, gapMs, by: 'service' }
+    return { lostMs: proof.missingMs, inFlightMs: proof.unfinalizedMs, gapMs, by: 'service' }
   }
   const ledger = lastLedger(events)
   if (ledger === undefined)

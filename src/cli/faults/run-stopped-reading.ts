@@ -137,7 +137,7 @@ const judgeFlood = ({ grewBytes, gapMs, end }: Flooded, { prover }: FaultTarget)
   const sampleCount = pushedBytes / 2
   const { sampleRateHz } = audioFormat
   const proof = prover?.prove({ sampleCount, sampleRateHz })
-  const missingMs = proof && proof.missingMs + proof.unfinalisedMs
+  const missingMs = proof && proof.missingMs + proof.unfinalizedMs
   const isTold = missingMs === undefined ? gapMs > 0 : Math.abs(missingMs - gapMs) <= 1
   const isWithin = grewBytes !== undefined && grewBytes <= allowedBytes
   const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`

@@ -46,13 +46,13 @@ export const scoreboardTable = (runs: readonly ScoredRun[], columns: number, pai
 type Rows = ReadonlyMap<NamedFault, readonly ScoredRun[]>
 
 interface WideLine {
-  readonly colour: Parameters<Paint>[0]
+  readonly color: Parameters<Paint>[0]
   readonly own: string
   readonly peers: string
 }
 
-const paintLine = ({ colour, own, peers }: WideLine, paint: Paint): string =>
-  paint(colour, own) + (colour === 'bold' ? paint('bold', peers) : paint('dim', peers))
+const paintLine = ({ color, own, peers }: WideLine, paint: Paint): string =>
+  paint(color, own) + (color === 'bold' ? paint('bold', peers) : paint('dim', peers))
 
 const wideLines = (rows: Rows): readonly WideLine[] => {
   const oursWidth = Math.max(8, ...[...rows.values()].map((runs) => displayWidth(ours(runs))))
@@ -65,20 +65,20 @@ const wideLines = (rows: Rows): readonly WideLine[] => {
       .join(' ')
       .trimEnd()
   const names = cellsOf(measuredPeers.map(({ name }) => name))
-  const head: WideLine = { colour: 'bold', own: `  ${pad('', 22)} ${pad('rxspeech', oursWidth)}  `, peers: names }
+  const head: WideLine = { color: 'bold', own: `  ${pad('', 22)} ${pad('rxspeech', oursWidth)}  `, peers: names }
   const lines = [...rows].map(([name, runs]): WideLine => {
     const kept = isKept(runs)
     const own = `${kept ? marks.kept : marks.broken} ${pad(titles[name], 22)} ${pad(ours(runs), oursWidth)}  `
-    return { colour: kept ? 'green' : 'magenta', own, peers: cellsOf(peerMeasurements[name]) }
+    return { color: kept ? 'green' : 'magenta', own, peers: cellsOf(peerMeasurements[name]) }
   })
   return [head, ...lines]
 }
 
 const narrowTable = (rows: Rows, columns: number, paint: Paint): string => {
   const blocks = [...rows].map(([name, runs]) => {
-    const colour = isKept(runs) ? 'green' : 'magenta'
+    const color = isKept(runs) ? 'green' : 'magenta'
     const mark = isKept(runs) ? marks.kept : marks.broken
-    const own = paint(colour, `${mark} ${pad(titles[name], 22)} rxspeech ${ours(runs)}`)
+    const own = paint(color, `${mark} ${pad(titles[name], 22)} rxspeech ${ours(runs)}`)
     const peers = measuredPeers.flatMap((peer, at) => {
       const measured = peerMeasurements[name][at] ?? '–'
       return measured === '–' ? [] : [`${peer.name} ${measured}`]
@@ -109,12 +109,12 @@ export const runLine = (
   columns: number,
   paint: Paint,
 ): string => {
-  const colour = promise === 'kept' ? 'green' : promise === 'broken' ? 'magenta' : 'dim'
+  const color = promise === 'kept' ? 'green' : promise === 'broken' ? 'magenta' : 'dim'
   const head = `${marks[promise]} ${pad(titles[name], 22)} ${pad(over, 9)} `
   const room = columns - displayWidth(head) - 1
   const [first = '', ...more] = wrapped(findings.split(', '), Math.max(20, room), ', ')
   const below = more.map((line) => `,\n${' '.repeat(displayWidth(head))}${line}`)
-  return `${paint(colour, head)}${first}${below.join('')}\n`
+  return `${paint(color, head)}${first}${below.join('')}\n`
 }
 
 /** A paragraph in lines of so many columns. */

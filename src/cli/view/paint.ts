@@ -2,16 +2,16 @@ import type { ScreenStream } from './live-screen.js'
 
 /** Select Graphic Rendition (ECMA-48 8.3.117). */
 const codes = { bold: [1, 22], dim: [2, 22], cyan: [36, 39], magenta: [35, 39], green: [32, 39] } as const
-export type Colour = keyof typeof codes
+export type Color = keyof typeof codes
 
-/** Colours a text, or leaves it as it is. */
-export type Paint = (colour: Colour, text: string) => string
+/** Colors a text, or leaves it as it is. */
+export type Paint = (color: Color, text: string) => string
 
-/** Colours are for terminals, and only while `NO_COLOR` is not set (no-color.org). */
+/** Colors are for terminals, and only while `NO_COLOR` is not set (no-color.org). */
 export const paintFor = (stream: ScreenStream, env: Readonly<Record<string, string | undefined>>): Paint => {
   const isPlain = stream.isTTY !== true || (env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb'
-  return (colour, text) => {
-    const [on, off] = codes[colour]
+  return (color, text) => {
+    const [on, off] = codes[color]
     return isPlain || text === '' ? text : `\u001b[${on}m${text}\u001b[${off}m`
   }
 }

@@ -1,5 +1,5 @@
 import { lastColumns, displayWidth, plainText } from './plain-text.js'
-import type { Colour, Paint } from './paint.js'
+import type { Color, Paint } from './paint.js'
 
 /** Something said: where it begins in the audio, who says it, and the words. */
 export interface Said {
@@ -17,7 +17,7 @@ export const clockText = (ms: number): string => {
   return `${String(minutes).padStart(2, '0')}:${String(seconds).padStart(2, '0')}.${tenths % 10}`
 }
 
-const colourOf = (channel: number): Colour => (channel === 0 ? 'cyan' : 'magenta')
+const colorOf = (channel: number): Color => (channel === 0 ? 'cyan' : 'magenta')
 
 export interface LineStyle {
   /** The names of the channels; none for one channel. */
@@ -33,7 +33,7 @@ const headOf = ({ startMs, channel }: Said, { speakers }: LineStyle): readonly [
 /** `[mm:ss.s] speaker: text`; without the time where the service gives none, without the speaker where there is but one. */
 export const finishedLine = (said: Said, style: LineStyle): string => {
   const [time, speaker] = headOf(said, style)
-  return style.paint('dim', time) + style.paint(colourOf(said.channel), speaker) + plainText(said.text)
+  return style.paint('dim', time) + style.paint(colorOf(said.channel), speaker) + plainText(said.text)
 }
 
 /** The same for words that may still change, cut to `columns`: their end is what matters. */
@@ -44,8 +44,6 @@ export const liveLine = (said: Said, style: LineStyle, columns: number): string 
   // Where not even the head fits beside a few words, the words alone.
   if (room < 8) return style.paint('dim', lastColumns(text, columns))
   return (
-    style.paint('dim', time) +
-    style.paint(colourOf(said.channel), speaker) +
-    style.paint('dim', lastColumns(text, room))
+    style.paint('dim', time) + style.paint(colorOf(said.channel), speaker) + style.paint('dim', lastColumns(text, room))
   )
 }

@@ -50,7 +50,7 @@ export class CaptionBook {
   }
 
   #takeOther(event: SessionEvent): void {
-    if (event.type === 'ledger') return this.#heardUntil(event.finalisedMs, event.channel)
+    if (event.type === 'ledger') return this.#heardUntil(event.finalizedMs, event.channel)
     if (event.type === 'event') return this.#heardUntil(event.startMs, event.channel < 0 ? undefined : event.channel)
     if (event.type !== 'connection') return
     if (event.state === 'streaming') this.#streamingMs ??= this.#rules.scheduler.now()

@@ -37,7 +37,7 @@ export const columnsOf = (text: string): number =>
 
 /**
  * The text in pieces that lines are made of: words between spaces; in scripts without spaces single characters (Han,
- * kana) or words of the dictionary (Thai and its neighbours), marks with what they belong to. What is wider than a line
+ * kana) or words of the dictionary (Thai and its neighbors), marks with what they belong to. What is wider than a line
  * is cut between characters.
  */
 export const tokensOf = (text: string, maxColumns: number): readonly CaptionToken[] =>

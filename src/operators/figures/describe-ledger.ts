@@ -18,7 +18,7 @@ export const describeLedger = (ledger: LedgerState | LedgerReport): string => {
     ...drops.slice(0, mostDescribed).map(dropText),
     ...(more > 0 && drops.length >= mostDescribed ? [`and ${more} more gaps`] : []),
     ...(drops.length === 0 && total.droppedMs === 0 ? ['nothing was dropped'] : []),
-    ...(estimated ? ['the service gives no times: what is finalised is at least this'] : []),
+    ...(estimated ? ['the service gives no times: what is finalized is at least this'] : []),
   ].join('\n')
 }
 
@@ -31,9 +31,9 @@ const endOf = (ledger: LedgerState | LedgerReport): readonly string[] => {
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(3)} s`
 
-const accountText = ({ capturedMs, finalisedMs, pendingMs, replayedPendingMs, droppedMs }: LedgerAccount): string =>
+const accountText = ({ capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs }: LedgerAccount): string =>
   [
-    `captured ${seconds(capturedMs)} = finalised ${seconds(finalisedMs)}`,
+    `captured ${seconds(capturedMs)} = finalized ${seconds(finalizedMs)}`,
     `pending ${seconds(pendingMs)}`,
     ...(replayedPendingMs > 0 ? [`sent again and pending ${seconds(replayedPendingMs)}`] : []),
     `dropped ${seconds(droppedMs)}`,

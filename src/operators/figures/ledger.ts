@@ -5,7 +5,7 @@ import type { LedgerEvent, SessionEvent } from '../../protocol/session-event.js'
 import { endWithRest, type StreamEnd } from '../end-with-rest.js'
 import { DropAccount, type DropSum, type LedgerDrop } from './drop-account.js'
 
-/** Where audio stands, in milliseconds: `captured = finalised + pending + replayedPending + dropped`. */
+/** Where audio stands, in milliseconds: `captured = finalized + pending + replayedPending + dropped`. */
 export type LedgerAccount = Omit<LedgerEvent, 'type' | 'estimated' | 'channel'>
 
 /** The account of a session, or of what it has come to. */
@@ -20,7 +20,7 @@ export interface LedgerState {
   /** Gaps beyond those 1000, of which only the sums are known. */
   readonly unlistedDrops: number
   readonly droppedByCause: readonly DropSum[]
-  /** Whether the service gives no times, so that `finalisedMs` is a lower bound. */
+  /** Whether the service gives no times, so that `finalizedMs` is a lower bound. */
   readonly estimated: boolean
 }
 
@@ -37,7 +37,7 @@ export interface LedgerReport extends Omit<LedgerState, 'type'> {
 /**
  * Keeps the account of a session's audio: a state for each `ledger` event of it, and at its end a report.
  *
- * - Every captured millisecond is finalised, pending, sent again and pending, or dropped; a drop is listed with its cause
+ * - Every captured millisecond is finalized, pending, sent again and pending, or dropped; a drop is listed with its cause
  *   from the ledger event on that follows its `gap`.
  * - Completion and error of the source: the report, then the same. Unsubscribe: no report.
  * - Buffered: one account for each channel, and the list of drops.
@@ -53,7 +53,7 @@ export const ledger = (): OperatorFunction<SessionEvent, LedgerState | LedgerRep
 
 const nothing: LedgerAccount = {
   capturedMs: 0,
-  finalisedMs: 0,
+  finalizedMs: 0,
   pendingMs: 0,
   replayedPendingMs: 0,
   droppedMs: 0,
@@ -82,7 +82,7 @@ class LedgerBook {
   report(end: StreamEnd): LedgerReport {
     const state = this.#state()
     const { total, droppedByCause } = state
-    const accounted = total.finalisedMs + total.pendingMs + total.replayedPendingMs + total.droppedMs
+    const accounted = total.finalizedMs + total.pendingMs + total.replayedPendingMs + total.droppedMs
     const told = droppedByCause.reduce((sum, { ms }) => sum + ms, 0)
     return {
       ...state,

@@ -105,9 +105,9 @@ export class MetricsBook {
   }
 
   #takeLedger(event: LedgerEvent): void {
-    const { channel, capturedMs, finalisedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = event
+    const { channel, capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = event
     this.#captured = { audioMs: capturedMs, wallMs: this.#scheduler.now() }
-    const lagMs = Math.max(0, sentMs - this.#drops.before(sentMs, channel) - finalisedMs)
+    const lagMs = Math.max(0, sentMs - this.#drops.before(sentMs, channel) - finalizedMs)
     this.#set(channel, { lagMs, bufferedMs: pendingMs + replayedPendingMs, droppedMs })
     this.#count('lagMs', this.#session.lagMs)
     this.#count('bufferedMs', this.#session.bufferedMs)

@@ -25,7 +25,7 @@ export interface Figures {
   readonly speechToMilestoneMs?: number
   /** From the end of the audio (`finalizing`) to the final. */
   readonly finalizeToFinalMs?: number
-  /** Audio that was sent and is not finalised. */
+  /** Audio that was sent and is not finalized. */
   readonly lagMs?: number
   /** Audio that the client holds, whether it was sent or not. */
   readonly bufferedMs?: number

@@ -266,7 +266,7 @@ class DataflowConversation {
     }
   }
 
-  /** The token is good no longer, and neither is what it had asked for: nothing more is recognised or flushed. */
+  /** The token is good no longer, and neither is what it had asked for: nothing more is recognized or flushed. */
   readonly #expel = (error: SpeechError): void => {
     if (this.#state.name === 'started') this.#refuse(error)
     else this.#fail(error)
@@ -292,7 +292,7 @@ class DataflowConversation {
     })
   }
 
-  /** What recognises says its final first, one a channel unless the session was stopped (decisions.md: final-result). */
+  /** What recognizes says its final first, one a channel unless the session was stopped (decisions.md: final-result). */
   #breakOff(error: SpeechError, lastWord: () => void): void {
     if (!('session' in this.#state)) {
       lastWord()

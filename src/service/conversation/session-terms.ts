@@ -16,7 +16,7 @@ export interface SessionLimits extends PaceLimits, RequestLimits {
   readonly openWithinMs: number
   /** How long the last results may take when there is no more audio, in milliseconds. */
   readonly flushWithinMs: number
-  /** The longest session, in milliseconds; what was recognised until then is finalized. */
+  /** The longest session, in milliseconds; what was recognized until then is finalized. */
   readonly maxSessionMs: number
   /** Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never. */
   readonly idleMs: number

@@ -13,7 +13,7 @@ export type SegmentPart =
 export type Hypothesis =
   /** The open segment so far; may change. */
   | { readonly type: 'partial'; readonly startMs: number; readonly text: string }
-  /** The segment, decided; exactly one for every `close`, its text empty where nothing was recognised. */
+  /** The segment, decided; exactly one for every `close`, its text empty where nothing was recognized. */
   | {
       readonly type: 'segment'
       readonly startMs: number
@@ -50,7 +50,7 @@ export interface EngineCapabilities {
 export interface Engine {
   readonly capabilities: EngineCapabilities
   recognize(): OperatorFunction<SegmentPart, Hypothesis>
-  /** Resolves when the engine can recognise (warm), rejects with a `SpeechError` when it can't. */
+  /** Resolves when the engine can recognize (warm), rejects with a `SpeechError` when it can't. */
   ready(): Promise<void>
   /**
    * How long its threads have worked on audio since it was opened, all together, in milliseconds; over the length of that

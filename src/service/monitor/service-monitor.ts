@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../errors/error-code.js'
 
-/** The two interfaces that sessions come by; a session of the WebSocket is its connection, whatever it recognises. */
+/** The two interfaces that sessions come by; a session of the WebSocket is its connection, whatever it recognizes. */
 export type SessionInterface = 'grpc' | 'websocket'
 
 /**

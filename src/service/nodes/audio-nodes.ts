@@ -9,7 +9,7 @@ import { resample } from './resample.js'
 import { transcode } from './transcode.js'
 import { voiceActivity } from './voice-activity.js'
 
-/** The built-in nodes that change audio, measure it or recognise what is said in it. */
+/** The built-in nodes that change audio, measure it or recognize what is said in it. */
 export const audioNodes: readonly AnyNodeDefinition[] = [
   channelSplit,
   channelMix,

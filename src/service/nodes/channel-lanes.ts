@@ -20,7 +20,7 @@ export interface ChannelLanesOptions extends Omit<RecognizeLaneOptions, 'sampleR
 }
 
 /**
- * Recognises each channel of a stream in a lane of its own, and tells what they say as events with their channel. Ends
+ * Recognizes each channel of a stream in a lane of its own, and tells what they say as events with their channel. Ends
  * when the last lane did; a lane that silence ended wants no more audio and holds the others up no longer.
  */
 export const channelLanes =

@@ -57,7 +57,7 @@ export const laneEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): 
   }
 }
 
-/** As exact as the recogniser's two decimals (service.md 4.2 rule 6), so that both interfaces tell the same. */
+/** As exact as the recognizer's two decimals (service.md 4.2 rule 6), so that both interfaces tell the same. */
 const rounded = (confidence: number): number => Number(confidence.toFixed(2))
 
 const resultEnvelope = (

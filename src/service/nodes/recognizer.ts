@@ -34,7 +34,7 @@ const defaultsOf = (given: RecognizerOptions, { resource }: Pick<NodeContext, 'r
  */
 export const recognizer = defineNode({
   name: 'recognizer',
-  summary: 'Recognises the speech of each channel.',
+  summary: 'Recognizes the speech of each channel.',
   inputs: { audio: 'audio' },
   outputs: { events: 'event' },
   options,

@@ -6,7 +6,7 @@ export type TextStyle = 'dim' | 'warn' | 'error' | 'plain'
 export interface TextLoggerOptions {
   readonly level: LogLevel
   readonly now: () => Date
-  /** Colours a piece of a line, or leaves it as it is. */
+  /** Colors a piece of a line, or leaves it as it is. */
   readonly paint: (style: TextStyle, text: string) => string
 }
 

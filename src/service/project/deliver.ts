@@ -13,7 +13,7 @@ export const deliver = (live: LiveWire): Delivered => {
   if (item !== undefined) {
     const { port } = wire.to
     const isFirst = supervisor.firstInputs[item.type] === port
-    const given = isFirst && item.port === undefined ? item : labelled(item, isFirst ? undefined : port)
+    const given = isFirst && item.port === undefined ? item : labeled(item, isFirst ? undefined : port)
     supervisor.give(given, port)
     if (opened.node.definition.tellsConsumption !== true || supervisor.isBypassed)
       bounded.consumed(bounded.countOf(item))
@@ -27,7 +27,7 @@ export const deliver = (live: LiveWire): Delivered => {
   return 'nothing'
 }
 
-const labelled = (item: NodeItem, port: string | undefined): NodeItem => {
+const labeled = (item: NodeItem, port: string | undefined): NodeItem => {
   const { port: _before, ...rest } = item
   return port === undefined ? rest : { ...rest, port }
 }

@@ -50,7 +50,7 @@ export interface RecognizeLaneOptions {
 }
 
 /**
- * Recognises the speech of one channel: samples in, of any number at a time, and `LaneEvent`s out. Voice activity is told
+ * Recognizes the speech of one channel: samples in, of any number at a time, and `LaneEvent`s out. Voice activity is told
  * when it is decided, so an engine that lags may tell the milestone of a segment after the start of the next; partials
  * and milestones themselves come in the order of the segments.
  *

@@ -8,7 +8,7 @@ const heardPoints = 240
 /** The periods of voices, 400 to 70 Hz. */
 const shortestLag = 20
 const longestLag = 114
-/** From here on likeness is looked at for the dip before the period; soft noise has none, its neighbours are just alike. */
+/** From here on likeness is looked at for the dip before the period; soft noise has none, its neighbors are just alike. */
 const firstLag = 4
 const dip = 0.3
 

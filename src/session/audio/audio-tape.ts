@@ -28,10 +28,10 @@ export interface AudioBounds {
   readonly preRollMs: number
 }
 
-/** Where the captured audio stands, in bytes; `captured = finalised + pending + replayed + dropped`. */
+/** Where the captured audio stands, in bytes; `captured = finalized + pending + replayed + dropped`. */
 export interface AudioAccount {
   readonly captured: number
-  readonly finalised: number
+  readonly finalized: number
   readonly pending: number
   readonly replayed: number
   readonly dropped: number
@@ -126,7 +126,7 @@ export class AudioTape {
     const replayed = Math.max(0, Math.min(this.#replayEnd, this.#sent) - this.#definitive)
     return {
       captured: this.#captured,
-      finalised: this.#definitive - this.#lost,
+      finalized: this.#definitive - this.#lost,
       pending: this.#ring.end - this.#definitive - replayed + this.#cut.length,
       replayed,
       dropped: this.#dropped,

@@ -9,7 +9,7 @@ export interface MeasuredPeer {
 /**
  * What other clients did under the same faults, each the newest for JavaScript at the time, on the loopback: 8 s of audio
  * in 400 chunks of 20 ms, the connection dropped by the service at chunk 100. Of drops and outages: chunks that were never
- * delivered, and `+n` that the dead session had received, which were never finalised and never sent again.
+ * delivered, and `+n` that the dead session had received, which were never finalized and never sent again.
  */
 export const measuredPeers: readonly MeasuredPeer[] = [
   { name: 'Deepgram', version: '5.13' },

@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { Subscription } from 'rxjs'
 import { refusalText, SpeechError } from '../../errors/speech-error.js'
 import type { Link } from '../../transport/link.js'
-import type { ResolvedBehaviour } from './proving-behaviour.js'
+import type { ResolvedBehavior } from './proving-behavior.js'
 import type { ConnectionRecord } from './proving-evidence.js'
 import { ProvingRecognition, type ProvingResult } from './proving-recognition.js'
 
@@ -23,7 +23,7 @@ export interface Wording<Message> {
 }
 
 export interface ProvingTerms {
-  readonly behaviour: ResolvedBehaviour
+  readonly behavior: ResolvedBehavior
   readonly record: ConnectionRecord
   /** The token that came before the start, where it does. */
   readonly accepts: (token: string | undefined) => boolean
@@ -44,7 +44,7 @@ export const converse = <Message>(
     complete: () => {
       if (wording.halfCloses) conversation.finalize()
       // Who half-closed still waits, for ever where finalize has no answer.
-      if (!wording.halfCloses || terms.behaviour.answersFinalize) life.unsubscribe()
+      if (!wording.halfCloses || terms.behavior.answersFinalize) life.unsubscribe()
     },
     error: () => life.unsubscribe(),
   })
@@ -82,10 +82,10 @@ class Conversation<Message> {
   }
 
   finalize(): void {
-    const { behaviour, record } = this.terms
+    const { behavior, record } = this.terms
     record.finalizeAsked = true
     const recognition = this.#recognition
-    if (!behaviour.answersFinalize || recognition === undefined) return
+    if (!behavior.answersFinalize || recognition === undefined) return
     this.#recognition = undefined
     if (!this.wording.halfCloses) this.link.send(this.wording.answer('finalize', 'Success'))
     recognition.finish()
@@ -93,15 +93,15 @@ class Conversation<Message> {
   }
 
   #start({ token, sampleRateHz, channels }: Extract<Asked, { readonly type: 'start' }>): void {
-    const { behaviour, record, accepts } = this.terms
-    if (!behaviour.answersStart) return
+    const { behavior, record, accepts } = this.terms
+    if (!behavior.answersStart) return
     if (!accepts(token)) {
       const error = new SpeechError('unauthenticated', 'The token is not accepted.')
       this.link.send(this.wording.answer('start', refusalText(error)))
       this.link.close(error)
       return
     }
-    this.#recognition = new ProvingRecognition(sampleRateHz, channels, behaviour, (result) =>
+    this.#recognition = new ProvingRecognition(sampleRateHz, channels, behavior, (result) =>
       this.link.send(this.wording.result(result)),
     )
     record.begin(this.#recognition)
@@ -109,17 +109,17 @@ class Conversation<Message> {
   }
 
   #take(bytes: Uint8Array): void {
-    const { behaviour, record } = this.terms
+    const { behavior, record } = this.terms
     const recognition = this.#recognition
     if (recognition === undefined) return
     record.take(bytes)
     recognition.take(bytes)
-    if (!this.#saidMalformed && recognition.heardMs >= behaviour.malformedAfterMs) {
+    if (!this.#saidMalformed && recognition.heardMs >= behavior.malformedAfterMs) {
       this.#saidMalformed = true
       this.link.send(this.wording.malformed)
     }
-    if (record.audioBytes >= behaviour.stopsReadingAfterBytes) this.link.pause()
-    if (recognition.heardMs < behaviour.goesAwayAfterMs) return
+    if (record.audioBytes >= behavior.stopsReadingAfterBytes) this.link.pause()
+    if (recognition.heardMs < behavior.goesAwayAfterMs) return
     this.#recognition = undefined
     recognition.finishMilestones()
     this.link.close({ code: 'going-away', message: 'The service is closing; connect again.' })

@@ -17,7 +17,7 @@ export interface ConnectionEvidence {
   /** Samples that are of no position audio. */
   readonly foreignSamples: number
   /** Which of them a milestone was said of. */
-  readonly finalised: readonly SampleRange[]
+  readonly finalized: readonly SampleRange[]
   readonly finalizeAsked: boolean
   readonly isOpen: boolean
 }
@@ -29,8 +29,8 @@ export interface Proof {
   readonly missing: readonly SampleRange[]
   readonly missingMs: number
   /** Samples that came, and that no milestone of any connection covers. */
-  readonly unfinalised: readonly SampleRange[]
-  readonly unfinalisedMs: number
+  readonly unfinalized: readonly SampleRange[]
+  readonly unfinalizedMs: number
   /** How much came more than once. */
   readonly repeatedMs: number
 }
@@ -70,7 +70,7 @@ export class ConnectionRecord {
       sha256: this.#hash.copy().digest('hex'),
       arrived: this.#recognitions.flatMap(({ reader }) => reader.runs.map(({ source }) => source)),
       foreignSamples: this.#recognitions.reduce((sum, { reader }) => sum + reader.foreignSamples, 0),
-      finalised: this.#recognitions.flatMap(({ finalised }) => union(finalised)),
+      finalized: this.#recognitions.flatMap(({ finalized }) => union(finalized)),
       finalizeAsked: this.finalizeAsked,
       isOpen: this.isOpen,
     }
@@ -82,17 +82,17 @@ export const prove = (connections: readonly ConnectionEvidence[], sampleCount: n
   const all = connections.flatMap(({ arrived }) => arrived)
   const source = [{ from: 0, to: sampleCount }]
   const missing = without(source, all)
-  const unfinalised = without(
+  const unfinalized = without(
     without(source, missing),
-    connections.flatMap(({ finalised }) => finalised),
+    connections.flatMap(({ finalized }) => finalized),
   )
   const ms = (samples: number): number => (samples * 1_000) / sampleRateHz
   return {
     connections: connections.length,
     missing,
     missingMs: ms(countSamples(missing)),
-    unfinalised,
-    unfinalisedMs: ms(countSamples(unfinalised)),
+    unfinalized,
+    unfinalizedMs: ms(countSamples(unfinalized)),
     repeatedMs: ms(countSamples(all) - countSamples(union(all))),
   }
 }

@@ -1,6 +1,6 @@
 import type { Word } from '../../protocol/session-event.js'
 import { PositionReader } from './position-audio.js'
-import type { ResolvedBehaviour } from './proving-behaviour.js'
+import type { ResolvedBehavior } from './proving-behavior.js'
 import type { SampleRange } from './sample-ranges.js'
 
 /** A result in the timeline of one connection, in milliseconds; `words` are of the source. */
@@ -14,11 +14,11 @@ export interface ProvingResult {
 
 /**
  * One recognition that hears positions: each word is named after its place in the source, whatever connection it comes
- * on. So the transcript is `w0 w1 w2 …` to the end of the source only if each part was finalised exactly once.
+ * on. So the transcript is `w0 w1 w2 …` to the end of the source only if each part was finalized exactly once.
  */
 export class ProvingRecognition {
   readonly #reader: PositionReader
-  readonly #finalised: SampleRange[] = []
+  readonly #finalized: SampleRange[] = []
   #milestoned = 0
   #partialled = 0
   #saidText = ''
@@ -26,7 +26,7 @@ export class ProvingRecognition {
   constructor(
     private readonly sampleRateHz: number,
     channels: 1 | 2,
-    private readonly behaviour: ResolvedBehaviour,
+    private readonly behavior: ResolvedBehavior,
     private readonly say: (result: ProvingResult) => void,
   ) {
     this.#reader = new PositionReader(channels)
@@ -37,8 +37,8 @@ export class ProvingRecognition {
   }
 
   /** Parts of the source that a milestone was said of. */
-  get finalised(): readonly SampleRange[] {
-    return this.#finalised
+  get finalized(): readonly SampleRange[] {
+    return this.#finalized
   }
 
   /** Milliseconds of audio that came. */
@@ -48,7 +48,7 @@ export class ProvingRecognition {
 
   take(bytes: Uint8Array): void {
     this.#reader.take(bytes)
-    const { milestoneEveryMs, milestoneLagMs, partialEveryMs } = this.behaviour
+    const { milestoneEveryMs, milestoneLagMs, partialEveryMs } = this.behavior
     const lag = this.#samples(milestoneLagMs)
     const every = this.#samples(milestoneEveryMs)
     while (this.#reader.heardSamples >= this.#milestoned + every + lag) this.#milestone(this.#milestoned + every)
@@ -77,7 +77,7 @@ export class ProvingRecognition {
     const from = this.#milestoned
     this.#milestoned = to
     this.#partialled = Math.max(this.#partialled, to)
-    this.#finalised.push(...this.#parts(from, to).map(({ source }) => source))
+    this.#finalized.push(...this.#parts(from, to).map(({ source }) => source))
     this.#result('milestone', from, to)
   }
 
@@ -105,7 +105,7 @@ export class ProvingRecognition {
 
   /** A word is heard where its middle is. */
   #words(from: number, to: number): readonly Word[] {
-    const length = this.#samples(this.behaviour.wordMs)
+    const length = this.#samples(this.behavior.wordMs)
     const middle = Math.floor(length / 2)
     return this.#parts(from, to).flatMap(({ at, source }) => {
       const words: Word[] = []

@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/memory.js'
 import type { MemoryPeer } from '../../transport/memory/memory-peer.js'
-import { resolveBehaviour, type ProvingBehaviour, type ResolvedBehaviour } from './proving-behaviour.js'
+import { resolveBehavior, type ProvingBehavior, type ResolvedBehavior } from './proving-behavior.js'
 import { converse } from './proving-conversation.js'
 import { ConnectionRecord, prove, type ConnectionEvidence, type Proof } from './proving-evidence.js'
 import { presentedToken, type ProvingDoors } from './proving-doors.js'
@@ -32,11 +32,8 @@ export interface ProvingService extends MemoryPeer {
  * for each connection which of them came and which it gave a milestone of. Its transcript of a whole source is
  * `w0 w1 w2 …`, a word each `wordMs`, however many connections that took. Throws `invalid-options`.
  */
-export const provingService = (
-  behaviour: ProvingBehaviour = {},
-  linkOptions: MemoryLinkOptions = {},
-): ProvingService => {
-  const resolved = resolveBehaviour(behaviour)
+export const provingService = (behavior: ProvingBehavior = {}, linkOptions: MemoryLinkOptions = {}): ProvingService => {
+  const resolved = resolveBehavior(behavior)
   const { records, doors, reset } = openBooks(resolved)
   const token = 'proving-token'
   return {
@@ -79,11 +76,11 @@ interface Books {
 }
 
 /** Takes connections, talks with them, and keeps the record of each. */
-const openBooks = (behaviour: ResolvedBehaviour): Books => {
+const openBooks = (behavior: ResolvedBehavior): Books => {
   const records: ConnectionRecord[] = []
   const conversations = new Set<Subscription>()
   const accepts = (token: string | undefined, connection: number): boolean =>
-    behaviour.accepts === undefined || (token !== undefined && behaviour.accepts(token, connection))
+    behavior.accepts === undefined || (token !== undefined && behavior.accepts(token, connection))
   const open = (over: 'websocket' | 'grpc'): ConnectionRecord => {
     const record = new ConnectionRecord(records.length + 1, over)
     records.push(record)
@@ -103,14 +100,14 @@ const openBooks = (behaviour: ResolvedBehaviour): Books => {
       return false
     },
     socket: (link) => {
-      const terms = { behaviour, record: open('websocket'), accepts: () => true }
-      keep(converse(link, recognizerWording(behaviour.times), terms), () => link.close())
+      const terms = { behavior, record: open('websocket'), accepts: () => true }
+      keep(converse(link, recognizerWording(behavior.times), terms), () => link.close())
     },
     stream: (link) => {
       const record = open('grpc')
       const connection = records.length
-      const terms = { behaviour, record, accepts: (token?: string) => accepts(token, connection) }
-      keep(converse(link, dataflowWording(behaviour.times), terms), () => link.close())
+      const terms = { behavior, record, accepts: (token?: string) => accepts(token, connection) }
+      keep(converse(link, dataflowWording(behavior.times), terms), () => link.close())
     },
   }
   return {

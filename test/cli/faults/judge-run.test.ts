@@ -3,12 +3,12 @@ import { judgeRun } from '../../../src/cli/faults/judge-run.js'
 import type { RunRecord } from '../../../src/cli/faults/run-record.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
-const proof = (missingMs: number, unfinalisedMs: number): NonNullable<RunRecord['proof']> => ({
+const proof = (missingMs: number, unfinalizedMs: number): NonNullable<RunRecord['proof']> => ({
   connections: 2,
   missing: [],
   missingMs,
-  unfinalised: [],
-  unfinalisedMs,
+  unfinalized: [],
+  unfinalizedMs,
   repeatedMs: 0,
 })
 
@@ -48,7 +48,7 @@ describe('what is promised of a drop', () => {
 
   it.each<[string, Partial<RunRecord>, string]>([
     ['audio never arrived', { proof: proof(40, 0) }, '2'],
-    ['audio arrived and was never finalised', { proof: proof(0, 500) }, '0 +25'],
+    ['audio arrived and was never finalized', { proof: proof(0, 500) }, '0 +25'],
     ['the text is not whole', { isWhole: false }, '0'],
     ['the session failed', { settled: failedWith('connection-lost') }, '0'],
     ['the session never ended', { settled: { type: 'pending', atMs: 99_000 } }, '0'],
@@ -68,7 +68,7 @@ describe('what is promised of a drop', () => {
     const ledger = {
       type: 'ledger',
       capturedMs: 8_000,
-      finalisedMs: 8_000,
+      finalizedMs: 8_000,
       pendingMs: 0,
       replayedPendingMs: 0,
       droppedMs: 0,
@@ -76,7 +76,7 @@ describe('what is promised of a drop', () => {
       estimated: false,
     } as const
     expect(judgeRun('drop', { ...unproved, events: [at(1, ledger)] })).toMatchObject({ promise: 'kept', inShort: '0' })
-    const short = { ...ledger, capturedMs: 6_000, finalisedMs: 5_500, pendingMs: 500 }
+    const short = { ...ledger, capturedMs: 6_000, finalizedMs: 5_500, pendingMs: 500 }
     expect(judgeRun('drop', { ...unproved, events: [at(1, ledger), at(2, short)] })).toMatchObject({
       promise: 'broken',
       inShort: '100 +25',

@@ -5,7 +5,7 @@ import { legend, runLine, scoreboardTable } from '../../../src/cli/faults/scoreb
 import { namedFaults } from '../../../src/testing/faults/named-faults.js'
 import { measuredPeers, peerMeasurements } from '../../../src/testing/faults/peer-measurements.js'
 
-const plain = (_colour: string, text: string): string => text
+const plain = (_color: string, text: string): string => text
 const runs: readonly ScoredRun[] = namedFaults.flatMap((name) =>
   (['websocket', 'grpc'] as const).map((over) => ({
     name,

@@ -29,7 +29,7 @@ const quiet: readonly SessionEvent[] = [
   {
     type: 'ledger',
     capturedMs: 1,
-    finalisedMs: 1,
+    finalizedMs: 1,
     pendingMs: 0,
     replayedPendingMs: 0,
     droppedMs: 0,

@@ -3,7 +3,7 @@ import { paintFor } from '../../../src/cli/view/paint.js'
 import { displayWidth, lastColumns, plainText } from '../../../src/cli/view/plain-text.js'
 import { clockText, finishedLine, liveLine, type LineStyle } from '../../../src/cli/view/transcript-line.js'
 
-const style: LineStyle = { speakers: ['agent', 'customer'], paint: (_colour, text) => text }
+const style: LineStyle = { speakers: ['agent', 'customer'], paint: (_color, text) => text }
 const said = { channel: 0, startMs: 62_345, text: 'how can i help you' }
 
 describe('a line of a transcript', () => {
@@ -60,7 +60,7 @@ describe('paintFor', () => {
     [true, { NO_COLOR: '1' }, 'x'],
     [true, { NO_COLOR: '' }, '\u001b[36mx\u001b[39m'],
     [true, { TERM: 'dumb' }, 'x'],
-  ])('colours on a terminal (%s) with %j', (isTTY, env, text) => {
+  ])('colors on a terminal (%s) with %j', (isTTY, env, text) => {
     expect(paintFor({ isTTY, write: () => true }, env)('cyan', 'x')).toBe(text)
   })
 })

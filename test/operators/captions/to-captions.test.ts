@@ -338,9 +338,9 @@ describe('toCaptions', () => {
     })
 
     it('ends a short cue as soon as it is known that nothing joins it', () => {
-      const seen = cues({}, wordsOf('yes', 0), ledgerOf({ capturedMs: 3000, finalisedMs: 1799 }))
+      const seen = cues({}, wordsOf('yes', 0), ledgerOf({ capturedMs: 3000, finalizedMs: 1799 }))
       expect(seen.slice(0, -1).map(({ state }) => state)).toEqual(['live'])
-      const early = cues({}, wordsOf('yes', 0), ledgerOf({ capturedMs: 3000, finalisedMs: 1800 }), streaming, streaming)
+      const early = cues({}, wordsOf('yes', 0), ledgerOf({ capturedMs: 3000, finalizedMs: 1800 }), streaming, streaming)
       expect(early.map(({ state }) => state)).toEqual(['live', 'final'])
     })
   })

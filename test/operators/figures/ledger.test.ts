@@ -50,7 +50,7 @@ describe('ledger', () => {
       gap(200, 350),
       gap(400, 500, { cause: 'replay-full' }),
       gap(900, 950),
-      ledgerOf({ capturedMs: 1000, finalisedMs: 600, droppedMs: 400 }),
+      ledgerOf({ capturedMs: 1000, finalizedMs: 600, droppedMs: 400 }),
     )
     expect(report).toMatchObject({
       outcome: 'done',
@@ -75,19 +75,19 @@ describe('ledger', () => {
 
   it('keeps 1000 stretches, and the sums of all', () => {
     const gaps = Array.from({ length: 1500 }, (_, at) => gap(at * 10, at * 10 + 5))
-    const report = reportOf(...gaps, ledgerOf({ capturedMs: 15_000, finalisedMs: 7500, droppedMs: 7500 }))
+    const report = reportOf(...gaps, ledgerOf({ capturedMs: 15_000, finalizedMs: 7500, droppedMs: 7500 }))
     expect(report).toMatchObject({ unlistedDrops: 500, balanced: true, droppedByCause: [{ ms: 7500, gaps: 1500 }] })
     expect(report.drops).toHaveLength(1000)
   })
 
   it('adds up channels that are accounted apart', () => {
     const report = reportOf(
-      ledgerOf({ capturedMs: 900, finalisedMs: 900, channel: 1 }),
-      ledgerOf({ capturedMs: 1000, finalisedMs: 400, replayedPendingMs: 100, channel: 0, estimated: true }),
+      ledgerOf({ capturedMs: 900, finalizedMs: 900, channel: 1 }),
+      ledgerOf({ capturedMs: 1000, finalizedMs: 400, replayedPendingMs: 100, channel: 0, estimated: true }),
     )
     expect(report).toMatchObject({
       estimated: true,
-      total: { capturedMs: 1900, finalisedMs: 1300, pendingMs: 500, replayedPendingMs: 100 },
+      total: { capturedMs: 1900, finalizedMs: 1300, pendingMs: 500, replayedPendingMs: 100 },
       channels: [
         { channel: 0, capturedMs: 1000 },
         { channel: 1, capturedMs: 900 },
@@ -116,38 +116,38 @@ describe('ledger', () => {
   it('comes out even at every state, whatever a session does with its audio', () => {
     const causes: readonly GapCause[] = ['buffer-full', 'replay-full', 'stopped']
     const step = fc.record({
-      act: fc.constantFrom('capture', 'send', 'finalise', 'drop', 'reconnect', 'tell'),
+      act: fc.constantFrom('capture', 'send', 'finalize', 'drop', 'reconnect', 'tell'),
       ms: fc.integer({ min: 1, max: 5000 }),
       cause: fc.constantFrom(...causes),
       channel: fc.constantFrom(0, 1),
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, isStereo) => {
-        const lanes = [0, 1].map(() => ({ captured: 0, sent: 0, finalised: 0, replayed: 0, dropped: 0 }))
+        const lanes = [0, 1].map(() => ({ captured: 0, sent: 0, finalized: 0, replayed: 0, dropped: 0 }))
         const events: SessionEvent[] = []
         const dropped: number[] = []
         for (const { act, ms, cause, channel } of steps) {
           const lane = lanes[isStereo ? channel : 0]
           if (lane === undefined) continue
           const named = isStereo ? { channel } : {}
-          const held = lane.captured - lane.finalised - lane.dropped
+          const held = lane.captured - lane.finalized - lane.dropped
           const share = Math.min(ms, held)
           if (act === 'capture') lane.captured += ms
           if (act === 'send') lane.sent = Math.min(lane.captured, lane.sent + ms)
           if (act === 'reconnect') lane.replayed = share
-          if (act === 'finalise') lane.finalised += share
+          if (act === 'finalize') lane.finalized += share
           if (act === 'drop' && share > 0) {
             lane.dropped += share
             dropped.push(share)
             events.push(gap(lane.captured - share, lane.captured, { cause, ...named }))
           }
-          const left = lane.captured - lane.finalised - lane.dropped
+          const left = lane.captured - lane.finalized - lane.dropped
           lane.replayed = Math.min(lane.replayed, left)
           if (act === 'capture' || act === 'send') continue
           events.push(
             ledgerOf({
               capturedMs: lane.captured,
-              finalisedMs: lane.finalised,
+              finalizedMs: lane.finalized,
               pendingMs: left - lane.replayed,
               replayedPendingMs: lane.replayed,
               droppedMs: lane.dropped,
@@ -159,7 +159,7 @@ describe('ledger', () => {
         const seen = heard(...events)
         for (const { total, channels } of seen) {
           for (const one of [total, ...channels]) {
-            expect(one.capturedMs).toBe(one.finalisedMs + one.pendingMs + one.replayedPendingMs + one.droppedMs)
+            expect(one.capturedMs).toBe(one.finalizedMs + one.pendingMs + one.replayedPendingMs + one.droppedMs)
           }
         }
         const report = seen.at(-1)
@@ -176,12 +176,12 @@ describe('describeLedger', () => {
   it('says in lines what became of the audio', () => {
     const report = reportOf(
       gap(1000, 1500),
-      ledgerOf({ capturedMs: 10_000, finalisedMs: 9000, replayedPendingMs: 200, droppedMs: 500 }),
+      ledgerOf({ capturedMs: 10_000, finalizedMs: 9000, replayedPendingMs: 200, droppedMs: 500 }),
     )
     expect(describeLedger(report)).toBe(
       [
         'session done',
-        'audio captured 10.000 s = finalised 9.000 s + pending 0.300 s + sent again and pending 0.200 s + dropped 0.500 s',
+        'audio captured 10.000 s = finalized 9.000 s + pending 0.300 s + sent again and pending 0.200 s + dropped 0.500 s',
         'dropped 0.500 s, from 1.000 s to 1.500 s (buffer-full)',
       ].join('\n'),
     )
@@ -203,8 +203,8 @@ describe('describeLedger', () => {
     ])
     expect(lines.slice(-2)).toEqual([
       'and 5 more gaps',
-      'the service gives no times: what is finalised is at least this',
+      'the service gives no times: what is finalized is at least this',
     ])
-    expect(describeLedger(reportOf(ledgerOf({ capturedMs: 1, finalisedMs: 1 })))).toContain('nothing was dropped')
+    expect(describeLedger(reportOf(ledgerOf({ capturedMs: 1, finalizedMs: 1 })))).toContain('nothing was dropped')
   })
 })

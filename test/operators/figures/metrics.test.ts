@@ -113,9 +113,9 @@ describe('metrics', () => {
   it('counts what is held, lost, behind and sent again', () => {
     const seen = told('(slgnrRR)-|', {
       s: streaming,
-      l: ledgerOf({ capturedMs: 5000, finalisedMs: 1000, sentMs: 4000 }),
+      l: ledgerOf({ capturedMs: 5000, finalizedMs: 1000, sentMs: 4000 }),
       g: gap(3000, 3500),
-      n: ledgerOf({ capturedMs: 5000, finalisedMs: 1000, droppedMs: 500, sentMs: 4000 }),
+      n: ledgerOf({ capturedMs: 5000, finalizedMs: 1000, droppedMs: 500, sentMs: 4000 }),
       r: {
         type: 'connection',
         state: 'reconnecting',
@@ -135,7 +135,7 @@ describe('metrics', () => {
   it('adds up what channels account apart', () => {
     const seen = told('(lmr)|', {
       l: ledgerOf({ capturedMs: 100, channel: 1 }),
-      m: ledgerOf({ capturedMs: 300, finalisedMs: 100, channel: 0 }),
+      m: ledgerOf({ capturedMs: 300, finalizedMs: 100, channel: 0 }),
       r: { type: 'connection', state: 'resumed', replayedMs: 50, channel: 1 },
     })
     expect(seen.at(-1)).toMatchObject({

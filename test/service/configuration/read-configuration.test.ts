@@ -135,6 +135,6 @@ describe('readConfiguration', () => {
 describe('nearestName', () => {
   it('finds a name that is mistyped, and none where none is near', () => {
     expect(nearestName('maxsesionms', ['idleMs', 'maxSessionMs'])).toBe('maxSessionMs')
-    expect(nearestName('colour', ['http', 'grpc'])).toBeUndefined()
+    expect(nearestName('color', ['http', 'grpc'])).toBeUndefined()
   })
 })

@@ -22,7 +22,7 @@ describe('a fault inside', () => {
   const circular: Record<string, unknown> = {}
   circular['self'] = circular
   const secret = 'at /home/service/models/x.gram'
-  const unserialisable = (data: unknown): OpenNode => {
+  const unserializable = (data: unknown): OpenNode => {
     const item: NodeItem = { type: 'event', event: { name: 'x', data } }
     return () => Promise.resolve(() => of(item))
   }
@@ -63,8 +63,8 @@ describe('a fault inside', () => {
       ['Start: success', 'Node Failed'],
       'node-failed',
     ],
-    ['a number that JSON has no word for', unserialisable({ secret: 5n }), ['Start: success'], 'internal'],
-    ['data that goes in a circle', unserialisable(circular), ['Start: success'], 'internal'],
+    ['a number that JSON has no word for', unserializable({ secret: 5n }), ['Start: success'], 'internal'],
+    ['data that goes in a circle', unserializable(circular), ['Start: success'], 'internal'],
     [
       'an engine that fails',
       failing(new SpeechError('engine-failed', 'The engine stopped.', { cause: new Error(secret) })),

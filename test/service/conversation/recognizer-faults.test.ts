@@ -48,7 +48,7 @@ describe('a fault inside', () => {
     },
   )
 
-  it('tells with the final what was recognised until then', async () => {
+  it('tells with the final what was recognized until then', async () => {
     const one = await inState('running')
     one.say(await spoken(6_000))
     const heard: Json[] = []

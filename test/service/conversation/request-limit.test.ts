@@ -88,7 +88,7 @@ describe('a dataflow session', () => {
   })
 })
 
-describe('a socket of the recogniser', () => {
+describe('a socket of the recognizer', () => {
   it('refuses recognitions beyond the burst, and closes when that goes on', async () => {
     const one = recognizer.recognizerTalk(() => Promise.resolve(recognizer.countedEngine()), limits)
     one.say(...times(5, recognizer.stopRecognition))

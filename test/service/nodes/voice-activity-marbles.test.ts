@@ -39,7 +39,7 @@ describe('voice-activity, drawn', async () => {
     })
   })
 
-  it('tells no long silence, for it does not know what the recogniser still has to say', async () => {
+  it('tells no long silence, for it does not know what the recognizer still has to say', async () => {
     const node = await openNode(voiceActivity, {})
     await marblesInTurns(({ cold, expectObservable, scheduler }) => {
       const values = { q: audio(new Uint8Array(31_000 * 16)) }

@@ -43,8 +43,8 @@ describe('voice-activity', () => {
       inputs: { audio: mono },
       engine: () => Promise.resolve(scriptedEngine({ texts: ['one'] })),
     })
-    const recognised = await lastValueFrom(runOver(recognizer, {}, context, [audio(bytes)]).pipe(toArray()))
-    const voice = eventsOf(recognised).filter(({ name }) => name.startsWith('Speech'))
+    const recognized = await lastValueFrom(runOver(recognizer, {}, context, [audio(bytes)]).pipe(toArray()))
+    const voice = eventsOf(recognized).filter(({ name }) => name.startsWith('Speech'))
     expect(voice.length).toBeGreaterThanOrEqual(2)
     expect(eventsOf(out)).toEqual(voice)
   })

@@ -166,8 +166,8 @@ describe('the audio tape', () => {
           else for (const gap of tape.drop(end)) tell(gap)
           if (end === 'end') expect(fate.size - before).toBeLessThanOrEqual(boundFrames * frame)
           expect(fate.size).toBe(captured)
-          const { captured: all, finalised, pending, replayed, dropped } = tape.account
-          expect([all, finalised + pending + replayed + dropped]).toEqual([captured, captured])
+          const { captured: all, finalized, pending, replayed, dropped } = tape.account
+          expect([all, finalized + pending + replayed + dropped]).toEqual([captured, captured])
           expect(Math.max(-1, ...fate.keys())).toBe(captured - 1)
         },
       ),

@@ -6,7 +6,7 @@ import { dataflow } from '../../../src/session/dataflow.js'
 import { recognize } from '../../../src/session/recognize.js'
 import { positionAudio } from '../../../src/testing/proving/position-audio.js'
 import { provingService, type ProvingService } from '../../../src/testing/proving/proving-service.js'
-import type { ProvingBehaviour } from '../../../src/testing/proving/proving-behaviour.js'
+import type { ProvingBehavior } from '../../../src/testing/proving/proving-behavior.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 const source = { sampleCount: 20_000, sampleRateHz: 8000 }
@@ -28,8 +28,8 @@ const inMemory = (service: ProvingService, over: Transport, options: object = {}
     ? dataflow({ format, ...service.dataflow, ...options })
     : recognize({ format, ...service.recognizer, ...options })
 
-const overSockets = async (behaviour: ProvingBehaviour, over: Transport, options: object = {}) => {
-  const service = provingService(behaviour)
+const overSockets = async (behavior: ProvingBehavior, over: Transport, options: object = {}) => {
+  const service = provingService(behavior)
   const listening = await service.listen()
   opened.push(() => listening.close())
   const session =
@@ -53,15 +53,15 @@ const text = (events: readonly SessionEvent[]): string =>
   events.map((event) => (event.type === 'milestone' ? event.text : '')).join('')
 
 describe.each(transports)('a proving service over %s', (over) => {
-  it('proves in memory that all of a source came once, and was finalised', async () => {
+  it('proves in memory that all of a source came once, and was finalized', async () => {
     const service = provingService()
     const events = await all(inMemory(service, over)(from(chunks(source.sampleCount))))
     expect(service.prove(source)).toEqual({
       connections: 1,
       missing: [],
       missingMs: 0,
-      unfinalised: [],
-      unfinalisedMs: 0,
+      unfinalized: [],
+      unfinalizedMs: 0,
       repeatedMs: 0,
     })
     expect(text(events)).toBe(service.transcript(source))
@@ -77,7 +77,7 @@ describe.each(transports)('a proving service over %s', (over) => {
     const { service, session } = await overSockets({}, over)
     const events = await all(session(chunks(source.sampleCount)))
     expect(text(events)).toBe(service.transcript(source))
-    expect(service.prove(source)).toMatchObject({ connections: 1, missingMs: 0, unfinalisedMs: 0 })
+    expect(service.prove(source)).toMatchObject({ connections: 1, missingMs: 0, unfinalizedMs: 0 })
   })
 
   it('says times, or none', async () => {
@@ -98,7 +98,7 @@ describe.each(transports)('a proving service over %s', (over) => {
     }
   })
 
-  it('tells what is missing, and what came and was never finalised', async () => {
+  it('tells what is missing, and what came and was never finalized', async () => {
     const service = provingService({ milestoneEveryMs: 500 })
     const holed = chunks(source.sampleCount).filter((_, chunk) => chunk < 30 || chunk >= 40)
     const subscription = inMemory(
@@ -110,8 +110,8 @@ describe.each(transports)('a proving service over %s', (over) => {
     expect(service.prove(source)).toMatchObject({
       missing: [{ from: 4_800, to: 6_400 }],
       missingMs: 200,
-      unfinalised: [{ from: 17_600, to: 20_000 }],
-      unfinalisedMs: 300,
+      unfinalized: [{ from: 17_600, to: 20_000 }],
+      unfinalizedMs: 300,
     })
     expect(service.connections).toMatchObject([{ isOpen: true }])
     subscription.unsubscribe()
@@ -119,13 +119,13 @@ describe.each(transports)('a proving service over %s', (over) => {
   })
 
   it('refuses a token that it is told not to accept', async () => {
-    const behaviour = { accepts: (token: string, connection: number) => token === 'good' && connection > 1 }
-    const { service, session } = await overSockets(behaviour, over, { token: 'bad', resumption: false })
+    const behavior = { accepts: (token: string, connection: number) => token === 'good' && connection > 1 }
+    const { service, session } = await overSockets(behavior, over, { token: 'bad', resumption: false })
     await expect(all(session(chunks(100)))).rejects.toMatchObject({ code: 'unauthenticated' })
     expect(service.connections).toMatchObject([{ number: 1, started: false }])
   })
 
-  it('never answers a finalize when that is its behaviour', async () => {
+  it('never answers a finalize when that is its behavior', async () => {
     const { session, service } = await overSockets({ answersFinalize: false }, over, {
       finalizeTimeoutMs: 100,
       resumption: false,
@@ -145,7 +145,7 @@ describe.each(transports)('a proving service over %s', (over) => {
   it('goes away after so much audio, with all its results', async () => {
     const { session, service } = await overSockets({ goesAwayAfterMs: 1_500 }, over, { resumption: false })
     await expect(all(session(chunks(source.sampleCount)))).rejects.toMatchObject({ code: 'going-away' })
-    expect(service.connections[0]?.finalised).toEqual([{ from: 0, to: 12_000 }])
+    expect(service.connections[0]?.finalized).toEqual([{ from: 0, to: 12_000 }])
   })
 
   it('stops reading when it is told to', async () => {

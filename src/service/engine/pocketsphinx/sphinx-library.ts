@@ -17,7 +17,7 @@ export interface SphinxLibrary {
   addWord(decoder: DecoderPointer, word: string, phones: string, isLast: boolean): boolean
   setLanguageModel(decoder: DecoderPointer, path: string): Promise<boolean>
   setGrammar(decoder: DecoderPointer, jsgf: string): Promise<boolean>
-  /** The mean cepstrum that the decoder takes off at this moment: the colour of the line and of the voice. */
+  /** The mean cepstrum that the decoder takes off at this moment: the color of the line and of the voice. */
   mean(decoder: DecoderPointer): Float32Array
   /** Begins an utterance that knows nothing of those before, with this mean. */
   begin(decoder: DecoderPointer, mean: Float32Array): boolean

@@ -20,7 +20,7 @@ const findAll = async <Key extends string>(
 }
 
 /**
- * The configuration of the package's streaming recogniser. Every file is looked for first, since the package says
+ * The configuration of the package's streaming recognizer. Every file is looked for first, since the package says
  * nothing but that the configuration is wrong. Where a segment ends is decided by the service, so its own rules are off.
  */
 export const sherpaConfig = async (model: ModelDescription, options: SherpaOptions): Promise<object> => {

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import { SpeechError } from '../../../errors/speech-error.js'
 
-/** One utterance under way in a recogniser. */
+/** One utterance under way in a recognizer. */
 export interface SherpaStream {
   acceptWaveform(sound: { readonly samples: Float32Array; readonly sampleRate: number }): void
   inputFinished(): void
 }
 
-/** What has been recognised of a stream. The lists are of one length where the model gives them; times are seconds. */
+/** What has been recognized of a stream. The lists are of one length where the model gives them; times are seconds. */
 export interface SherpaResult {
   readonly text: string
   readonly tokens?: readonly string[]
@@ -16,7 +16,7 @@ export interface SherpaResult {
   readonly ys_probs?: readonly number[]
 }
 
-/** The part of the package's streaming recogniser that is used here. All calls are synchronous. */
+/** The part of the package's streaming recognizer that is used here. All calls are synchronous. */
 export interface SherpaRecognizer {
   createStream(): SherpaStream
   isReady(stream: SherpaStream): boolean

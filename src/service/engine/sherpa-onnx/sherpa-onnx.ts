@@ -40,7 +40,7 @@ const openEngine = async (model: ModelDescription, host: SherpaHost): Promise<En
 }
 
 /**
- * Streaming models of sherpa-onnx, which the operator brings: dictation for production. The recogniser's calls are
+ * Streaming models of sherpa-onnx, which the operator brings: dictation for production. The recognizer's calls are
  * synchronous, so it runs in a worker thread; a fault of its native library while it reads can still end the process.
  *
  * `open` looks for every file first, then loads the model in a process of its own: `invalid-model` names the key of the

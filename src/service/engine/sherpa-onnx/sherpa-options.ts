@@ -16,7 +16,7 @@ export interface SherpaOptions {
   /** What the model hears, in Hz; 16000 when absent. */
   readonly sampleRateHz?: 8000 | 16000
   readonly provider?: 'cpu' | 'cuda' | 'coreml'
-  /** Threads within one recogniser; 1 when absent. */
+  /** Threads within one recognizer; 1 when absent. */
   readonly numThreads?: number
   readonly decodingMethod?: 'greedy_search' | 'modified_beam_search'
   readonly maxActivePaths?: number

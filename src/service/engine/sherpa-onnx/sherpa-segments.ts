@@ -14,7 +14,7 @@ interface Running {
 const toFloat = (samples: Int16Array): Float32Array => Float32Array.from(samples, (sample) => sample / 32768)
 
 /**
- * The segments of one worker, each a stream of the one recogniser. Messages are worked off in order; an abort overtakes
+ * The segments of one worker, each a stream of the one recognizer. Messages are worked off in order; an abort overtakes
  * what was sent before it and is not read yet.
  */
 export class SherpaSegments {

@@ -23,7 +23,7 @@ const quantile = (sorted: Float64Array, part: number): number => sorted[Math.flo
 const speechPart = 0.2
 
 /**
- * The mean cepstrum of the frames that hold speech. Subtracting it takes a line's and a speaker's colour out of the
+ * The mean cepstrum of the frames that hold speech. Subtracting it takes a line's and a speaker's color out of the
  * features. A mean over all frames would hang on how much silence the segment was cut with, so the quiet ones stay out.
  * `undefined` when there is no frame.
  */

@@ -199,7 +199,7 @@ describe('a service whose model is another service', () => {
     }
   }
 
-  it.skipIf(!recordingsAreHere)('recognises as that one does', async () => {
+  it.skipIf(!recordingsAreHere)('recognizes as that one does', async () => {
     const { service, close } = await near()
     const samples = withLine(await recording('ten-of-clubs.wav'))
     const hear = async (through: typeof service, model: string) => {

@@ -38,12 +38,12 @@ class FakeStream implements SherpaStream {
   }
 }
 
-/** A recogniser that hears "ten of clubs" in anything loud, a word more at every second step, as the package would say it. */
+/** A recognizer that hears "ten of clubs" in anything loud, a word more at every second step, as the package would say it. */
 export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => number } => {
   let streams = 0
   const fake = (stream: SherpaStream): FakeStream => {
     if (stream instanceof FakeStream) return stream
-    throw new TypeError('This stream is of another recogniser.')
+    throw new TypeError('This stream is of another recognizer.')
   }
   return {
     streams: () => streams,

@@ -1,7 +1,7 @@
 import { SpeechError } from '../../errors/speech-error.js'
 
 /** How the proving service behaves. All times are of the audio of one connection, so it needs no clock. */
-export interface ProvingBehaviour {
+export interface ProvingBehavior {
   /** How much audio a milestone covers, in milliseconds. Default 1000. */
   readonly milestoneEveryMs?: number
   /** How much more must have come before it is said, in milliseconds. Default 0. */
@@ -26,11 +26,11 @@ export interface ProvingBehaviour {
   readonly accepts?: (token: string, connection: number) => boolean
 }
 
-export type ResolvedBehaviour = Required<Omit<ProvingBehaviour, 'accepts'>> & Pick<ProvingBehaviour, 'accepts'>
+export type ResolvedBehavior = Required<Omit<ProvingBehavior, 'accepts'>> & Pick<ProvingBehavior, 'accepts'>
 
-/** The behaviour with its defaults; throws `invalid-options` for a time that is none. */
-export const resolveBehaviour = (behaviour: ProvingBehaviour): ResolvedBehaviour => {
-  const resolved: ResolvedBehaviour = {
+/** The behavior with its defaults; throws `invalid-options` for a time that is none. */
+export const resolveBehavior = (behavior: ProvingBehavior): ResolvedBehavior => {
+  const resolved: ResolvedBehavior = {
     milestoneEveryMs: 1_000,
     milestoneLagMs: 0,
     partialEveryMs: 200,
@@ -41,7 +41,7 @@ export const resolveBehaviour = (behaviour: ProvingBehaviour): ResolvedBehaviour
     stopsReadingAfterBytes: Infinity,
     malformedAfterMs: Infinity,
     goesAwayAfterMs: Infinity,
-    ...behaviour,
+    ...behavior,
   }
   for (const name of ['milestoneEveryMs', 'wordMs'] as const) {
     if (!(resolved[name] > 0)) throw new SpeechError('invalid-options', `${name} must be above 0.`)
