@@ -15,7 +15,8 @@ beforeAll(() => {
 })
 afterAll(() => recipe.remove())
 
-describe('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs }, () => {
+// At the same time, for two of the programs mostly wait, and an hour of virtual time takes 6 s.
+describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs }, () => {
   it('has a program for each of its first commands', () => {
     expect(blocks.map(({ language }) => language)).toEqual(['js', 'sh', 'js', 'sh', 'sh'])
   })

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/notebooks')
@@ -57,6 +58,15 @@ const sectionsOf = (stdout: string): Readonly<Record<string, string>> =>
       .map((section) => [section.slice(0, section.indexOf('\n')), section.slice(section.indexOf('\n') + 1)]),
   )
 
+/** What each program finds as in the checkout. */
+let reader: ReaderFolder
+beforeAll(() => {
+  reader = openReaderFolder()
+  reader.write('tsconfig.json', readFileSync(join(checkout, 'tsconfig.json'), 'utf8'))
+  for (const name of notebooks) reader.write(`docs/notebooks/${name}`, readFileSync(join(folder, name), 'utf8'))
+})
+afterAll(() => reader.remove())
+
 describe('docs/notebooks', () => {
   it('has at least three notebooks, and each has its expectations here', () => {
     expect(notebooks.length).toBeGreaterThanOrEqual(3)
@@ -64,7 +74,10 @@ describe('docs/notebooks', () => {
   })
 
   it.each(notebooks)('prints every section of %s, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
-    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(`docs/notebooks/${name}`, {
+      cwd: reader.path,
+      timeoutMs: 80_000,
+    })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(lingeredMs).toBeLessThan(longestLingerMs)
     const sections = sectionsOf(stdout)

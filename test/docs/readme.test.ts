@@ -9,21 +9,33 @@ import {
   runProgram,
   runTypeScript,
   startProgram,
+  type ProgramRun,
   type RunningProgram,
+  type RunOptions,
 } from './run-program.js'
 
 const page = readFileSync(join(checkout, 'README.md'), 'utf8')
 const blocks = blocksOf(page)
 
+const tsc = join(checkout, 'node_modules/typescript/bin/tsc')
+
 /** A user's project. */
 let project: ReaderFolder
 let server: RunningProgram | undefined
+
+const blockName = (block: Block): string => `block-${String(blocks.indexOf(block))}`
 
 beforeAll(() => {
   project = openReaderFolder(['typescript', '@types/node'])
   project.write('package.json', JSON.stringify({ private: true, type: 'commonjs' }))
   const compilerOptions = { target: 'es2022', module: 'nodenext', types: ['node'], strict: true, skipLibCheck: true }
-  project.write('tsconfig.json', JSON.stringify({ compilerOptions: { ...compilerOptions, rootDir: '.' } }))
+  // As the checkout has it, in which the first program runs.
+  const tsNode = { transpileOnly: true }
+  project.write(
+    'tsconfig.json',
+    JSON.stringify({ compilerOptions: { ...compilerOptions, rootDir: '.' }, 'ts-node': tsNode }),
+  )
+  for (const block of blocks) if (block.language === 'ts') project.write(`${blockName(block)}.ts`, block.text)
 })
 
 afterAll(async () => {
@@ -31,14 +43,20 @@ afterAll(async () => {
   project.remove()
 })
 
-/** Type-checked against the built package and run, in the project. It has to end by itself. */
-const typeScript = async (text: string) => {
-  const file = `block-${String(blocks.findIndex((block) => block.text === text))}.ts`
-  project.write(file, text)
-  const run = await runTypeScript(join(project.path, file), { cwd: project.path, timeoutMs: 100_000 })
-  expect({ exitCode: run.exitCode, stderr: run.stderr }).toEqual({ exitCode: 0, stderr: '' })
-  expect(run.lingeredMs).toBeLessThan(longestLingerMs)
-  return run.stdout.trimEnd().split('\n')
+/** Run in the project; the test that compiles all of them has to come before. It has to end by itself. */
+const typeScript = async (block: Block) =>
+  linesOf(await runProgram(process.execPath, [`compiled/${blockName(block)}.js`], inProject()))
+
+/** As the page says, by ts-node. */
+const firstProgram = async (block: Block) =>
+  linesOf(await runTypeScript(join(project.path, `${blockName(block)}.ts`), inProject()))
+
+const inProject = (): RunOptions => ({ cwd: project.path, timeoutMs: 100_000 })
+
+const linesOf = ({ exitCode, stdout, stderr, lingeredMs }: ProgramRun): readonly string[] => {
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(lingeredMs).toBeLessThan(longestLingerMs)
+  return stdout.trimEnd().split('\n')
 }
 
 const needService = (): void => {
@@ -69,13 +87,17 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(steps).toMatch(/^step npm ci\b/m)
     // Which runs all that `npm test` runs, and more.
     expect(steps).toMatch(/^step npm run test:all$/m)
-    const { exitCode, stdout } = await runProgram('npm', ['start', '--silent'], { timeoutMs: 160_000 })
+    // What `npm start` runs behind the build, which these tests run on and which may not change under them.
+    expect(scripts['prestart']).toBe('npm run build')
+    const [program, ...args] = (scripts['start'] ?? '').split(' ')
+    expect(program).toBe('node')
+    const { exitCode, stdout } = await runProgram(process.execPath, args, { timeoutMs: 160_000 })
     expect(exitCode).toBe(0)
     for (const sentence of sentences) expect(stdout).toContain(sentence)
   },
-  "inMemoryService({ modelFolders: ['samples/models'] })\n  const { format, audio }": async ({ text }) => {
-    expect(text.split('\n').length).toBeLessThanOrEqual(16)
-    const lines = await typeScript(text)
+  "inMemoryService({ modelFolders: ['samples/models'] })\n  const { format, audio }": async (block) => {
+    expect(block.text.split('\n').length).toBeLessThanOrEqual(16)
+    const lines = await firstProgram(block)
     for (const sentence of sentences) expect(lines.slice(-2).join('\n')).toContain(sentence)
   },
   'rxspeech transcribe samples/call.wav --speakers': async ({ text }) => {
@@ -104,28 +126,28 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(stdout).toMatch(/^token [\w-]+\.[\w-]+\.[\w-]+$/m)
     for (const sentence of sentences) expect(stdout).toContain(sentence)
   },
-  'recognize({ url: service.wsUrl': async ({ text }) => {
+  'recognize({ url: service.wsUrl': async (block) => {
     needService()
-    const lines = await typeScript(text)
+    const lines = await typeScript(block)
     for (const sentence of sentences) expect(lines.slice(-2).join('\n')).toContain(sentence)
   },
-  'dataflow({ address': async ({ text }) => {
+  'dataflow({ address': async (block) => {
     needService()
-    const lines = await typeScript(text)
+    const lines = await typeScript(block)
     for (const sentence of sentences) expect(lines.join('\n')).toMatch(new RegExp(`^[01] \\d+ +${sentence}$`, 'm'))
   },
-  'finalize$: timer': async ({ text }) => {
-    const lines = await typeScript(text)
+  'finalize$: timer': async (block) => {
+    const lines = await typeScript(block)
     expect(lines).toContain('finalize final')
     expect(lines).toContain('stop response')
     expect(lines).not.toContain('stop final')
   },
-  "retryable ? 'may work later'": async ({ text }) => {
-    const [line] = await typeScript(text)
+  "retryable ? 'may work later'": async (block) => {
+    const [line] = await typeScript(block)
     expect(line).toMatch(/^connection-failed may work later The token endpoint at 127\.0\.0\.1:1 could not be reached/)
   },
-  'startService({': async ({ text }) => {
-    const [line] = await typeScript(text)
+  'startService({': async (block) => {
+    const [line] = await typeScript(block)
     expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+ ws:\/\/127\.0\.0\.1:\d+ 127\.0\.0\.1:\d+$/)
   },
 }
@@ -146,6 +168,15 @@ describe('README.md', () => {
   it('links to what is there', () => {
     const links = [...page.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(checkout, link)))).toEqual([])
+  })
+
+  it('has programs that compile, each against the built package', { timeout: 60_000 }, async () => {
+    const { exitCode, stdout } = await runProgram(
+      process.execPath,
+      [tsc, '-p', '.', '--outDir', 'compiled'],
+      inProject(),
+    )
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' })
   })
 
   for (const block of blocks) {

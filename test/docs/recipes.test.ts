@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/recipes')
@@ -25,13 +26,25 @@ passed: gives up on a refusal
 passed: says so when the service stays silent`,
 }
 
+/** What each program finds as in the checkout. */
+let reader: ReaderFolder
+beforeAll(() => {
+  reader = openReaderFolder()
+  reader.write('tsconfig.json', readFileSync(join(checkout, 'tsconfig.json'), 'utf8'))
+  for (const name of recipes) reader.write(`docs/recipes/${name}`, readFileSync(join(folder, name), 'utf8'))
+})
+afterAll(() => reader.remove())
+
 describe('docs/recipes', () => {
   it('has its expectation here for each recipe', () => {
     expect(recipes.toSorted()).toEqual(Object.keys(printed).toSorted())
   })
 
   it.each(recipes)('prints what %s is about, and ends by itself soon after', { timeout: 90_000 }, async (name) => {
-    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(join(folder, name), { timeoutMs: 80_000 })
+    const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(`docs/recipes/${name}`, {
+      cwd: reader.path,
+      timeoutMs: 80_000,
+    })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(lingeredMs).toBeLessThan(longestLingerMs)
     const lines = stdout.trimEnd().split('\n')

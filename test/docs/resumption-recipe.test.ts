@@ -57,7 +57,8 @@ const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] 
   ],
 ]
 
-describe('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, () => {
+// At the same time, for two of the programs mostly wait, and an hour of virtual time takes 4 s.
+describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, () => {
   it.each(programs)('has a program %s that prints what the page is about, and ends by itself', async (name, lines) => {
     expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
     expect(await printed(`node ${name}.mjs`)).toEqual(lines)
