@@ -14,7 +14,10 @@ import { gapsOf, outcomeOf } from './proved-session.js'
 
 export const overBoth: readonly Over[] = ['grpc', 'websocket']
 
-/** A beginning of the sample call, in messages of 20 ms, told as they are sent. */
+/** A service whose model knows the sentences of the sample call alone, and reads four times as fast as the sample's own. */
+export const callService = { modelFolders: ['test/faults/models'], defaultModel: 'call' } as const
+
+/** A part of the sample call, in messages of 20 ms, told as they are sent. */
 export class SpokenCall {
   private constructor(
     readonly format: AudioFormat,
@@ -22,12 +25,26 @@ export class SpokenCall {
     private readonly chunks: readonly Uint8Array[],
   ) {}
 
-  static async until(durationMs: number): Promise<SpokenCall> {
+  static until(endMs: number): Promise<SpokenCall> {
+    return SpokenCall.between(0, endMs)
+  }
+
+  static async between(startMs: number, endMs: number): Promise<SpokenCall> {
     const { format, bytes } = await readRecording('samples/call.wav')
-    const chunks = Array.from({ length: durationMs / 20 }, (_none, index) =>
-      bytes.subarray(bytesForMs(format, index * 20), bytesForMs(format, index * 20 + 20)),
-    )
+    const durationMs = endMs - startMs
+    const chunks = Array.from({ length: durationMs / 20 }, (_none, index) => {
+      const fromMs = startMs + index * 20
+      return bytes.subarray(bytesForMs(format, fromMs), bytesForMs(format, fromMs + 20))
+    })
     return new SpokenCall(format, durationMs, chunks)
+  }
+
+  /**
+   * The guest asks for a time, the restaurant for a moment, and while it speaks the guest agrees: no silence has been
+   * long enough to close what was said last on either channel.
+   */
+  static shortTalk(): Promise<SpokenCall> {
+    return SpokenCall.between(8_800, 13_100)
   }
 
   /** At so many times the speed of speech; `act` is called once so much of it was said. */
@@ -41,6 +58,9 @@ export class SpokenCall {
     )
   }
 }
+
+/** How far into the short talk the guest is at "seven". */
+export const midWordMs = 1_800
 
 /** A session with a service that hears, through a proxy of its own; it tries again soon. */
 export interface ProxiedSession {

@@ -7,54 +7,64 @@ import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/service/development-service.js'
 import type { ServiceOptions } from '../../src/service/service-options.js'
-import { sampleModels } from '../interop/live-service.js'
 import { outcomeOf } from './proved-session.js'
-import { expectSame, overBoth, proxiedSession, SpokenCall, undisturbed, type Heard } from './spoken-call.js'
+import type { Over } from '../interop/session-options.js'
+import {
+  callService,
+  expectSame,
+  midWordMs,
+  overBoth,
+  proxiedSession,
+  SpokenCall,
+  undisturbed,
+  type Heard,
+} from './spoken-call.js'
 
-/** A restart keeps the state folder, and with it the certificates and the keys. */
-let stateFolder: string
-let service: DevelopmentService
-let ca: Buffer
+/** A service that can be started again: that keeps the state folder, and with it the certificates and the keys. */
+const restartableService = async () => {
+  const stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
+  const start = (options: Partial<ServiceOptions> = {}): Promise<DevelopmentService> =>
+    startDevelopmentService({ ...callService, stateFolder, ...options })
+  let service = await start()
+  const ca = await readFile(service.access.ca)
+  return {
+    live: () => ({ service, ca, token: '' }),
+    token$: defer(() => requestToken({ ...service.access, fetch: nodeFetch({ ca }) })).pipe(
+      map(({ accessToken }) => accessToken),
+    ),
+    /** The same service once more, where the former one was. */
+    restart: async (): Promise<void> => {
+      const { wsUrl, grpc } = service.access
+      const at = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
+      await service.close()
+      service = await start({ http: at(wsUrl), grpc: at(`https://${grpc}`) })
+    },
+    close: async (): Promise<void> => {
+      await service.close({ drainMs: 1_000 })
+      await rm(stateFolder, { recursive: true })
+    },
+  }
+}
+
+type RestartableService = Awaited<ReturnType<typeof restartableService>>
+/** One for each transport: a restart of one leaves the other alone. */
+let services: Record<Over, RestartableService>
 let call: SpokenCall
 let calm: Heard
-
-const start = (options: Partial<ServiceOptions> = {}): Promise<DevelopmentService> =>
-  startDevelopmentService({ modelFolders: [sampleModels], defaultModel: 'call', stateFolder, ...options })
-
-const token$ = defer(() => requestToken({ ...service.access, fetch: nodeFetch({ ca }) })).pipe(
-  map(({ accessToken }) => accessToken),
-)
-const live = () => ({ service, ca, token: '', close: () => service.close() })
-
 beforeAll(async () => {
-  stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
-  service = await start()
-  ca = await readFile(service.access.ca)
-  // The restaurant asks which day, and has not been silent for long enough.
-  call = await SpokenCall.until(8_640)
-  calm = await undisturbed(live(), call, { token: token$ })
+  const [grpc, websocket] = await Promise.all([restartableService(), restartableService()])
+  services = { grpc, websocket }
+  call = await SpokenCall.shortTalk()
+  calm = await undisturbed(grpc.live(), call, { token: grpc.token$ })
 }, 60_000)
-afterAll(async () => {
-  await service.close({ drainMs: 1_000 })
-  await rm(stateFolder, { recursive: true })
-})
-
-/** The guest is at "table". */
-const midWordMs = 5_500
-
-/** The same service once more, where the former one was. */
-const restart = async (): Promise<void> => {
-  const { wsUrl, grpc } = service.access
-  const at = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
-  await service.close()
-  service = await start({ http: at(wsUrl), grpc: at(`https://${grpc}`) })
-}
+afterAll(() => Promise.all([services.grpc.close(), services.websocket.close()]))
 
 const causesOf = ({ events }: Pick<Heard, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
-describe.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
+describe.concurrent.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
   it('is read as the undisturbed one when the service is drained and another one takes its place', async () => {
+    const { live, token$, restart } = services[over]
     const { proxy, session } = await proxiedSession(live(), over, call, { token: token$ })
     let restarted: Promise<void> | undefined
     const begin = (): void => {

@@ -7,9 +7,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/service/development-service.js'
-import { sampleModels } from '../interop/live-service.js'
 import { outcomeOf } from './proved-session.js'
-import { expectSame, overBoth, proxiedSession, SpokenCall, statesOf, undisturbed, type Heard } from './spoken-call.js'
+import {
+  callService,
+  expectSame,
+  overBoth,
+  proxiedSession,
+  SpokenCall,
+  statesOf,
+  undisturbed,
+  type Heard,
+} from './spoken-call.js'
 
 /** Where its certificates and its keys are. */
 let stateFolder: string
@@ -25,10 +33,9 @@ const live = () => ({ service, ca, token: '', close: () => service.close() })
 
 beforeAll(async () => {
   stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
-  service = await startDevelopmentService({ modelFolders: [sampleModels], defaultModel: 'call', stateFolder })
+  service = await startDevelopmentService({ ...callService, stateFolder })
   ca = await readFile(service.access.ca)
-  // The restaurant asks which day, and has not been silent for long enough.
-  call = await SpokenCall.until(8_640)
+  call = await SpokenCall.shortTalk()
   calm = await undisturbed(live(), call, { token: token$ })
 }, 60_000)
 afterAll(async () => {
@@ -48,7 +55,8 @@ const shortToken = async (token: string, seconds: number): Promise<string> => {
 const causesOf = ({ events }: Pick<Heard, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
-describe.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
+// Each takes longer than its token lasts, both at the same time.
+describe.concurrent.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
   it('is read as the undisturbed one when its token ends in mid-call', async () => {
     let given = 0
     // The first ends unannounced: a text does not say when.

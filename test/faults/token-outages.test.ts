@@ -1,16 +1,10 @@
 import { createServer } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { requestToken } from '../../src/auth/request-token.js'
 import { pace } from '../../src/operators/pace.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
 import { format, outcomeOf, sourceOf, stage, transports } from './proved-session.js'
-
-let ending: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const end of ending.reverse()) await end()
-  ending = []
-})
 
 /** Grants one token, and answers every further request with this status. */
 const tokenEndpoint = async (status: number, error: string): Promise<{ authUrl: string; requests: () => number }> => {
@@ -22,12 +16,12 @@ const tokenEndpoint = async (status: number, error: string): Promise<{ authUrl: 
     response.statusCode = requests === 1 ? 200 : status
     response.end(JSON.stringify(requests === 1 ? granted : { error }))
   })
-  ending.push(() => stop(server))
+  onTestFinished(() => stop(server))
   return { authUrl: `http://127.0.0.1:${await listen(server)}`, requests: () => requests }
 }
 
-describe.each(transports)('requestToken as the token of a session over %s', (over) => {
-  // Each takes the time of its outage and of the attempts in it.
+// Each takes the time of its outage and of the attempts in it, all of them at the same time.
+describe.concurrent.each(transports)('requestToken as the token of a session over %s', (over) => {
   it.each([
     [400, 'invalid_request'],
     [401, 'invalid_client'],
@@ -35,7 +29,7 @@ describe.each(transports)('requestToken as the token of a session over %s', (ove
   ])('is asked once, so that an endpoint that answers %d later ends no session', async (status, error) => {
     const { authUrl, requests } = await tokenEndpoint(status, error)
     const { session, service, close } = await stage({ wordMs: 100 }, faultMarbles('300ms o 400ms |'))
-    ending.push(close)
+    onTestFinished(close)
     const token$ = requestToken({ authUrl, clientId: 'c', clientSecret: 'secret-secret' })
     const audio$ = pace({ format })(sourceOf(1_000))
     const { events, text, end } = await outcomeOf(session(over, { token: token$ })(audio$))
