@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runs } from '../thorough.js'
 import { plainService, recognizeOf, startOf, type PlainService } from '../service/plain-service.js'
 import { openStream, plainClient } from './plain-dataflow-client.js'
 import { openSocket } from './plain-socket-client.js'
@@ -32,7 +33,8 @@ const junk = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 )
 
-const runs = { numRuns: 300, endOnFailure: true }
+/** Each opens a session of its own. */
+const someRuns = { numRuns: runs(300), endOnFailure: true }
 
 describe('any messages in any state', { timeout: 180_000 }, () => {
   it('of the recognizer end in an answer or in a close that fits, and harm no other', async () => {
@@ -73,7 +75,7 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
         }
         socket.close()
       }),
-      runs,
+      someRuns,
     )
     expect(live.faults).toEqual([])
   })
@@ -117,7 +119,7 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
         expect(responses.length).toBeGreaterThan(0)
         expect(responses.every((one) => /^success$|^[a-z-]+: \S/.test(String(one['operation-result'])))).toBe(true)
       }),
-      runs,
+      someRuns,
     )
     expect(live.faults).toEqual([])
     client.close()

@@ -12,6 +12,7 @@ import {
   type DevelopmentCertificates,
 } from '../../src/service/identity/development-certificates.js'
 import { freePort } from '../transport/tcp-proxy.js'
+import { callModels } from './live-service.js'
 import type { SpokenService } from './session-options.js'
 
 const secret = 'correct horse battery staple'
@@ -95,7 +96,7 @@ const firstLine = (child: ChildProcess): Promise<void> =>
 const configurationOf = (folder: string): object => ({
   tls: { certificateFile: join(folder, 'service.pem'), keyFile: join(folder, 'service.key') },
   stateFolder: join(folder, 'state'),
-  models: { folders: [join(process.cwd(), 'samples/models')], defaultModel: 'call' },
+  models: { folders: [join(process.cwd(), callModels)], defaultModel: 'call' },
   tenants: ['Default'],
   identity: { issuer: 'https://speech.example.com' },
   subscriptions: [{ clientId: 'acme', secret: { env: 'ACME_SECRET' }, tenants: ['Default'] }],

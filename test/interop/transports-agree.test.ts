@@ -7,12 +7,12 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
 import { readRecording } from '../audio/read-recording.js'
-import { liveService, sampleModels, type LiveService } from './live-service.js'
+import { callModels, liveService, type LiveService } from './live-service.js'
 import { resultsByChannel, sessionOptions, type Over } from './session-options.js'
 
 let live: LiveService
 beforeAll(async () => {
-  live = await liveService({ modelFolders: [sampleModels, 'test/service/engine/fixtures'], defaultModel: 'call' })
+  live = await liveService({ modelFolders: [callModels, 'test/service/engine/fixtures'], defaultModel: 'call' })
 })
 afterAll(() => live.close())
 

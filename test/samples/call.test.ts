@@ -10,6 +10,7 @@ import { soundswallower } from '../../src/service/engine/soundswallower/soundswa
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { createSegmenter } from '../../src/service/recognition/segmenter.js'
 import { readRecording, type Recording } from '../audio/read-recording.js'
+import { everyNth } from '../thorough.js'
 
 const samples = join(__dirname, '../../samples')
 
@@ -57,12 +58,16 @@ describe('the sample call', () => {
     expect(overlaps.map(({ text }) => text)).toEqual(['sure'])
   })
 
+  // The engine takes 10 s for the whole call, so a third of the turns is read with each cut, unless all are to be tried.
   it.each([
-    [300, 400],
-    [100, 100],
-    [0, 0],
-  ])('is read without a mistake when cut %i ms before and %i ms after each turn', async (preMs, postMs) => {
-    for (const turn of call.turns) {
+    [300, 400, 0],
+    [100, 100, 1],
+    [0, 0, 2],
+  ])('is read without a mistake when cut %i ms before and %i ms after each turn', async (preMs, postMs, first) => {
+    const step = everyNth(3)
+    const turns = call.turns.filter((_turn, at) => at % step === first % step)
+    expect(turns.length).toBeGreaterThanOrEqual(4)
+    for (const turn of turns) {
       const audio = channels[turn.channel === 0 ? 0 : 1]
       const startMs = turn.startMs - preMs
       const endMs = turn.endMs + postMs
