@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { sharedTenant } from './access/rights.js'
+import { sharedTenant } from './sessions/rights.js'
 import type { ModelRegistry } from './engine/model-registry.js'
 
 /**

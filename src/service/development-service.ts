@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { sharedTenant } from './access/rights.js'
+import { sharedTenant } from './sessions/rights.js'
 import { hashSecret, newClientSecret } from './identity/client-secret.js'
 import { developmentCertificates } from './identity/development-certificates.js'
 import { everything, memorySubscriptions } from './identity/subscription.js'

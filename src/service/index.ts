@@ -39,8 +39,8 @@ export {
   type DevelopmentServiceOptions,
   type ServiceAccess,
 } from './development-service.js'
-export type { AdmissionLimits } from './access/admissions.js'
-export type { SessionLimits } from './conversation/session-terms.js'
+export type { AdmissionLimits } from './sessions/admissions.js'
+export type { SessionLimits } from './sessions/session-context.js'
 export { startService, type Service } from './service.js'
 export type { ServiceOptions } from './service-options.js'
 export type { CustomNodeSource, HostOptions } from './custom-nodes/custom-node-source.js'

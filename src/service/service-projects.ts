@@ -1,4 +1,4 @@
-import { sharedTenant } from './access/rights.js'
+import { sharedTenant } from './sessions/rights.js'
 import { loadCustomNodes } from './custom-nodes/load-custom-nodes.js'
 import type { ModelRegistry } from './engine/model-registry.js'
 import type { AnyNodeDefinition, ModelName } from './nodes/node.js'

@@ -2,10 +2,10 @@ import type { RequestListener } from 'node:http'
 import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { maxTimerMs } from '../kernel/timers.js'
-import { Admissions } from './access/admissions.js'
-import { RunningGrants } from './access/running-grants.js'
-import { isGranted, sharedTenant, tenantOf } from './access/rights.js'
-import type { DataflowTerms, Drain, SessionTerms } from './conversation/session-terms.js'
+import { Admissions } from './sessions/admissions.js'
+import { RunningGrants } from './sessions/running-grants.js'
+import { isGranted, sharedTenant, tenantOf } from './sessions/rights.js'
+import type { DataflowContext, Drain, SessionContext } from './sessions/session-context.js'
 import type { ModelDescription } from './engine/engine.js'
 import { builtInEngines } from './built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from './engine/model-registry.js'
@@ -98,7 +98,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
   const drain$ = new ReplaySubject<Drain>(1)
   const projects = await openProjects(options, models, defaultModel)
-  const terms: DataflowTerms = {
+  const terms: DataflowContext = {
     admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
     ...{ projects, models, limits, drain$, scheduler, onFault },
     ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
@@ -219,7 +219,7 @@ const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault 
   new RunningGrants({ authority, scheduler, ...(onFault === undefined ? {} : { onFault }) })
 
 const admission =
-  (identity: Identity, admissions: Admissions, running: RunningGrants): SessionTerms['admit'] =>
+  (identity: Identity, admissions: Admissions, running: RunningGrants): SessionContext['admit'] =>
   async (token, tenant) => {
     admissions.checkRoom()
     const rights = await identity.verify(token)

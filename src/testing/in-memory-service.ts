@@ -1,15 +1,15 @@
 import { asyncScheduler, NEVER, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
-import { sharedTenant } from '../service/access/rights.js'
-import { dataflowConversation } from '../service/conversation/dataflow-conversation.js'
-import { recognizerConversation } from '../service/conversation/recognizer-conversation.js'
+import { sharedTenant } from '../service/sessions/rights.js'
+import { serveDataflow } from '../service/dataflow/session.js'
+import { serveRecognizer } from '../service/recognizer/session.js'
 import {
   defaultSessionLimits,
   type Admission,
-  type DataflowTerms,
+  type DataflowContext,
   type Drain,
   type SessionLimits,
-} from '../service/conversation/session-terms.js'
+} from '../service/sessions/session-context.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
 import { builtInEngines } from '../service/built-in-engines.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
@@ -66,7 +66,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
   const models = openModels(options)
   const defaultModel = options.defaultModel ?? models.list()[0]?.name ?? 'scripted'
   const drain$ = new ReplaySubject<Drain>(1)
-  const terms: DataflowTerms = {
+  const terms: DataflowContext = {
     admit: (presented) => admit(presented, token),
     projects: projectRegistry(projectsOf(options, defaultModel)),
     ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
@@ -95,9 +95,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       dial: (address) =>
         dialMemory<SocketMessage, SocketMessage>((end) => {
           if (!presents(address, token)) throw notThisToken()
-          serve(end, (incoming$) =>
-            recognizerConversation(incoming$, end, { ...terms, rights: everyRight, ended$: NEVER }),
-          )
+          serve(end, (incoming$) => serveRecognizer(incoming$, end, { ...terms, rights: everyRight, ended$: NEVER }))
         }, linkOptions),
     },
     dataflow: {
@@ -107,7 +105,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       projectName: transcribeName,
       dial: () =>
         dialMemory<DataflowMessage, DataflowMessage>((end) => {
-          serve(end, (incoming$) => dataflowConversation(incoming$, end, terms))
+          serve(end, (incoming$) => serveDataflow(incoming$, end, terms))
         }, linkOptions),
     },
     drain: () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
 import { recognizeOf } from '../service/plain-service.js'
-import { spoken } from '../service/conversation/spoken.js'
+import { spoken } from '../service/sessions/spoken.js'
 import { callBeginning, cards, ended, firstLine, run, start, type Ended } from './command.js'
 
 let folder: string

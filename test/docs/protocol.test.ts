@@ -35,7 +35,7 @@ import {
   type RecognizerResult,
 } from '../../src/protocol/recognizer-results.js'
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
-import { defaultSessionLimits } from '../../src/service/conversation/session-terms.js'
+import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
 import { readRecognitionSettings } from '../../src/service/nodes/recognition-settings.js'
 import { resolveServiceLimits } from '../../src/service/service-options.js'
 import { memorySubscriptions } from '../../src/service/identity/subscription.js'

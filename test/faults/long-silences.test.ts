@@ -4,7 +4,7 @@ import { interleaveChannels } from '../../src/audio/channels.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/session/dataflow.js'
 import { faultProxy } from '../../src/testing/faults/fault-proxy.js'
-import { spoken } from '../service/conversation/spoken.js'
+import { spoken } from '../service/sessions/spoken.js'
 import { plainService } from '../service/plain-service.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const

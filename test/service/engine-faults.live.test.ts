@@ -5,7 +5,7 @@ import type { EngineKind } from '../../src/service/engine/engine.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { openStream, plainClient, type Conversation } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
-import { spoken } from './conversation/spoken.js'
+import { spoken } from './sessions/spoken.js'
 import { breakingEngine } from './engine/breaking-engine.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 

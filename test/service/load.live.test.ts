@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
-import { spoken } from './conversation/spoken.js'
+import { spoken } from './sessions/spoken.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
 let service: PlainService

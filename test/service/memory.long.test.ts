@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { spoken } from './conversation/spoken.js'
+import { spoken } from './sessions/spoken.js'
 import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { recognizeOf, startOf } from './plain-service.js'
 

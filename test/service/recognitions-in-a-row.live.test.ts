@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
-import { spoken } from './conversation/spoken.js'
+import { spoken } from './sessions/spoken.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
 const count = 20

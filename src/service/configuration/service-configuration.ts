@@ -1,6 +1,6 @@
 import type * as t from 'io-ts'
 import { maxTimerMs } from '../../kernel/timers.js'
-import { defaultSessionLimits } from '../conversation/session-terms.js'
+import { defaultSessionLimits } from '../sessions/session-context.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
 import { logLevels } from '../operation/logger.js'
 import { section, type Section, type SectionShape, type SectionValues, type Setting } from './section.js'

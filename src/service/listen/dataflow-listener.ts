@@ -12,8 +12,8 @@ import { silentMonitor } from '../monitor/join-monitors.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch } from '../monitor/session-watch.js'
 import { watchConversation } from '../monitor/watch-conversation.js'
-import { dataflowConversation } from '../conversation/dataflow-conversation.js'
-import type { DataflowTerms } from '../conversation/session-terms.js'
+import { serveDataflow } from '../dataflow/session.js'
+import type { DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
 import { tooManyUnstarted, type ConnectionGate, type ConnectionLimits } from './connection-gate.js'
 import { defaultGrpcPatience, keepaliveOptions, listenForGrpc, type GrpcPatience } from './grpc-connections.js'
@@ -25,7 +25,7 @@ import type { SessionSet } from './session-set.js'
 export interface DataflowListenerOptions {
   readonly address: ListenAddress
   readonly certificate?: ServerCertificate | undefined
-  readonly terms: DataflowTerms
+  readonly terms: DataflowContext
   readonly sessions: SessionSet
   readonly maxMessageBytes: number
   /** Told of every session. */
@@ -115,7 +115,7 @@ const streamHandler = (
       if (tooMany !== undefined) closeSessionSoon(http2StreamOf(call)?.session)
       return
     }
-    const admit: DataflowTerms['admit'] = async (...presented) => {
+    const admit: DataflowContext['admit'] = async (...presented) => {
       started?.()
       const admission = await terms.admit(...presented)
       const session = http2StreamOf(call)?.session
@@ -129,7 +129,7 @@ const streamHandler = (
       now: () => terms.scheduler.now(),
     })
     const converse = (incoming$: typeof link.incoming) =>
-      dataflowConversation(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...terms, admit, watch }).pipe(
+      serveDataflow(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...terms, admit, watch }).pipe(
         watchConversation(watch),
         finalize(() => started?.()),
       )

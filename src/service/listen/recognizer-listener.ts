@@ -6,15 +6,15 @@ import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
 import { webSocketLink } from '../../transport/websocket/websocket-link.js'
-import { clientError } from '../conversation/client-error.js'
+import { clientError } from '../sessions/client-error.js'
 import { authFailureOf } from '../monitor/auth-failure-of.js'
 import { silentMonitor } from '../monitor/join-monitors.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch } from '../monitor/session-watch.js'
 import { watchConversation } from '../monitor/watch-conversation.js'
-import { recognizerConversation } from '../conversation/recognizer-conversation.js'
-import type { RecognizerTerms } from '../conversation/session-terms.js'
-import type { Admission, SessionTerms } from '../conversation/session-terms.js'
+import { serveRecognizer } from '../recognizer/session.js'
+import type { RecognizerContext } from '../sessions/session-context.js'
+import type { Admission, SessionContext } from '../sessions/session-context.js'
 import type { HttpListener } from './http-listener.js'
 import { bearerToken, subprotocol } from './bearer-token.js'
 import { refuseUpgrade } from './refuse-upgrade.js'
@@ -23,7 +23,7 @@ import type { SessionSet } from './session-set.js'
 import { TellingSocket } from './telling-socket.js'
 
 export interface RecognizerListenerOptions {
-  readonly terms: SessionTerms
+  readonly terms: SessionContext
   readonly sessions: SessionSet
   readonly maxMessageBytes: number
   /** Whether `?access_token=` is taken; it leaks into the logs of proxies. */
@@ -105,7 +105,7 @@ const socketServer = (options: RecognizerListenerOptions, server: WebSocketServe
       const peer = connections.addressOf(upgrade[0]) ?? 'unknown'
       const watch = new SessionWatch({ monitor, interface: 'websocket', peer, now: () => terms.scheduler.now() })
       if (clientId !== undefined) watch.granted(clientId)
-      const own: RecognizerTerms = {
+      const own: RecognizerContext = {
         ...terms,
         rights,
         ended$,
@@ -113,7 +113,7 @@ const socketServer = (options: RecognizerListenerOptions, server: WebSocketServe
         ...(modelOfAddress === null ? {} : { modelOfAddress }),
       }
       const converse = (incoming$: typeof link.incoming) =>
-        recognizerConversation(incoming$, link, own).pipe(watchConversation(watch))
+        serveRecognizer(incoming$, link, own).pipe(watchConversation(watch))
       sessions.add(serveLink(link, converse, terms).pipe(finalize(release)))
     })
     if (!opened) release()

@@ -1,5 +1,5 @@
 import { defer, Observable } from 'rxjs'
-import { clientError, type FaultTerms } from '../conversation/client-error.js'
+import { clientError, type FaultOptions } from '../sessions/client-error.js'
 import type { Link } from '../../transport/link.js'
 
 /** What a client that does not read may leave lying, in bytes; results are small, so more means that it is gone. */
@@ -13,7 +13,7 @@ const maxUnreadBytes = 4 * 1_048_576
 export const serveLink = <In, Out>(
   link: Link<In, Out>,
   conversation: (incoming$: Observable<In>, link: Link<In, Out>) => Observable<Out>,
-  terms: FaultTerms = {},
+  terms: FaultOptions = {},
 ): Observable<never> =>
   new Observable((subscriber) => {
     // The last to run at any end; where the link is closed already it does nothing.

@@ -24,7 +24,7 @@ import { recognizer } from '../../../src/service/nodes/recognizer.js'
 import { configured } from './node-run.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { nodeContext } from './node-context.js'
-import { spoken } from '../conversation/spoken.js'
+import { spoken } from '../sessions/spoken.js'
 
 const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest'
 import { voiceActivity } from '../../../src/service/nodes/voice-activity.js'
 import type { NodeItem } from '../../../src/service/nodes/node.js'
-import { spoken } from '../conversation/spoken.js'
+import { spoken } from '../sessions/spoken.js'
 import { marblesInTurns } from '../marbles-in-turns.js'
 import { audio, event, openNode, testFixedSet } from './fixed-set.js'
 import { nodeContext } from './node-context.js'

@@ -22,7 +22,7 @@ import { voiceActivity } from '../../../src/service/nodes/voice-activity.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { nodeContext } from './node-context.js'
 import { bytesFrom, configured, opened, runOver } from './node-run.js'
-import { spoken } from '../conversation/spoken.js'
+import { spoken } from '../sessions/spoken.js'
 
 const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const stereo: AudioFormat = { ...mono, channels: 2 }

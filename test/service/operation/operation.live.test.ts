@@ -12,7 +12,7 @@ import type { ServiceOptions } from '../../../src/service/service-options.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { converse, openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { openSocket } from '../../interop/plain-socket-client.js'
-import { spoken } from '../conversation/spoken.js'
+import { spoken } from '../sessions/spoken.js'
 import { plainService, recognizeOf, startOf, subscriptionOf, type PlainService } from '../plain-service.js'
 
 const open: PlainService[] = []

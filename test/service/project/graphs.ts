@@ -13,7 +13,7 @@ import { faultLine } from '../../../src/service/project/project-fault.js'
 import type { ProjectGraph } from '../../../src/service/project/project-graph.js'
 import { loadYaml } from '../../../src/service/project/read-yaml.js'
 import { nodeContext } from '../nodes/node-context.js'
-import { recordedLink } from '../conversation/recorded-link.js'
+import { recordedLink } from '../sessions/recorded-link.js'
 
 /** One byte a frame and eight frames a millisecond. */
 export const telephone: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }

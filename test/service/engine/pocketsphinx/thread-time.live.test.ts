@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ThreadTime } from '../../../../src/service/engine/pocketsphinx/thread-time.js'
-import { deferred } from '../../conversation/talk.js'
+import { deferred } from '../../sessions/talk.js'
 
 const timed = (threads: number) => {
   const clock = { ms: 100 }

@@ -1,0 +1,172 @@
+import { Observable, Subject } from 'rxjs'
+import { expect } from 'vitest'
+import { contentType } from '../../../src/protocol/content-type.js'
+import { serveDataflow } from '../../../src/service/dataflow/session.js'
+import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
+import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/node.js'
+import { defineNode } from '../../../src/service/nodes/define-node.js'
+import { noOptions } from '../../../src/service/nodes/node-options.js'
+import { lineGraph } from '../../../src/service/project/line-graph.js'
+import { graphProject, projectRegistry } from '../../../src/service/project/project.js'
+import type { DataflowMessage } from '../../../src/transport/link.js'
+import { turn } from '../virtual-clock.js'
+import { oneModel, stage, talk, type Stage, type Talk } from '../sessions/talk.js'
+
+/** A node that does what the test says, and the account of it. */
+export interface ScriptedNode {
+  readonly open: OpenNode
+  /** What the node raises. */
+  readonly says$: Subject<NodeItem>
+  readonly account: {
+    /** Bytes of each audio message. */
+    readonly audio: number[]
+    /** Whether its input has completed. */
+    finished: boolean
+    /** Subscriptions that live. */
+    running: number
+    context?: NodeContext
+  }
+}
+
+export const event = (name: string): NodeItem => ({ type: 'event', event: { name } })
+
+/** Raises `flushed` and completes when its input does, unless it is told to hold that back. */
+export const scriptedNode = (holdsBack = false): ScriptedNode => {
+  const says$ = new Subject<NodeItem>()
+  const account: ScriptedNode['account'] = { audio: [], finished: false, running: 0 }
+  const open: OpenNode = (context) => {
+    account.context = context
+    return Promise.resolve(
+      (input$) =>
+        new Observable<NodeItem>((subscriber) => {
+          account.running += 1
+          subscriber.add(() => (account.running -= 1))
+          subscriber.add(says$.subscribe(subscriber))
+          subscriber.add(
+            input$.subscribe({
+              next: (item) => {
+                if (item.type === 'audio') account.audio.push(item.bytes.length)
+              },
+              complete: () => {
+                account.finished = true
+                if (holdsBack) return
+                subscriber.next(event('flushed'))
+                subscriber.complete()
+              },
+            }),
+          )
+        }),
+    )
+  }
+  return { open, says$, account }
+}
+
+const noBytes = new Uint8Array(0)
+
+export const request = (json: unknown): DataflowMessage => ({
+  contentType: contentType.request,
+  content: typeof json === 'string' ? json : JSON.stringify(json),
+  binaryContent: noBytes,
+})
+
+export const audio = (byteCount: number, content = ''): DataflowMessage => ({
+  contentType: contentType.audio,
+  content,
+  binaryContent: new Uint8Array(byteCount),
+})
+
+/** Mono PCM at 8000 Hz. */
+export const start = (change: Readonly<Record<string, unknown>> = {}): DataflowMessage =>
+  request({
+    MessageName: 'Start',
+    Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+    Tenant: 'Acme',
+    Token: 'the-secret-token',
+    ProjectName: 'talk',
+    ...change,
+  })
+
+export const finalize = request({ MessageName: 'Finalize' })
+export const stop = request({ MessageName: 'Stop' })
+
+/** A message of the service in a few words: `Start: success`, `?: unknown-message`, `flushed`, `audio 4`. */
+export const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): string => {
+  if (type === contentType.audio) return `audio ${binaryContent.length}`
+  const json = JSON.parse(content) as Readonly<Record<string, string>>
+  if (type === contentType.event) return json['Name'] ?? ''
+  const name = (json['MessageName'] ?? '?').replace('Response', '')
+  return `${name}: ${String(json['operation-result']).replace(/: .*/s, '')}`
+}
+
+export interface DataflowTalk extends Stage, Talk<DataflowMessage> {
+  readonly say: (...messages: readonly DataflowMessage[]) => void
+  /** All that was heard since the last call. */
+  readonly since: () => readonly string[]
+}
+
+export const dataflowTalk = (
+  open: OpenNode,
+  limits: Partial<SessionLimits> = {},
+  admit?: () => Promise<void>,
+  retires = false,
+): DataflowTalk => {
+  const set = stage(
+    oneModel(() => Promise.reject(new Error('no engine'))),
+    limits,
+    admit,
+  )
+  const node = defineNode({
+    name: 'scripted',
+    summary: 'Does what the test says.',
+    inputs: { audio: 'audio' },
+    outputs: { events: 'event', audio: 'audio' },
+    options: noOptions,
+    tellsConsumption: true,
+    retires,
+    open: async (_options, context) => open(context),
+  })
+  const place = { tenant: 'Acme', name: 'talk', version: '1' }
+  const projects = projectRegistry([graphProject(place, lineGraph(node), { name: 'm' })])
+  const one = talk<DataflowMessage>(set.clock, (incoming$, link) =>
+    serveDataflow(incoming$, link, { ...set.terms, projects }),
+  )
+  return {
+    ...set,
+    ...one,
+    say: (...messages) => {
+      for (const message of messages) one.client.send(message)
+    },
+    since: () => one.heard.splice(0).map(brief),
+  }
+}
+
+export const states = ['opened', 'running', 'flushing'] as const
+export type State = (typeof states)[number]
+
+/** A talk that has come to a state, its answers until then taken. */
+export const inState = async (state: State): Promise<DataflowTalk & { readonly node: ScriptedNode }> => {
+  const node = scriptedNode(state === 'flushing')
+  const one = dataflowTalk(node.open)
+  if (state !== 'opened') {
+    one.say(start())
+    await turn()
+    if (state === 'flushing') one.say(finalize)
+    one.since()
+  }
+  return { ...one, node }
+}
+
+/** Places, nodes, timers and subscriptions are all given back. */
+export const nothingLeft = ({ clock, places, drain$ }: DataflowTalk, node?: ScriptedNode): void => {
+  expect({
+    places: places(),
+    running: node?.account.running ?? 0,
+    timers: clock.waiting,
+    waitingForDrain: drain$.observed,
+  }).toEqual({ places: 0, running: 0, timers: 0, waitingForDrain: false })
+}
+
+/** The connection of a client breaks. */
+export const vanish = ({ client }: DataflowTalk): void => {
+  client.close({ code: 'connection-lost', message: 'Gone.' })
+}

@@ -1,0 +1,63 @@
+import { throwError } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import type { Engine } from '../../../src/service/engine/engine.js'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import { inState, nothingLeft, parsed, recognize, recognizerTalk, untilFinal, type Json } from './recognizer-talk.js'
+import { spoken } from '../sessions/spoken.js'
+
+describe('a fault inside', () => {
+  const secret = 'at /home/service/models/x.gram'
+  const base = scriptedEngine({ texts: ['hello'] })
+  it.each<readonly [string, Engine, string]>([
+    [
+      'an engine that throws when it is asked',
+      {
+        ...base,
+        recognize: () => {
+          throw new Error(secret)
+        },
+      },
+      'internal',
+    ],
+    [
+      'an engine that fails with an error of its own',
+      { ...base, recognize: () => () => throwError(() => new TypeError(secret)) },
+      'internal',
+    ],
+    [
+      'a model that turns out to be broken',
+      { ...base, recognize: () => () => throwError(() => new SpeechError('invalid-model', secret)) },
+      'internal',
+    ],
+    [
+      'an engine that fails',
+      { ...base, recognize: () => () => throwError(() => new SpeechError('engine-failed', 'It stopped.')) },
+      'engine-failed',
+    ],
+  ])(
+    'ends the recognition with its one final and closes, telling nothing of the inside, for %s',
+    async (_name, engine, code) => {
+      const one = recognizerTalk(() => Promise.resolve(engine))
+      one.say(recognize())
+      expect(await one.ended).toBe(code)
+      expect(JSON.stringify(one.heard)).not.toContain('/home')
+      expect(one.since()).toEqual(['recognize: Success', `final-result: ${code} ""`])
+      expect(one.faults).toHaveLength(1)
+      nothingLeft(one)
+    },
+  )
+
+  it('tells with the final what was recognized until then', async () => {
+    const one = await inState('running')
+    one.say(await spoken(6_000))
+    const heard: Json[] = []
+    do heard.push(parsed(await one.hear()))
+    while (heard.at(-1)?.['message-name'] !== 'milestone-result')
+    one.say('junk')
+    heard.push(...(await untilFinal(one)).map(parsed))
+    const milestones = heard.filter((json) => json['message-name'] === 'milestone-result')
+    expect(milestones.map((json) => json['text']).join('')).not.toBe('')
+    expect(heard.at(-1)?.['text']).toBe(milestones.map((json) => json['text']).join(''))
+  })
+})

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { refusalText, SpeechError } from '../../../src/errors/speech-error.js'
+import { clientError } from '../../../src/service/sessions/client-error.js'
+
+const missing = new SpeechError('missing-dependency', 'Dictation needs a package: npm install koffi.')
+const wrapped = [
+  ['as it is', missing],
+  ['within a node', new SpeechError('node-failed', 'The node failed.', { cause: missing })],
+  [
+    'within an engine within a node',
+    new SpeechError('node-failed', 'x', { cause: new Error('y', { cause: missing }) }),
+  ],
+] as const
+
+describe('the error that a client learns', () => {
+  it.each(wrapped)('is that a package is missing, which no client tries again, without its name: %s', (_how, error) => {
+    const faults: unknown[] = []
+    const told = clientError(error, { onFault: (fault) => faults.push(fault) })
+    expect(told).toMatchObject({ code: 'missing-dependency', retryable: false })
+    expect(refusalText(told)).not.toMatch(/koffi|npm|Dictation/)
+    expect(faults).toEqual([error])
+  })
+
+  it.each(wrapped)('names the package where the developer of the client runs the service: %s', (_how, error) => {
+    expect(clientError(error, { namesPackages: true })).toBe(missing)
+  })
+
+  it('is internal for a chain of causes that goes round', () => {
+    const error = new Error('round')
+    error.cause = error
+    expect(clientError(error)).toMatchObject({ code: 'internal' })
+  })
+})

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import { openModel } from '../../../src/service/sessions/open-model.js'
+import type { Engine } from '../../../src/service/engine/engine.js'
+import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+
+const engine = scriptedEngine({ texts: ['x'] })
+/** Every model of the tenants `Default`, `Acme` and `Other` is there; the engine's name says which was asked for. */
+const registry = (open: () => Promise<Engine> = () => Promise.resolve(engine)) => {
+  const asked: string[] = []
+  const models: ModelRegistry = {
+    find: ({ tenant, name, version = '' }) => {
+      asked.push(`${tenant}/${name}/${version}`)
+      const known = ['Default', 'Acme', 'Other'].includes(tenant) && name !== 'missing'
+      return known ? { tenant, name, version, folder: '', options: { engine: 'x' } } : undefined
+    },
+    list: () => [],
+    problems: () => [],
+    engine: open,
+    close: () => Promise.resolve(),
+  }
+  return { models, asked }
+}
+
+const rights = { tenants: ['Acme'], projects: [], models: ['English', 'missing'] }
+const denied = expect.objectContaining({ code: 'model-denied' }) as unknown
+
+describe('a model that is asked for', () => {
+  it('is of the tenant Default and the newest unless the request says otherwise', async () => {
+    const { models, asked } = registry()
+    expect(await openModel(models, rights, { name: 'English' })).toBe(engine)
+    await openModel(models, rights, { name: 'English', tenant: '', version: '' })
+    await openModel(models, rights, { name: 'English', tenant: 'Acme', version: '2' })
+    expect(asked).toEqual(['Default/English/', 'Default/English/', 'Acme/English/2'])
+  })
+
+  it.each([
+    ['a model that is not granted', { name: 'Deutsch' }],
+    ['a tenant that is not granted', { name: 'English', tenant: 'Other' }],
+    ['a model that is not there', { name: 'missing' }],
+  ])('is refused alike for %s', async (_name, request) => {
+    const { models } = registry()
+    const error = await openModel(models, rights, request).catch((one: unknown) => one)
+    expect(error).toEqual(denied)
+    expect((error as Error).message).toBe('The model is not known here, or not granted to this subscription.')
+  })
+
+  it('tells nothing of what is wrong with its files', async () => {
+    const cause = new SpeechError('invalid-model', 'Correct /home/service/model.json.')
+    const { models } = registry(() => Promise.reject(cause))
+    const error = await openModel(models, rights, { name: 'English' }).catch((one: unknown) => one)
+    expect(error).toMatchObject({ code: 'engine-failed', cause })
+    expect((error as Error).message).not.toContain('/home')
+  })
+
+  it('is refused by going-away when the service closes', async () => {
+    const error = new SpeechError('going-away', 'Closing.')
+    const { models } = registry(() => Promise.reject(error))
+    await expect(openModel(models, rights, { name: 'English' })).rejects.toBe(error)
+  })
+})

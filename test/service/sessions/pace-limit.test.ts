@@ -1,0 +1,144 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { batchModels } from '../../../src/service/sessions/batch-models.js'
+import { PaceLimit, type PaceOptions } from '../../../src/service/sessions/pace-limit.js'
+import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
+import { turn, VirtualClock } from '../virtual-clock.js'
+import { audio, dataflowTalk, scriptedNode, start } from '../dataflow/dataflow-talk.js'
+import { brief, countedEngine, recognize, recognizerTalk } from '../recognizer/recognizer-talk.js'
+import { oneModel } from './talk.js'
+
+const limits = { maxPacePercent: 125, paceBurstMs: 5_000 }
+
+const paceOf = (change: Partial<PaceOptions> = {}) => {
+  const clock = new VirtualClock()
+  const pace = new PaceLimit({
+    limits,
+    scheduler: clock,
+    sampleRateHz: 8000,
+    askedAtMs: 0,
+    allowBatch: () => false,
+    ...change,
+  })
+  /** So many milliseconds of audio; the code of the refusal. */
+  const take = (ms: number): string | undefined => pace.take(ms * 8)?.code
+  return { clock, take }
+}
+
+describe('the limit of pace', () => {
+  it('lets through the burst exactly, and a sample more is too fast at once', () => {
+    const { take } = paceOf()
+    expect(take(4_999)).toBeUndefined()
+    expect(take(1)).toBeUndefined()
+    expect(take(0.125)).toBe('too-fast')
+  })
+
+  it('lets 1.25 times real time go on for hours, and no more', () => {
+    const { clock, take } = paceOf()
+    expect(take(5_000)).toBeUndefined()
+    for (let second = 1; second <= 4 * 3_600; second += 1) {
+      clock.advanceTo(second * 1_000)
+      expect(take(1_250)).toBeUndefined()
+    }
+    expect(take(1)).toBe('too-fast')
+  })
+
+  it('counts from the first audio, not from the silence before it', () => {
+    const { clock, take } = paceOf()
+    clock.advanceTo(60_000)
+    expect(take(5_000)).toBeUndefined()
+    expect(take(1)).toBe('too-fast')
+  })
+
+  it('gives back the time that the session took to be ready', () => {
+    const clock = new VirtualClock()
+    clock.advanceTo(8_000)
+    const { take } = paceOf({ scheduler: clock, askedAtMs: 0 })
+    expect(take(15_000)).toBeUndefined()
+    expect(take(1)).toBe('too-fast')
+  })
+
+  it('never refuses a client of real time, however its network stands still', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(40_000), fc.boolean()), { maxLength: 40 }), (stalls) => {
+        const { clock, take } = paceOf()
+        let saidMs = 0
+        let sentMs = 0
+        for (const [afterMs, arrives] of stalls) {
+          saidMs += afterMs
+          clock.advanceTo(saidMs)
+          if (!arrives) continue
+          // The first message may hold what was said before it, up to the burst.
+          const ms = sentMs === 0 ? Math.min(saidMs, 5_000) : saidMs - sentMs
+          expect(take(ms)).toBeUndefined()
+          sentMs = saidMs
+        }
+      }),
+    )
+  })
+
+  it('is off at 0, and for models that all allow batch', async () => {
+    expect(paceOf({ limits: { maxPacePercent: 0, paceBurstMs: 0 } }).take(1e9)).toBeUndefined()
+    const engine = scriptedEngine({ texts: [] })
+    const { models, allowBatch } = batchModels(oneModel(() => Promise.resolve(engine)))
+    const model = (batch: unknown) => ({
+      tenant: 't',
+      name: 'm',
+      version: '1',
+      folder: '',
+      options: { engine: 'scripted', ...(batch !== undefined && { batch }) },
+    })
+    expect(allowBatch()).toBe(false)
+    await models.engine(model(true))
+    expect(allowBatch()).toBe(true)
+    expect(paceOf({ allowBatch }).take(1e9)).toBeUndefined()
+    await models.engine(model('true'))
+    expect(allowBatch()).toBe(false)
+    expect(paceOf({ allowBatch }).take(1e9)).toBe('too-fast')
+  })
+})
+
+describe('a client that is too fast', () => {
+  it('gets a response with the error, and its dataflow stream ends with that', async () => {
+    const node = scriptedNode()
+    const one = dataflowTalk(node.open, limits)
+    one.say(start())
+    expect(one.since()).toEqual([])
+    await one.hear()
+    one.say(audio(80_000))
+    await turn()
+    expect(one.since()).toEqual([])
+    one.say(audio(2), audio(2))
+    await turn()
+    expect(one.since()).toEqual(['?: too-fast'])
+    expect(await one.ended).toBe('too-fast')
+    // What was too much did not reach the project.
+    expect(node.account.running).toBe(0)
+    expect(node.account.audio.reduce((sum, byteCount) => sum + byteCount, 0)).toBe(80_000)
+    expect(one.clock.waiting).toBe(0)
+  })
+
+  it('gets the final of its recognition with the error, and its socket is closed', async () => {
+    const engine = countedEngine()
+    const one = recognizerTalk(() => Promise.resolve(engine), limits)
+    one.say(recognize())
+    await one.hear()
+    one.say(new Uint8Array(80_000), new Uint8Array(2))
+    await turn()
+    expect(one.since()).toEqual(['final-result: too-fast ""'])
+    expect(await one.ended).toBe('too-fast')
+    expect(engine.running()).toBe(0)
+    expect(one.clock.waiting).toBe(0)
+  })
+
+  it('begins anew with the next recognition', async () => {
+    const one = recognizerTalk(() => Promise.resolve(countedEngine()), limits)
+    for (const round of [1, 2]) {
+      one.say(recognize())
+      expect(brief(await one.hear()), String(round)).toBe('recognize: Success')
+      one.say(new Uint8Array(80_000), '{"message-name":"stop-recognition"}')
+      expect(brief(await one.hear())).toBe('stop-recognition: Success')
+    }
+    one.client.close()
+  })
+})

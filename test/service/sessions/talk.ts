@@ -1,0 +1,134 @@
+import { ReplaySubject, Subject, type Observable, type Subscription } from 'rxjs'
+import { isSpeechError, type SpeechError } from '../../../src/errors/speech-error.js'
+import {
+  defaultSessionLimits,
+  type Drain,
+  type SessionLimits,
+  type SessionContext,
+} from '../../../src/service/sessions/session-context.js'
+import type { Engine } from '../../../src/service/engine/engine.js'
+import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
+import { serveLink } from '../../../src/service/listen/serve-link.js'
+import type { Link } from '../../../src/transport/link.js'
+import { memoryLinks } from '../../../src/transport/memory/memory.js'
+import { VirtualClock } from '../virtual-clock.js'
+
+/** Something that is promised, and settled by the test. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+}
+
+export const deferred = <T>(): Deferred<T> => {
+  let resolve: (value: T) => void = () => undefined
+  let reject: (error: unknown) => void = () => undefined
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { promise, resolve, reject }
+}
+
+export const everyRight = { tenants: ['*'], projects: ['*'], models: ['*'] }
+
+/** A registry in which the one model `m` of the tenant `Default` is there, and whatever `open` gives is its engine. */
+export const oneModel = (open: () => Promise<Engine>): ModelRegistry => ({
+  find: ({ tenant, name, version = '' }) =>
+    tenant === 'Default' && name === 'm' && (version === '' || version === '1')
+      ? { tenant, name, version: '1', folder: '/secret/folder', options: { engine: 'scripted' } }
+      : undefined,
+  list: () => [],
+  problems: () => [],
+  engine: open,
+  close: () => Promise.resolve(),
+})
+
+/** What a conversation's terms are in a test, and what became of them. */
+export interface Stage {
+  readonly clock: VirtualClock
+  readonly drain$: ReplaySubject<Drain>
+  /** Ends what every token grants. */
+  readonly ended$: Subject<SpeechError>
+  readonly faults: unknown[]
+  /** Places taken by `admit` and not given back. */
+  readonly places: () => number
+  readonly terms: SessionContext
+}
+
+export const stage = (
+  models: ModelRegistry,
+  limits: Partial<SessionLimits> = {},
+  admit: () => Promise<void> = () => Promise.resolve(),
+): Stage => {
+  const clock = new VirtualClock()
+  const drain$ = new ReplaySubject<Drain>(1)
+  const ended$ = new Subject<SpeechError>()
+  const faults: unknown[] = []
+  let places = 0
+  const terms: SessionContext = {
+    admit: async () => {
+      await admit()
+      places += 1
+      return { rights: everyRight, ended$, release: () => (places -= 1) }
+    },
+    models,
+    limits: { ...defaultSessionLimits, maxPacePercent: 0, ...limits },
+    drain$,
+    scheduler: clock,
+    onFault: (error) => faults.push(error),
+  }
+  return { clock, drain$, ended$, faults, places: () => places, terms }
+}
+
+/** A conversation with a service's function at the other end of a link in memory. */
+export interface Talk<M> {
+  readonly client: Link<M, M>
+  /** Everything that was heard and not taken by `hear` yet. */
+  readonly heard: M[]
+  readonly hear: () => Promise<M>
+  /** How the link ended: `ok`, or the code. */
+  readonly end: () => string | undefined
+  readonly ended: Promise<string>
+  readonly session: Subscription
+}
+
+export const talk = <M>(
+  scheduler: VirtualClock,
+  conversation: (incoming$: Observable<M>, link: Link<M, M>) => Observable<M>,
+): Talk<M> => {
+  const [client, service] = memoryLinks<M, M>({ scheduler })
+  const heard: M[] = []
+  const waiting: ((message: M) => void)[] = []
+  let end: string | undefined
+  const over = deferred<string>()
+  const finish = (how: string): void => {
+    end = how
+    over.resolve(how)
+  }
+  client.incoming.subscribe({
+    next: (message) => {
+      const next = waiting.shift()
+      if (next === undefined) heard.push(message)
+      else next(message)
+    },
+    complete: () => {
+      finish('ok')
+    },
+    error: (error: unknown) => {
+      finish(isSpeechError(error) ? error.code : 'unknown')
+    },
+  })
+  const session = serveLink(service, conversation).subscribe()
+  return {
+    client,
+    heard,
+    hear: () => {
+      const next = heard.shift()
+      return next === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(next)
+    },
+    end: () => end,
+    ended: over.promise,
+    session,
+  }
+}
