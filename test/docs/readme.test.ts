@@ -86,7 +86,7 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     const steps = readFileSync(join(checkout, '.ci/run'), 'utf8')
     expect(steps).toMatch(/^step npm ci\b/m)
     // Which runs all that `npm test` runs, and more.
-    expect(steps).toMatch(/^step npm run test:all$/m)
+    expect(steps).toMatch(/^step npm run test:all\b/m)
     // What `npm start` runs behind the build, which these tests run on and which may not change under them.
     expect(scripts['prestart']).toBe('npm run build')
     const [program, ...args] = (scripts['start'] ?? '').split(' ')
