@@ -10,7 +10,7 @@ import type { SubscriptionStore } from './identity/subscription.js'
 import type { ServiceMonitor } from './monitor/service-monitor.js'
 import type { Logger } from './operation/logger.js'
 import type { ConnectionLimits } from './listen/connection-gate.js'
-import type { AnyNodeDefinition } from './nodes/node.js'
+import type { AnyNodeDefinition } from './nodes/core/node.js'
 import type { ProxyProtocol } from './listen/accepted-connections.js'
 import type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 

@@ -1,7 +1,7 @@
 import { sharedTenant } from './sessions/rights.js'
 import { loadCustomNodes } from './custom-nodes/load-custom-nodes.js'
 import type { ModelRegistry } from './engine/model-registry.js'
-import type { AnyNodeDefinition, ModelName } from './nodes/node.js'
+import type { AnyNodeDefinition, ModelName } from './nodes/core/node.js'
 import { loadProjects } from './project/load-projects.js'
 import { nodeCatalog } from './project/node-catalog.js'
 import { projectRegistry, type ProjectRegistry } from './project/project.js'

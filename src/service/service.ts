@@ -21,12 +21,12 @@ import { TrustedProxies } from './listen/trusted-proxies.js'
 import { authFailureOf } from './monitor/auth-failure-of.js'
 import { openOperation, type Operation } from './operation/operation.js'
 import type { ProjectRegistry } from './project/project.js'
-import { loadVoiceActivity } from './recognition/fvad.js'
+import { loadVoiceActivity } from './recognition/voice-activity/fvad.js'
 import { chooseDefaultModel } from './default-model.js'
 import { operationOptions } from './operation-options.js'
 import { openProjects } from './service-projects.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
-import { mendRecordings } from './nodes/mend-recordings.js'
+import { repairRecordings } from './nodes/recordings/repair-recordings.js'
 
 export interface Service {
   /** Base address of the token endpoint. */
@@ -149,7 +149,7 @@ const mendLeftRecordings = (
   { recordingsFolder: folder }: ServiceOptions,
   onFault: (error: unknown) => void,
 ): (() => Promise<void>) => {
-  const mending = folder === undefined ? Promise.resolve(0) : mendRecordings(folder)
+  const mending = folder === undefined ? Promise.resolve(0) : repairRecordings(folder)
   const mended = mending.then(() => undefined, onFault)
   return () => mended
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtInNodes } from '../../src/service/nodes/built-in-nodes.js'
-import type { AnyNodeDefinition, OptionFault } from '../../src/service/nodes/node.js'
+import type { AnyNodeDefinition, OptionFault } from '../../src/service/nodes/core/node.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { named, tableBelow } from './markdown.js'
 

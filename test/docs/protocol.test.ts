@@ -36,7 +36,7 @@ import {
 } from '../../src/protocol/recognizer-results.js'
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
-import { readRecognitionSettings } from '../../src/service/nodes/recognition-settings.js'
+import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
 import { resolveServiceLimits } from '../../src/service/service-options.js'
 import { memorySubscriptions } from '../../src/service/identity/subscription.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'

@@ -3,7 +3,7 @@ import { readDataflowRequest } from '../../src/protocol/dataflow-requests.js'
 import { readRecognizerRequest } from '../../src/protocol/recognizer-requests.js'
 import { isLoopback } from '../../src/protocol/loopback.js'
 import { shownName } from '../../src/protocol/twin-fields.js'
-import { readRecognitionSettings } from '../../src/service/nodes/recognition-settings.js'
+import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
 
 const start = {
   MessageName: 'Start',

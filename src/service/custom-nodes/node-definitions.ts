@@ -1,4 +1,4 @@
-import type { AnyNodeDefinition } from '../nodes/node.js'
+import type { AnyNodeDefinition } from '../nodes/core/node.js'
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null

@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { asyncScheduler, Subject, Subscription } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../nodes/node.js'
+import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../nodes/core/node.js'
 import { Outbox } from './outbox.js'
 import type { FromNodeWorker, OpenMessage, SentContext, ToNodeWorker } from './worker-messages.js'
 

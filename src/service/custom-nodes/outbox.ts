@@ -1,4 +1,4 @@
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 
 const itemsAtOnce = 256
 

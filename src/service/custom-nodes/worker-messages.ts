@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../protocol/json-object.js'
 import type { Settings } from '../../protocol/settings.js'
-import type { FaultKind } from '../nodes/node-fault.js'
-import type { NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/node.js'
+import type { FaultKind } from '../nodes/core/node-fault.js'
+import type { NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
 
 /** A resource as it crosses to the thread: a function cannot. */
 export type SentResource =

@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { AnyNodeDefinition, ConfiguredNode, Node, NodeContext, Resource } from '../nodes/node.js'
+import type { AnyNodeDefinition, ConfiguredNode, Node, NodeContext, Resource } from '../nodes/core/node.js'
 import type { ResolvedHostOptions } from './custom-node-source.js'
 import type { StartNodeWorker } from './node-worker.js'
 import type { SentContext, SentResource } from './worker-messages.js'

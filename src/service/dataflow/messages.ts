@@ -3,7 +3,7 @@ import type { DataflowRequestName } from '../../protocol/dataflow-requests.js'
 import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
 import { wholeEventEnvelope, writeEventEnvelope } from '../../protocol/event-envelope.js'
 import type { DataflowMessage } from '../../transport/link.js'
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 
 const noBytes = new Uint8Array(0)
 

@@ -6,7 +6,7 @@ import type { StartRequest, UpdateRequest } from '../../protocol/dataflow-reques
 import type { Settings } from '../../protocol/settings.js'
 import { openModel } from '../sessions/open-model.js'
 import { isGranted, isGrantedByName, type Rights } from '../sessions/rights.js'
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
 import type { OpenGraph } from '../project/open-graph.js'

@@ -2,7 +2,7 @@ import type { StartRequest } from '../../protocol/dataflow-requests.js'
 import { eventName } from '../../protocol/event-name.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { SpeechMark } from '../monitor/speech-times.js'
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import type { ProjectSession } from './project-session.js'
 
 /** What the account of a session says of it from its start on. */

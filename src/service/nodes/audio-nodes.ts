@@ -1,13 +1,13 @@
-import { channelMix } from './channel-mix.js'
-import { channelSplit } from './channel-split.js'
-import { downmix } from './downmix.js'
-import { gain } from './gain.js'
-import { levelMeter } from './level-meter.js'
-import type { AnyNodeDefinition } from './node.js'
-import { recognizer } from './recognizer.js'
-import { resample } from './resample.js'
-import { transcode } from './transcode.js'
-import { voiceActivity } from './voice-activity.js'
+import { channelMix } from './audio/channel-mix.js'
+import { channelSplit } from './audio/channel-split.js'
+import { downmix } from './audio/downmix.js'
+import { gain } from './audio/gain.js'
+import { levelMeter } from './signals/level-meter.js'
+import type { AnyNodeDefinition } from './core/node.js'
+import { recognizer } from './speech/recognizer.js'
+import { resample } from './audio/resample.js'
+import { transcode } from './audio/transcode.js'
+import { voiceActivity } from './speech/voice-activity.js'
 
 /** The built-in nodes that change audio, measure it or recognize what is said in it. */
 export const audioNodes: readonly AnyNodeDefinition[] = [

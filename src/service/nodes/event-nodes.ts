@@ -1,13 +1,13 @@
-import { dtmfDetector } from './dtmf-detector.js'
-import { eventFilter } from './event-filter.js'
-import { eventTagger } from './event-tagger.js'
-import type { AnyNodeDefinition } from './node.js'
-import { phraseSpotter } from './phrase-spotter.js'
-import { promptPlayer } from './prompt-player.js'
-import { recorder } from './recorder.js'
-import { talkStatistics } from './talk-statistics.js'
-import { tonePlayer } from './tone-player.js'
-import { webhook } from './webhook.js'
+import { dtmfDetector } from './signals/dtmf-detector.js'
+import { eventFilter } from './events/event-filter.js'
+import { eventTagger } from './events/event-tagger.js'
+import type { AnyNodeDefinition } from './core/node.js'
+import { phraseSpotter } from './events/phrase-spotter.js'
+import { promptPlayer } from './playback/prompt-player.js'
+import { recorder } from './recordings/recorder.js'
+import { talkStatistics } from './signals/talk-statistics.js'
+import { tonePlayer } from './playback/tone-player.js'
+import { webhook } from './webhook/webhook.js'
 
 /** The nodes of events and telephony, which every project may use. */
 export const eventNodes: readonly AnyNodeDefinition[] = [

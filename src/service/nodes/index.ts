@@ -3,7 +3,7 @@ export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encod
 export { decodeSamples, encodeSamples } from '../../audio/codec.js'
 export type { EventEnvelope } from '../../protocol/event-envelope.js'
 export { eventName } from '../../protocol/event-name.js'
-export { defineNode } from './define-node.js'
+export { defineNode } from './core/define-node.js'
 export {
   flag,
   listOf,
@@ -14,8 +14,8 @@ export {
   tableOf,
   text,
   wholeNumberFrom,
-} from './node-options.js'
-export { isNodeFault, NodeFault, type FaultKind } from './node-fault.js'
+} from './core/node-options.js'
+export { isNodeFault, NodeFault, type FaultKind } from './core/node-fault.js'
 export type {
   AnyNodeDefinition,
   ConfiguredNode,
@@ -31,4 +31,4 @@ export type {
   Resource,
   ResourceUse,
   SessionFacts,
-} from './node.js'
+} from './core/node.js'

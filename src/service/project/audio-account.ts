@@ -1,5 +1,5 @@
 import { msForBytes } from '../../audio/format.js'
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import type { NodeFormats } from './graph-formats.js'
 
 /**

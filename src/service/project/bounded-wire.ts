@@ -1,4 +1,4 @@
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import { DropEpisodes } from './drop-episodes.js'
 import { WaitingLine } from './waiting-line.js'
 import type { Drops, Offered, WireTerms } from './wire-policy.js'

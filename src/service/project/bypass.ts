@@ -1,5 +1,5 @@
 import { isSameFormat, type NodeFormats } from './graph-formats.js'
-import type { AnyNodeDefinition, PortKind } from '../nodes/node.js'
+import type { AnyNodeDefinition, PortKind } from '../nodes/core/node.js'
 
 const firstOf = (ports: Readonly<Record<string, PortKind>>, fits: (port: string) => boolean): string | undefined =>
   Object.keys(ports).find(fits)

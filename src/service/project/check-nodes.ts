@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import type { AnyNodeDefinition, ResourceUse } from '../nodes/node.js'
+import type { AnyNodeDefinition, ResourceUse } from '../nodes/core/node.js'
 import { hintOf } from './nearest-name.js'
 import type { NodeEntry, ProjectFile } from './project-file.js'
 import type { ProjectFacts } from './project-facts.js'

@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import type { ModelName, Resource } from '../nodes/node.js'
+import type { ModelName, Resource } from '../nodes/core/node.js'
 import type { CheckedNode } from './check-nodes.js'
 import type { ProjectFile, ResourceEntry } from './project-file.js'
 import type { ProjectFacts } from './project-facts.js'

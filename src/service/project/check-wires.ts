@@ -1,4 +1,4 @@
-import type { PortKind } from '../nodes/node.js'
+import type { PortKind } from '../nodes/core/node.js'
 import type { CheckedNode } from './check-nodes.js'
 import { hintOf } from './nearest-name.js'
 import type { EndEntry, ProjectFile, WireEntry } from './project-file.js'
@@ -44,7 +44,7 @@ export const checkWires = (
     file.wires.some(({ to }) => to.node === node && (to.port ?? port) === port)
   for (const { id, definition, entry } of nodes) {
     for (const port of portsOf(definition.inputs, 'audio')) {
-      if (isMeant(id, port) || definition.mayStayOpen?.includes(port) === true) continue
+      if (isMeant(id, port) || definition.optionalInputs?.includes(port) === true) continue
       faults.add(entry.idSpan, entry.path, `has no wire to its audio input ${port}`)
     }
   }

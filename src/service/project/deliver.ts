@@ -1,4 +1,4 @@
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import type { LiveWire } from './live-wires.js'
 
 /** Whether there may be more to take from the wire. */

@@ -1,4 +1,4 @@
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 
 /**
  * Where the session's audio waits while a wire is full: what the link still delivers after it was paused, and no more.

@@ -1,7 +1,7 @@
 import { Subscription, type Observable } from 'rxjs'
 import { bytesForMs, bytesPerFrame, msForBytes, type AudioFormat } from '../../audio/format.js'
-import type { NodeItem } from '../nodes/node.js'
-import { IdleWatch } from '../recognition/idle-watch.js'
+import type { NodeItem } from '../nodes/core/node.js'
+import { IdleMonitor } from '../recognition/idle-monitor.js'
 import { EntryGate } from './entry-gate.js'
 import type { GraphSession } from './graph-session.js'
 
@@ -26,7 +26,7 @@ export class GraphEntry {
   readonly #format: AudioFormat
   readonly #listener: EntryListener
   readonly #gate: EntryGate
-  readonly #idle: IdleWatch
+  readonly #idle: IdleMonitor
   readonly #owned = new Subscription()
   #state: 'open' | 'finished' | 'closed' = 'open'
 
@@ -34,8 +34,8 @@ export class GraphEntry {
     this.#format = format
     this.#listener = listener
     this.#gate = new EntryGate(Math.max(bytesPerFrame(format), bytesForMs(format, pieceMs)))
-    const rules = { closeAfterSilentWallMs: 0, finalizeAfterMs: limits.idleMs, heldBack: listener.isHeldBack }
-    this.#idle = new IdleWatch(rules, context.scheduler)
+    const rules = { closeAfterSilentWallMs: 0, finalizeAfterMs: limits.idleMs, isPaused: listener.isHeldBack }
+    this.#idle = new IdleMonitor(rules, context.scheduler)
   }
 
   start(audio$: Observable<Uint8Array>): void {

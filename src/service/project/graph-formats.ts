@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import type { AudioFormat } from '../../audio/format.js'
-import type { PortFormats } from '../nodes/node.js'
+import type { PortFormats } from '../nodes/core/node.js'
 import type { GraphNode, GraphWire } from './project-graph.js'
 
 /** The formats of the audio ports of one node. */

@@ -1,5 +1,5 @@
 import type { AudioFormat } from '../../audio/format.js'
-import type { NodeContext } from '../nodes/node.js'
+import type { NodeContext } from '../nodes/core/node.js'
 import type { WhenFull } from './project-graph.js'
 import type { NodeFailure } from './supervise-node.js'
 
@@ -40,7 +40,7 @@ export interface GraphSession {
   readonly format: AudioFormat
   readonly context: Omit<
     NodeContext,
-    'node' | 'inputs' | 'outputs' | 'consumed' | 'resource' | 'idleMs' | 'log' | 'brokenOff$' | 'retire$' | 'heldBack'
+    'node' | 'inputs' | 'outputs' | 'consumed' | 'resource' | 'idleMs' | 'log' | 'aborted$' | 'drain$' | 'isPaused'
   >
   readonly limits: GraphLimits
   readonly feeder: Feeder

@@ -1,9 +1,9 @@
 import { either } from 'fp-ts'
 import { encodings } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import { entry } from '../nodes/entry.js'
-import type { AnyNodeDefinition } from '../nodes/node.js'
-import { publisher } from '../nodes/publisher.js'
+import { entry } from '../nodes/core/entry.js'
+import type { AnyNodeDefinition } from '../nodes/core/node.js'
+import { publisher } from '../nodes/core/publisher.js'
 import type { GraphNode, GraphWire, ProjectGraph } from './project-graph.js'
 
 /** A project in code: the client's audio to one node, and what that tells to the client. */

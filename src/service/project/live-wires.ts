@@ -1,6 +1,6 @@
 import { type AudioFormat } from '../../audio/format.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
-import type { NodeContext, Node } from '../nodes/node.js'
+import type { NodeContext, Node } from '../nodes/core/node.js'
 import { BoundedWire } from './bounded-wire.js'
 import type { GraphFormats, NodeFormats } from './graph-formats.js'
 import type { GraphSession } from './graph-session.js'

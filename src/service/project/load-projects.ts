@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ModelName } from '../nodes/node.js'
+import type { ModelName } from '../nodes/core/node.js'
 import { checkProject, type ProjectCheck } from './check-project.js'
 import type { ProjectFacts } from './project-facts.js'
 import { faultLine } from './project-fault.js'

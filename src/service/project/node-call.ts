@@ -1,6 +1,6 @@
 import { Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
-import { NodeFault } from '../nodes/node-fault.js'
-import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
+import { NodeFault } from '../nodes/core/node-fault.js'
+import type { Node, NodeContext, NodeItem } from '../nodes/core/node.js'
 
 /** The most that a node may say from one input to the next, or after the last one. More is a flood. */
 export const maxOutputsPerInput = 10_000

@@ -1,6 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { builtInNodes } from '../nodes/built-in-nodes.js'
-import type { AnyNodeDefinition } from '../nodes/node.js'
+import type { AnyNodeDefinition } from '../nodes/core/node.js'
 
 /** The nodes that projects may use: those that come with the service, and more. Throws `invalid-options` for a name that is there twice. */
 export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly AnyNodeDefinition[] => {

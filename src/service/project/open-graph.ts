@@ -2,7 +2,7 @@ import { Observable, ReplaySubject, Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Settings } from '../../protocol/settings.js'
-import type { Node, NodeContext, NodeItem } from '../nodes/node.js'
+import type { Node, NodeContext, NodeItem } from '../nodes/core/node.js'
 import { entryName, graphFormats, type GraphFormats, type NodeFormats } from './graph-formats.js'
 import type { GraphLimits, GraphSession } from './graph-session.js'
 import type { GraphNode, ProjectGraph, ProjectInputs } from './project-graph.js'
@@ -46,7 +46,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
     )
   }
   const limits = tightened(session.limits, graph.limits)
-  const bound: Bound = { brokenOff$: new Subject(), retire$: new ReplaySubject(1) }
+  const bound: Bound = { aborted$: new Subject(), drain$: new ReplaySubject(1) }
   const nodes = await Promise.all(
     graph.nodes
       .filter(({ definition }) => definition.name !== entryName)
@@ -102,9 +102,9 @@ const openNode = async (
     ...own,
     sessionFormat: session.format,
     node: id,
-    brokenOff$: bound.brokenOff$.asObservable(),
-    retire$: bound.retire$.asObservable(),
-    heldBack: () => bound.run?.isHeldBack ?? false,
+    aborted$: bound.aborted$.asObservable(),
+    drain$: bound.drain$.asObservable(),
+    isPaused: () => bound.run?.isHeldBack ?? false,
     // The graph ends as a whole, at its entry.
     idleMs: 0,
     resource: (name) => graph.resources.get(name),

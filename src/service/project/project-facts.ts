@@ -1,5 +1,5 @@
 import type { either } from 'fp-ts'
-import type { AnyNodeDefinition, ModelName } from '../nodes/node.js'
+import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
 
 /** What a project is checked against, beside its own text. */
 export interface ProjectFacts {

@@ -1,4 +1,4 @@
-import type { FaultPolicy, ModelName } from '../nodes/node.js'
+import type { FaultPolicy, ModelName } from '../nodes/core/node.js'
 import type { Holds, ProjectInputs, ProjectLimits, WhenFull } from './project-graph.js'
 import type { YamlNode } from './read-yaml.js'
 import type { Span } from './source-text.js'

@@ -1,5 +1,12 @@
 import type { AudioFormat, Encoding } from '../../audio/format.js'
-import type { AnyNodeDefinition, ConfiguredNode, FaultPolicy, ModelName, PortKind, Resource } from '../nodes/node.js'
+import type {
+  AnyNodeDefinition,
+  ConfiguredNode,
+  FaultPolicy,
+  ModelName,
+  PortKind,
+  Resource,
+} from '../nodes/core/node.js'
 import type { projectKeys } from './project-keys.js'
 
 /** What becomes of what a full wire is given. */

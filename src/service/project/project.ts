@@ -1,5 +1,5 @@
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { ModelName } from '../nodes/node.js'
+import type { ModelName } from '../nodes/core/node.js'
 import type { GraphSession } from './graph-session.js'
 import { openGraph, type OpenGraph } from './open-graph.js'
 import type { ProjectGraph } from './project-graph.js'

@@ -1,5 +1,5 @@
 import { encodings, maxSampleRateHz, minSampleRateHz } from '../../audio/format.js'
-import type { FaultPolicy, ModelName } from '../nodes/node.js'
+import type { FaultPolicy, ModelName } from '../nodes/core/node.js'
 import type { NodeEntry, ProjectFile, ResourceEntry, ResourceSource } from './project-file.js'
 import type { ProjectInputs, ProjectLimits } from './project-graph.js'
 import type { ProjectFaults } from './project-fault.js'

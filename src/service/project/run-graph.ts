@@ -1,8 +1,8 @@
 import type { Observable, Subject, Subscriber } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { EventEnvelope } from '../../protocol/event-envelope.js'
-import { engineErrors } from '../nodes/finals-on-failure.js'
-import type { NodeItem } from '../nodes/node.js'
+import { engineErrors } from '../nodes/speech/finals-on-failure.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import { deliver } from './deliver.js'
 import { GraphEntry } from './graph-entry.js'
 import { entryName, publisherName, type GraphFormats } from './graph-formats.js'
@@ -15,8 +15,8 @@ import { SupervisedNode, type NodeFailure } from './supervise-node.js'
 
 /** What the graph tells its nodes of the session's end. */
 export interface GraphSignals {
-  readonly brokenOff$: Subject<SpeechError>
-  readonly retire$: Subject<undefined>
+  readonly aborted$: Subject<SpeechError>
+  readonly drain$: Subject<undefined>
 }
 
 /**
@@ -156,14 +156,14 @@ export class RunGraph {
 
   #tellRetire(): boolean {
     this.#retiring = 'told'
-    this.#signals.retire$.next(undefined)
+    this.#signals.drain$.next(undefined)
     this.#flushRetired()
     return true
   }
 
   #flushRetired(): void {
     const isOver = ({ supervisor, opened }: LiveNode): boolean =>
-      opened.node.definition.retires !== true || supervisor.hasEnded
+      opened.node.definition.handlesDrain !== true || supervisor.hasEnded
     if (this.#retiring === 'told' && [...this.#nodes.values()].every(isOver)) this.#entry.finish()
   }
 
@@ -255,7 +255,7 @@ export class RunGraph {
     // All that nodes say to it goes into the wires before anything is taken from them.
     const wasPumping = this.#isPumping
     this.#isPumping = true
-    this.#signals.brokenOff$.next(error)
+    this.#signals.aborted$.next(error)
     this.#isPumping = wasPumping
     this.#pump()
   }

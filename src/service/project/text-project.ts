@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ModelName } from '../nodes/node.js'
+import type { ModelName } from '../nodes/core/node.js'
 import { checkProject } from './check-project.js'
 import type { ProjectFacts } from './project-facts.js'
 import { faultLine } from './project-fault.js'

@@ -1,4 +1,4 @@
-import { recognizer } from '../nodes/recognizer.js'
+import { recognizer } from '../nodes/speech/recognizer.js'
 import { lineGraph } from './line-graph.js'
 import { graphProject, type Project } from './project.js'
 

@@ -1,4 +1,4 @@
-import type { NodeItem } from '../nodes/node.js'
+import type { NodeItem } from '../nodes/core/node.js'
 import type { Waiting, WireTerms } from './wire-policy.js'
 
 /** What was taken from the line, and how many frames or events that is. */

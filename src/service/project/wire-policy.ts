@@ -1,4 +1,4 @@
-import type { NodeItem, PortKind } from '../nodes/node.js'
+import type { NodeItem, PortKind } from '../nodes/core/node.js'
 import type { WhenFull } from './project-graph.js'
 
 /** What a wire may hold, counted in frames of audio or in events. */

@@ -1,4 +1,4 @@
-import { AudioTail } from './audio-tail.js'
+import { SampleQueue } from './sample-queue.js'
 import { createForcedCut, type ForcedCut } from './forced-cut.js'
 import type { SegmenterOutput } from './segmenter-output.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
@@ -56,7 +56,7 @@ const none: readonly SegmenterOutput[] = []
 
 /**
  * Cuts the audio of one channel into segments by a verdict a frame. The clock is the audio: position = samples received.
- * A verdict holds for its whole frame and is judged at the frame's end. What was said since is taken with `drain`.
+ * A verdict holds for its whole frame and is judged at the frame's end. What was said since is taken with `takeOutputs`.
  */
 export class SegmentMachine {
   private state: State = idle
@@ -66,9 +66,9 @@ export class SegmentMachine {
   private quietSince = 0
   private silentSince = 0
   private gracefulRaised = false
-  private retires = false
+  private drains = false
 
-  private readonly tail: AudioTail
+  private readonly tail: SampleQueue
   private readonly samplesPerMs: number
   private readonly longestPart: number
   private rules: Rules
@@ -78,7 +78,7 @@ export class SegmentMachine {
     this.samplesPerMs = samplesPerMs
     this.longestPart = longestPartMs * samplesPerMs
     this.rules = rulesOf(parameters, samplesPerMs, 0)
-    this.tail = new AudioTail(2 * (this.rules.preSpeech + this.rules.onsetRun) + this.longestPart)
+    this.tail = new SampleQueue(2 * (this.rules.preSpeech + this.rules.onsetRun) + this.longestPart)
   }
 
   /** Whether someone speaks, as far as is confirmed. */
@@ -92,7 +92,7 @@ export class SegmentMachine {
   }
 
   /** Other parameters, from the next frame on; only while idle. The ring has kept what the former ones asked for. */
-  retune(parameters: SegmenterParameters): void {
+  setParameters(parameters: SegmenterParameters): void {
     this.rules = rulesOf(parameters, this.samplesPerMs, this.tail.end / (frameMs * this.samplesPerMs))
   }
 
@@ -108,7 +108,7 @@ export class SegmentMachine {
   }
 
   /** All that was said since the last call, with the audio that may leave by now. */
-  drain(): readonly SegmenterOutput[] {
+  takeOutputs(): readonly SegmenterOutput[] {
     if ('segment' in this.state) this.release(this.state.segment, this.releasable(this.state.type, this.state.segment))
     if (this.outputs.length === 0) return none
     const said = this.outputs
@@ -121,7 +121,7 @@ export class SegmentMachine {
     this.tail.append(remainder)
     if ('segment' in this.state) this.close(this.state.segment, this.audibleEnd(this.state.type, this.state.segment))
     this.state = idle
-    return this.drain()
+    return this.takeOutputs()
   }
 
   /** No audio came for so long that the open segment is closed; should speech go on, it does so without a new onset. */
@@ -133,14 +133,14 @@ export class SegmentMachine {
       this.state = type === 'speech' ? { type: 'carry', cut: end } : idle
     }
     this.tellPause()
-    return this.drain()
+    return this.takeOutputs()
   }
 
   /** Whoever listens wants to leave: tells `pause` once, now or when the open segment has ended. */
-  retire(): readonly SegmenterOutput[] {
-    this.retires = true
+  drain(): readonly SegmenterOutput[] {
+    this.drains = true
     this.tellPause()
-    return this.drain()
+    return this.takeOutputs()
   }
 
   private afterSpeech(state: State, frameStart: number): State {
@@ -240,8 +240,8 @@ export class SegmentMachine {
   }
 
   private tellPause(): void {
-    if (!this.retires || 'segment' in this.state) return
-    this.retires = false
+    if (!this.drains || 'segment' in this.state) return
+    this.drains = false
     this.outputs.push({ type: 'pause', atMs: this.ms(this.tail.end) })
   }
 

@@ -1,7 +1,7 @@
 import type { SegmenterOutput } from './segmenter-output.js'
 import { frameMs, SegmentMachine } from './segment-machine.js'
 import { validateSegmenterParameters, type SegmenterParameters } from './segmenter-parameters.js'
-import { createVoiceDetector, type VoiceDetector } from './voice-detector.js'
+import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-detector.js'
 
 /** Cuts the samples of one channel into segments of speech. However they are chunked, the segments are the same. */
 export interface Segmenter {
@@ -12,12 +12,12 @@ export interface Segmenter {
   /** No audio came for a while, by the wall clock: closes the open segment, if any. Audio may follow. */
   interrupt(): readonly SegmenterOutput[]
   /** Whoever listens wants to leave where nobody speaks: `pause` is told once, now or when the open segment has ended. */
-  retire(): readonly SegmenterOutput[]
+  drain(): readonly SegmenterOutput[]
   /**
    * Other parameters, valid ones: from the next frame at which neither a segment nor an onset is open, so that nothing that
    * has begun is cut. Of two in a row the later counts.
    */
-  retune(parameters: SegmenterParameters): void
+  setParameters(parameters: SegmenterParameters): void
   /** Gives the detector's memory back. Idempotent. */
   free(): void
 }
@@ -34,8 +34,8 @@ export const joinSegmenter = (
   let next: SegmenterParameters | undefined
   const retuneWhenIdle = (): void => {
     if (next === undefined || !machine.idle) return
-    machine.retune(next)
-    detector.retune(next.sensitivity)
+    machine.setParameters(next)
+    detector.setSensitivity(next.sensitivity)
     next = undefined
   }
   return {
@@ -51,7 +51,7 @@ export const joinSegmenter = (
         machine.step(detector.isSpeech(frame), frame)
         detector.hold(machine.speaking)
       }
-      return machine.drain()
+      return machine.takeOutputs()
     },
     finish() {
       const remainder = frame.slice(0, filled)
@@ -63,8 +63,8 @@ export const joinSegmenter = (
       detector.hold(machine.speaking)
       return outputs
     },
-    retire: () => machine.retire(),
-    retune: (changed) => {
+    drain: () => machine.drain(),
+    setParameters: (changed) => {
       next = changed
     },
     free: () => detector.free(),

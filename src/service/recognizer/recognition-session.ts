@@ -6,7 +6,7 @@ import type { RecognizeRequest } from '../../protocol/recognizer-requests.js'
 import type { RecognizerMessage } from '../../protocol/recognizer-results.js'
 import { openModel } from '../sessions/open-model.js'
 import type { Engine } from '../engine/engine.js'
-import { recognizeLane, type LaneEvent } from '../recognition/recognize-lane.js'
+import { recognizeChannel, type ChannelEvent } from '../recognition/recognize-channel.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
@@ -22,7 +22,7 @@ export class RecognitionSession {
   readonly recognitionId = randomUUID()
   readonly output$: Observable<RecognizerMessage>
   readonly #input$ = new Subject<Int16Array>()
-  readonly #retire$ = new ReplaySubject<undefined>(1)
+  readonly #drain$ = new ReplaySubject<undefined>(1)
   readonly #flow: AudioBacklog
   readonly #watch: SessionWatch | undefined
   /** All milestones so far, so that a recognition that breaks can say what it had. */
@@ -58,13 +58,13 @@ export class RecognitionSession {
     this.#watch = watch
     this.#sampleRateHz = sampleRateHz
     this.output$ = this.#input$.pipe(
-      recognizeLane({
+      recognizeChannel({
         engine,
         parameters,
-        retire$: this.#retire$,
+        drain$: this.#drain$,
         sampleRateHz,
         finalizeAfterMs: limits.idleMs,
-        heldBack: () => flow.isHeldBack,
+        isPaused: () => flow.isHeldBack,
         scheduler,
       }),
       tap((event) => {
@@ -97,7 +97,7 @@ export class RecognitionSession {
 
   /** Ends as soon as nobody speaks; what is heard after that is dropped. */
   retire(): void {
-    this.#retire$.next(undefined)
+    this.#drain$.next(undefined)
   }
 
   finish(): void {
@@ -117,12 +117,12 @@ export class RecognitionSession {
     }
   }
 
-  #note({ text, startMs, endMs }: Extract<LaneEvent, { type: 'milestone' }>): void {
+  #note({ text, startMs, endMs }: Extract<ChannelEvent, { type: 'milestone' }>): void {
     this.#text += text
     this.#span = { startMs: this.#span?.startMs ?? startMs, endMs }
   }
 
-  #messageOf(event: LaneEvent): Observable<RecognizerMessage> {
+  #messageOf(event: ChannelEvent): Observable<RecognizerMessage> {
     const result = { recognitionId: this.recognitionId, channel: 0 }
     switch (event.type) {
       case 'partial':
@@ -150,7 +150,7 @@ export class RecognitionSession {
   }
 }
 
-const watchLane = (event: LaneEvent, watch: SessionWatch | undefined): void => {
+const watchLane = (event: ChannelEvent, watch: SessionWatch | undefined): void => {
   switch (event.type) {
     case 'progress':
     case 'final':

@@ -4,7 +4,7 @@ import { asyncScheduler, firstValueFrom, lastValueFrom, NEVER, of, Subject, toAr
 import { describe, expect, it } from 'vitest'
 import type { HostOptions } from '../../../src/service/custom-nodes/custom-node-source.js'
 import { loadCustomNodes } from '../../../src/service/custom-nodes/load-custom-nodes.js'
-import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
+import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/core/node.js'
 import { nodeContext } from '../nodes/node-context.js'
 
 const from = join(__dirname, 'fixtures')

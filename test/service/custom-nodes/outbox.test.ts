@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Outbox } from '../../../src/service/custom-nodes/outbox.js'
-import type { NodeItem } from '../../../src/service/nodes/node.js'
+import type { NodeItem } from '../../../src/service/nodes/core/node.js'
 
 const item = (name: string): NodeItem => ({ type: 'event', event: { name } })
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

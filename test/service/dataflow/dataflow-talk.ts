@@ -3,9 +3,9 @@ import { expect } from 'vitest'
 import { contentType } from '../../../src/protocol/content-type.js'
 import { serveDataflow } from '../../../src/service/dataflow/session.js'
 import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
-import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/node.js'
-import { defineNode } from '../../../src/service/nodes/define-node.js'
-import { noOptions } from '../../../src/service/nodes/node-options.js'
+import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/core/node.js'
+import { defineNode } from '../../../src/service/nodes/core/define-node.js'
+import { noOptions } from '../../../src/service/nodes/core/node-options.js'
 import { lineGraph } from '../../../src/service/project/line-graph.js'
 import { graphProject, projectRegistry } from '../../../src/service/project/project.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
@@ -108,7 +108,7 @@ export const dataflowTalk = (
   open: OpenNode,
   limits: Partial<SessionLimits> = {},
   admit?: () => Promise<void>,
-  retires = false,
+  handlesDrain = false,
 ): DataflowTalk => {
   const set = stage(
     oneModel(() => Promise.reject(new Error('no engine'))),
@@ -122,7 +122,7 @@ export const dataflowTalk = (
     outputs: { events: 'event', audio: 'audio' },
     options: noOptions,
     tellsConsumption: true,
-    retires,
+    handlesDrain,
     open: async (_options, context) => open(context),
   })
   const place = { tenant: 'Acme', name: 'talk', version: '1' }

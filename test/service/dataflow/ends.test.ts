@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { OpenNode } from '../../../src/service/nodes/node.js'
+import type { OpenNode } from '../../../src/service/nodes/core/node.js'
 import { turn } from '../virtual-clock.js'
 import { dataflowTalk, event, inState, nothingLeft, scriptedNode, start, states, vanish } from './dataflow-talk.js'
 import { deferred } from '../sessions/talk.js'

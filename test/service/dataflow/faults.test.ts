@@ -2,7 +2,7 @@ import { map, NEVER, of, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../../src/errors/speech-error.js'
 import { serveDataflow } from '../../../src/service/dataflow/session.js'
-import type { NodeItem, OpenNode } from '../../../src/service/nodes/node.js'
+import type { NodeItem, OpenNode } from '../../../src/service/nodes/core/node.js'
 import { projectRegistry } from '../../../src/service/project/project.js'
 import { turn } from '../virtual-clock.js'
 import {
@@ -143,8 +143,8 @@ describe('a fault inside', () => {
 
 describe('a session that is broken off', () => {
   /** Owes a final, and never ends by itself. */
-  const owing: OpenNode = ({ brokenOff$ = NEVER }) =>
-    Promise.resolve(() => brokenOff$.pipe(map(({ code }) => event(`final ${code}`))))
+  const owing: OpenNode = ({ aborted$ = NEVER }) =>
+    Promise.resolve(() => aborted$.pipe(map(({ code }) => event(`final ${code}`))))
 
   it.each([
     ['a cut sample', audio(321), '?: cut-sample', 'cut-sample'],

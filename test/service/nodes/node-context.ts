@@ -1,6 +1,6 @@
 import { NEVER, VirtualTimeScheduler } from 'rxjs'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { NodeContext } from '../../../src/service/nodes/node.js'
+import type { NodeContext } from '../../../src/service/nodes/core/node.js'
 
 /** A session in which nothing is special: mono PCM at 8000 Hz on `audio`, virtual time, no engine. */
 export const nodeContext = (change: Partial<NodeContext> = {}): NodeContext => ({

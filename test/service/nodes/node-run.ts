@@ -1,7 +1,13 @@
 import { either } from 'fp-ts'
 import { defer, from, mergeMap, of, type Observable } from 'rxjs'
 import { bytesOf, samplesOf } from '../../../src/audio/pcm.js'
-import type { AnyNodeDefinition, ConfiguredNode, Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
+import type {
+  AnyNodeDefinition,
+  ConfiguredNode,
+  Node,
+  NodeContext,
+  NodeItem,
+} from '../../../src/service/nodes/core/node.js'
 
 /** A node with its options, which must fit. */
 export const configured = (definition: AnyNodeDefinition, options: unknown = {}): ConfiguredNode => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { NodeItem } from '../../../src/service/nodes/node.js'
+import type { NodeItem } from '../../../src/service/nodes/core/node.js'
 import { BoundedWire } from '../../../src/service/project/bounded-wire.js'
 import type { WhenFull } from '../../../src/service/project/project-graph.js'
 import type { Drops, WireTerms } from '../../../src/service/project/wire-policy.js'

@@ -36,8 +36,8 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
   [
     'an unknown node',
     'recognizer',
-    'recognizer',
-    ['p.yaml:4:17: nodes.hear.node names "recognizer", which is no node; did you mean recognizer?'],
+    'recognizr',
+    ['p.yaml:4:17: nodes.hear.node names "recognizr", which is no node; did you mean recognizer?'],
   ],
   [
     'an unknown option and a bad one',

@@ -1,7 +1,7 @@
 import { concat, map, merge, mergeMap, NEVER, Observable, of, range, tap, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/node.js'
+import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/core/node.js'
 import { around, event, nodeOf, running, through } from './graphs.js'
 import { turn } from '../virtual-clock.js'
 
@@ -12,8 +12,8 @@ const failing: Node = (input$) =>
     ),
   )
 
-const lastWordOf = ({ brokenOff$ = NEVER }: NodeContext): Observable<NodeItem> =>
-  brokenOff$.pipe(map(({ code }) => event(`final ${code}`)))
+const lastWordOf = ({ aborted$ = NEVER }: NodeContext): Observable<NodeItem> =>
+  aborted$.pipe(map(({ code }) => event(`final ${code}`)))
 
 /** Passes audio on, and owes a last word. */
 const owing =

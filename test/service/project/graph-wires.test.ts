@@ -1,6 +1,6 @@
 import { map, mergeMap, range } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { NodeItem } from '../../../src/service/nodes/node.js'
+import type { NodeItem } from '../../../src/service/nodes/core/node.js'
 import { around, nodeOf, running, through } from './graphs.js'
 
 describe('a wire of a graph', () => {

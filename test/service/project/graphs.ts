@@ -2,9 +2,15 @@ import { either } from 'fp-ts'
 import { Subject, VirtualTimeScheduler } from 'rxjs'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { builtInNodes } from '../../../src/service/nodes/built-in-nodes.js'
-import { defineNode } from '../../../src/service/nodes/define-node.js'
-import { noOptions } from '../../../src/service/nodes/node-options.js'
-import type { AnyNodeDefinition, Node, NodeContext, NodeDefinition, NodeItem } from '../../../src/service/nodes/node.js'
+import { defineNode } from '../../../src/service/nodes/core/define-node.js'
+import { noOptions } from '../../../src/service/nodes/core/node-options.js'
+import type {
+  AnyNodeDefinition,
+  Node,
+  NodeContext,
+  NodeDefinition,
+  NodeItem,
+} from '../../../src/service/nodes/core/node.js'
 import { checkProject } from '../../../src/service/project/check-project.js'
 import type { GraphSession } from '../../../src/service/project/graph-session.js'
 import { openGraph } from '../../../src/service/project/open-graph.js'
@@ -37,7 +43,7 @@ export const nodeOf = (
     summary: 'A node of a test.',
     inputs: { audio: 'audio' },
     outputs: { audio: 'audio', events: 'event' },
-    mayStayOpen: [],
+    optionalInputs: [],
     options: noOptions,
     open: async (_options, context) => open(context),
     ...change,

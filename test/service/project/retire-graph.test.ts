@@ -1,6 +1,6 @@
 import { concat, ignoreElements, merge, NEVER, of, Subject, takeUntil, tap, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { NodeItem } from '../../../src/service/nodes/node.js'
+import type { NodeItem } from '../../../src/service/nodes/core/node.js'
 import { brief, event, nodeOf, running } from './graphs.js'
 
 const text = `
@@ -35,21 +35,21 @@ const telling = (heard: string[] = []) =>
 const leaver = (letGo$: Observable<unknown>, calls: string[] = [], dealt$: Observable<number> = NEVER) =>
   nodeOf(
     'leaver',
-    ({ retire$ = NEVER, consumed }) =>
+    ({ drain$ = NEVER, consumed }) =>
       (input$) =>
         concat(
           merge(
             input$.pipe(tap((item: NodeItem) => calls.push(brief(item)))),
-            retire$.pipe(tap(() => calls.push('retire'))),
+            drain$.pipe(tap(() => calls.push('retire'))),
             dealt$.pipe(tap((frames) => consumed(frames))),
           ).pipe(ignoreElements(), takeUntil(letGo$)),
           of(event('left')),
         ),
-    { retires: true, tellsConsumption: true },
+    { handlesDrain: true, tellsConsumption: true },
   )
 
 describe('a graph that is to end where nobody speaks', () => {
-  it('waits for the node that retires, and finalizes the others after it', async () => {
+  it('waits for the node that drains, and finalizes the others after it', async () => {
     const letGo$ = new Subject<undefined>()
     const heard: string[] = []
     const calls: string[] = []
@@ -65,7 +65,7 @@ describe('a graph that is to end where nobody speaks', () => {
     expect(audio$.observed).toBe(false)
   })
 
-  it('is finalized at once where no node retires', async () => {
+  it('is finalized at once where no node drains', async () => {
     const plain = text.replaceAll('leaver', 'telling')
     const { give, said, open } = await running(plain, [telling()])
     give(20)

@@ -1,7 +1,7 @@
 import { concat, concatMap, defer, from, ignoreElements, Observable, of, tap } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Node } from '../../../src/service/nodes/node.js'
+import type { Node } from '../../../src/service/nodes/core/node.js'
 import { around, brief, event, nodeOf, running, through } from './graphs.js'
 import { turn } from '../virtual-clock.js'
 

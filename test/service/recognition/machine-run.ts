@@ -76,7 +76,7 @@ export const runMachine = (isSpeech: (frameStartMs: number) => boolean, options:
     for (let index = 0; index < hop; index += 1) frame[index] = sample(now + index)
     machine.step(isSpeech(now), frame)
     now += hop
-    timed.push([now, machine.drain()])
+    timed.push([now, machine.takeOutputs()])
     if (options.interruptAtMs === now) timed.push([now, machine.interrupt()])
   }
   if (options.finish) {

@@ -48,7 +48,7 @@ const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, c
   const detector = {
     isSpeech: () => frames[count++] ?? false,
     hold: () => undefined,
-    retune: () => undefined,
+    setSensitivity: () => undefined,
     free: () => undefined,
   }
   const segmenter = joinSegmenter(detector, settings, testRateHz)

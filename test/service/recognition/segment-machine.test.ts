@@ -162,10 +162,10 @@ describe('a long silence', () => {
     const machine = new SegmentMachine(parameters, testRateHz)
     const frame = new Int16Array(10)
     for (let at = 0; at < 30_000; at += 10) machine.step(false, frame)
-    expect(machine.drain()).toEqual([{ type: 'silence', startMs: 0, endMs: 29_640 }])
-    machine.retune({ ...parameters, preSpeechMs: 5000 })
+    expect(machine.takeOutputs()).toEqual([{ type: 'silence', startMs: 0, endMs: 29_640 }])
+    machine.setParameters({ ...parameters, preSpeechMs: 5000 })
     for (let at = 0; at < 60; at += 10) machine.step(true, frame)
-    expect(machine.drain()).toContainEqual({ type: 'open', startMs: 29_640 })
+    expect(machine.takeOutputs()).toContainEqual({ type: 'open', startMs: 29_640 })
   })
 })
 

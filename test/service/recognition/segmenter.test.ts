@@ -49,7 +49,7 @@ describe('joinSegmenter', () => {
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
       hold: (hold: boolean) => frozen.push(hold),
-      retune: () => undefined,
+      setSensitivity: () => undefined,
       free: () => undefined,
     }
     const segmenter = joinSegmenter(detector, defaultSegmenterParameters, 1000)
@@ -151,15 +151,15 @@ describe('a segmenter that is given other parameters', () => {
   const detector = { isSpeech: (frame: Int16Array) => frame[0] !== 0, hold: () => undefined, free: () => undefined }
   const run = (changes: Readonly<Record<number, Partial<typeof defaultSegmenterParameters>>>) => {
     const tuned: number[] = []
-    const retune = (sensitivity: number): void => {
+    const setSensitivity = (sensitivity: number): void => {
       tuned.push(sensitivity)
     }
-    const segmenter = joinSegmenter({ ...detector, retune }, defaultSegmenterParameters, 1000)
+    const segmenter = joinSegmenter({ ...detector, setSensitivity }, defaultSegmenterParameters, 1000)
     const outputs: SegmenterOutput[] = []
     // Speech at 1000 to 2000 and 3000 to 6000 ms.
     for (let ms = 0; ms < 8000; ms += 10) {
       const change = changes[ms]
-      if (change !== undefined) segmenter.retune({ ...defaultSegmenterParameters, ...change })
+      if (change !== undefined) segmenter.setParameters({ ...defaultSegmenterParameters, ...change })
       const speaks = (ms >= 1000 && ms < 2000) || (ms >= 3000 && ms < 6000)
       outputs.push(...segmenter.push(new Int16Array(10).fill(speaks ? 1 : 0)))
     }

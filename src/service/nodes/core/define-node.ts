@@ -1,0 +1,78 @@
+import { either } from 'fp-ts'
+import type * as t from 'io-ts'
+import { SpeechError } from '../../../errors/speech-error.js'
+import { optionNames } from './node-options.js'
+import type { AnyNodeDefinition, ConfiguredNode, NodeDefinition, OptionFault, PortFormats } from './node.js'
+
+const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
+const portPattern = /^[a-z][a-zA-Z0-9]*$/
+
+/**
+ * Makes a kind of node of a name, ports, an options codec and a factory. Throws `invalid-options` where a name or a
+ * port is none, for that is the author's fault and shall show at once.
+ */
+export const defineNode = <Options>(definition: NodeDefinition<Options>): AnyNodeDefinition => {
+  const { options: codec, formats = asFirstInput(definition), uses = () => [], open, ...more } = definition
+  const { checkSettings = () => undefined, ...rest } = more
+  checkNames(definition)
+  const bind = (options: Options): ConfiguredNode => ({
+    formats: (inputs) => formats(inputs, options),
+    uses: uses(options),
+    checkSettings: (next, now) => checkSettings(next, now, options),
+    open: async (context) => open(options, context),
+  })
+  return {
+    ...rest,
+    configure: (given) => {
+      const unknown = unknownNames(codec, given ?? {})
+      const decoded = codec.decode(given ?? {})
+      if (either.isRight(decoded) && unknown.length === 0) return either.right(bind(decoded.right))
+      return either.left([...(either.isLeft(decoded) ? faultsOf(decoded.left) : []), ...unknown])
+    },
+  }
+}
+
+const checkNames = ({ name, inputs, outputs }: Pick<AnyNodeDefinition, 'name' | 'inputs' | 'outputs'>): void => {
+  if (!namePattern.test(name)) {
+    throw new SpeechError('invalid-options', `${JSON.stringify(name)} is no name of a node; write it as my-node.`)
+  }
+  const port = [...Object.keys(inputs), ...Object.keys(outputs)].find((one) => !portPattern.test(one))
+  if (port === undefined) return
+  throw new SpeechError('invalid-options', `${JSON.stringify(port)} is no name of a port of ${name}; write it as left.`)
+}
+
+/** Every audio output has the format of the first audio input. */
+const asFirstInput =
+  ({ inputs, outputs, name }: Pick<AnyNodeDefinition, 'name' | 'inputs' | 'outputs'>) =>
+  (formats: PortFormats): either.Either<string, PortFormats> => {
+    const audioOutputs = Object.keys(outputs).filter((port) => outputs[port] === 'audio')
+    const first = Object.keys(inputs).find((port) => inputs[port] === 'audio')
+    const format = first === undefined ? undefined : formats[first]
+    if (audioOutputs.length === 0) return either.right({})
+    if (format === undefined) return either.left(`${name} must say which format its audio has`)
+    return either.right(Object.fromEntries(audioOutputs.map((port) => [port, format])))
+  }
+
+const faultsOf = (errors: t.Errors): readonly OptionFault[] => {
+  const faults = errors.map(({ context, message }): OptionFault => {
+    const last = context.at(-1)
+    return {
+      path: context.map(({ key }) => key).filter((key) => key !== '' && !/^\d+$/.test(key)),
+      message: message ?? `must be ${last?.type.name ?? 'valid'}`,
+    }
+  })
+  // An intersection tells a value that is no object at all once for each of its parts.
+  return faults.filter((one, index) => faults.findIndex((other) => sameFault(one, other)) === index)
+}
+
+const sameFault = (one: OptionFault, other: OptionFault): boolean =>
+  one.message === other.message && one.path.join('.') === other.path.join('.')
+
+const unknownNames = (codec: t.Any, given: unknown): readonly OptionFault[] => {
+  const known = optionNames(codec)
+  if (known === undefined || typeof given !== 'object' || given === null || Array.isArray(given)) return []
+  const list = known.length === 0 ? 'there are none' : `the options are ${known.join(', ')}`
+  return Object.keys(given)
+    .filter((name) => !known.includes(name))
+    .map((name) => ({ path: [name], message: `is not an option; ${list}` }))
+}

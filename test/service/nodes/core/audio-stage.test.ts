@@ -1,0 +1,167 @@
+import { Subject, toArray, lastValueFrom } from 'rxjs'
+import { TestScheduler } from 'rxjs/testing'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../../src/audio/format.js'
+import { audioNodes } from '../../../../src/service/nodes/audio-nodes.js'
+import { audioStage } from '../../../../src/service/nodes/core/audio-stage.js'
+import type { Node, NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { nodeContext } from '../node-context.js'
+import { brief, opened, pcm } from '../node-run.js'
+
+const marbles = (test: Parameters<TestScheduler['run']>[0]): void => {
+  new TestScheduler((actual, expected) => {
+    expect(actual).toEqual(expected)
+  }).run(test)
+}
+
+const a = pcm([1, 2, 3, 4])
+const b = pcm([5, 6])
+
+/** A node of a stage that tells each piece, then how many samples it has had; at the end, that it is over. */
+const counting = (held: { count: number } = { count: 0 }): Node =>
+  audioStage(() => {
+    let samples = 0
+    held.count += 1
+    return {
+      take: (item) => {
+        samples += item.bytes.length / 2
+        return [item, { type: 'event', event: { name: 'Had', data: samples } }]
+      },
+      finish: () => [{ type: 'event', event: { name: 'Over', data: samples } }],
+      free: () => {
+        held.count -= 1
+      },
+    }
+  })
+
+const had = (data: number, name = 'Had'): NodeItem => ({ type: 'event', event: { name, data } })
+const values = { a, b, p: had(4), q: had(6), r: had(6, 'Over'), z: had(0, 'Over'), e: had(1) }
+
+describe('a node of an audio stage', () => {
+  it('tells what each piece gives, then flushes and completes with its input', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a---b---|', values)
+      const subscriptions = ' ^--------!'
+      const expected = '      -(ap)(bq)(r|)'
+      expectObservable(counting()(source$, nodeContext())).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('flushes an empty input, waits for one that never ends, and leaves events alone', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const [empty$, never$, events$] = [cold<NodeItem>('|'), cold<NodeItem>('-'), cold('e-|', values)]
+      expectObservable(counting()(empty$, nodeContext())).toBe('(z|)', values)
+      expectObservable(counting()(never$, nodeContext())).toBe('-')
+      expectObservable(counting()(events$, nodeContext())).toBe('--(z|)', values)
+      expectSubscriptions(empty$.subscriptions).toBe('(^!)')
+      expectSubscriptions(never$.subscriptions).toBe('^')
+    })
+  })
+
+  it('passes an error on without a flush, and frees what it holds', () => {
+    const held = { count: 0 }
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a---#', values)
+      const subscriptions = ' ^----!'
+      expectObservable(counting(held)(source$, nodeContext())).toBe('-(ap)#', values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+    expect(held.count).toBe(0)
+  })
+
+  it('lets go of its input and of what it holds on unsubscription', () => {
+    const held = { count: 0 }
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a---b--|', values)
+      const unsubscribe = '   ---!'
+      const subscriptions = ' ^--!'
+      expectObservable(counting(held)(source$, nodeContext()), unsubscribe).toBe('-(ap)', values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+    expect(held.count).toBe(0)
+  })
+
+  it('starts anew for each subscription', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a---(b|)', values)
+      const subscriptions = ['^----!', '----------^----!']
+      const node$ = counting()(source$, nodeContext())
+      expectObservable(node$, '^').toBe('-(ap)(bqr|)', values)
+      expectObservable(node$, '----------^').toBe('-----------(ap)(bqr|)', values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('keeps the order where a listener answers in the middle of an output', () => {
+    const input$ = new Subject<NodeItem>()
+    const heard: string[] = []
+    counting()(input$, nodeContext()).subscribe((item) => {
+      heard.push(brief(item))
+      if (heard.length === 1) {
+        input$.next(b)
+        input$.complete()
+      }
+    })
+    input$.next(a)
+    const span = 'undefined undefined-undefined'
+    expect(heard).toEqual(['1 2 3 4', `Had ${span} 4`, '5 6', `Had ${span} 6`, `Over ${span} 6`])
+  })
+
+  it('waits for what opens later, and ends with the error of what does not', async () => {
+    const late = audioStage(() => Promise.resolve({ take: (item) => [item, item] }))
+    const fails = audioStage(() => Promise.reject(new Error('not today')))
+    const source$ = new Subject<NodeItem>()
+    const both = [late, fails].map((node) => lastValueFrom(node(source$, nodeContext()).pipe(toArray())))
+    source$.next(a)
+    source$.complete()
+    await expect(both[0]).resolves.toEqual([a, a])
+    await expect(both[1]).rejects.toThrow('not today')
+  })
+})
+
+const stereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
+const mono: AudioFormat = { ...stereo, channels: 1 }
+const optionsOf: Readonly<Record<string, unknown>> = { gain: { gainDb: 6 }, transcode: { to: 'ulaw' } }
+const needsStereo = ['channel-split', 'downmix']
+const opensLater = ['resample', 'voice-activity', 'recognizer']
+
+describe.each(audioNodes.filter(({ name }) => !opensLater.includes(name)))('the node $name', (definition) => {
+  const format = needsStereo.includes(definition.name) ? stereo : mono
+  const context = nodeContext({ inputs: { audio: format, left: format, right: format } })
+  const open = () => opened(definition, optionsOf[definition.name], context)
+
+  it('is silent for an input that is empty or never ends, and passes its error on', async () => {
+    const node = await open()
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(node(cold<NodeItem>('|'), context)).toBe('|')
+      expectObservable(node(cold<NodeItem>('-'), context)).toBe('-')
+      expectObservable(node(cold<NodeItem>('--#'), context)).toBe('--#')
+    })
+  })
+
+  it('gives the same to every subscription and lets go of its input', async () => {
+    const node = await open()
+    const source$ = new Subject<NodeItem>()
+    const heard: string[][] = [[], []]
+    for (const list of heard) {
+      const subscription = node(source$, context).subscribe((item) => {
+        list.push(brief(item))
+      })
+      source$.next(a)
+      source$.next(b)
+      subscription.unsubscribe()
+    }
+    expect(source$.observed).toBe(false)
+    expect(heard[1]).toEqual(heard[0])
+  })
+})
+
+describe('the audio nodes', () => {
+  it('have names and ports of their own, and refuse options that they do not know', () => {
+    expect(new Set(audioNodes.map(({ name }) => name)).size).toBe(audioNodes.length)
+    for (const definition of audioNodes) {
+      expect(definition.configure({ no: 'such' }), definition.name).toMatchObject({ _tag: 'Left' })
+    }
+  })
+})

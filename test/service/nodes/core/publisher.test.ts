@@ -1,0 +1,61 @@
+import { from, lastValueFrom, of, toArray } from 'rxjs'
+import { either } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../../src/audio/format.js'
+import { publisher } from '../../../../src/service/nodes/core/publisher.js'
+import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { nodeContext } from '../node-context.js'
+
+const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+
+const told = async (
+  input: AudioFormat,
+  output: Readonly<Record<string, unknown>> | undefined,
+  items: readonly NodeItem[],
+) => {
+  const configured = publisher.configure({})
+  if (either.isLeft(configured)) throw new Error('refused')
+  const context = nodeContext({ inputs: { audio: input }, sessionFormat: pcm, audioOutput: output })
+  const node = await configured.right.open(context)
+  return lastValueFrom(node(from(items), context).pipe(toArray()))
+}
+
+const bytes = (items: readonly NodeItem[]): readonly number[] =>
+  items.flatMap((item) => (item.type === 'audio' ? [...item.bytes] : []))
+const audio = (...values: readonly number[]): NodeItem => ({ type: 'audio', bytes: new Uint8Array(values) })
+
+describe('the publisher', () => {
+  it('hands audio on as it is where the client hears that', async () => {
+    const item = audio(1, 2, 3, 4)
+    expect((await told(pcm, undefined, [item]))[0]).toBe(item)
+  })
+
+  it('tells audio in the format that Audio.Output asks for, in any dialect, events in between', async () => {
+    const event: NodeItem = { type: 'event', event: { name: 'x' } }
+    const items = await told(pcm, { Encoding: 'ulaw', 'channel-count': '2' }, [audio(0, 0, 0, 0), event, audio(0, 0)])
+    expect(items.map(({ type }) => type)).toEqual(['audio', 'event', 'audio'])
+    expect(bytes(items)).toEqual(new Array(6).fill(0xff))
+  })
+
+  it('tells it in the format that the client sends where that asks for nothing', async () => {
+    expect(bytes(await told({ ...pcm, encoding: 'ulaw', channels: 2 }, undefined, [audio(0xff, 0xff)]))).toEqual([0, 0])
+  })
+
+  it('keeps the length where the rate changes', async () => {
+    const second = new Uint8Array(16_000)
+    const items = await told(pcm, { SampleRate: 16_000 }, [{ type: 'audio', bytes: second }])
+    expect(bytes(items)).toHaveLength(32_000)
+  })
+
+  it('refuses an Audio.Output that is none by the name of its field, and needs none without audio', async () => {
+    await expect(told(pcm, { SampleRate: 5 }, [])).rejects.toMatchObject({
+      code: 'invalid-field',
+      message: expect.stringContaining('Audio.Output.SampleRate must be a whole number of Hz') as unknown,
+    })
+    const configured = publisher.configure({})
+    if (either.isLeft(configured)) throw new Error('refused')
+    const context = nodeContext({ inputs: {}, sessionFormat: pcm, audioOutput: { SampleRate: 5 } })
+    const node = await configured.right.open(context)
+    expect(await lastValueFrom(node(of(audio(1)), context))).toEqual(audio(1))
+  })
+})

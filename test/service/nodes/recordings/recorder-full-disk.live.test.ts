@@ -1,0 +1,62 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { concat, lastValueFrom, NEVER, of } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { recorder } from '../../../../src/service/nodes/recordings/recorder.js'
+import { audio, openNode } from '../fixed-set.js'
+import { nodeContext } from '../node-context.js'
+
+/** A disk with room for so many bytes, of the header and of audio; headers that are mended take none. */
+const disk = vi.hoisted(() => ({ roomBytes: 0 }))
+
+vi.mock(import('node:fs/promises'), async (importOriginal) => {
+  const original = await importOriginal()
+  const open: typeof original.open = async (...given) => {
+    const file = await original.open(...given)
+    const write = file.write.bind(file) as (...all: unknown[]) => Promise<{ bytesWritten: number }>
+    const limited = async (bytes: Uint8Array, offset = 0, length = bytes.byteLength - offset, position?: number) => {
+      if (position !== undefined) return write(bytes, offset, length, position)
+      if (disk.roomBytes <= 0)
+        throw Object.assign(new Error('ENOSPC: no space left, write /secret'), { code: 'ENOSPC' })
+      const { bytesWritten } = await write(bytes, offset, Math.min(length, disk.roomBytes))
+      disk.roomBytes -= bytesWritten
+      return { bytesWritten, buffer: bytes }
+    }
+    return Object.assign(file, { write: limited })
+  }
+  return { ...original, open }
+})
+
+let folder = ''
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rxspeech-full-'))
+})
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true })
+})
+
+describe('recorder on a disk that fills up', () => {
+  it('fails by the word of the system alone, and leaves what was written readable', async () => {
+    disk.roomBytes = 44 + 100_001
+    const node = await openNode(recorder, {}, { recordingsFolder: folder })
+    const input$ = concat(of(audio(new Uint8Array(200_000).fill(7))), NEVER)
+    await expect(lastValueFrom(node(input$, nodeContext()))).rejects.toMatchObject({
+      name: 'SpeechError',
+      code: 'internal',
+      message: 'The recording cannot be written (ENOSPC).',
+    })
+    const sizeSaid = async (): Promise<number> => {
+      const bytes = await readFile(join(folder, 'session-1-node-all.wav'))
+      return bytes.readUInt32LE(40)
+    }
+    while ((await sizeSaid()) === 0xffffffff) await new Promise(setImmediate)
+    expect(await sizeSaid()).toBe(100_000)
+  })
+
+  it('fails at the end when there was no room for the rest', async () => {
+    disk.roomBytes = 44
+    const node = await openNode(recorder, {}, { recordingsFolder: folder })
+    await expect(lastValueFrom(node(of(audio(new Uint8Array(320))), nodeContext()))).rejects.toThrow('ENOSPC')
+  })
+})

@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { recorder } from '../../../../src/service/nodes/recordings/recorder.js'
+import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { marblesInTurns } from '../../marbles-in-turns.js'
+import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
+import { nodeContext } from '../node-context.js'
+
+/** A disk of promises alone, which takes every name anew: what its files hold, and which of them are open. */
+const disk = vi.hoisted(() => ({ files: [] as Uint8Array[], open: 0, fails: false }))
+
+vi.mock(import('node:fs/promises'), async (importOriginal) => {
+  const open = (): Promise<unknown> => {
+    const at = disk.files.push(new Uint8Array(0)) - 1
+    disk.open += 1
+    let end = 0
+    return Promise.resolve({
+      write: (bytes: Uint8Array, from = 0, count = bytes.byteLength - from, position = end) => {
+        if (disk.fails) return Promise.reject(Object.assign(new Error('no'), { code: 'EIO' }))
+        const before = disk.files[at] ?? new Uint8Array(0)
+        const after = new Uint8Array(Math.max(before.byteLength, position + count))
+        after.set(before)
+        after.set(bytes.subarray(from, from + count), position)
+        disk.files[at] = after
+        end = Math.max(end, position + count)
+        return Promise.resolve({ bytesWritten: count })
+      },
+      stat: () => Promise.resolve({ size: disk.files[at]?.byteLength ?? 0 }),
+      close: () => {
+        disk.open -= 1
+        return Promise.resolve()
+      },
+    })
+  }
+  const original = await importOriginal()
+  return { ...original, mkdir: () => Promise.resolve(undefined), open: open as unknown as typeof original.open }
+})
+
+beforeEach(() => {
+  Object.assign(disk, { files: [], open: 0, fails: false })
+})
+
+const item = audio(new Uint8Array(1600).fill(7))
+const recorded = (DurationMsec: number, more: object = {}): NodeItem => {
+  const data = { File: 'session-1-node-all.wav', DurationMsec, ...more }
+  return event('Recorded', { channel: -2, startMs: 0, endMs: DurationMsec, data })
+}
+const open = (options: object = {}) => openNode(recorder, options, { recordingsFolder: '/recordings' })
+/** What the header of each file says of its audio, and whether that is all. */
+const sizes = (): readonly (readonly [number, boolean])[] =>
+  disk.files.map((bytes) => {
+    const said = Buffer.from(bytes).readUInt32LE(40)
+    return [said, said === bytes.byteLength - 44]
+  })
+
+describe('recorder, drawn', () => {
+  testFixedSet({
+    open: () => open(),
+    item,
+    first: [],
+    second: [],
+    end: [[recorded(100)], [recorded(200)], []],
+    opensLater: true,
+  })
+
+  it('leaves whole files and none open: after the end, an error, and unsubscription', async () => {
+    const node = await open()
+    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+      const drawn = (marbles: string, unsubscribe?: string) =>
+        expectObservable(node(cold<NodeItem>(marbles, { x: item }), nodeContext({ scheduler })), unsubscribe)
+      const [ends, fails, cancelled] = [drawn('x---x---|'), drawn('x---#'), drawn('x-------', '^--!')]
+      return () => {
+        ends.toBe('--------(r|)', { r: recorded(200) })
+        fails.toBe('----#')
+        cancelled.toBe('')
+      }
+    })
+    expect(sizes()).toEqual([
+      [3200, true],
+      [1600, true],
+      [1600, true],
+    ])
+    expect(disk.open).toBe(0)
+  })
+
+  it('completes at its longest, though the input goes on, and lets go of it', async () => {
+    const node = await open({ maxDurationMs: 150 })
+    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const source$ = cold<NodeItem>('x---x---x---', { x: item })
+      const seen = expectObservable(node(source$, nodeContext({ scheduler })))
+      const subscribed = expectSubscriptions(source$.subscriptions)
+      return () => {
+        seen.toBe('----(r|)', { r: recorded(150, { Truncated: true }) })
+        subscribed.toBe('^---!')
+      }
+    })
+    expect(sizes()).toEqual([[2400, true]])
+  })
+
+  it('fails when the disk does, lets go of its input, and leaves no file open', async () => {
+    const node = await open()
+    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const source$ = cold<NodeItem>('----x---', { x: audio(new Uint8Array(65_536)) })
+      const seen = expectObservable(node(source$, nodeContext({ scheduler })))
+      const subscribed = expectSubscriptions(source$.subscriptions)
+      scheduler.schedule(() => (disk.fails = true), 2)
+      return () => {
+        const error = expect.objectContaining({ code: 'internal', message: 'The recording cannot be written (EIO).' })
+        seen.toBe('----#', undefined, error)
+        subscribed.toBe('^---!')
+      }
+    })
+    expect(disk.open).toBe(0)
+  })
+})

@@ -1,0 +1,180 @@
+import {
+  concat,
+  defer,
+  EMPTY,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  ReplaySubject,
+  Subject,
+  take,
+  tap,
+  toArray,
+  type Observable,
+} from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../../src/audio/format.js'
+import type { EventEnvelope } from '../../../../src/protocol/event-envelope.js'
+import type { Settings } from '../../../../src/protocol/settings.js'
+import type { Engine } from '../../../../src/service/engine/engine.js'
+import type { ModelName, NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { recognizer } from '../../../../src/service/nodes/speech/recognizer.js'
+import { configured } from '../node-run.js'
+import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
+import { nodeContext } from '../node-context.js'
+import { spoken } from '../../sessions/spoken.js'
+
+const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+
+/** An engine that counts in frames of 10 ms and a third, as some do, with more digits than anyone needs. */
+const fractional = (): Engine => {
+  const engine = scriptedEngine({ texts: ['hello world'], confidence: 0.123456 })
+  return {
+    ...engine,
+    recognize: () => (part$) =>
+      part$.pipe(
+        engine.recognize(),
+        map((one) =>
+          one.type === 'segment'
+            ? {
+                ...one,
+                startMs: one.startMs + 1 / 3,
+                endMs: one.endMs - 1 / 3,
+                words: one.words.map((word) => ({ ...word, startMs: word.startMs + 0.4, endMs: word.endMs - 0.4 })),
+              }
+            : one,
+        ),
+      ),
+  }
+}
+
+const contextOf = (format: AudioFormat, settings: Settings, engine: Engine) => {
+  const consumed: number[] = []
+  const asked: ModelName[] = []
+  const final$ = new ReplaySubject<EventEnvelope>(1)
+  const context = nodeContext({
+    inputs: { audio: format },
+    settings: () => settings,
+    engine: (model) => {
+      asked.push(model)
+      return Promise.resolve(engine)
+    },
+    consumed: (frameCount) => {
+      consumed.push(frameCount)
+    },
+  })
+  return { context, consumed, asked, final$ }
+}
+
+const run = async (
+  given: ReturnType<typeof contextOf>,
+  input$: Observable<NodeItem>,
+): Promise<readonly EventEnvelope[]> => {
+  const node = await configured(recognizer).open(given.context)
+  const items = await lastValueFrom(
+    node(input$, given.context).pipe(
+      tap((item) => {
+        if (item.type === 'event' && item.event.name === 'SR Final') given.final$.next(item.event)
+      }),
+      toArray(),
+    ),
+  )
+  return items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
+}
+
+const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
+
+describe('the recognizer node', () => {
+  it('tells whole milliseconds and confidences of two decimals', async () => {
+    const events = await run(contextOf(mono, {}, fractional()), of(audio(await spoken(4_000))))
+    const milestone = events.find((event) => event.name === 'SR Milestone')
+    expect(milestone?.data).toMatchObject({ Text: 'hello world', Confidence: 0.12 })
+    expect(events.at(-1)).toMatchObject({ name: 'SR Final', data: { Confidence: 0.12 } })
+    const words = (milestone?.data as { readonly Words: readonly Record<string, number>[] }).Words
+    const times = [
+      ...events.flatMap((event) => [event.startMs, event.endMs]),
+      ...words.flatMap((word) => [word['StartMsec'], word['EndMsec']]),
+    ]
+    expect(times.filter((time) => !Number.isInteger(time))).toEqual([])
+  })
+
+  it('tells one final a channel, with no confidence to speak of where nobody spoke', async () => {
+    const stereo: AudioFormat = { ...mono, channels: 2 }
+    const events = await run(contextOf(stereo, {}, fractional()), of(audio(new Uint8Array(32_000))))
+    expect(events).toEqual(
+      [0, 1].map((channel) => ({
+        name: 'SR Final',
+        channel,
+        startMs: 0,
+        endMs: 1000,
+        data: expect.objectContaining({ Text: '', Confidence: 0 }) as unknown,
+      })),
+    )
+  })
+
+  it('is to end where nobody speaks: ends each channel in its own pause', async () => {
+    const stereo: AudioFormat = { ...mono, channels: 2 }
+    const left = await spoken(5_000)
+    const both = new Uint8Array(2 * left.length)
+    for (let at = 0; at < left.length; at += 2) both.set(left.subarray(at, at + 2), 2 * at)
+    const given = contextOf(stereo, {}, fractional())
+    const drain$ = new Subject<undefined>()
+    const asked$ = defer(() => {
+      drain$.next(undefined)
+      return EMPTY
+    })
+    const untilFinal$ = given.final$.pipe(take(1), ignoreElements())
+    const half = audio(both.subarray(0, 2 * 32_000))
+    const rest = audio(both.subarray(2 * 32_000))
+    const context = { ...given.context, drain$ }
+    const events = await run({ ...given, context }, concat(of(half), asked$, untilFinal$, of(rest), NEVER))
+    const finals = events.filter((event) => event.name === 'SR Final')
+    expect(finals.toReversed()).toMatchObject([
+      { channel: 1, startMs: 0, endMs: 2000, data: { Text: '' } },
+      { channel: 0, startMs: 520, data: { Text: 'hello world' } },
+    ])
+    expect(finals.find(({ channel }) => channel === 0)?.endMs).toBeCloseTo(3430, -2)
+  })
+
+  it('wants no more of a channel that silence has ended, so that the other goes on', async () => {
+    const stereo: AudioFormat = { ...mono, channels: 2 }
+    const left = await spoken(5_000)
+    const both = new Uint8Array(2 * left.length)
+    for (let at = 0; at < left.length; at += 2) both.set(left.subarray(at, at + 2), 2 * at)
+    const given = contextOf(stereo, { VadGracefulSilenceThresholdMsec: 4_000 }, fractional())
+    const half = audio(both.subarray(0, 2 * 72_000))
+    const rest = audio(both.subarray(2 * 72_000))
+    const events = await run(given, concat(of(half), given.final$.pipe(take(1), ignoreElements()), of(rest)))
+    const finals = events.filter((event) => event.name === 'SR Final')
+    // What comes while the first final is told is told before it.
+    expect(finals.toReversed()).toMatchObject([
+      { channel: 1, endMs: 4000 },
+      { channel: 0, data: { Text: expect.stringContaining('hello') as unknown } },
+    ])
+    expect(
+      given.consumed.filter((frameCount) => frameCount !== Infinity).reduce((sum, one) => sum + one, 0),
+    ).toBeGreaterThan(30_000)
+    expect(given.consumed.at(-1)).toBe(Infinity)
+  })
+
+  it('takes the model that the settings name, in either dialect, and refuses a setting by its name', async () => {
+    const given = contextOf(mono, { 'model-name': 'a', ModelTenant: 'b', ModelVersion: '2' }, fractional())
+    await configured(recognizer).open(given.context)
+    expect(given.asked).toEqual([{ name: 'a', tenant: 'b', version: '2' }])
+    for (const [name, value, said] of [
+      ['VadSensitivity', 11, 'VadSensitivity must be'],
+      ['VadSilenceTriggerMsec', 'x', 'VadSilenceTriggerMsec'],
+      ['AudioSplitter', 'other', 'AudioSplitter'],
+      ['ModelName', 5, 'ModelName'],
+    ] as const) {
+      await expect(
+        configured(recognizer).open(contextOf(mono, { [name]: value }, fractional()).context),
+      ).rejects.toMatchObject({
+        code: 'invalid-field',
+        message: expect.stringContaining(said) as unknown,
+      })
+    }
+  })
+})

@@ -1,0 +1,69 @@
+import { describe, it } from 'vitest'
+import { voiceActivity } from '../../../../src/service/nodes/speech/voice-activity.js'
+import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { spoken } from '../../sessions/spoken.js'
+import { marblesInTurns } from '../../marbles-in-turns.js'
+import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
+import { nodeContext } from '../node-context.js'
+
+const started = (startMs: number): NodeItem =>
+  event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 360 } })
+const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
+
+describe('voice-activity, drawn', async () => {
+  // Speech begins in it and does not end; the pause comes where it is heard a second time.
+  const item = audio(await spoken(1600))
+
+  testFixedSet({
+    open: () => openNode(voiceActivity, {}),
+    item,
+    first: [item, started(520)],
+    second: [item, ended(520, 2020), started(2120)],
+    end: [[ended(520, 1600)], [ended(2120, 3200)], []],
+    opensLater: true,
+  })
+
+  it('passes audio without speech, and tells nothing of it', async () => {
+    const node = await openNode(voiceActivity, {})
+    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const values = { q: audio(new Uint8Array(16_000)), e: event('other') }
+      const source$ = cold('         q-e-q---|', values)
+      const subscriptions = '        ^-------!'
+      const expected = '             q---q---|'
+      const seen = expectObservable(node(source$, nodeContext({ scheduler })))
+      const subscribed = expectSubscriptions(source$.subscriptions)
+      return () => {
+        seen.toBe(expected, values)
+        subscribed.toBe(subscriptions)
+      }
+    })
+  })
+
+  it('tells no long silence, for it does not know what the recognizer still has to say', async () => {
+    const node = await openNode(voiceActivity, {})
+    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+      const values = { q: audio(new Uint8Array(31_000 * 16)) }
+      const seen = expectObservable(node(cold<NodeItem>('q--', values), nodeContext({ scheduler })), '^-!')
+      return () => {
+        seen.toBe('q', values)
+      }
+    })
+  })
+
+  it('ends the speech when no audio comes, and all when none comes for long', async () => {
+    const node = await openNode(voiceActivity, {})
+    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const values = { x: item, s: started(520), e: ended(520, 1600) }
+      const source$ = cold('x', values)
+      // 1600 ms of audio came ahead; a second after it would have been heard, nobody speaks any more.
+      const expected = '    (xs) 2596ms e 27399ms |'
+      const subscriptions = '^ 29999ms !'
+      const seen = expectObservable(node(source$, nodeContext({ scheduler })))
+      const subscribed = expectSubscriptions(source$.subscriptions)
+      return () => {
+        seen.toBe(expected, values)
+        subscribed.toBe(subscriptions)
+      }
+    }, 60_000)
+  })
+})

@@ -1,0 +1,200 @@
+import {
+  concat,
+  delay,
+  EMPTY,
+  ignoreElements,
+  lastValueFrom,
+  merge,
+  NEVER,
+  of,
+  Subject,
+  tap,
+  timer,
+  toArray,
+} from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../../src/audio/format.js'
+import { interleaveChannels } from '../../../../src/audio/channels.js'
+import type { Settings } from '../../../../src/protocol/settings.js'
+import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { recognizer } from '../../../../src/service/nodes/speech/recognizer.js'
+import { voiceActivity } from '../../../../src/service/nodes/speech/voice-activity.js'
+import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
+import { nodeContext } from '../node-context.js'
+import { bytesFrom, configured, opened, runOver } from '../node-run.js'
+import { spoken } from '../../sessions/spoken.js'
+
+const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+const stereo: AudioFormat = { ...mono, channels: 2 }
+const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
+const eventsOf = (items: readonly NodeItem[]) => items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
+
+const heard = async (format: AudioFormat, options: unknown, pieces: readonly Uint8Array[], change = {}) => {
+  const context = nodeContext({ inputs: { audio: format }, ...change })
+  return lastValueFrom(runOver(voiceActivity, options, context, pieces.map(audio)).pipe(toArray()))
+}
+
+describe('voice-activity', () => {
+  it('tells the same speech as the recognizer does, and passes the audio on as it is', async () => {
+    const bytes = await spoken(6_000)
+    const out = await heard(mono, {}, [bytes.subarray(0, 33_334), bytes.subarray(33_334)])
+    expect(bytesFrom(out)).toEqual(new Uint8Array(bytes))
+    const context = nodeContext({
+      inputs: { audio: mono },
+      engine: () => Promise.resolve(scriptedEngine({ texts: ['one'] })),
+    })
+    const recognized = await lastValueFrom(runOver(recognizer, {}, context, [audio(bytes)]).pipe(toArray()))
+    const voice = eventsOf(recognized).filter(({ name }) => name.startsWith('Speech'))
+    expect(voice.length).toBeGreaterThanOrEqual(2)
+    expect(eventsOf(out)).toEqual(voice)
+  })
+
+  it('keeps channels apart: each tells what it would tell alone', async () => {
+    const [one, other] = [await spoken(6_000), new Uint8Array(96_000)]
+    const [both, swapped] = [interleaveChannels(one, other, 2), interleaveChannels(other, one, 2)]
+    const alone = eventsOf(await heard(mono, {}, [one]))
+    expect(eventsOf(await heard(stereo, {}, [both]))).toEqual(alone)
+    expect(eventsOf(await heard(stereo, {}, [swapped]))).toEqual(alone.map((event) => ({ ...event, channel: 1 })))
+  })
+
+  it('names the channel that it was split from, and counts from the start of the session', async () => {
+    const bytes = await spoken(6_000)
+    const [plain, moved] = [
+      eventsOf(await heard(mono, {}, [bytes])),
+      eventsOf(await heard(mono, { channel: 1 }, [bytes], { offsetMs: 10_000 })),
+    ]
+    expect(moved.map(({ name, channel, startMs }) => [name, channel, startMs])).toEqual(
+      plain.map(({ name, startMs }) => [name, 1, (startMs ?? 0) + 10_000]),
+    )
+    expect(configured(voiceActivity, { channel: 1 }).formats({ audio: stereo })).toMatchObject({ _tag: 'Left' })
+  })
+
+  it('hears at a rate that the detector does not know', async () => {
+    const bytes = await spoken(6_000)
+    const faster = eventsOf(await heard({ ...mono, sampleRateHz: 11_025 }, {}, [bytes]))
+    expect(faster.map(({ name }) => name).slice(0, 2)).toEqual(['Speech Started', 'Speech Ended'])
+  })
+
+  it('takes its parameters from options, and the session overrides them unless it may not', async () => {
+    const bytes = await spoken(6_000)
+    const starts = async (options: unknown, settings: Settings) =>
+      eventsOf(await heard(mono, options, [bytes], { settings: () => settings }))[0]?.startMs ?? 0
+    const plain = await starts({ preSpeechMs: 100 }, {})
+    const overridden = await starts({ preSpeechMs: 100 }, { VadPreSpeechBufferMsec: 0 })
+    expect(overridden - plain).toBe(100)
+    expect(await starts({ preSpeechMs: 100, fromSettings: false }, { VadPreSpeechBufferMsec: 0 })).toBe(plain)
+  })
+
+  it('refuses settings that do not fit, at the start and in an Update, and takes any where it does not heed them', async () => {
+    const wrong = { VadSensitivity: 11 }
+    const session = nodeContext({ settings: () => wrong })
+    await expect(opened(voiceActivity, {}, session)).rejects.toMatchObject({ code: 'invalid-field' })
+    expect(configured(voiceActivity).checkSettings(wrong, {})?.message).toContain('VadSensitivity')
+    expect(configured(voiceActivity).checkSettings({ ModelName: 'other' }, {})).toBeUndefined()
+    expect(configured(voiceActivity, { fromSettings: false }).checkSettings(wrong, {})).toBeUndefined()
+  })
+
+  it('tells what is dealt with, and completes when an empty input does', async () => {
+    const consumed: number[] = []
+    await heard(mono, {}, [new Uint8Array(1600)], { consumed: (count: number) => consumed.push(count) })
+    expect(consumed.filter((count) => count !== Infinity).reduce((sum, one) => sum + one, 0)).toBe(800)
+    expect(consumed.at(-1)).toBe(Infinity)
+    expect(await heard(mono, {}, [])).toEqual([])
+  })
+
+  it('passes an error on, and lets go of its input on unsubscription', async () => {
+    const context = nodeContext()
+    const node = await opened(voiceActivity, {}, context)
+    const input$ = new Subject<NodeItem>()
+    const subscription = node(merge(input$, NEVER), context).subscribe()
+    expect(input$.observed).toBe(true)
+    subscription.unsubscribe()
+    expect(input$.observed).toBe(false)
+    const failing$ = new Subject<NodeItem>()
+    const failed = lastValueFrom(node(failing$, context).pipe(toArray()))
+    failing$.error(new Error('gone'))
+    await expect(failed).rejects.toThrow('gone')
+  })
+
+  it('keeps two channels in step where a listener gives more in the middle of a piece', async () => {
+    const context = nodeContext({ inputs: { audio: stereo } })
+    const node = await opened(voiceActivity, {}, context)
+    const one = await spoken(6_000)
+    const both = interleaveChannels(one, one, 2)
+    const input$ = new Subject<NodeItem>()
+    let pieces = 0
+    const feed = (): void => {
+      const from = pieces * 64_000
+      pieces += 1
+      if (from >= both.length) input$.complete()
+      else input$.next(audio(both.subarray(from, from + 64_000)))
+    }
+    const out = lastValueFrom(
+      node(input$, context).pipe(
+        tap((item) => {
+          if (item.type === 'audio') feed()
+        }),
+        toArray(),
+      ),
+    )
+    feed()
+    const told = eventsOf(await out)
+    const of = (channel: number) => told.filter((event) => event.channel === channel).map(({ startMs }) => startMs)
+    expect(of(0).length).toBeGreaterThan(1)
+    expect(of(1)).toEqual(of(0))
+  })
+})
+
+describe('an Update of the recognizer', () => {
+  it('is refused by name where a value does not fit or the model would change', () => {
+    const { checkSettings } = configured(recognizer, { maxSpeechMs: 2000 })
+    expect(checkSettings({ VadSensitivity: 0 }, {})).toMatchObject({ code: 'invalid-field' })
+    expect(checkSettings({ VadSensitivity: 0 }, {})?.message).toContain('VadSensitivity')
+    for (const name of ['ModelName', 'ModelTenant', 'ModelVersion']) {
+      expect(checkSettings({ [name]: 'b' }, { [name]: 'a' })?.message).toBe(
+        `${name} must stay as it was at the start of the session.`,
+      )
+    }
+    expect(checkSettings({ ModelName: 'a', VadSensitivity: 3, Other: 'x' }, { ModelName: 'a' })).toBeUndefined()
+    expect(configured(recognizer, { fromSettings: false }).checkSettings({ VadSensitivity: 0 }, {})).toBeUndefined()
+  })
+
+  it('holds from when nobody speaks, without a cut in the segment that is open', async () => {
+    const speech = await spoken(20_000)
+    let settings: Settings = {}
+    const updated$ = new Subject<undefined>()
+    const context = nodeContext({
+      inputs: { audio: mono },
+      settings: () => settings,
+      updated$,
+      engine: () => Promise.resolve(scriptedEngine({ texts: ['one'] })),
+    })
+    const spans = async (change?: { readonly atMs: number; readonly settings: Settings }) => {
+      settings = {}
+      const node = await opened(recognizer, { partials: false }, context)
+      const at = (change?.atMs ?? 0) * 16
+      const update$ = EMPTY.pipe(
+        tap({
+          complete: () => {
+            settings = change?.settings ?? {}
+            updated$.next(undefined)
+          },
+        }),
+      )
+      const loaded$ = timer(0).pipe(delay(0), ignoreElements())
+      const input$ = concat(of(audio(speech.subarray(0, at))), loaded$, update$, of(audio(speech.subarray(at))))
+      const events = eventsOf(await lastValueFrom(node(input$, context).pipe(toArray())))
+      expect(events.some(({ name }) => name === 'SR Partial')).toBe(false)
+      return events.flatMap(({ name, startMs = 0, endMs = 0 }) => (name === 'Speech Ended' ? [{ startMs, endMs }] : []))
+    }
+    const plain = await spans()
+    const [first, second] = plain
+    if (first === undefined || second === undefined) throw new Error('The call has too little speech.')
+    const within = Math.round((first.startMs + first.endMs) / 2)
+    const changed = await spans({ atMs: within, settings: { VadPreSpeechBufferMsec: 100 } })
+    expect(changed[0]).toEqual(first)
+    expect(changed[1]).toEqual({ ...second, startMs: second.startMs + 200 })
+    const unfit = await spans({ atMs: within, settings: { VadPreSpeechBufferMsec: -1 } })
+    expect(unfit).toEqual(plain)
+  })
+})

@@ -1,0 +1,130 @@
+import { EMPTY, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { openWebhook } from '../../../../src/service/nodes/webhook/webhook.js'
+import type { WebhookOptions } from '../../../../src/service/nodes/webhook/options.js'
+import type { WebhookAnswer } from '../../../../src/service/nodes/webhook/request.js'
+import { askedWaitMs } from '../../../../src/service/nodes/webhook/retry.js'
+import { marbles, type MarbleHelpers } from '../../../operators/marbles.js'
+import { event } from '../fixed-set.js'
+import { nodeContext } from '../node-context.js'
+
+const values = {
+  x: event('x'),
+  f: event('Webhook Failed', {
+    channel: -2,
+    startMs: -1,
+    endMs: -1,
+    data: { Reason: 'status 400', Attempts: 1, Lost: 1 },
+  }),
+  e: event('Webhook Ended', { channel: -2, startMs: -1, endMs: -1, data: { Delivered: 0, Lost: 1 } }),
+}
+const status = (code: number, retryAfter?: string): Observable<WebhookAnswer> => of({ status: code, retryAfter })
+
+/** A webhook in virtual time; `answer` gives what comes to the n-th request, and `atMs` says when each went out. */
+const open = (
+  { scheduler }: MarbleHelpers,
+  answer: (count: number) => Observable<WebhookAnswer>,
+  more: Partial<WebhookOptions> = {},
+) => {
+  const atMs: number[] = []
+  const context = nodeContext({ scheduler, resource: () => ({ kind: 'secret', reveal: () => 'key' }) })
+  const options = { url: 'https://example.org/', secret: 'key', batchMs: 10, ...more }
+  const node = openWebhook(options, context, {
+    random: () => 1,
+    newId: () => 'id',
+    send: () => {
+      atMs.push(scheduler.now())
+      return answer(atMs.length)
+    },
+  })
+  return { node: (input$: Observable<NodeItem>) => node(input$, context), atMs }
+}
+
+describe('webhook, drawn', () => {
+  it('sends after batchMs, tells what was lost, and completes', () => {
+    marbles((helpers) => {
+      const { node, atMs } = open(helpers, () => status(400))
+      const input$ = helpers.cold<NodeItem>('x 29ms |', values)
+      helpers.expectObservable(node(input$)).toBe('10ms f 19ms (e|)', values)
+      helpers.expectSubscriptions(input$.subscriptions).toBe('^ 29ms !')
+      helpers.flush()
+      expect(atMs).toEqual([10])
+    })
+  })
+  it('completes at once when the input is empty', () => {
+    marbles((helpers) => helpers.expectObservable(open(helpers, () => status(200)).node(EMPTY)).toBe('|'))
+  })
+  it('stays silent while the input does', () => {
+    marbles((helpers) => helpers.expectObservable(open(helpers, () => status(200)).node(NEVER)).toBe('-'))
+  })
+  it('passes an error of the input', () => {
+    marbles((helpers) => {
+      const input$ = helpers.cold<NodeItem>('x-#', values)
+      helpers.expectObservable(open(helpers, () => NEVER).node(input$)).toBe('--#')
+    })
+  })
+  it('lets go of input and request when it is unsubscribed from, and starts afresh', () => {
+    marbles((helpers) => {
+      const request$ = helpers.cold<WebhookAnswer>('-')
+      const { node } = open(helpers, () => request$)
+      const input$ = helpers.cold<NodeItem>('x--', values)
+      const node$ = node(input$)
+      helpers.expectObservable(node$, '^ 14ms !').toBe('-')
+      helpers.expectObservable(node$, '50ms ^ 14ms !').toBe('-')
+      helpers.expectSubscriptions(input$.subscriptions).toBe(['^ 14ms !', '50ms ^ 14ms !'])
+      helpers.expectSubscriptions(request$.subscriptions).toBe(['10ms ^ 4ms !', '60ms ^ 4ms !'])
+      helpers.flush()
+      expect(helpers.scheduler.actions).toHaveLength(0)
+    })
+  })
+  it('takes what its own event brings at once', () => {
+    marbles((helpers) => {
+      const { node, atMs } = open(helpers, () => status(400), { batchMs: 0, batchEvents: 1 })
+      const input$ = new Subject<NodeItem>()
+      let again = true
+      const subscription = node(input$).subscribe(() => {
+        if (again) input$.next(values.x)
+        again = false
+      })
+      input$.next(values.x)
+      helpers.flush()
+      subscription.unsubscribe()
+      expect(atMs).toHaveLength(2)
+    })
+  })
+  it('waits longer and longer, up to retryMaxMs, and no less than Retry-After says', () => {
+    marbles((helpers) => {
+      const { node, atMs } = open(
+        helpers,
+        (count) => (count === 4 ? status(429, '7') : count < 6 ? throwError(() => new Error('x')) : status(200)),
+        { batchMs: 0, retryBaseMs: 100, retryMaxMs: 300, maxAttempts: 20, flushMs: 30_000 },
+      )
+      helpers.expectObservable(node(of(values.x))).toBe('7900ms |')
+      helpers.flush()
+      expect(atMs).toEqual([0, 100, 300, 600, 7600, 7900])
+    })
+  })
+  it('keeps a request no longer than timeoutMs', () => {
+    marbles((helpers) => {
+      const { node, atMs } = open(helpers, (count) => (count === 1 ? NEVER : status(200)), {
+        batchMs: 0,
+        timeoutMs: 200,
+        retryBaseMs: 50,
+      })
+      helpers.expectObservable(node(of(values.x))).toBe('250ms |')
+      helpers.flush()
+      expect(atMs).toEqual([0, 250])
+    })
+  })
+})
+
+describe('the wait that a receiver asks for', () => {
+  it('reads seconds and dates, and bounds them', () => {
+    expect(askedWaitMs('3', 0)).toBe(3000)
+    expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)
+    expect(askedWaitMs('99999', 0)).toBe(300_000)
+    expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000)).toBe(0)
+    expect([askedWaitMs('soon', 0), askedWaitMs(undefined, 0)]).toEqual([undefined, undefined])
+  })
+})

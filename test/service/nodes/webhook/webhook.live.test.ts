@@ -1,0 +1,209 @@
+import { concat, map, NEVER, of, range, ReplaySubject } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
+import { webhook } from '../../../../src/service/nodes/webhook/webhook.js'
+import { event, openNode } from '../fixed-set.js'
+import { nodeContext } from '../node-context.js'
+import { signatureOf, tell, webhookBench } from './webhook-bench.js'
+import { namesIn, ok } from './webhook-receiver.js'
+
+const { context, logged, receive, open, run, clear } = webhookBench()
+afterEach(clear)
+
+describe('webhook', () => {
+  it('posts the events as they are on the wire, signed, with a delivery id', async () => {
+    const receiver = await receive(ok)
+    const input$ = of(event('DTMF', { channel: 1, startMs: 5, data: { Digit: '5' } }), event('Other', { tags: ['x'] }))
+    expect(await run({}, input$)).toEqual([])
+    const [request] = receiver.received
+    if (request === undefined) throw new Error('Nothing was received.')
+    expect([request.method, request.url, request.headers['content-type']]).toEqual([
+      'POST',
+      '/hook?key=hidden',
+      'application/json',
+    ])
+    const body = JSON.parse(request.body) as { DeliveryId: string }
+    expect(body).toEqual({
+      DeliveryId: request.headers['x-rxspeech-delivery'],
+      SessionId: 'session-1',
+      Tenant: 'Acme',
+      Project: 'project',
+      Node: 'node',
+      Sequence: 1,
+      Events: [
+        { Name: 'DTMF', Channel: 1, StartMsec: 5, EndMsec: -1, GroupId: '', Tags: [], Data: { Digit: '5' } },
+        { Name: 'Other', Channel: -1, StartMsec: -1, EndMsec: -1, GroupId: '', Tags: ['x'], Data: null },
+      ],
+    })
+    const { timeS, given, due } = signatureOf(request)
+    expect(given).toBe(due)
+    expect(Math.abs(timeS - Date.now() / 1000)).toBeLessThan(60)
+  })
+
+  it.each([500, 503, 429, 408])('tries again after status %i, with the same delivery id and body', async (status) => {
+    const receiver = await receive((response, count) => {
+      response.writeHead(count < 3 ? status : 200).end('thanks')
+    })
+    expect(await run({}, of(event('a')))).toEqual([])
+    expect(receiver.received).toHaveLength(3)
+    expect(new Set(receiver.received.map(({ headers }) => headers['x-rxspeech-delivery'])).size).toBe(1)
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+  })
+
+  it.each([400, 401, 404, 301, 307])(
+    'does not try again after status %i, follows nowhere, and says so once',
+    async (status) => {
+      const receiver = await receive((response) => {
+        response.writeHead(status, { Location: '/elsewhere' }).end()
+      })
+      const answers = await run({ batchEvents: 1 }, of(event('a'), event('b')))
+      expect(answers).toEqual([
+        tell('Webhook Failed', { Reason: `status ${status}`, Attempts: 1, Lost: 1 }),
+        tell('Webhook Ended', { Delivered: 0, Lost: 2 }),
+      ])
+      expect(receiver.received.map(({ url }) => url)).toEqual(['/hook?key=hidden', '/hook?key=hidden'])
+    },
+  )
+
+  it('gives up after so many attempts, and tells and logs nothing of address, body and secret', async () => {
+    await receive((response) => response.writeHead(500).end('inside'))
+    const answers = await run({ maxAttempts: 2 }, of(event('words', { data: { Text: 'spoken' } })))
+    expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'status 500', Attempts: 2, Lost: 1 }))
+    expect(logged).toHaveLength(2)
+    expect(JSON.stringify([answers, logged])).not.toMatch(/hidden|spoken|words|secret|inside|127\.0/)
+  })
+
+  it('starts a new row of failures after a batch that was accepted', async () => {
+    await receive((response, count) => response.writeHead(count % 2 === 1 ? 400 : 200).end())
+    const answers = await run({ batchEvents: 1 }, of(event('a'), event('b'), event('c')))
+    expect(answers.map((item) => (item.type === 'event' ? item.event.name : ''))).toEqual([
+      'Webhook Failed',
+      'Webhook Failed',
+      'Webhook Ended',
+    ])
+  })
+
+  it('tries again when there is no answer in time', async () => {
+    const receiver = await receive((response, count) => {
+      if (count > 1) ok(response)
+    })
+    expect(await run({ timeoutMs: 100 }, of(event('a')))).toEqual([])
+    expect(receiver.received).toHaveLength(2)
+  })
+
+  it('takes a status for an answer, though its body never ends, breaks off or floods', async () => {
+    const receiver = await receive((response, count, request) => {
+      response.writeHead(200, count === 2 ? { 'Content-Length': 100 } : {})
+      if (count === 1) response.write('slow')
+      else if (count === 2) response.write('cut', () => request.socket.destroy())
+      else response.end(Buffer.alloc(4_000_000))
+    })
+    expect(await run({ timeoutMs: 150, batchEvents: 1 }, of(event('a'), event('b'), event('c')))).toEqual([])
+    expect(namesIn(receiver.received)).toEqual(['a', 'b', 'c'])
+  })
+
+  it('tries again when the connection breaks in the middle of the request', async () => {
+    let count = 0
+    await receive((response, _count, request) => {
+      count += 1
+      if (count < 3) request.socket.destroy()
+      else ok(response)
+    })
+    expect(await run({}, of(event('a')))).toEqual([])
+    expect(count).toBe(3)
+  })
+
+  it('tells when nobody listens', async () => {
+    const receiver = await receive(ok)
+    const { url } = receiver
+    await receiver.close()
+    const answers = await run({ url, maxAttempts: 2 }, of(event('a')))
+    expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'ECONNREFUSED', Attempts: 2, Lost: 1 }))
+  })
+
+  it.each([1, 3])(
+    'takes a flood of 10,000 events at once, delivers all in order with %i under way',
+    async (inFlight) => {
+      const receiver = await receive((response) => setImmediate(() => ok(response)))
+      const flood$ = range(0, 10_000).pipe(map((index) => event(String(index))))
+      const started = performance.now()
+      const options = { inFlight, maxQueue: 10_000, batchEvents: 100, flushMs: 30_000 }
+      const done = run(options, flood$)
+      expect(performance.now() - started).toBeLessThan(2000)
+      expect(await done).toEqual([])
+      const sorted = [...receiver.received].sort((one, other) => sequenceOf(one) - sequenceOf(other))
+      expect(namesIn(sorted)).toEqual(Array.from({ length: 10_000 }, (_none, index) => String(index)))
+      expect(receiver.received).toHaveLength(100)
+      expect(receiver.mostAtOnce()).toBeLessThanOrEqual(inFlight)
+    },
+  )
+
+  it.each([
+    ['dropOldest', ['0', '8', '9']],
+    ['dropNewest', ['0', '1', '2']],
+  ])('with %s keeps what its queue can hold, and tells what it lost', async (whenFull, kept) => {
+    const input$ = new ReplaySubject<NodeItem>(1)
+    input$.next(event('0'))
+    const receiver = await receive((response, count) => {
+      // The first one is under way when the others come.
+      for (let index = 1; count === 1 && index < 10; index += 1) input$.next(event(String(index)))
+      input$.complete()
+      ok(response)
+    })
+    const answers = await run({ maxQueue: 2, whenFull, batchEvents: 1 }, input$)
+    expect(answers).toEqual([
+      tell('Webhook Failed', { Reason: 'queue full', Attempts: 0, Lost: 1 }),
+      tell('Webhook Ended', { Delivered: 3, Lost: 7 }),
+    ])
+    expect(namesIn(receiver.received)).toEqual(kept)
+  })
+
+  it('ends within flushMs when the receiver does not answer', async () => {
+    await receive(() => undefined)
+    const answers = await run({ flushMs: 100, batchEvents: 2 }, of(event('a'), event('b'), event('c')))
+    expect(answers).toEqual([
+      tell('Webhook Failed', { Reason: 'session over', Attempts: 0, Lost: 3 }),
+      tell('Webhook Ended', { Delivered: 0, Lost: 3 }),
+    ])
+  })
+
+  it('breaks off what is under way when the session is cancelled', async () => {
+    let subscription: { unsubscribe(): void } | undefined
+    const closed = new Promise<void>((resolve, reject) => {
+      receive((_response, _count, request) => {
+        request.socket.on('close', () => resolve())
+        subscription?.unsubscribe()
+      }).then(async () => {
+        const node = await open()
+        subscription = node(concat(of(event('a')), NEVER), nodeContext()).subscribe()
+      }, reject)
+    })
+    await closed
+  })
+
+  it('is not sent into private networks unless that is allowed', async () => {
+    const receiver = await receive(ok)
+    const answers = await run({ allowPrivate: false }, of(event('a')))
+    expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'refused', Attempts: 1, Lost: 1 }))
+    expect(receiver.received).toEqual([])
+  })
+
+  it.each([
+    'http://example.org/',
+    'https://user:pass@example.org/',
+    'ftp://example.org/',
+    'https://example.org/#x',
+    'x',
+    5,
+  ])('refuses %j as its address', async (url) => {
+    await expect(openNode(webhook, { url, secret: 'key' }, context)).rejects.toThrow('must be an https address')
+  })
+
+  it('is refused without its secret', async () => {
+    await expect(
+      openNode(webhook, { url: 'https://example.org/', secret: 'gone' }, { resource: () => undefined }),
+    ).rejects.toMatchObject({ code: 'invalid-options' })
+  })
+})
+
+const sequenceOf = ({ body }: { readonly body: string }): number => (JSON.parse(body) as { Sequence: number }).Sequence

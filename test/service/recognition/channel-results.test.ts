@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { EngineProgress } from '../../../src/service/recognition/engine-progress.js'
+import { ChannelResults } from '../../../src/service/recognition/channel-results.js'
+
+describe('the results of a lane', () => {
+  it('span no more than the audio that came, whatever the engine says of its times', () => {
+    const times = fc.record({
+      startMs: fc.integer({ min: 0, max: 5_000 }),
+      lengthMs: fc.double({ min: 0, max: 90_000, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(fc.array(times, { maxLength: 5 }), fc.integer({ min: 0, max: 80_000 }), (spans, sampleCount) => {
+        const account = new EngineProgress(8000, 8000)
+        account.receive(sampleCount)
+        const results = new ChannelResults(account, ' ')
+        const events = spans.flatMap(({ startMs, lengthMs }) => {
+          const span = { startMs, endMs: startMs + lengthMs }
+          return results.of({ type: 'segment', ...span, text: 'a', words: [{ text: 'a', confidence: 1, ...span }] })
+        })
+        for (const event of [...events, ...results.end({ cause: 'finalized', atMs: 99_000 })]) {
+          const timed = event.type === 'milestone' ? [event, ...event.words] : event.type === 'final' ? [event] : []
+          for (const { startMs, endMs } of timed) {
+            expect(endMs).toBeLessThanOrEqual(account.receivedMs)
+            expect(startMs).toBeLessThanOrEqual(endMs)
+          }
+        }
+      }),
+    )
+  })
+
+  it('keep the times of an engine that heard what it says', () => {
+    const account = new EngineProgress(8000, 8000)
+    account.receive(16_000)
+    const segment = { type: 'segment', startMs: 100.4, endMs: 1_500.6, text: 'a', words: [] } as const
+    const [milestone] = new ChannelResults(account, ' ').of(segment)
+    expect(milestone).toMatchObject({ startMs: 100, endMs: 1_501 })
+  })
+})

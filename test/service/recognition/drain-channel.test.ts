@@ -1,0 +1,104 @@
+import { filter, map, NEVER, type Observable, type OperatorFunction } from 'rxjs'
+import { TestScheduler } from 'rxjs/testing'
+import { describe, expect, it } from 'vitest'
+import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
+import { recognizeChannel, type RecognizeChannelOptions } from '../../../src/service/recognition/recognize-channel.js'
+import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
+import { brief, join, laneRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
+
+const virtual = (
+  test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void,
+) => {
+  const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
+  scheduler.run((helpers) => test(helpers, scheduler))
+}
+
+const lane =
+  (drain$: Observable<unknown>, options: Partial<RecognizeChannelOptions> = {}): OperatorFunction<Int16Array, string> =>
+  (samples$) => {
+    const engine = scriptedEngine({ texts: ['one', 'two'] })
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
+    const { open } = scriptedFront()
+    return samples$.pipe(
+      recognizeChannel({ engine, parameters, sampleRateHz: laneRateHz, drain$, ...options }, open),
+      filter(({ type }: ChannelEvent) => type !== 'progress'),
+      map(brief),
+    )
+  }
+
+const told = {
+  s: 'started 0 @60',
+  e: 'ended 0-900',
+  m: 'milestone 0-900 "one"',
+  f: 'final 0-900 "one" finalized',
+  E: 'ended 0-500',
+  M: 'milestone 0-500 "one"',
+  F: 'final 0-500 "one" finalized',
+  q: 'final 0-700 "" finalized',
+}
+
+describe('a lane that is to end where nobody speaks', () => {
+  it('goes on until the open segment ends, and drops what follows even in the same chunk', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold('  a---b---c|', {
+        a: speech(300),
+        b: speech(200),
+        c: join(silence(400), speech(500), silence(400)),
+      })
+      const subscriptions = ' ^-------!'
+      const drain$ = cold('  --x')
+      const expected = '      s-------(emf|)'
+      expectObservable(source$.pipe(lane(drain$, { scheduler }))).toBe(expected, told)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it.each([
+    ['silence', silence(700)],
+    ['a sound too short for speech', join(silence(670), speech(30))],
+  ])('ends at once in %s', (_what, heard) => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const source$ = cold('a-------b', { a: heard, b: speech(500) })
+      const drain$ = cold('--x')
+      const expected = '    --(q|)'
+      expectObservable(source$.pipe(lane(drain$, { scheduler }))).toBe(expected, told)
+    })
+  })
+
+  it('ends at once behind a segment', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const source$ = cold('a-------b', { a: join(speech(500), silence(400)), b: speech(500) })
+      const drain$ = cold('------x')
+      const expected = '    (sem)-(f|)'
+      expectObservable(source$.pipe(lane(drain$, { scheduler }))).toBe(expected, told)
+    })
+  })
+
+  it('waits a second for audio that does not come, whatever the wall clock is set to', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const source$ = cold('a 1199ms b', { a: speech(400), b: speech(100) })
+      const drain$ = cold('1s x')
+      // It looks once a second: at 2 s the last audio is 800 ms old.
+      const expected = '    s 2999ms (EMF|)'
+      const options = { scheduler, closeAfterSilentWallMs: 0, finalizeAfterMs: 0 }
+      expectObservable(source$.pipe(lane(drain$, options))).toBe(expected, told)
+    })
+  })
+
+  it('waits while the audio is held back', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const source$ = cold('a', { a: speech(500) })
+      const drain$ = cold('1s x')
+      const expected = '    s'
+      const options = { scheduler, isPaused: () => true, finalizeAfterMs: 0 }
+      expectObservable(source$.pipe(lane(drain$, options)), '^ 10s !').toBe(expected, told)
+    })
+  })
+
+  it('goes on for ever when nobody asks', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const source$ = cold('a', { a: silence(700) })
+      expectObservable(source$.pipe(lane(NEVER, { scheduler, finalizeAfterMs: 0 })), '^ 10s !').toBe('')
+    })
+  })
+})

@@ -1,0 +1,419 @@
+import { filter, map, of, Subject, type Observable, type OperatorFunction } from 'rxjs'
+import { TestScheduler } from 'rxjs/testing'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
+import { recognizeChannel, type RecognizeChannelOptions } from '../../../src/service/recognition/recognize-channel.js'
+import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
+import { brief, join, laneRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
+
+const virtual = (
+  test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void,
+) => {
+  const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
+  scheduler.run((helpers) => test(helpers, scheduler))
+}
+
+function lane(
+  options: Partial<RecognizeChannelOptions> & Pick<RecognizeChannelOptions, 'engine'>,
+  front = scriptedFront(),
+): OperatorFunction<Int16Array, ChannelEvent> {
+  const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
+  return recognizeChannel({ parameters, sampleRateHz: laneRateHz, ...options }, front.open)
+}
+
+function results(event$: Observable<ChannelEvent>): Observable<string> {
+  return event$.pipe(
+    filter(({ type }) => type !== 'progress'),
+    map(brief),
+  )
+}
+
+/** 500 ms of speech and the silence that closes it. */
+const said = join(speech(500), silence(400))
+
+const texts = {
+  s: 'started 0 @60',
+  e: 'ended 0-900',
+  m: 'milestone 0-900 "one"',
+  f: 'final 0-900 "one" finalized',
+  S: 'started 900 @960',
+  E: 'ended 900-1800',
+  M: 'milestone 900-1800 " two"',
+  F: 'final 0-1800 "one two" finalized',
+  i: 'final 0-900 "one" idle',
+  n: 'final 0-0 "" finalized',
+  x: 'final 0-0 "" idle',
+}
+
+describe('recognizeChannel', () => {
+  it('tells voice, milestones and one final, each milestone after the first beginning with its separator', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one', 'two'] })
+      const source$ = cold('  a---------b---------|', { a: said, b: said })
+      const subscriptions = ' ^-------------------!'
+      const expected = '      (sem)-----(SEM)-----(F|)'
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('tells each 30 s of silence, and none that is shorter', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'] })
+      const values = { a: silence(29_900), b: silence(100), c: silence(35_000) }
+      const source$ = cold('a---b---c---|', values)
+      const expected = '    ----q---r---(f|)'
+      const told = { q: 'silence 0-29640', r: 'silence 29640-59640', f: 'final 0-65000 "" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, told)
+    })
+  })
+
+  it('tells of silence behind the milestones of all that was said before it, however slow the engine', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one', 'two'], decideMs: 8 })
+      const source$ = cold('a-------------|', { a: join(speech(200), silence(60_400), speech(200), silence(400)) })
+      const expected = '    (seSE)--(mqr)---(Mf|)'
+      const told = {
+        s: 'started 0 @60',
+        e: 'ended 0-600',
+        S: 'started 60300 @60660',
+        E: 'ended 60300-61200',
+        m: 'milestone 0-600 "one"',
+        q: 'silence 600-30240',
+        r: 'silence 30240-60240',
+        M: 'milestone 60300-61200 " two"',
+        f: 'final 0-61200 "one two" finalized',
+      }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, told)
+    })
+  })
+
+  it('tells of no silence behind speech that the engine never decides', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], decideMs: 10_000 })
+      const source$ = cold('a----', { a: join(said, silence(30_000)) })
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results), '^---!').toBe('(se)', texts)
+    })
+  })
+
+  it('flushes the open segment on completion and completes after its milestone and the final', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], decideMs: 5 })
+      const source$ = cold('  a----|', { a: speech(500) })
+      const subscriptions = ' ^----!'
+      const expected = '      s----e----(mf|)'
+      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('gives an empty final for empty audio', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold<Int16Array>('  --|')
+      const subscriptions = ' ^-!'
+      const expected = '      --(n|)'
+      expectObservable(source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }), results)).toBe(
+        expected,
+        texts,
+      )
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('ends as idle when no audio ever comes', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold<Int16Array>('  -')
+      const subscriptions = ' ^ 29999ms !'
+      const expected = '      30s (x|)'
+      expectObservable(source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }), results)).toBe(
+        expected,
+        texts,
+      )
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('waits for ever when both rules of the wall clock are off', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const off = { closeAfterSilentWallMs: 0, finalizeAfterMs: 0 }
+      const source$ = cold('  a-----', { a: speech(500) })
+      const subscriptions = ' ^-----'
+      const expected = '      s-----'
+      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler, ...off }), results)
+      expectObservable(event$).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('passes an error of the source through, without a final, and frees what it held', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
+      const engine = scriptedEngine({ texts: [] })
+      const front = scriptedFront()
+      const source$ = cold('  a--#', { a: speech(500) })
+      const subscriptions = ' ^--!'
+      const expected = '      s--#'
+      expectObservable(source$.pipe(lane({ engine, scheduler }, front), results)).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+      flush()
+      expect([engine.running(), front.held()]).toEqual([0, 0])
+    })
+  })
+
+  it('passes an error of the engine through and unsubscribes the source', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
+      const fails = new SpeechError('engine-failed', 'The engine failed.')
+      const front = scriptedFront()
+      const source$ = cold('  --a--b', { a: speech(500), b: speech(10) })
+      const subscriptions = ' ^-!'
+      const expected = '      --(s#)'
+      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: [], fails }), scheduler }, front), results)
+      expectObservable(event$).toBe(expected, texts, fails)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+      flush()
+      expect(front.held()).toBe(0)
+    })
+  })
+
+  it('aborts the engine and frees the detector on unsubscription', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], decideMs: 50 })
+      const front = scriptedFront()
+      const source$ = cold('  a----b', { a: said, b: said })
+      const unsubscribe = '   ---!'
+      const subscriptions = ' ^--!'
+      const expected = '      (se)'
+      expectObservable(source$.pipe(lane({ engine, scheduler }, front), results), unsubscribe).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+      flush()
+      expect([engine.running(), front.held()]).toEqual([0, 0])
+    })
+  })
+
+  it('starts anew for each subscription', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold('  a---------|', { a: said })
+      const first = '         ^---------!'
+      const second = '        --------------------^---------!'
+      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: ['one'] }), scheduler }), results)
+      expectObservable(event$, '^').toBe('(sem)-----(f|)', texts)
+      expectObservable(event$, '--------------------^').toBe('--------------------(sem)-----(f|)', texts)
+      expectSubscriptions(source$.subscriptions).toBe([first, second])
+    })
+  })
+
+  it('keeps the order when a listener gives more audio, or ends it, in the middle of an event', () => {
+    const input$ = new Subject<Int16Array>()
+    const heard: string[] = []
+    input$.pipe(lane({ engine: scriptedEngine({ texts: ['one', 'two'] }) }), results).subscribe((event) => {
+      heard.push(event)
+      if (event === texts.s) input$.next(said)
+      if (event === texts.M) input$.complete()
+    })
+    input$.next(said)
+    expect(heard).toEqual([texts.s, texts.e, texts.m, texts.S, texts.E, texts.M, texts.F])
+  })
+
+  it('stops at once when a listener unsubscribes in the middle of an event', () => {
+    const input$ = new Subject<Int16Array>()
+    const front = scriptedFront()
+    const engine = scriptedEngine({ texts: ['one'] })
+    const heard: string[] = []
+    const subscription = input$.pipe(lane({ engine }, front), results).subscribe((event) => {
+      heard.push(event)
+      subscription.unsubscribe()
+    })
+    input$.next(said)
+    expect(heard).toEqual([texts.s])
+    expect([engine.running(), front.held(), input$.observed]).toEqual([0, 0, false])
+  })
+})
+
+describe('what recognizeChannel says', () => {
+  const hear = (
+    engine: ReturnType<typeof scriptedEngine>,
+    chunks: readonly Int16Array[],
+    more = {},
+  ): readonly ChannelEvent[] => {
+    const heard: ChannelEvent[] = []
+    of(...chunks)
+      .pipe(lane({ engine, ...more }))
+      .subscribe((event) => heard.push(event))
+    return heard
+  }
+
+  it('leaves out milestones without text, and gives the next no separator when it is the first', () => {
+    const events = hear(scriptedEngine({ texts: [' ', 'two', 'three'] }), [said, said, said])
+    expect(events.flatMap((event) => (event.type === 'milestone' ? [event.text] : []))).toEqual(['two', ' three'])
+    expect(events.at(-1)).toMatchObject({ type: 'final', text: 'two three', startMs: 900, endMs: 2700 })
+  })
+
+  it('joins milestones by the separator that it is given', () => {
+    const events = hear(scriptedEngine({ texts: ['一', '二'] }), [said, said], { separator: '' })
+    expect(events.at(-1)).toMatchObject({ text: '一二' })
+  })
+
+  it('weighs the confidence of words by their length', () => {
+    const word = (startMs: number, endMs: number, confidence: number) => ({ text: 'w', startMs, endMs, confidence })
+    const words = [[word(0, 100, 1), word(100, 400, 0.6)], [word(900, 1300, 0.2)]]
+    const events = hear(scriptedEngine({ texts: ['one', 'two'], words }), [said, said])
+    const sure = events.flatMap((event) => ('confidence' in event ? [event.confidence] : []))
+    expect(sure).toEqual([expect.closeTo(0.7), expect.closeTo(0.2), expect.closeTo(0.45)])
+  })
+
+  it('gives a final without confidence when there was no word', () => {
+    expect(hear(scriptedEngine({ texts: [''] }), [said]).at(-1)).not.toHaveProperty('confidence')
+  })
+
+  it('tells a partial only when its text changed, as far as the engine has heard', () => {
+    const partials = ['', 'o', 'o', ' one ']
+    const events = hear(scriptedEngine({ texts: ['one'], partials }), [speech(800)])
+    expect(events.filter(({ type }) => type === 'partial').map(brief)).toEqual([
+      'partial 0-400 "o"',
+      'partial 0-800 "one"',
+    ])
+  })
+
+  it('ends at a graceful silence and drops the rest of the same message', () => {
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 1000 }
+    const engine = scriptedEngine({ texts: ['one', 'two'] })
+    const events = hear(engine, [join(speech(500), silence(2000), speech(500)), said], { parameters })
+    expect(events.filter(({ type }) => type !== 'progress').map(brief)).toEqual([
+      texts.s,
+      texts.e,
+      texts.m,
+      'final 0-900 "one" graceful-silence',
+    ])
+  })
+
+  it('does not end at a graceful silence when that is off', () => {
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 1000 }
+    const events = hear(scriptedEngine({ texts: ['one', 'two'] }), [said, silence(2000), said], {
+      parameters,
+      graceful: 'off',
+    })
+    expect(events.at(-1)).toMatchObject({ text: 'one two', cause: 'finalized' })
+  })
+
+  it('accounts for every sample once it is done', () => {
+    const engine = scriptedEngine({ texts: ['one', 'two'] })
+    const events = hear(engine, [silence(700), join(said, speech(333)), silence(17)])
+    const done = events.reduce((sum, event) => sum + (event.type === 'progress' ? event.sampleCount : 0), 0)
+    expect(done).toBe(700 + 900 + 333 + 17)
+  })
+})
+
+describe('recognizeChannel by the wall clock', () => {
+  it('closes the open segment 1 s after its audio was over and ends after 30 s without audio', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'] })
+      const source$ = cold('  a-', { a: speech(500) })
+      const subscriptions = ' ^ 29999ms !'
+      const expected = '      s 1499ms (em) 28496ms (i|)'
+      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', i: 'final 0-500 "one" idle' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('counts from the newest audio, not from the oldest', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'] })
+      const source$ = cold('  a 899ms b 899ms c 99ms |', { a: speech(100), b: speech(100), c: speech(100) })
+      const expected = '      s 1899ms (emf|)'
+      const values = { ...texts, e: 'ended 0-300', m: 'milestone 0-300 "one"', f: 'final 0-300 "one" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+    })
+  })
+
+  it('counts silent audio as audio', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: [] })
+      const source$ = cold('  a 899ms b 899ms c', { a: silence(100), b: silence(100), c: silence(100) })
+      const expected = '      2800ms (x|)'
+      const event$ = source$.pipe(lane({ engine, scheduler, finalizeAfterMs: 1000 }), results)
+      expectObservable(event$).toBe(expected, { x: 'final 0-300 "" idle' })
+    })
+  })
+
+  it('does not take an engine that lags for a client that is silent', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], takeMs: 900 })
+      const source$ = cold('  a 1999ms b 9ms |', { a: speech(400), b: speech(100) })
+      const expected = '      s 2009ms e 889ms (mf|)'
+      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+    })
+  })
+})
+
+describe('an engine that takes longer over one step than the rule allows silence', () => {
+  it('is waited for: the client is held back meanwhile, and the segment stays whole', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], takeMs: 2500 })
+      const source$ = cold('  a 2999ms b 9ms |', { a: speech(400), b: speech(100) })
+      const expected = '      s 3009ms e 4489ms (mf|)'
+      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
+      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+    })
+  })
+})
+
+describe('the opening of a lane', () => {
+  it('keeps audio in order until the detector has loaded, and counts nothing of it as done before', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const front = scriptedFront({ waitMs: 20, scheduler })
+      const engine = scriptedEngine({ texts: ['one'] })
+      const source$ = cold('         a-b--|', { a: speech(500), b: silence(400) })
+      const expected = '20ms (spqrtuemf|)'
+      const values = {
+        ...texts,
+        p: 'progress 200',
+        q: 'progress 200',
+        r: 'progress 100',
+        t: 'progress 200',
+        u: 'progress 200',
+      }
+      expectObservable(source$.pipe(lane({ engine, scheduler }, front), map(brief))).toBe(expected, values)
+    })
+  })
+
+  it('works off thousands of chunks that came before the detector had loaded', () => {
+    virtual((_helpers, scheduler) => {
+      const front = scriptedFront({ waitMs: 20, scheduler })
+      const chunks = Array.from({ length: 5000 }, () => join(speech(100), silence(400)))
+      const heard: ChannelEvent[] = []
+      const engine = scriptedEngine({ texts: chunks.map((_chunk, index) => String(index)) })
+      of(...chunks)
+        .pipe(lane({ engine, scheduler }, front))
+        .subscribe((event) => heard.push(event))
+      scheduler.flush()
+      expect(heard.filter(({ type }) => type === 'milestone')).toHaveLength(5000)
+      expect(heard.at(-1)).toMatchObject({ type: 'final', cause: 'finalized' })
+    })
+  })
+
+  it('frees what opens only after the unsubscription', () => {
+    virtual(({ cold, expectObservable, flush }, scheduler) => {
+      const front = scriptedFront({ waitMs: 20, scheduler })
+      const event$ = cold('a--', { a: said }).pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
+      expectObservable(event$, '--!').toBe('')
+      flush()
+      expect(front.held()).toBe(0)
+    })
+  })
+
+  it('passes a failure to open through', () => {
+    virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const fails = new SpeechError('missing-dependency', 'Install the package.')
+      const front = scriptedFront({ waitMs: 3, scheduler, fails })
+      const source$ = cold('  a------', { a: said })
+      const subscriptions = ' ^--!'
+      const expected = '      ---#'
+      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
+      expectObservable(event$).toBe(expected, undefined, fails)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+})

@@ -1,0 +1,166 @@
+import {
+  concatMap,
+  defer,
+  delay,
+  finalize,
+  map,
+  of,
+  timer,
+  type Observable,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs'
+import type { Word } from '../../../src/protocol/session-event.js'
+import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
+import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
+import type { ResamplingSegmenterOptions } from '../../../src/service/recognition/resampling-segmenter.js'
+import { joinSegmenter, type Segmenter } from '../../../src/service/recognition/segmenter.js'
+
+/** A rate of one sample a millisecond, so that chunks and marbles count alike. */
+export const laneRateHz = 1000
+
+export const speech = (durationMs: number): Int16Array => new Int16Array(durationMs).fill(1)
+export const silence = (durationMs: number): Int16Array => new Int16Array(durationMs)
+export const join = (...chunks: readonly Int16Array[]): Int16Array =>
+  Int16Array.from(chunks.flatMap((chunk) => [...chunk]))
+
+export interface EngineScript {
+  /** The text of each segment in turn. */
+  readonly texts: readonly string[]
+  readonly words?: readonly (readonly Word[])[]
+  /** What the engine thinks after each audio part. */
+  readonly partials?: readonly string[]
+  /** How long the engine takes for the end of a segment, and for each audio part. */
+  readonly decideMs?: number
+  readonly takeMs?: number
+  readonly fails?: Error
+}
+
+export interface ScriptedEngine extends Engine {
+  /** Every part that any recognition was given. */
+  readonly parts: readonly SegmentPart[]
+  /** Recognitions that run. */
+  readonly running: () => number
+}
+
+const later = <T>(waitMs: number | undefined): OperatorFunction<T, T> =>
+  waitMs === undefined ? map((value) => value) : delay(waitMs)
+
+/** An engine that says what its script says, in virtual time when it has to wait. */
+export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
+  const parts: SegmentPart[] = []
+  let running = 0
+  const recognize = (): OperatorFunction<SegmentPart, Hypothesis> => (part$) => {
+    let startMs = 0
+    let segment = -1
+    let audio = -1
+    function answer(part: SegmentPart): Observable<Hypothesis> {
+      parts.push(part)
+      if (part.type === 'open') {
+        startMs = part.startMs
+        segment += 1
+        return of()
+      }
+      if (part.type === 'audio') {
+        if (script.fails !== undefined) throw script.fails
+        audio += 1
+        const partial = script.partials?.[audio]
+        const progress: Hypothesis = { type: 'progress', sampleCount: part.samples.length }
+        const said: readonly Hypothesis[] = partial === undefined ? [] : [{ type: 'partial', startMs, text: partial }]
+        return of(progress, ...said).pipe(later(script.takeMs))
+      }
+      const words = script.words?.[segment] ?? []
+      const decided: Hypothesis = {
+        type: 'segment',
+        startMs,
+        endMs: part.endMs,
+        text: script.texts[segment] ?? '',
+        words,
+      }
+      return of(decided).pipe(later(script.decideMs))
+    }
+    return defer(() => {
+      running += 1
+      return part$.pipe(
+        concatMap(answer),
+        finalize(() => {
+          running -= 1
+        }),
+      )
+    })
+  }
+  return {
+    capabilities: { sampleRateHz: laneRateHz, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
+    recognize,
+    ready: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+    parts,
+    running: () => running,
+  }
+}
+
+export interface ScriptedFront {
+  readonly open: (options: ResamplingSegmenterOptions) => PromiseLike<Segmenter>
+  readonly held: () => number
+}
+
+const ready = <T>(value$: Observable<T>): PromiseLike<T> => {
+  const thenable = {
+    then: (onValue: (value: T) => unknown, onError?: (error: unknown) => unknown) => {
+      value$.subscribe({ next: (value) => onValue(value), error: (error: unknown) => onError?.(error) })
+      return thenable
+    },
+  }
+  return thenable as unknown as PromiseLike<T>
+}
+
+/** The real machine behind a detector that calls every frame speech that isn't zero; it opens after `waitMs`, or at once. */
+export const scriptedFront = (
+  opening: { readonly waitMs?: number; readonly scheduler?: SchedulerLike; readonly fails?: Error } = {},
+): ScriptedFront => {
+  let held = 0
+  const segmenter = (options: ResamplingSegmenterOptions): Segmenter => {
+    held += 1
+    const detector = {
+      isSpeech: (frame: Int16Array) => frame[0] !== 0,
+      hold: () => undefined,
+      setSensitivity: () => undefined,
+      free: () => (held -= 1),
+    }
+    return joinSegmenter(detector, options.parameters, laneRateHz)
+  }
+  const opened$ = opening.waitMs === undefined ? of(0) : timer(opening.waitMs, opening.scheduler)
+  return {
+    open: (options) =>
+      ready(
+        opened$.pipe(
+          map(() => {
+            if (opening.fails !== undefined) throw opening.fails
+            return segmenter(options)
+          }),
+        ),
+      ),
+    held: () => held,
+  }
+}
+
+/** An event in a few words, for marbles. */
+export const brief = (event: ChannelEvent): string => {
+  switch (event.type) {
+    case 'speech-started':
+      return `started ${event.startMs} @${event.atMs}`
+    case 'speech-ended':
+      return `ended ${event.startMs}-${event.endMs}`
+    case 'silence':
+      return `silence ${event.startMs}-${event.endMs}`
+    case 'progress':
+      return `progress ${event.sampleCount}`
+    case 'fault':
+      return `fault ${event.startMs} ${event.error.code} ${event.retried ? 'retried' : 'over'}`
+    case 'partial':
+    case 'milestone':
+      return `${event.type} ${event.startMs}-${event.endMs} "${event.text}"`
+    case 'final':
+      return `final ${event.startMs}-${event.endMs} "${event.text}" ${event.cause}`
+  }
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { deinterleaveChannels } from '../../../../src/audio/channels.js'
+import { decodeSamples } from '../../../../src/audio/codec.js'
+import { defaultSegmenterParameters } from '../../../../src/service/recognition/segmenter-parameters.js'
+import { createSegmenter } from '../../../../src/service/recognition/segmenter.js'
+import { readRecording } from '../../../audio/read-recording.js'
+import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from '../sounds.js'
+
+/** Without buffers, so that a segment is where the speech is. */
+const parameters = { ...defaultSegmenterParameters, preSpeechMs: 0, postSpeechMs: 0 }
+const stepMs = 100
+/** What is cut off must have so much speech left. */
+const leastMs = 300
+const runInMs = 1000
+
+interface Span {
+  readonly startMs: number
+  readonly endMs: number
+}
+
+const spansOf = async (samples: Int16Array, rateHz: number): Promise<readonly Span[]> => {
+  const segmenter = await createSegmenter(parameters, rateHz)
+  const outputs = [...segmenter.push(samples), ...segmenter.finish()]
+  segmenter.free()
+  return outputs.flatMap((output) => (output.type === 'speech-ended' ? [output] : []))
+}
+
+/** The same behind a second of a quiet room, which the detector learns first. */
+const spansBehindRoom = async (samples: Int16Array, rateHz: number): Promise<readonly Span[]> => {
+  const next = noiseSource(9)
+  const room = sound(rateHz, runInMs / 1000, () => amplitude(-60) * next())
+  const spans = await spansOf(joined(room, samples), rateHz)
+  return spans.map(({ startMs, endMs }) => ({ startMs: startMs - runInMs, endMs: endMs - runInMs }))
+}
+
+/** How much later than behind a room each start in mid-speech is heard; Infinity where nothing is heard. */
+const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly number[]> => {
+  const perMs = rateHz / 1000
+  const delays: number[] = []
+  for (const { startMs, endMs } of await spansBehindRoom(samples, rateHz)) {
+    const firstMs = Math.ceil(Math.max(startMs, 0) / stepMs) * stepMs
+    for (let cutMs = firstMs; cutMs <= endMs - leastMs; cutMs += stepMs) {
+      const cut = samples.subarray(cutMs * perMs, (endMs + 300) * perMs)
+      const [expected] = await spansBehindRoom(cut, rateHz)
+      if (expected === undefined) continue
+      const [heard] = await spansOf(cut, rateHz)
+      delays.push((heard?.startMs ?? Infinity) - expected.startMs)
+    }
+  }
+  return delays
+}
+
+const shareWithin = (delays: readonly number[], ms: number): number =>
+  delays.filter((delay) => delay <= ms).length / delays.length
+
+describe('audio that begins in mid-speech', () => {
+  it('is heard within 300 ms at nine of ten places of the sample call', async () => {
+    const { bytes, format } = await readRecording('samples/call.wav')
+    const channels = deinterleaveChannels(bytes, 1).map((channel) => decodeSamples(channel, format.encoding))
+    const delays: number[] = []
+    for (const channel of channels) delays.push(...(await delaysOf(channel, format.sampleRateHz)))
+    expect(delays.length).toBeGreaterThan(100)
+    expect(shareWithin(delays, 300)).toBeGreaterThan(0.89)
+  })
+
+  it.skipIf(recordingsMissing !== undefined)(
+    `is heard within 300 ms at nine of ten places of recordings ${recordingsMissing ?? ''}`,
+    async () => {
+      const delays: number[] = []
+      for (const name of ['four-queen-of-clubs.wav', 'librivox-0880.wav', 'librivox-0870.wav']) {
+        const wide = recording(name)
+        delays.push(...(await delaysOf(wide, 16_000)), ...(await delaysOf(throughUlaw(halved(wide)), 8000)))
+      }
+      expect(delays.length).toBeGreaterThan(100)
+      expect(shareWithin(delays, 300)).toBeGreaterThan(0.91)
+    },
+  )
+})

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { NoiseFloor } from '../../../../src/service/recognition/voice-activity/noise-floor.js'
+
+/** Levels by frame; a second is 100 of them. */
+const heard = (levels: readonly (readonly [levelDb: number, frames: number])[], frozen = false): NoiseFloor => {
+  const floor = new NoiseFloor()
+  for (const [levelDb, frames] of levels) for (let count = 0; count < frames; count += 1) floor.observe(levelDb, frozen)
+  return floor
+}
+
+/** The levels of speech over `frames`: up and down by 20 dB, four times a second. */
+const speechLevels = (frames: number): readonly (readonly [number, number])[] =>
+  Array.from({ length: frames }, (_, frame) => [-30 + 10 * Math.sin((frame * 2 * Math.PI) / 25), 1] as const)
+
+describe('the noise floor', () => {
+  it('is the first sound', () => {
+    expect(heard([[-40, 1]]).levelDb).toBe(-40)
+  })
+
+  it('waits for a first sound, but not for long', () => {
+    expect(
+      heard([
+        [-120, 5],
+        [-40, 2],
+      ]).levelDb,
+    ).toBe(-40)
+    expect(
+      heard([
+        [-120, 50],
+        [-40, 2],
+      ]).levelDb,
+    ).toBeCloseTo(-50, 1)
+  })
+
+  it('falls fast', () => {
+    expect(
+      heard([
+        [-30, 60],
+        [-60, 30],
+      ]).levelDb,
+    ).toBeLessThan(-57)
+  })
+
+  it('never falls below -65 dBFS', () => {
+    expect(
+      heard([
+        [-50, 60],
+        [-79, 500],
+      ]).levelDb,
+    ).toBe(-65)
+  })
+
+  it('does not take digital silence for the room', () => {
+    expect(
+      heard([
+        [-45, 60],
+        [-120, 500],
+      ]).levelDb,
+    ).toBe(-45)
+  })
+
+  it('rises by about 1 dB a second when sound goes up and down', () => {
+    const { levelDb } = heard([[-60, 100], ...speechLevels(300)])
+    expect(levelDb).toBeGreaterThan(-57.5)
+    expect(levelDb).toBeLessThan(-56.5)
+  })
+
+  it('does not rise while frozen', () => {
+    expect(heard([[-60, 100], ...speechLevels(300)], true).levelDb).toBe(-60)
+  })
+
+  it('takes sound that stays level for 1.2 s for the room, even while frozen', () => {
+    expect(
+      heard(
+        [
+          [-60, 100],
+          [-30, 110],
+        ],
+        true,
+      ).levelDb,
+    ).toBe(-60)
+    expect(
+      heard(
+        [
+          [-60, 100],
+          [-30, 130],
+        ],
+        true,
+      ).levelDb,
+    ).toBeCloseTo(-30)
+  })
+
+  it('takes back what it learned from speech at the very start', () => {
+    expect(
+      heard([
+        [-15, 10],
+        [-30, 2],
+      ]).levelDb,
+    ).toBe(-50)
+  })
+
+  it('takes back what it learned when a voice is heard, once, in the first half second', () => {
+    const floor = heard([[-25, 10]])
+    expect(floor.inDoubt).toBe(true)
+    floor.takeBack(-25)
+    expect([floor.levelDb, floor.inDoubt]).toEqual([-50, false])
+    expect(heard([[-25, 50]]).inDoubt).toBe(false)
+  })
+
+  it('takes the room to be 20 dB below a soft voice, and no lower than ever', () => {
+    const [soft, softest] = [heard([[-40, 10]]), heard([[-50, 10]])]
+    soft.takeBack(-40)
+    softest.takeBack(-50)
+    expect([soft.levelDb, softest.levelDb]).toEqual([-60, -65])
+  })
+
+  it('keeps a floor that lies lower than the voice lets think', () => {
+    const floor = heard([
+      [-62, 10],
+      [-20, 1],
+    ])
+    floor.takeBack(-20)
+    expect(floor.levelDb).toBeCloseTo(-62, 1)
+  })
+})

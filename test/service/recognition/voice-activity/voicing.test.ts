@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { SoundLevel } from '../../../../src/service/recognition/voice-activity/sound-level.js'
+import { Voicing } from '../../../../src/service/recognition/voice-activity/voicing.js'
+import { amplitude, noiseSource, sine, sound } from '../sounds.js'
+
+const rates = [8000, 16_000, 48_000]
+
+/** By frame, whether it is voiced. */
+const judge = (samples: Int16Array, rateHz: number, candidate = true): readonly boolean[] => {
+  const voicing = new Voicing()
+  const level = new SoundLevel(rateHz)
+  const hop = rateHz / 100
+  return Array.from({ length: Math.floor(samples.length / hop) }, (_, index) => {
+    const frame = samples.subarray(index * hop, (index + 1) * hop)
+    return voicing.of(frame, level.of(frame), candidate)
+  })
+}
+
+/** A voice of so many pulses a second, through a throat that rings at 700 and 1800 Hz. */
+const voice =
+  (pitchHz: number) =>
+  (time: number): number => {
+    const since = time % (1 / pitchHz)
+    return amplitude(-14) * Math.exp(-since * 300) * (sine(700, since) + 0.4 * sine(1800, since))
+  }
+
+describe('Voicing', () => {
+  for (const rate of rates) {
+    it(`knows voices of 90 to 210 Hz at ${rate} Hz when they grow softer, not at one level`, () => {
+      for (const pitchHz of [90, 120, 210]) {
+        const held = voice(pitchHz)
+        const softer = (time: number): number => held(time) * 10 ** (-5 * time)
+        expect(judge(sound(rate, 0.3, softer), rate)).toContain(true)
+        expect(judge(sound(rate, 0.3, held), rate)).not.toContain(true)
+      }
+    })
+
+    it(`knows neither noise nor tones nor silence at ${rate} Hz`, () => {
+      const next = noiseSource(3)
+      let soft = 0
+      const noises: readonly ((time: number) => number)[] = [
+        () => 0,
+        () => amplitude(-20) * next(),
+        () => (soft = 0.9 * soft + amplitude(-28) * next()),
+        (time) => amplitude(-20) * sine(425, time),
+        (time) => amplitude(-20) * (sine(350, time) + sine(440, time)),
+      ]
+      for (const noise of noises) expect(judge(sound(rate, 3, noise), rate)).not.toContain(true)
+    })
+  }
+
+  it('looks at nothing that is no candidate', () => {
+    expect(
+      judge(
+        sound(8000, 0.3, (time) => voice(120)(time) * 10 ** (-5 * time)),
+        8000,
+        false,
+      ),
+    ).not.toContain(true)
+  })
+})
