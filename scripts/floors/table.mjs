@@ -47,8 +47,20 @@ export const rooms = {
     recognizer: ['engine', 'monitor', 'recognition', 'sessions'],
     dataflow: ['engine', 'monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
-    operation: ['engine', 'listen', 'monitor'],
-    configuration: ['sessions', 'listen', 'operation', 'project'],
+    operations: ['engine', 'listen', 'monitor'],
+    configuration: ['sessions', 'listen', 'operations', 'project'],
+    start: [
+      'engine',
+      'identity',
+      'listen',
+      'monitor',
+      'nodes',
+      'operations',
+      'project',
+      'recognition',
+      'sessions',
+      'custom-nodes',
+    ],
   },
 }
 

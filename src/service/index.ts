@@ -17,7 +17,7 @@ export { pocketsphinx, type PocketsphinxLimits } from './engine/pocketsphinx/poc
 export { remote } from './engine/remote/remote.js'
 export { sherpaOnnx, type SherpaHost } from './engine/sherpa-onnx/sherpa-onnx.js'
 export { soundswallower, type SoundswallowerLimits } from './engine/soundswallower/soundswallower.js'
-export { hashSecret, newClientId, newClientSecret } from './identity/client-secret.js'
+export { hashSecret, newClientId, newClientSecret } from './identity/clients/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './identity/identity-store.js'
 export {
   cancelSubscription,
@@ -25,24 +25,24 @@ export {
   rotateSecret,
   type IssuedSecret,
   type SubscriptionWish,
-} from './identity/manage-subscriptions.js'
+} from './identity/clients/manage-clients.js'
 export {
   memorySubscriptions,
   type StoredSubscription,
   type Subscription,
   type SubscriptionStore,
-} from './identity/subscription.js'
+} from './identity/clients/client.js'
 export type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 export {
   startDevelopmentService,
   type DevelopmentService,
   type DevelopmentServiceOptions,
   type ServiceAccess,
-} from './development-service.js'
+} from './start/development-service.js'
 export type { AdmissionLimits } from './sessions/admissions.js'
 export type { SessionLimits } from './sessions/session-context.js'
-export { startService, type Service } from './service.js'
-export type { ServiceOptions } from './service-options.js'
+export { startService, type Service } from './start/service.js'
+export type { ServiceOptions } from './start/service-options.js'
 export type { CustomNodeSource, HostOptions } from './custom-nodes/custom-node-source.js'
 export type { ServiceMonitor } from './monitor/service-monitor.js'
-export type { Logger } from './operation/logger.js'
+export type { Logger } from './operations/logger.js'

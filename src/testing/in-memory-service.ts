@@ -11,7 +11,7 @@ import {
   type SessionLimits,
 } from '../service/sessions/session-context.js'
 import type { Engine, ModelDescription } from '../service/engine/engine.js'
-import { builtInEngines } from '../service/built-in-engines.js'
+import { builtInEngines } from '../service/start/models-and-projects.js'
 import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
 import { serveLink } from '../service/listen/serve-link.js'
 import type { AnyNodeDefinition } from '../service/nodes/core/node.js'

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { silentMonitor } from '../../src/service/monitor/join-monitors.js'
-import type { SessionEnd } from '../../src/service/monitor/service-monitor.js'
+import { silentMonitor, type SessionEnd } from '../../src/service/monitor/service-monitor.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService, type PlainService } from '../service/plain-service.js'
 import { run } from './command.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { configurationRows } from '../../src/service/configuration/service-configuration.js'
-import { metricTable } from '../../src/service/operation/metric-table.js'
+import { metricTable } from '../../src/service/operations/metric-table.js'
 import { tableBelow } from './markdown.js'
 
 const page = readFileSync('docs/OPERATING.md', 'utf8')

@@ -20,8 +20,7 @@ import {
 import { readDataflowResponse, writeDataflowResponse } from '../../src/protocol/dataflow-responses.js'
 import { eventEnvelope, readEventEnvelope, type EventEnvelope } from '../../src/protocol/event-envelope.js'
 import { eventName } from '../../src/protocol/event-name.js'
-import { recognitionData, sessionEventOf } from '../../src/protocol/recognition-events.js'
-import type { RecognitionData } from '../../src/protocol/recognition-events.js'
+import { recognitionData, sessionEventOf, type RecognitionData } from '../../src/protocol/recognition-events.js'
 import {
   readRecognizerRequest,
   writeRecognizerRequest,
@@ -37,8 +36,8 @@ import {
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
 import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
-import { resolveServiceLimits } from '../../src/service/service-options.js'
-import { memorySubscriptions } from '../../src/service/identity/subscription.js'
+import { resolveServiceLimits } from '../../src/service/start/service-options.js'
+import { memorySubscriptions } from '../../src/service/identity/clients/client.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
 import { endTrailer } from '../../src/transport/grpc/orderly-end.js'

@@ -1,7 +1,7 @@
 import { interval, lastValueFrom, map, take, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { dataflow } from '../../src/session/dataflow.js'
-import { silentMonitor } from '../../src/service/monitor/join-monitors.js'
+import { silentMonitor } from '../../src/service/monitor/service-monitor.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService, type PlainService } from '../service/plain-service.js'
 

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   developmentCertificates,
   type DevelopmentCertificates,
-} from '../../src/service/identity/development-certificates.js'
+} from '../../src/service/identity/keys/development-certificates.js'
 import { dataflow } from '../../src/session/dataflow.js'
 import { recognize } from '../../src/session/recognize.js'
 import { outcomeOf } from '../faults/proved-session.js'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LedgerEvent } from '../../src/protocol/session-event.js'
-import { signCertificate } from '../../src/service/identity/x509-certificate.js'
+import { signCertificate } from '../../src/service/identity/keys/x509-certificate.js'
 import type { Proof } from '../../src/testing/proving/proving-evidence.js'
 import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
 

@@ -8,8 +8,8 @@ import {
   startDevelopmentService,
   type DevelopmentService,
   type ServiceAccess,
-} from '../../src/service/development-service.js'
-import type { ServiceOptions } from '../../src/service/service-options.js'
+} from '../../src/service/start/development-service.js'
+import type { ServiceOptions } from '../../src/service/start/service-options.js'
 
 /** What a client has to know; without a CA it speaks plain text. */
 export interface Reachable {

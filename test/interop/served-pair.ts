@@ -10,7 +10,7 @@ import { requestToken } from '../../src/auth/request-token.js'
 import {
   developmentCertificates,
   type DevelopmentCertificates,
-} from '../../src/service/identity/development-certificates.js'
+} from '../../src/service/identity/keys/development-certificates.js'
 import { freePort } from '../transport/tcp-proxy.js'
 import { callModels } from './live-service.js'
 import type { SpokenService } from './session-options.js'

@@ -1,5 +1,5 @@
 import { addModel } from '../../service/engine/add-model.js'
-import { builtInEngines } from '../../service/built-in-engines.js'
+import { builtInEngines } from '../../service/start/models-and-projects.js'
 import { findModels } from '../../service/engine/model-registry.js'
 import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
 import { planModel, planModelList, type AddModelFlags, type ListModelsFlags } from '../options/plan-models.js'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, resolve } from 'node:path'
-import { allNodes, hasModelIn } from '../../service/service-projects.js'
+import { allNodes, hasModelIn } from '../../service/start/models-and-projects.js'
 import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
 import { createModelRegistry } from '../../service/engine/model-registry.js'
 import { checkProject, type ProjectCheck } from '../../service/project/check-project.js'

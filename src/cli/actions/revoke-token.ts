@@ -1,4 +1,4 @@
-import { tokenIdOf } from '../../service/identity/token-claims.js'
+import { tokenIdOf } from '../../service/identity/tokens/token-claims.js'
 import type { RevokeFlags } from '../options/plan-subscription.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { openSigningKeys, signingKeysFile } from '../../service/identity/signing-keys.js'
+import { openSigningKeys, signingKeysFile } from '../../service/identity/keys/signing-keys.js'
 import { stateFolderFlag, type StoreFlags } from '../options/plan-subscription.js'
 import { usageError } from '../process/failure.js'
 import type { Output } from '../process/output.js'

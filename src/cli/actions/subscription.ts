@@ -3,7 +3,7 @@ import {
   createSubscription,
   rotateSecret,
   type IssuedSecret,
-} from '../../service/identity/manage-subscriptions.js'
+} from '../../service/identity/clients/manage-clients.js'
 import type { IdentityStore } from '../../service/identity/identity-store.js'
 import { withStore } from './with-store.js'
 import {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openIdentityStore, type IdentityStore } from '../../service/identity/identity-store.js'
-import { storeFileName } from '../../service/identity/store-error.js'
+import { storeFileName } from '../../service/identity/state/state-files.js'
 import { usageError } from '../process/failure.js'
 import { stateFolderFlag, type StoreFlags } from '../options/plan-subscription.js'
 

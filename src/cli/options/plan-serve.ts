@@ -1,6 +1,6 @@
 import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
 import { logFormats, type LogFormat } from '../../service/configuration/service-configuration.js'
-import { logLevels, type LogLevel } from '../../service/operation/logger.js'
+import { logLevels, type LogLevel } from '../../service/operations/logger.js'
 import { usageError } from '../process/failure.js'
 import type { ServeBasics, ServePlan } from '../service/serve-plan.js'
 import { isLoopback } from '../../protocol/loopback.js'

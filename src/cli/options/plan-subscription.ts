@@ -1,5 +1,5 @@
-import type { SubscriptionWish } from '../../service/identity/manage-subscriptions.js'
-import { everything } from '../../service/identity/subscription.js'
+import type { SubscriptionWish } from '../../service/identity/clients/manage-clients.js'
+import { everything } from '../../service/identity/clients/client.js'
 import { usageError } from '../process/failure.js'
 import { dateFlag, durationFlag } from './time-flags.js'
 import { textFlag } from './flag-values.js'

@@ -31,7 +31,7 @@ export const startEmbedded = async (
   { modelFolders, tenant, project, ...wish }: EmbeddedOptions,
   host: Pick<Host, 'onExit'>,
 ): Promise<EmbeddedService> => {
-  const { startDevelopmentService } = await import('../../service/development-service.js')
+  const { startDevelopmentService } = await import('../../service/start/development-service.js')
   const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {
     throw usageError(`The folder for temporary files ${tmpdir()} cannot be written to; set TMPDIR to another.`, error)
   })

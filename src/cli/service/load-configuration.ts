@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { either } from 'fp-ts'
 import { readConfiguration, type ConfigurationFault } from '../../service/configuration/read-configuration.js'
 import type { ServiceConfiguration } from '../../service/configuration/service-configuration.js'
-import type { SecretSource } from '../../service/configuration/setting-codecs.js'
+import type { SecretSource } from '../../service/configuration/settings.js'
 import { usageError } from '../process/failure.js'
 
 /** A configuration file, checked: what it says, and where its paths begin. */

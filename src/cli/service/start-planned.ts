@@ -1,18 +1,18 @@
 import { createPrivateKey } from 'node:crypto'
 import { resolve } from 'node:path'
-import { startDevelopmentService } from '../../service/development-service.js'
-import { hashSecret } from '../../service/identity/client-secret.js'
-import { makePrivateFolder } from '../../service/identity/private-folder.js'
+import { startDevelopmentService } from '../../service/start/development-service.js'
+import { hashSecret } from '../../service/identity/clients/client-secret.js'
+import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { openIdentityStore } from '../../service/identity/identity-store.js'
 import {
   everything,
   isInForce,
   memorySubscriptions,
   type SubscriptionStore,
-} from '../../service/identity/subscription.js'
-import type { Logger } from '../../service/operation/logger.js'
+} from '../../service/identity/clients/client.js'
+import type { Logger } from '../../service/operations/logger.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
-import { startService, type Service } from '../../service/service.js'
+import { startService, type Service } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { ServePlan } from './serve-plan.js'
 import { sampleModels } from '../process/package-files.js'

@@ -1,4 +1,4 @@
-import type { TextStyle } from '../../service/operation/text-logger.js'
+import type { TextStyle } from '../../service/operations/logger.js'
 import type { Paint } from './paint.js'
 
 /** How the log looks in a terminal: what needs a look stands out, what is always there stands back. */

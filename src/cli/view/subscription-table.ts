@@ -1,5 +1,5 @@
-import { subscriptionState } from '../../service/identity/manage-subscriptions.js'
-import type { Subscription } from '../../service/identity/subscription.js'
+import { subscriptionState } from '../../service/identity/clients/manage-clients.js'
+import type { Subscription } from '../../service/identity/clients/client.js'
 import { tableText } from './table-text.js'
 
 const moment = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null)

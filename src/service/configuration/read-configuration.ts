@@ -3,8 +3,8 @@ import type * as t from 'io-ts'
 import type { Document, LineCounter } from 'yaml'
 import { loadOptional } from '../../errors/load-optional.js'
 import { maxReportedFaults, tooManyMarks } from '../project/yaml-bounds.js'
-import { faultsTogether, type FaultTogether } from './faults-together.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
+import { isLoopback } from '../../protocol/loopback.js'
 
 /** One fault of the file: where it stands, by line and column from 1, and by its keys. */
 export interface ConfigurationFault {
@@ -138,3 +138,29 @@ const itemsOf = (node: unknown): readonly unknown[] =>
 
 const scalarOf = (key: unknown): unknown =>
   typeof key === 'object' && key !== null && 'value' in key ? key.value : key
+
+/** A fault that no key has alone, at the key that it is told of. */
+export interface FaultTogether {
+  readonly path: readonly string[]
+  readonly sentence: string
+}
+
+/** What does not go together in a file whose keys are sound one by one. */
+export const faultsTogether = ({ tls, nodes, ...values }: ServiceConfiguration): readonly FaultTogether[] => {
+  const faults: FaultTogether[] = []
+  if ((tls?.certificateFile === undefined) !== (tls?.keyFile === undefined)) {
+    const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'
+    faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; give both' })
+  }
+  for (const key of ['http', 'grpc', 'operations'] as const) {
+    const host = values[key]?.host
+    if (host !== undefined && tls?.certificateFile === undefined && !isLoopback(host)) {
+      faults.push({ path: [key], sentence: `listening on ${host} needs tls; plain text is for loopback only` })
+    }
+  }
+  for (const [at, { file, package: name }] of (nodes ?? []).entries()) {
+    if ((file === undefined) !== (name === undefined)) continue
+    faults.push({ path: ['nodes', String(at)], sentence: 'is a file or a package; give one of the two' })
+  }
+  return faults
+}

@@ -2,9 +2,13 @@ import type * as t from 'io-ts'
 import { maxTimerMs } from '../../kernel/timers.js'
 import { defaultSessionLimits } from '../sessions/session-context.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
-import { logLevels } from '../operation/logger.js'
-import { section, type Section, type SectionShape, type SectionValues, type Setting } from './section.js'
+import { logLevels } from '../operations/logger.js'
 import {
+  section,
+  type Section,
+  type SectionShape,
+  type SectionValues,
+  type Setting,
   absoluteUri,
   listenAddress,
   listOf,
@@ -15,7 +19,7 @@ import {
   webAddress,
   wholeFrom,
   yesOrNo,
-} from './setting-codecs.js'
+} from './settings.js'
 
 const setting = <A>(codec: t.Decoder<unknown, A>, byDefault: string, help: string): Setting<A> => ({
   codec,

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Subject, type Observable } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
-import { lockIssuer, type TokenOrigin } from './issuer-lock.js'
-import { openRevocations, type Revocations } from './revocation-file.js'
+import { lockIssuer, type TokenOrigin } from './state/issuer-lock.js'
+import { openRevocations, type Revocations } from './tokens/revocations.js'
 import { openIdentityStore, type IdentityStore } from './identity-store.js'
-import { storeFileName } from './store-error.js'
-import type { SubscriptionStore } from './subscription.js'
+import { storeFileName } from './state/state-files.js'
+import type { SubscriptionStore } from './clients/client.js'
 
 /** What an identity service knows and keeps. */
 export interface IdentityState {

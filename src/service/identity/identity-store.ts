@@ -1,11 +1,11 @@
 import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { validateSubscription, type StoredSubscription, type SubscriptionStore } from './subscription.js'
-import { tokenLifetimeMs } from './token-claims.js'
-import { openDatabase } from './open-database.js'
-import { importRevokedTokens, revocationTable } from './revocation-table.js'
-import { storeError } from './store-error.js'
-import { subscriptionTable } from './subscription-table.js'
+import { validateSubscription, type StoredSubscription, type SubscriptionStore } from './clients/client.js'
+import { tokenLifetimeMs } from './keys/signing-keys.js'
+import { openDatabase } from './state/database.js'
+import { importRevokedTokens, revocationTable } from './tokens/revocations.js'
+import { storeError } from './state/state-files.js'
+import { subscriptionTable } from './clients/client-table.js'
 
 export interface IdentityStoreOptions {
   /** The folder of `identity.db`; made where it is missing. */

@@ -2,23 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
-import { createClientAuthentication } from './client-authentication.js'
-import { answerError, answerJson } from './http-answer.js'
-import { peerAddress } from './peer-address.js'
+import { createClientAuthentication } from './clients/client-authentication.js'
+import { answerError, answerJson } from './http/responses.js'
+import { peerAddress } from './http/peer-address.js'
 import { openIdentityState } from './identity-state.js'
-import { openSigningKeys } from './signing-keys.js'
-import type { SubscriptionStore } from './subscription.js'
-import { metadata } from './metadata.js'
-import type { HttpEndpoint } from './form-endpoint.js'
+import { openSigningKeys } from './keys/signing-keys.js'
+import type { SubscriptionStore } from './clients/client.js'
+import type { HttpEndpoint } from './http/form-endpoint.js'
 import {
   introspectionEndpoint,
   introspectionRoute,
   revocationEndpoint,
   revocationRoute,
-} from './token-status-endpoints.js'
-import { createTokenEndpoint } from './token-endpoint.js'
-import { tokenRoute } from './token-provider.js'
-import { createTokenVerifier, publicJwk, type Grant } from './token-verifier.js'
+} from './tokens/token-status-endpoints.js'
+import { createTokenEndpoint, tokenRoute } from './tokens/token-endpoint.js'
+import { createTokenVerifier, publicJwk, type Grant } from './tokens/token-verifier.js'
+import { tokenScope } from './tokens/token-claims.js'
 
 const dayMs = 86_400_000
 
@@ -129,7 +128,8 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   })
   const { subscriptions, revocations } = state
   const authentication = createClientAuthentication({ ...bruteForce, subscriptions, now })
-  const shared = { issuer, audience, subscriptions, now }
+  const { retryAfterMs } = authentication
+  const shared = { issuer, audience, subscriptions, now, retryAfterMs }
   const told = { onFault, ...(options.onRefusal === undefined ? {} : { onRefusal: options.onRefusal }) }
   const token = await createTokenEndpoint({ ...shared, ...told, keys, authentication, scheduler, addressOf })
   const verifier = await createTokenVerifier({ ...shared, keys, revocations })
@@ -170,5 +170,24 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
       closed = true
       return state.close()
     },
+  }
+}
+
+/** RFC 8414. There is no authorization endpoint, hence the empty list of response types. */
+export const metadata = (issuer: string) => {
+  const base = issuer.replace(/\/$/, '')
+  const authMethods = ['client_secret_basic', 'client_secret_post']
+  return {
+    issuer,
+    token_endpoint: `${base}${tokenRoute}`,
+    introspection_endpoint: `${base}${introspectionRoute}`,
+    revocation_endpoint: `${base}${revocationRoute}`,
+    jwks_uri: `${base}/jwks`,
+    scopes_supported: [tokenScope],
+    response_types_supported: [],
+    grant_types_supported: ['client_credentials'],
+    token_endpoint_auth_methods_supported: authMethods,
+    introspection_endpoint_auth_methods_supported: authMethods,
+    revocation_endpoint_auth_methods_supported: authMethods,
   }
 }

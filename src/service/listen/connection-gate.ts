@@ -1,6 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { Semaphore } from '../../kernel/semaphore.js'
-import { peerAddress } from '../identity/peer-address.js'
+import { peerAddress } from '../identity/http/peer-address.js'
 
 /** How many connections may be open, and how many may be open and have no session. */
 export interface ConnectionLimits {

@@ -8,10 +8,8 @@ import type { DataflowMessage, Link } from '../../transport/link.js'
 import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
 import { closeSessionSoon, http2StreamOf } from '../../transport/grpc/server-http2-stream.js'
 import { tellUnreadable, unreadableOf } from '../../transport/grpc/unreadable-frames.js'
-import { silentMonitor } from '../monitor/join-monitors.js'
-import type { ServiceMonitor } from '../monitor/service-monitor.js'
-import { SessionWatch } from '../monitor/session-watch.js'
-import { watchConversation } from '../monitor/watch-conversation.js'
+import { silentMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
 import type { DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
@@ -19,8 +17,7 @@ import { tooManyUnstarted, type ConnectionGate, type ConnectionLimits } from './
 import { defaultGrpcPatience, keepaliveOptions, listenForGrpc, type GrpcPatience } from './grpc-connections.js'
 import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { RequestAllowances } from './request-allowance.js'
-import { serveLink } from './serve-link.js'
-import type { SessionSet } from './session-set.js'
+import { serveLink, type SessionSet } from './serve-link.js'
 
 export interface DataflowListenerOptions {
   readonly address: ListenAddress

@@ -6,8 +6,8 @@ import { refusalText, type SpeechError } from '../../errors/speech-error.js'
 import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import type { ConnectionGate } from './connection-gate.js'
-import { cutHandshake } from './cut-handshake.js'
 import {
+  cutHandshake,
   checkPlainText,
   hostPort,
   listenError,

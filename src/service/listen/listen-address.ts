@@ -1,5 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
+import type { TLSSocket } from 'node:tls'
 
 /** Where to listen. Port 0 takes a free one. */
 export interface ListenAddress {
@@ -71,4 +72,9 @@ export const withCertificate = <T>(create: () => T): T => {
       { cause },
     )
   }
+}
+
+/** For `tlsClientError`: Node tells of a handshake that failed or took too long, and leaves the connection open. */
+export const cutHandshake = (_error: Error, socket: TLSSocket): void => {
+  socket.destroy()
 }

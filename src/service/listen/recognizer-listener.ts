@@ -1,26 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { finalize, take } from 'rxjs'
-import { WebSocketServer } from 'ws'
+import { WebSocketServer, WebSocket } from 'ws'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
 import { webSocketLink } from '../../transport/websocket/websocket-link.js'
 import { clientError } from '../sessions/client-error.js'
-import { authFailureOf } from '../monitor/auth-failure-of.js'
-import { silentMonitor } from '../monitor/join-monitors.js'
-import type { ServiceMonitor } from '../monitor/service-monitor.js'
-import { SessionWatch } from '../monitor/session-watch.js'
-import { watchConversation } from '../monitor/watch-conversation.js'
+import { authFailureOf, silentMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveRecognizer } from '../recognizer/session.js'
-import type { RecognizerContext } from '../sessions/session-context.js'
-import type { Admission, SessionContext } from '../sessions/session-context.js'
+import type { RecognizerContext, Admission, SessionContext } from '../sessions/session-context.js'
 import type { HttpListener } from './http-listener.js'
-import { bearerToken, subprotocol } from './bearer-token.js'
-import { refuseUpgrade } from './refuse-upgrade.js'
-import { serveLink } from './serve-link.js'
-import type { SessionSet } from './session-set.js'
-import { TellingSocket } from './telling-socket.js'
+import { bearerToken, subprotocol, refuseUpgrade } from './upgrade-request.js'
+import { serveLink, type SessionSet } from './serve-link.js'
 
 export interface RecognizerListenerOptions {
   readonly terms: SessionContext
@@ -170,3 +163,19 @@ const refusal =
 /** Of the target only path and query are read; whatever follows a host can be parsed. */
 const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
   url.startsWith('/') ? new URL(`http://service${url}`) : undefined
+
+/**
+ * The socket of the package `ws`, which closes by itself when it finds that it cannot read its peer. This one tells
+ * that first, by the event `unreadable` with the close code and with what would have been done: the connection can
+ * still be written to, and whoever runs there is owed a last word.
+ */
+export class TellingSocket extends WebSocket {
+  override close(code?: number, data?: string | Buffer): void {
+    const close = (): void => {
+      super.close(code, data)
+    }
+    // Only the package itself closes for a reason and without words.
+    const found = code !== undefined && data === undefined && this.readyState === this.OPEN
+    if (!found || !this.emit('unreadable', code, close)) close()
+  }
+}

@@ -1,4 +1,4 @@
-import { defer, Observable } from 'rxjs'
+import { defer, Observable, firstValueFrom, Subject, Subscription } from 'rxjs'
 import { clientError, type FaultOptions } from '../sessions/client-error.js'
 import type { Link } from '../../transport/link.js'
 
@@ -41,3 +41,38 @@ export const serveLink = <In, Out>(
       }),
     )
   })
+
+/** The sessions that run on a listener, so that a close can wait for them, and then end them. */
+export class SessionSet {
+  readonly #running = new Set<Subscription>()
+  readonly #empty$ = new Subject<undefined>()
+
+  get size(): number {
+    return this.#running.size
+  }
+
+  /** Subscribes, and holds the session until it completes. */
+  add(session$: Observable<never>): void {
+    const subscription = new Subscription()
+    this.#running.add(subscription)
+    const over = (): void => {
+      this.#running.delete(subscription)
+      if (this.#running.size === 0) this.#empty$.next(undefined)
+    }
+    subscription.add(over)
+    const end = (): void => {
+      subscription.unsubscribe()
+    }
+    subscription.add(session$.subscribe({ complete: end, error: end }))
+  }
+
+  /** Resolves when the last one has ended. */
+  async empty(): Promise<void> {
+    if (this.#running.size > 0) await firstValueFrom(this.#empty$, { defaultValue: undefined })
+  }
+
+  /** Unsubscribes all that run. */
+  endAll(): void {
+    for (const subscription of [...this.#running]) subscription.unsubscribe()
+  }
+}

@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { ErrorCode } from '../../errors/error-code.js'
-import { authFailureOf } from './auth-failure-of.js'
-import type {
-  NodeFailed,
-  NotedFields,
-  ServiceMonitor,
-  SessionFacts,
-  SessionInterface,
-  SessionOutcome,
-  SessionPhase,
-  WireLoss,
+import {
+  authFailureOf,
+  type NodeFailed,
+  type NotedFields,
+  type ServiceMonitor,
+  type SessionFacts,
+  type SessionInterface,
+  type SessionOutcome,
+  type SessionPhase,
+  type WireLoss,
 } from './service-monitor.js'
 import { SpeechTimes, type SpeechMark } from './speech-times.js'
+import { Observable } from 'rxjs'
+import { isSpeechError } from '../../errors/speech-error.js'
 
 export interface SessionWatchOptions {
   readonly monitor: ServiceMonitor
@@ -175,3 +177,31 @@ export class SessionWatch {
     })
   }
 }
+
+/**
+ * The conversation itself; its end is told to the watch, unless that knows of an end by then: completion as `completed`,
+ * an error by its code, unsubscription as `cut`.
+ */
+export const watchConversation =
+  (watch: SessionWatch) =>
+  <Out>(conversation$: Observable<Out>): Observable<Out> =>
+    new Observable((subscriber) => {
+      subscriber.add(() => {
+        watch.ended('cut')
+      })
+      subscriber.add(
+        conversation$.subscribe({
+          next: (message) => {
+            subscriber.next(message)
+          },
+          complete: () => {
+            watch.ended('completed')
+            subscriber.complete()
+          },
+          error: (error: unknown) => {
+            watch.ended(isSpeechError(error) ? error : { code: 'internal' })
+            subscriber.error(error)
+          },
+        }),
+      )
+    })

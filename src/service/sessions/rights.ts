@@ -1,6 +1,6 @@
-import { everything } from '../identity/subscription.js'
+import { everything } from '../identity/clients/client.js'
 
-export { isGranted, isGrantedByName } from '../identity/subscription.js'
+export { isGranted, isGrantedByName } from '../identity/clients/client.js'
 
 /** The tenant of models that every tenant may use, and the default of `model-tenant` (docs/PROTOCOL.md 4.2). */
 export const sharedTenant = 'Default'

@@ -1,6 +1,6 @@
 import { ReplaySubject, Subscription, type Observable, type SchedulerAction, type SchedulerLike } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { Grant } from '../identity/token-verifier.js'
+import type { Grant } from '../identity/tokens/token-verifier.js'
 
 /** Who knows what has become of grants; the identity service is one. */
 export interface GrantAuthority {

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { hashSecret, verifySecret } from '../../../src/service/identity/client-secret.js'
+import { hashSecret, verifySecret } from '../../../src/service/identity/clients/client-secret.js'
 import { openIdentityStore, type IdentityStore } from '../../../src/service/identity/identity-store.js'
 import {
   cancelSubscription,
   createSubscription,
   rotateSecret,
   subscriptionState,
-} from '../../../src/service/identity/manage-subscriptions.js'
+} from '../../../src/service/identity/clients/manage-clients.js'
 
 const wish = {
   tenants: ['Acme', 'Default'],

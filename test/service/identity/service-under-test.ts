@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { hashSecret } from '../../../src/service/identity/client-secret.js'
+import { hashSecret } from '../../../src/service/identity/clients/client-secret.js'
 import { createIdentity, type Identity, type IdentityOptions } from '../../../src/service/identity/identity.js'
-import { memorySubscriptions, type Subscription } from '../../../src/service/identity/subscription.js'
+import { memorySubscriptions, type Subscription } from '../../../src/service/identity/clients/client.js'
 
 export const issuer = 'http://localhost'
 export const tokenPath = '/connect/token'

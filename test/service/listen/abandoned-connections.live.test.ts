@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Server } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { developmentCertificates } from '../../../src/service/identity/development-certificates.js'
+import { developmentCertificates } from '../../../src/service/identity/keys/development-certificates.js'
 import { AcceptedConnections } from '../../../src/service/listen/accepted-connections.js'
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
 import {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { silentMonitor } from '../../../src/service/monitor/join-monitors.js'
+import { silentMonitor } from '../../../src/service/monitor/service-monitor.js'
 import { openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../plain-service.js'
 import { endHeaders, frame, frameType, literal, preface, rawPeer, requestHeaders, write } from './http2-peer.js'

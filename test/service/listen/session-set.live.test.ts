@@ -1,6 +1,6 @@
 import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { SessionSet } from '../../../src/service/listen/session-set.js'
+import { SessionSet } from '../../../src/service/listen/serve-link.js'
 import { turn } from '../virtual-clock.js'
 
 describe('a set of sessions', () => {

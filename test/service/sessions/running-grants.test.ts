@@ -2,7 +2,7 @@ import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { grantCheckMs, RunningGrants } from '../../../src/service/sessions/running-grants.js'
-import type { Grant } from '../../../src/service/identity/token-verifier.js'
+import type { Grant } from '../../../src/service/identity/tokens/token-verifier.js'
 import { VirtualClock } from '../virtual-clock.js'
 
 const grant = (tokenId: string, change: Partial<Grant> = {}): Grant => ({

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   developmentCertificates,
   type DevelopmentCertificates,
-} from '../../../../src/service/identity/development-certificates.js'
+} from '../../../../src/service/identity/keys/development-certificates.js'
 import { runProgram } from '../../../docs/run-program.js'
 import { event } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'

@@ -1,0 +1,116 @@
+import type { Database } from 'better-sqlite3'
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import type { StoredSubscription } from './client.js'
+import { damaged } from '../state/state-files.js'
+
+interface Row {
+  readonly client_id: string
+  readonly secret_hash: string
+  readonly previous_hash: string | null
+  readonly previous_until_ms: number | null
+  readonly valid_from_ms: number
+  readonly valid_until_ms: number | null
+  readonly may_introspect: number
+  readonly created_at_ms: number
+  readonly cancelled_at_ms: number | null
+  /** JSON of `[kind, name]` pairs. */
+  readonly grants: string
+}
+
+type GrantKind = 'tenant' | 'project' | 'model'
+
+const grantsCodec = t.readonlyArray(t.tuple([t.keyof({ tenant: null, project: null, model: null }), t.string]))
+
+const parseGrants = (text: string): readonly (readonly [GrantKind, string])[] => {
+  const grants = grantsCodec.decode(JSON.parse(text))
+  if (either.isLeft(grants)) throw damaged()
+  return grants.right
+}
+
+const subscriptionOf = (row: Row): StoredSubscription => {
+  const grants = parseGrants(row.grants)
+  const named = (wanted: GrantKind): readonly string[] =>
+    grants.filter(([kind]) => kind === wanted).map(([, name]) => name)
+  const { previous_hash: hash, previous_until_ms: untilMs } = row
+  return {
+    clientId: row.client_id,
+    secretHash: row.secret_hash,
+    ...(hash === null || untilMs === null ? {} : { previousSecret: { hash, untilMs } }),
+    tenants: named('tenant'),
+    projects: named('project'),
+    models: named('model'),
+    validFromMs: row.valid_from_ms,
+    validUntilMs: row.valid_until_ms ?? Infinity,
+    cancelled: row.cancelled_at_ms !== null,
+    mayIntrospect: row.may_introspect === 1,
+    createdAtMs: row.created_at_ms,
+  }
+}
+
+const select = `
+  SELECT s.*, (SELECT json_group_array(json_array(kind, name)) FROM grants g WHERE g.client_id = s.client_id) AS grants
+  FROM subscriptions s`
+
+export interface SubscriptionTable {
+  readonly find: (clientId: string) => StoredSubscription | undefined
+  /** The oldest first. */
+  readonly list: () => readonly StoredSubscription[]
+  /** False where the client id is taken. */
+  readonly insert: (subscription: StoredSubscription) => boolean
+  /** Each says whether there was such a row. */
+  readonly setCancelled: (clientId: string, atMs: number) => boolean
+  readonly setSecret: (clientId: string, hash: string, previousUntilMs: number | undefined) => boolean
+}
+
+/** The rows of `subscriptions` and their `grants`. */
+export const subscriptionTable = (database: Database): SubscriptionTable => {
+  const byId = database.prepare<[string], Row>(`${select} WHERE s.client_id = ?`)
+  const all = database.prepare<[], Row>(`${select} ORDER BY s.created_at_ms, s.client_id`)
+  const insertRow = database.prepare<[string, string, number, number | null, number, number]>(
+    `INSERT INTO subscriptions (client_id, secret_hash, valid_from_ms, valid_until_ms, may_introspect, created_at_ms)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  )
+  const insertGrant = database.prepare<[string, GrantKind, string]>(
+    'INSERT OR IGNORE INTO grants (client_id, kind, name) VALUES (?, ?, ?)',
+  )
+  const cancel = database.prepare<[number, string]>(
+    'UPDATE subscriptions SET cancelled_at_ms = coalesce(cancelled_at_ms, ?) WHERE client_id = ?',
+  )
+  const rotate = database.prepare<[number | null, number | null, string, string]>(
+    `UPDATE subscriptions SET previous_hash = iif(? IS NULL, NULL, secret_hash), previous_until_ms = ?, secret_hash = ?
+     WHERE client_id = ?`,
+  )
+  const insertAll = database.transaction((one: StoredSubscription) => {
+    const { clientId, validUntilMs } = one
+    if (byId.get(clientId) !== undefined) return false
+    const untilMs = Number.isFinite(validUntilMs) ? validUntilMs : null
+    insertRow.run(
+      clientId,
+      one.secretHash,
+      one.validFromMs,
+      untilMs,
+      Number(one.mayIntrospect === true),
+      one.createdAtMs,
+    )
+    const grants: Readonly<Record<GrantKind, readonly string[]>> = {
+      tenant: one.tenants,
+      project: one.projects,
+      model: one.models,
+    }
+    for (const kind of ['tenant', 'project', 'model'] as const) {
+      for (const name of grants[kind]) insertGrant.run(clientId, kind, name)
+    }
+    return true
+  })
+  return {
+    find: (clientId) => {
+      const row = byId.get(clientId)
+      return row === undefined ? undefined : subscriptionOf(row)
+    },
+    list: () => all.all().map(subscriptionOf),
+    insert: (subscription) => insertAll.immediate(subscription),
+    setCancelled: (clientId, atMs) => cancel.run(atMs, clientId).changes > 0,
+    setSecret: (clientId, hash, untilMs) => rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId).changes > 0,
+  }
+}

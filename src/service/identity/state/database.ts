@@ -1,0 +1,133 @@
+import { chmod, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database, Options } from 'better-sqlite3'
+import { makePrivateFolder, storeError, storeFileName, damaged } from './state-files.js'
+import { loadOptional } from '../../../errors/load-optional.js'
+import { SpeechError } from '../../../errors/speech-error.js'
+
+const ownerOnly = 0o600
+
+/** How long a writer waits for another process to have written, in milliseconds. A reader waits for nobody. */
+const busyTimeoutMs = 5_000
+
+/** SQLite gives the files beside it the rights of the file itself, so those of before are all there is to mend. */
+const makePrivate = async (path: string): Promise<void> => {
+  const file = await open(path, 'a', ownerOnly)
+  await file.close()
+  for (const beside of ['', '-wal', '-shm']) {
+    await chmod(path + beside, ownerOnly).catch((error: unknown) => {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    })
+  }
+}
+
+/**
+ * Opens `identity.db` of the state folder, makes it where it is missing. Each commit is on the disk when it returns, and
+ * many processes may have it open. Rejects with `missing-dependency`, `invalid-options` or `overloaded`.
+ */
+export const openDatabase = async (stateFolder: string): Promise<Database> => {
+  const openSqlite = await loadSqlite()
+  let database: Database | undefined
+  try {
+    await makePrivateFolder(stateFolder)
+    const path = join(stateFolder, storeFileName)
+    await makePrivate(path)
+    database = openSqlite(path, { timeout: busyTimeoutMs })
+    database.pragma('journal_mode = WAL')
+    database.pragma('synchronous = FULL')
+    database.pragma('foreign_keys = ON')
+    database.pragma('trusted_schema = OFF')
+    migrate(database)
+    return database
+  } catch (error) {
+    database?.close()
+    throw storeError(error)
+  }
+}
+
+export type OpenSqlite = (path: string, options: Options) => Database
+
+/**
+ * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also where the package is there
+ * and its native part is not, which it would find out only with the first file.
+ */
+export const loadSqlite = (): Promise<OpenSqlite> =>
+  loadOptional('better-sqlite3@12', 'The file of subscriptions', async () => {
+    const { default: Sqlite } = await import('better-sqlite3')
+    new Sqlite(':memory:').close()
+    return (path: string, options: Options) => new Sqlite(path, options)
+  })
+
+/** `rxsp`: marks the file as one of ours. */
+const applicationId = 0x72_78_73_70
+
+/**
+ * What leads from each version of the schema to the next; the first to an empty file. Never change one that was released:
+ * add another. Times are milliseconds since 1970; an absent end is never.
+ */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE subscriptions (
+    client_id TEXT PRIMARY KEY,
+    secret_hash TEXT NOT NULL,
+    previous_hash TEXT,
+    previous_until_ms INTEGER,
+    valid_from_ms INTEGER NOT NULL,
+    valid_until_ms INTEGER,
+    may_introspect INTEGER NOT NULL CHECK (may_introspect IN (0, 1)),
+    created_at_ms INTEGER NOT NULL,
+    cancelled_at_ms INTEGER,
+    CHECK ((previous_hash IS NULL) = (previous_until_ms IS NULL))
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE grants (
+    client_id TEXT NOT NULL REFERENCES subscriptions (client_id) ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('tenant', 'project', 'model')),
+    name TEXT NOT NULL,
+    PRIMARY KEY (client_id, kind, name)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE revoked_tokens (
+    token_id TEXT PRIMARY KEY,
+    until_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX revoked_tokens_until ON revoked_tokens (until_ms);
+  `,
+]
+
+export const schemaVersion = migrations.length
+
+const pragma = (database: Database, name: string): number => Number(database.pragma(name, { simple: true }))
+
+const checkOrigin = (database: Database, version: number): void => {
+  const tables = database.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
+  if (tables > 0 && pragma(database, 'application_id') !== applicationId) {
+    throw new SpeechError(
+      'invalid-options',
+      `${storeFileName} in the state folder belongs to another program; move it.`,
+    )
+  }
+  if (version > schemaVersion) {
+    throw new SpeechError(
+      'invalid-options',
+      `${storeFileName} was written by a newer rxspeech (schema ${version}, here ${schemaVersion}); install that one.`,
+    )
+  }
+}
+
+/**
+ * Brings the file to this version's schema, whole or not at all; a second process that tries the same waits and finds it
+ * done. Throws `invalid-options` for the file of another program, of a newer version, and for one that is damaged.
+ */
+export const migrate = (database: Database): void => {
+  const step = database.transaction(() => {
+    const version = pragma(database, 'user_version')
+    checkOrigin(database, version)
+    if (version === schemaVersion) return
+    for (const statements of migrations.slice(version)) database.exec(statements)
+    database.pragma(`application_id = ${applicationId}`)
+    database.pragma(`user_version = ${schemaVersion}`)
+  })
+  step.immediate()
+  if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') throw damaged()
+}

@@ -1,0 +1,54 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { errorTable } from '../../errors/error-table.js'
+import { spreadRetryAfter } from '../../protocol/retry-after.js'
+import { refusalText, type SpeechError } from '../../errors/speech-error.js'
+
+/** Where a token stood on an upgrade request; a browser can only name it among the subprotocols. */
+export interface PresentedToken {
+  readonly token: string
+  readonly by: 'header' | 'subprotocol' | 'query'
+}
+
+/** The subprotocol that is spoken, and that of the token beside it (decisions.md: token on the socket). */
+export const subprotocol = 'rxspeech'
+const tokenPrefix = 'bearer.'
+
+/**
+ * The value of an `Authorization` header: `Bearer` (RFC 6750 section 2.1, in any letter case) and the token, or the token alone, as some
+ * clients of such services send it (docs/PROTOCOL.md 4.1). A scheme without a token is none.
+ */
+const headerToken = /^(?:Bearer +)?(?!Bearer *$)([\w.~+/=-]+) *$/i
+
+/** The token of an upgrade request, if it has one. */
+export const bearerToken = (request: IncomingMessage, url: URL, allowQuery: boolean): PresentedToken | undefined => {
+  const [, fromHeader] = headerToken.exec(request.headers.authorization ?? '') ?? []
+  if (fromHeader !== undefined) return { token: fromHeader, by: 'header' }
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
+  const named = offered.find((one) => one.startsWith(tokenPrefix))
+  if (named !== undefined) return { token: named.slice(tokenPrefix.length), by: 'subprotocol' }
+  const fromQuery = allowQuery ? url.searchParams.get('access_token') : null
+  return fromQuery === null ? undefined : { token: fromQuery, by: 'query' }
+}
+
+const statuses: Readonly<Record<number, number>> = { 4401: 401, 4403: 403, 4429: 429, 1001: 503 }
+
+/** The HTTP status that says the same as the code's close code. */
+const httpStatus = ({ code }: SpeechError): number => statuses[errorTable[code].closeCode] ?? 500
+
+/** Answers an upgrade with the status and `<code>: <sentence>` of the error. */
+export const refuseUpgrade = (socket: Duplex, error: SpeechError, status: number = httpStatus(error)): void => {
+  const body = refusalText(error)
+  const headers = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+    ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
+    ...(status === 429 || status === 503 ? [`Retry-After: ${spreadRetryAfter(error.retryAfterMs)}`] : []),
+  ]
+  // The other side need not close, and nothing else bounds how long it may not.
+  socket.once('finish', () => socket.destroy())
+  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,180 @@
+import type * as Prometheus from 'prom-client'
+import { isSpeechError } from '../../errors/speech-error.js'
+import { sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
+import type { EngineMeter } from './engine-meter.js'
+import { loadOptional } from '../../errors/load-optional.js'
+import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
+
+export interface SpeechMetrics {
+  readonly monitor: ServiceMonitor
+  readonly onFault: (error: unknown) => void
+  /** A line of the log was left out. */
+  readonly lineLeftOut: (kind: string) => void
+  /** What Prometheus reads, in its text format. */
+  readonly scrape: () => Promise<{ readonly contentType: string; readonly body: string }>
+  /** Lets go of all. */
+  readonly close: () => void
+}
+
+export interface SpeechMetricsOptions {
+  readonly engines: EngineMeter
+  readonly isReady: () => boolean
+}
+
+/** Tenants and models that are told apart by name. */
+const mostNames = 200
+
+/** The metrics of one service, in a registry of its own. Rejects with `missing-dependency`. */
+export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
+  const client = await loadOptional('prom-client', 'The page of metrics', () => import('prom-client'))
+  const registry = new client.Registry()
+  client.collectDefaultMetrics({ register: registry })
+  const meters = new Meters(registry, client)
+  return {
+    monitor: metricsMonitor(meters),
+    onFault: (error) => {
+      meters.count('rxspeech_faults_total', { code: isSpeechError(error) ? error.code : 'internal' })
+    },
+    lineLeftOut: (kind) => {
+      meters.count('rxspeech_log_lines_left_out_total', { line: kind })
+    },
+    scrape: async () => {
+      meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
+      meters.readEngines(engines)
+      return { contentType: registry.contentType, body: await registry.metrics() }
+    },
+    close: () => {
+      registry.clear()
+    },
+  }
+}
+
+type Labels = Readonly<Record<string, string>>
+
+/** The rows of the table as meters, by their names. */
+class Meters {
+  readonly #counters = new Map<MetricName, Prometheus.Counter>()
+  readonly #gauges = new Map<MetricName, Prometheus.Gauge>()
+  readonly #histograms = new Map<MetricName, Prometheus.Histogram>()
+  readonly #tenants = new BoundedNames(mostNames)
+  readonly #models = new BoundedNames(mostNames)
+  readonly #nodes = new BoundedNames(mostNames)
+
+  constructor(registry: Prometheus.Registry, client: typeof Prometheus) {
+    for (const [name, row] of Object.entries(metricTable) as [MetricName, MetricRow][]) {
+      const shape = { name, help: row.help, labelNames: [...row.labels], registers: [registry] }
+      if (row.type === 'counter') this.#counters.set(name, new client.Counter(shape))
+      else if (row.type === 'gauge') this.#gauges.set(name, new client.Gauge(shape))
+      else this.#histograms.set(name, new client.Histogram({ ...shape, buckets: [...(row.buckets ?? [])] }))
+    }
+    // A gauge that is not there yet is no zero.
+    for (const by of ['grpc', 'websocket']) {
+      for (const state of sessionPhases) this.set('rxspeech_sessions', { interface: by, state }, 0)
+    }
+  }
+
+  count(name: MetricName, labels: Labels, by = 1): void {
+    this.#counters.get(name)?.inc(labels, by)
+  }
+
+  add(name: MetricName, labels: Labels, by: number): void {
+    this.#gauges.get(name)?.inc(labels, by)
+  }
+
+  set(name: MetricName, labels: Labels, to: number): void {
+    this.#gauges.get(name)?.set(labels, to)
+  }
+
+  observeMs(name: MetricName, labels: Labels, valueMs: number): void {
+    this.#histograms.get(name)?.observe(labels, valueMs / 1000)
+  }
+
+  /** A kind of node: one of ours, or of those that the operator brings. */
+  node(kind: string): string {
+    return this.#nodes.of(kind)
+  }
+
+  /** The labels of a session that was granted; what it was granted is configured. */
+  use({ interface: by, tenant, model }: SessionFacts): { interface: string; tenant: string; model: string } {
+    return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
+  }
+
+  readEngines(engines: EngineMeter): void {
+    for (const { label, use } of engines.uses()) {
+      const model = { model: this.#models.of(label) }
+      this.set('rxspeech_engine_lanes', model, use.lanes)
+      this.set('rxspeech_engine_segments', model, use.segments)
+      this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
+      const { opened, failed, audioMs, busyMs } = use.sinceLast()
+      this.count('rxspeech_engine_loads_total', { ...model, outcome: 'opened' }, opened)
+      this.count('rxspeech_engine_loads_total', { ...model, outcome: 'failed' }, failed)
+      this.count('rxspeech_engine_audio_seconds_total', model, audioMs / 1000)
+      if (busyMs !== undefined) this.count('rxspeech_engine_busy_seconds_total', model, busyMs / 1000)
+    }
+  }
+}
+
+const metricsMonitor = (meters: Meters): ServiceMonitor => ({
+  sessionMoved: ({ interface: by }, from, to) => {
+    if (from !== undefined) meters.add('rxspeech_sessions', { interface: by, state: from }, -1)
+    if (to !== undefined) meters.add('rxspeech_sessions', { interface: by, state: to }, 1)
+  },
+  sessionStarted: (session) => {
+    meters.count('rxspeech_sessions_started_total', meters.use(session))
+  },
+  sessionEnded: ({ interface: by }, { outcome, durationMs }) => {
+    meters.count('rxspeech_sessions_ended_total', { interface: by, outcome })
+    meters.observeMs('rxspeech_session_duration_seconds', { interface: by }, durationMs)
+  },
+  refused: (by, code) => {
+    meters.count('rxspeech_refusals_total', { interface: by, code })
+  },
+  authFailed: (reason, at) => {
+    meters.count('rxspeech_auth_failures_total', { at, reason })
+  },
+  audio: (session, { audioMs, lateMs, queuedMs }) => {
+    meters.count('rxspeech_audio_seconds_total', meters.use(session), audioMs / 1000)
+    meters.observeMs('rxspeech_chunk_lag_seconds', { interface: session.interface }, lateMs)
+    meters.observeMs('rxspeech_queued_audio_seconds', { interface: session.interface }, queuedMs)
+  },
+  firstPartial: (session, afterMs) => {
+    const { tenant: _, ...labels } = meters.use(session)
+    meters.observeMs('rxspeech_first_partial_seconds', labels, afterMs)
+  },
+  milestone: (session, afterMs) => {
+    const { tenant: _, ...labels } = meters.use(session)
+    meters.observeMs('rxspeech_milestone_seconds', labels, afterMs)
+  },
+  noted: () => undefined,
+  dropped: (_session, { node, policy, what, amount }) => {
+    const labels = { node: meters.node(node), policy }
+    if (what === 'events') meters.count('rxspeech_dropped_events_total', labels, amount)
+    else meters.count('rxspeech_dropped_audio_seconds_total', labels, amount / 1000)
+  },
+  nodeFailed: (_session, { node, cause, action }) => {
+    meters.count('rxspeech_node_faults_total', { node: meters.node(node), cause, action })
+  },
+})
+
+/** What stands in a label in place of names beyond the bound. */
+export const otherName = 'other'
+
+/**
+ * Lets so many different names into a label, and calls all others `other`. Names of models, tenants and wires are
+ * configured, so the bound is for a configuration that is itself too large to be watched by name.
+ */
+export class BoundedNames {
+  readonly #known = new Set<string>()
+  readonly #most: number
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  of(name: string | undefined): string {
+    if (name === undefined || this.#known.has(name)) return name ?? ''
+    if (this.#known.size >= this.#most) return otherName
+    this.#known.add(name)
+    return name
+  }
+}

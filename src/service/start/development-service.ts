@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { sharedTenant } from '../sessions/rights.js'
+import { hashSecret, newClientSecret } from '../identity/clients/client-secret.js'
+import { developmentCertificates } from '../identity/keys/development-certificates.js'
+import { everything, memorySubscriptions } from '../identity/clients/client.js'
+import { startService, type Service } from './service.js'
+import type { ServiceOptions } from './service-options.js'
+
+/** What a client needs to reach a service of its own machine. */
+export interface ServiceAccess {
+  readonly authUrl: string
+  readonly wsUrl: string
+  readonly grpc: string
+  /** The file of the CA certificate, PEM. */
+  readonly ca: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly tenant: string
+  readonly project: string
+  /** The model of a session that names none; empty where there is no model. */
+  readonly model: string
+}
+
+export interface DevelopmentService extends Service {
+  readonly access: ServiceAccess
+}
+
+export interface DevelopmentServiceOptions extends Omit<
+  ServiceOptions,
+  'subscriptions' | 'certificate' | 'development'
+> {
+  /** Where the CA, its certificates and the signing keys are kept. */
+  readonly stateFolder: string
+}
+
+const clientId = 'development'
+
+/**
+ * Starts the service for one developer: TLS with a CA of its own, kept in the state folder, and one subscription that
+ * may do everything, whose secret is new at each start.
+ */
+export const startDevelopmentService = async (options: DevelopmentServiceOptions): Promise<DevelopmentService> => {
+  const certificates = await developmentCertificates(join(options.stateFolder, 'certificates'))
+  const clientSecret = newClientSecret()
+  const service = await startService({
+    ...options,
+    development: true,
+    certificate: certificates,
+    subscriptions: memorySubscriptions([
+      {
+        clientId,
+        secretHash: await hashSecret(clientSecret),
+        tenants: [everything],
+        projects: [everything],
+        models: [everything],
+        validFromMs: 0,
+        validUntilMs: Number.MAX_SAFE_INTEGER,
+        cancelled: false,
+      },
+    ]),
+  })
+  return {
+    ...service,
+    access: {
+      authUrl: service.authUrl,
+      wsUrl: service.wsUrl,
+      grpc: service.grpcAddress,
+      ca: certificates.caPath,
+      clientId,
+      clientSecret,
+      tenant: options.tenants?.[0] ?? sharedTenant,
+      project: 'transcribe',
+      model: service.defaultModel ?? '',
+    },
+  }
+}

@@ -1,0 +1,128 @@
+import { NEVER, of, Subject, throwError, VirtualTimeScheduler } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import type { Engine, Hypothesis, ModelDescription } from '../../../src/service/engine/engine.js'
+import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
+import { ServiceLife } from '../../../src/service/operations/readiness.js'
+
+const decided: Hypothesis = { type: 'segment', startMs: 0, endMs: 100, text: '', words: [] }
+const broken = (): SpeechError => new SpeechError('engine-failed', 'The engine is gone.')
+
+const modelOf = (name: string): ModelDescription => ({
+  tenant: 'Default',
+  name,
+  version: '1',
+  folder: '',
+  options: { engine: 'scripted' },
+})
+
+type Manner = 'works' | 'gone' | 'fails-what-it-reads' | 'silent'
+
+/** A service with these models, whose engines are as they are told to be. */
+const lifeWith = async (...names: readonly string[]) => {
+  const scheduler = new VirtualTimeScheduler()
+  const life = new ServiceLife(scheduler, true)
+  const manners = new Map<string, Manner>(names.map((name) => [name, 'works']))
+  const engineOf = (name: string): Engine => ({
+    capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
+    recognize: () => () => (manners.get(name) === 'works' ? of(decided) : throwError(broken)),
+    ready: () => {
+      const manner = manners.get(name)
+      if (manner === 'silent') return new Promise(() => undefined)
+      return manner === 'gone' ? Promise.reject(broken()) : Promise.resolve()
+    },
+    close: () => Promise.resolve(),
+  })
+  const engines = new Map(names.map((name) => [name, engineOf(name)]))
+  const models = names.map(modelOf)
+  const registry: ModelRegistry = {
+    find: ({ name }) => models.find((model) => model.name === name),
+    list: () => models,
+    problems: () => [],
+    engine: ({ name }) => Promise.resolve(engines.get(name) ?? engineOf(name)),
+    close: () => Promise.resolve(),
+  }
+  const faults: unknown[] = []
+  life.onFault = (error) => faults.push(error)
+  const watched = life.watchModels(registry)
+  life.opened(models[0])
+  const settled = (): Promise<void> => new Promise(setImmediate)
+  await settled()
+  /** Sessions that read one segment each. */
+  const read = async (name: string, count: number): Promise<void> => {
+    const engine = await watched.engine(modelOf(name))
+    for (let at = 0; at < count; at += 1) {
+      NEVER.pipe(engine.recognize()).subscribe({ error: () => undefined })
+    }
+    await settled()
+  }
+  const passMs = async (ms: number): Promise<void> => {
+    scheduler.maxFrames = scheduler.frame + ms
+    scheduler.flush()
+    scheduler.frame = scheduler.maxFrames
+    await settled()
+  }
+  return { life, manners, read, passMs, faults }
+}
+
+describe('the readiness of a service', () => {
+  it('is lost when the only engine dies in service, told once, and comes back with it', async () => {
+    const { life, manners, read, passMs, faults } = await lifeWith('a')
+    const told: string[] = []
+    const said$ = new Subject<string>()
+    said$.subscribe((type) => told.push(type))
+    life.onReadiness = ({ type }) => {
+      if (told.at(-1) !== type) said$.next(type)
+    }
+    expect(life.readiness).toEqual({ type: 'ready' })
+    manners.set('a', 'gone')
+    await read('a', 2)
+    expect(life.readiness).toEqual({ type: 'ready' })
+    await read('a', 1)
+    expect(life.readiness).toEqual({ type: 'without-engine' })
+    await passMs(10_000)
+    await passMs(10_000)
+    expect(life.readiness).toEqual({ type: 'without-engine' })
+    expect(faults).toHaveLength(1)
+    manners.set('a', 'works')
+    await passMs(10_000)
+    expect(life.readiness).toEqual({ type: 'ready' })
+    expect(told).toEqual(['without-engine', 'ready'])
+    life.close()
+  })
+
+  it('is lost when an engine does not even say whether it can recognize', async () => {
+    const { life, manners, read, passMs } = await lifeWith('a')
+    manners.set('a', 'silent')
+    await read('a', 3)
+    await passMs(300_000)
+    expect(life.readiness).toEqual({ type: 'without-engine' })
+    life.close()
+  })
+
+  it('stays while another model can be loaded', async () => {
+    const { life, manners, read } = await lifeWith('a', 'b')
+    manners.set('a', 'gone')
+    await read('a', 6)
+    expect(life.readiness).toEqual({ type: 'ready' })
+    manners.set('b', 'gone')
+    await read('b', 3)
+    expect(life.readiness).toEqual({ type: 'without-engine' })
+    life.close()
+  })
+
+  it('stays where what is read fails and the engine lives, or faults do not follow each other', async () => {
+    const { life, manners, read } = await lifeWith('a')
+    manners.set('a', 'fails-what-it-reads')
+    await read('a', 30)
+    expect(life.readiness).toEqual({ type: 'ready' })
+    for (let round = 0; round < 5; round += 1) {
+      manners.set('a', 'gone')
+      await read('a', 2)
+      manners.set('a', 'works')
+      await read('a', 1)
+    }
+    expect(life.readiness).toEqual({ type: 'ready' })
+    life.close()
+  })
+})

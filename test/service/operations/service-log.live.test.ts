@@ -1,0 +1,55 @@
+import { VirtualTimeScheduler } from 'rxjs'
+import { expect, it } from 'vitest'
+import { LimitedLog } from '../../../src/service/operations/service-log.js'
+import type { LogFields } from '../../../src/service/operations/logger.js'
+
+const setUp = () => {
+  const scheduler = new VirtualTimeScheduler()
+  const lines: string[] = []
+  const leftOut: string[] = []
+  const logger = {
+    log: (_level: string, message: string, fields: LogFields = {}) => {
+      lines.push([message, ...Object.values(fields)].join(' '))
+    },
+  }
+  const log = new LimitedLog({ logger, scheduler, linesPerMinute: 2, onLeftOut: (kind) => leftOut.push(kind) })
+  const write = (kind: string, count: number): void => {
+    for (let at = 0; at < count; at += 1) log.write(kind, 'info', kind, {})
+  }
+  const passMs = (ms: number): void => {
+    scheduler.maxFrames = scheduler.frame + ms
+    scheduler.flush()
+    scheduler.frame = scheduler.maxFrames
+  }
+  return { log, lines, leftOut, write, passMs, scheduler }
+}
+
+it('writes so many lines of each kind a minute, and at its end how many were left out', () => {
+  const { lines, leftOut, write, passMs } = setUp()
+  write('a', 5)
+  write('b', 1)
+  expect(lines).toEqual(['a', 'a', 'b'])
+  expect(leftOut).toEqual(['a', 'a', 'a'])
+  passMs(59_999)
+  expect(lines).toHaveLength(3)
+  passMs(1)
+  expect(lines.slice(3)).toEqual(['Lines left out a 3'])
+  write('a', 3)
+  expect(lines.slice(4)).toEqual(['a', 'a'])
+})
+
+it('says nothing of a minute in which nothing was left out, and leaves no timer behind', () => {
+  const { lines, write, passMs, scheduler } = setUp()
+  write('a', 2)
+  passMs(600_000)
+  expect(lines).toEqual(['a', 'a'])
+  expect(scheduler.actions).toEqual([])
+})
+
+it('says what was left out when it is closed', () => {
+  const { log, lines, write, passMs } = setUp()
+  write('a', 4)
+  log.close()
+  passMs(600_000)
+  expect(lines).toEqual(['a', 'a', 'Lines left out a 2'])
+})
