@@ -12,7 +12,7 @@ export const floors = [
   ['protocol'],
   ['proxy'],
   ['operators', 'transport', 'auth'],
-  ['session'],
+  ['client'],
   ['cassette', 'service'],
   ['testing'],
   ['cli', 'web'],
@@ -31,10 +31,6 @@ export const sideways = {}
  * @type {Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>}
  */
 export const rooms = {
-  session: {
-    audio: [],
-    results: ['audio'],
-  },
   service: {
     monitor: [],
     identity: ['monitor'],
@@ -79,7 +75,7 @@ export const doors = [
 export const browserDoor = {
   file: 'browser.ts',
   packages: ['rxjs', 'fp-ts', 'io-ts', 'isomorphic-ws'],
-  folders: ['errors', 'audio', 'kernel', 'protocol', 'operators', 'transport', 'auth', 'session'],
+  folders: ['errors', 'audio', 'kernel', 'protocol', 'operators', 'transport', 'auth', 'client'],
   /** Names that only Node has; a file that asks `typeof process` first may use them. */
   nodeGlobals: ['Buffer', 'process', '__dirname', '__filename', 'require', 'setImmediate', 'global'],
 }

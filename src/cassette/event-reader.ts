@@ -1,6 +1,6 @@
 import type { SessionEvent } from '../protocol/session-event.js'
-import { DataflowDialogue } from '../session/dataflow-dialogue.js'
-import { RecognizerDialogue } from '../session/recognizer-dialogue.js'
+import { DataflowProtocol } from '../client/dataflow/protocol.js'
+import { RecognizerProtocol } from '../client/recognizer/protocol.js'
 import type { CassetteHeader, TapedMessage } from './cassette.js'
 import { stepOf } from './mismatch.js'
 import { dataflowMessageOf, socketMessageOf } from './taped-message.js'
@@ -14,13 +14,13 @@ export interface EventReader {
 
 export const eventReader = ({ transport, format }: CassetteHeader): EventReader => {
   if (transport === 'websocket') {
-    const dialogue = new RecognizerDialogue({
+    const dialogue = new RecognizerProtocol({
       request: { audioFormat: 'pcm', modelName: '', sampleRateHz: format.sampleRateHz },
       encoding: 'pcm',
     })
     return { asked: () => undefined, eventOf: (message) => dialogue.read(socketMessageOf(message)).event }
   }
-  const dialogue = new DataflowDialogue({
+  const dialogue = new DataflowProtocol({
     start: { audio: format, tenant: '', projectName: '' },
     dialect: 'pascal',
   })

@@ -4,8 +4,8 @@ import { SpeechError } from '../errors/speech-error.js'
 import { readDataflowRequest, type StartRequest } from '../protocol/dataflow-requests.js'
 import { ownValue, parseJsonObject } from '../protocol/json-object.js'
 import { readRecognizerRequest, type RecognizeRequest } from '../protocol/recognizer-requests.js'
-import type { DataflowOptions } from '../session/dataflow.js'
-import type { RecognizeOptions, VoiceActivityOptions } from '../session/recognize-by.js'
+import type { DataflowOptions } from '../client/dataflow/dataflow.js'
+import type { RecognizeOptions, VoiceActivityOptions } from '../client/recognizer/recognize-on.js'
 import { redacted, type Cassette } from './cassette.js'
 
 /** The options of the session that was recorded, as far as its messages tell them. */

@@ -1,7 +1,7 @@
 import { from, tap } from 'rxjs'
 import { SecretMask } from '../errors/secret-mask.js'
 import { isJsonObject } from '../protocol/json-object.js'
-import { isFixedToken, type TokenSource } from '../session/ask-token.js'
+import { isFixedToken, type TokenSource } from '../client/ask-token.js'
 import { redacted } from './cassette.js'
 
 /** Names of fields whose text is a secret, whoever chose them: `Token`, `access_token`, `ApiKey`. */

@@ -1,5 +1,5 @@
 import { defer, Observable, Subscription, type Subscriber } from 'rxjs'
-import { Mailbox } from '../kernel/mailbox.js'
+import { Mailbox } from './mailbox.js'
 
 /** Something that runs beside the machine and feeds inputs to it: a connection, a deadline, a request. */
 export interface Effect<Action> {

@@ -10,9 +10,9 @@ import { record, type RecordOptions } from '../../src/cassette/record.js'
 import type { CassetteSink } from '../../src/cassette/cassette-sink.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { dataflow, type DataflowOptions } from '../../src/session/dataflow.js'
-import { recognize } from '../../src/session/recognize.js'
-import type { RecognizeOptions } from '../../src/session/recognize-by.js'
+import { dataflow, type DataflowOptions } from '../../src/client/dataflow/dataflow.js'
+import { recognize } from '../../src/client/recognizer/recognize.js'
+import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'
 import { inMemoryService } from '../../src/testing/in-memory-service.js'
 import { codeThrownBy } from '../operators/marbles.js'
 import {
@@ -24,7 +24,7 @@ import {
   scriptedService,
   virtually,
   type Tools,
-} from '../session/virtual-session.js'
+} from '../client/virtual-session.js'
 import { keptLines, outlineOf } from './tapes.js'
 
 const socketOptions = (

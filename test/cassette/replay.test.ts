@@ -8,8 +8,8 @@ import { record } from '../../src/cassette/record.js'
 import { replay, type ReplayOptions } from '../../src/cassette/replay.js'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import { pace } from '../../src/operators/pace.js'
-import { dataflow } from '../../src/session/dataflow.js'
-import { recognize } from '../../src/session/recognize.js'
+import { dataflow } from '../../src/client/dataflow/dataflow.js'
+import { recognize } from '../../src/client/recognizer/recognize.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { linkFaults } from '../../src/testing/faults/link-faults.js'
 import { inMemoryService } from '../../src/testing/in-memory-service.js'
@@ -27,7 +27,7 @@ import {
   scriptedService,
   virtually,
   type Tools,
-} from '../session/virtual-session.js'
+} from '../client/virtual-session.js'
 import { header, keptLines, line } from './tapes.js'
 
 const text = (name: string, fields: object = {}): { readonly text: string } => ({

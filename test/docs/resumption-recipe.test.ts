@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { resolveResumption } from '../../src/session/resumption.js'
-import { resolveSessionOptions } from '../../src/session/session-options.js'
-import { deadPeerMs } from '../../src/session/dead-peer.js'
+import { resolveResumption } from '../../src/client/resumption.js'
+import { resolveSessionOptions } from '../../src/client/options.js'
+import { defaultHeartbeatMs } from '../../src/client/default-heartbeat.js'
 import { blocksOf, filesOf, tableBelow } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout, longestLingerMs } from './run-program.js'
@@ -82,7 +82,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
       [['resumption.maxReplayBytes'], '60 s of the format'],
       [['resumption.maxConnectionMs'], String(given?.maxConnectionMs)],
       [['maxBufferMs'], String(settings.bounds.maxBufferMs)],
-      [['heartbeatMs', 'recognize', 'keepaliveMs', 'dataflow'], String(deadPeerMs)],
+      [['heartbeatMs', 'recognize', 'keepaliveMs', 'dataflow'], String(defaultHeartbeatMs)],
       [['silenceTimeoutMs'], String(settings.silenceTimeoutMs)],
     ])
   })

@@ -1,6 +1,6 @@
 import { interval, lastValueFrom, map, take, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { dataflow } from '../../src/session/dataflow.js'
+import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { silentMonitor } from '../../src/service/monitor/service-monitor.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService, type PlainService } from '../service/plain-service.js'

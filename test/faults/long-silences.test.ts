@@ -2,7 +2,7 @@ import { Subject, filter, firstValueFrom, lastValueFrom, tap, toArray } from 'rx
 import { afterEach, describe, expect, it } from 'vitest'
 import { interleaveChannels } from '../../src/audio/channels.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { dataflow } from '../../src/session/dataflow.js'
+import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { faultProxy } from '../../src/testing/faults/fault-proxy.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService } from '../service/plain-service.js'

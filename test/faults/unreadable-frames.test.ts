@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { pace } from '../../src/operators/pace.js'
-import { recognize } from '../../src/session/recognize.js'
+import { recognize } from '../../src/client/recognizer/recognize.js'
 import { format, outcomeOf, sourceOf } from './proved-session.js'
 
 const closers: (() => void)[] = []

@@ -11,8 +11,8 @@ import {
   developmentCertificates,
   type DevelopmentCertificates,
 } from '../../src/service/identity/keys/development-certificates.js'
-import { dataflow } from '../../src/session/dataflow.js'
-import { recognize } from '../../src/session/recognize.js'
+import { dataflow } from '../../src/client/dataflow/dataflow.js'
+import { recognize } from '../../src/client/recognizer/recognize.js'
 import { outcomeOf } from '../faults/proved-session.js'
 import { expectSame, overBoth, SpokenCall, statesOf, undisturbed, type Heard } from '../faults/spoken-call.js'
 import { freePort } from '../transport/tcp-proxy.js'

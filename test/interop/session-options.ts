@@ -1,7 +1,7 @@
 import type { AudioFormat } from '../../src/audio/format.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import type { DataflowOptions } from '../../src/session/dataflow.js'
-import type { RecognizeOptions } from '../../src/session/recognize-by.js'
+import type { DataflowOptions } from '../../src/client/dataflow/dataflow.js'
+import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'
 import type { ServiceAccess } from '../../src/service/start/development-service.js'
 import type { Reachable } from './live-service.js'
 

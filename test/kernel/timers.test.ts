@@ -1,7 +1,7 @@
 import { asyncScheduler } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { maxTimerMs, schedule } from '../../src/kernel/timers.js'
-import { virtually } from '../session/virtual-session.js'
+import { virtually } from '../client/virtual-session.js'
 
 const yearMs = 365 * 24 * 60 * 60 * 1000
 

@@ -2,9 +2,9 @@ import { asyncScheduler, concat, lastValueFrom, NEVER, of, Subject, toArray } fr
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { recognize, type SessionEvent } from '../../src/browser.js'
 import type { SocketMessage } from '../../src/transport/link.js'
-import { audio, format, plainRecognizer, scriptedService } from '../session/virtual-session.js'
+import { audio, format, plainRecognizer, scriptedService } from '../client/virtual-session.js'
 
-const parts = '../../src/session/browser-parts.js'
+const parts = '../../src/client/recognizer/browser-parts.js'
 const newSession = (more: Partial<Parameters<typeof recognize>[0]> = {}) => {
   const service = scriptedService<SocketMessage>(asyncScheduler, [plainRecognizer(0)])
   const options = { url: 'ws://localhost', token: 't', modelName: 'm', format, dial: service.dial, ...more }
@@ -34,7 +34,7 @@ describe('recognize of a browser, whose first connection loads what it needs', (
     const events = lastValueFrom(session(NEVER).pipe(toArray()))
     stop$.next()
     expect(statesOf(await events)).toEqual(['authorizing', 'connecting', 'stopped'])
-    await import('../../src/session/browser-parts.js')
+    await import('../../src/client/recognizer/browser-parts.js')
     expect(service.dials.made).toBe(0)
   })
 

@@ -21,7 +21,7 @@ const sound: Tree = {
   'operators/chunk.ts': `import { map } from 'rxjs'\nimport type { Format } from '../audio/format.js'\nexport const chunk = (_: Format) => map(String)`,
   'transport/link.ts': `import WebSocket from 'isomorphic-ws'\nexport const open = (url: string) => new WebSocket(url)`,
   'auth/token.ts': 'export const token = 1',
-  'session/recognize.ts': `import { open } from '../transport/link.js'\nimport { chunk } from '../operators/chunk.js'\nexport const recognize = [open, chunk]`,
+  'client/recognize.ts': `import { open } from '../transport/link.js'\nimport { chunk } from '../operators/chunk.js'\nexport const recognize = [open, chunk]`,
   'service/engine/engine.ts': `export const load = () => import('pino')`,
   'service/recognition/segments.ts': `import { load } from '../engine/engine.js'\nexport const segments = load`,
   'service/nodes/node.ts': `import { segments } from '../recognition/segments.js'\nexport const node = segments`,
@@ -33,8 +33,8 @@ const sound: Tree = {
   'testing/faults.ts': `import { service } from '../service/service.js'\nexport const faults = service`,
   'cli/main.ts': `#!/usr/bin/env node\nimport { program } from 'commander'\nimport { faults } from '../testing/faults.js'\nprogram.parse()\nvoid faults`,
   'web/page.ts': 'export const page = 1',
-  'index.ts': `export { recognize } from './session/recognize.js'`,
-  'browser.ts': `export { recognize } from './session/recognize.js'`,
+  'index.ts': `export { recognize } from './client/recognize.js'`,
+  'browser.ts': `export { recognize } from './client/recognize.js'`,
   'grpc.ts': `export { service } from './service/service.js'`,
   'service/index.ts': `export { service } from './service.js'`,
   'testing/index.ts': `export { faults } from './faults.js'`,
@@ -201,13 +201,13 @@ describe('floors', () => {
     ],
     [
       'a statement that runs on import',
-      { 'session/recognize.ts': `export const recognize = 1\nconsole.log(recognize)` },
-      'session/recognize.ts:2 effect',
+      { 'client/recognize.ts': `export const recognize = 1\nconsole.log(recognize)` },
+      'client/recognize.ts:2 effect',
     ],
     [
       'a condition that runs on import',
-      { 'session/recognize.ts': `export const recognize = 1\nif (recognize) throw new Error()` },
-      'session/recognize.ts:2 effect',
+      { 'client/recognize.ts': `export const recognize = 1\nif (recognize) throw new Error()` },
+      'client/recognize.ts:2 effect',
     ],
     [
       'a bare import',
@@ -221,8 +221,8 @@ describe('floors', () => {
     ],
     [
       'a timer that starts on import',
-      { 'session/beat.ts': `export const beat = setInterval(() => undefined, 10)` },
-      'session/beat.ts:1 effect',
+      { 'client/beat.ts': `export const beat = setInterval(() => undefined, 10)` },
+      'client/beat.ts:1 effect',
     ],
     [
       'a static field that opens something on import',

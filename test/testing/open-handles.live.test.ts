@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { lastValueFrom, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { recognize } from '../../src/session/recognize.js'
+import { recognize } from '../../src/client/recognizer/recognize.js'
 import { expectNoHandles } from '../../src/testing/open-handles.js'
 import { positionAudio } from '../../src/testing/proving/position-audio.js'
 import { provingService } from '../../src/testing/proving/proving-service.js'

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import type { Token } from '../../protocol/token.js'
-import type { TokenSource } from '../../session/session-options.js'
+import type { TokenSource } from '../../client/options.js'
 import type { ProvingService } from '../../testing/proving/proving-service.js'
 
 export type Transport = 'websocket' | 'grpc'

@@ -1,7 +1,7 @@
 import { validateFormat, type AudioFormat, encodings, maxSampleRateHz, minSampleRateHz } from '../../audio/format.js'
 import { columnsOf } from '../../operators/captions/caption-tokens.js'
 import { usageError } from '../process/failure.js'
-import { commonPace } from '../../session/audio/sending-pace.js'
+import { commonPace } from '../../client/audio/rate-limiter.js'
 import type { InputRequest } from '../input/open-input.js'
 import type { Pace } from '../input/sendable-audio.js'
 import type { ModelChoice } from '../service/access.js'

@@ -3,7 +3,7 @@ import type { AudioFormat } from '../../audio/format.js'
 import type { RecordedSession } from '../../cassette/record.js'
 import type { Settings } from '../../protocol/settings.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import type { SessionOptions, TokenSource } from '../../session/session-options.js'
+import type { SessionOptions, TokenSource } from '../../client/options.js'
 import { usageError } from '../process/failure.js'
 import type { Access, ModelChoice } from './access.js'
 import { tokenOf } from './token-of.js'
@@ -49,7 +49,7 @@ const tokenSource = ({ credentials, ca, proxy }: Access, timeoutMs: number | und
   credentials.type === 'token' ? credentials.token : tokenOf(credentials, { ca, timeoutMs, proxy }).pipe(share())
 
 const overGrpc = async (access: Access, options: SessionOptions, record: RecordedSession): Promise<OpenSession> => {
-  const { dataflow } = await import('../../session/dataflow.js')
+  const { dataflow } = await import('../../client/dataflow/dataflow.js')
   const { grpc, ca, isPlaintext, proxy, tenant, project, model } = access
   if (grpc === undefined) throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT.')
   return record(dataflow, {
@@ -75,7 +75,7 @@ const overWebSocket = async (
   options: SessionOptions,
   record: RecordedSession,
 ): Promise<OpenSession> => {
-  const { recognize } = await import('../../session/recognize.js')
+  const { recognize } = await import('../../client/recognizer/recognize.js')
   const { url, ca, proxy, model } = access
   if (url === undefined) throw usageError('A session over WebSocket needs an address; give --url wss://HOST.')
   if (model === undefined) throw usageError('A session over WebSocket names its model; give --model NAME.')

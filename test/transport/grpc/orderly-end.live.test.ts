@@ -11,7 +11,7 @@ import { concat, lastValueFrom, materialize, map, NEVER, of, Subject, tap, toArr
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contentType } from '../../../src/protocol/content-type.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
-import { dataflow } from '../../../src/session/dataflow.js'
+import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import { grpcServerLink } from '../../../src/transport/grpc/grpc-server-link.js'
 import { loadDataflow } from '../../../src/transport/grpc/load-dataflow.js'
 import { endTrailer, orderlyEnd, orderlyEndOf } from '../../../src/transport/grpc/orderly-end.js'

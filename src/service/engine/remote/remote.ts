@@ -1,6 +1,6 @@
 import { EMPTY, firstValueFrom, lastValueFrom } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
-import { recognize } from '../../../session/recognize.js'
+import { recognize } from '../../../client/recognizer/recognize.js'
 import { Shelf } from '../decoder-shelf.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { laneEngine } from '../lane-engine.js'

@@ -1,0 +1,109 @@
+/** Of one block of memory: half a second of 16-bit audio at 16 kHz. */
+const blockBytes = 16_384
+
+/**
+ * The bytes of one stretch of a stream, in blocks of memory: they are appended at its end and given up at its beginning.
+ * Positions count from the first byte of the stream. A block is made when its first byte comes and let go of with its
+ * last, so what is held is never moved, and costs two blocks at most beyond itself; who owns it keeps that bounded.
+ */
+export class BlockBuffer {
+  readonly #blocks: Uint8Array[] = []
+  /** The number of the block that stands first, counted from the first byte of the stream. */
+  #firstBlock = 0
+  /** The block that is being filled, and the position of its first byte. */
+  #filling: Uint8Array | undefined
+  #fillingFrom = 0
+  #start = 0
+  #end = 0
+
+  /** The position of the first byte that is held. */
+  get start(): number {
+    return this.#start
+  }
+
+  /** The position after the last byte that was appended and not taken back. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** Takes a copy: who gave the bytes may use them again. */
+  append(bytes: Uint8Array): void {
+    const room = this.#fillingFrom + blockBytes - this.#end
+    if (this.#filling !== undefined && bytes.length <= room) {
+      this.#filling.set(bytes, this.#end - this.#fillingFrom)
+      this.#end += bytes.length
+    } else this.#spread(bytes)
+  }
+
+  /** Counts bytes that are not held, where nothing is. */
+  skip(byteCount: number): void {
+    this.#end += byteCount
+    this.dropBefore(this.#end)
+  }
+
+  /** A copy of what stands from one position to another; both must be held. */
+  slice(from: number, to: number): Uint8Array {
+    const copy = new Uint8Array(to - from)
+    for (let position = from; position < to;) {
+      const at = position % blockBytes
+      const part = Math.min(to - position, blockBytes - at)
+      const block = this.#blocks[numberOf(position) - this.#firstBlock]
+      if (block !== undefined) copy.set(block.subarray(at, at + part), position - from)
+      position += part
+    }
+    return copy
+  }
+
+  /**
+   * The first position from `from` on that `findIn` finds, of the pieces of memory that hold the bytes; undefined where it
+   * finds none (-1). Copies nothing.
+   */
+  find(from: number, findIn: (bytes: Uint8Array) => number): number | undefined {
+    for (let position = Math.max(from, this.#start); position < this.#end;) {
+      const at = position % blockBytes
+      const part = Math.min(this.#end - position, blockBytes - at)
+      const found = findIn(this.#blocks[numberOf(position) - this.#firstBlock]?.subarray(at, at + part) ?? nothing)
+      if (found !== -1) return position + found
+      position += part
+    }
+    return undefined
+  }
+
+  /** Gives up what stands before a position. */
+  dropBefore(position: number): void {
+    this.#start = Math.min(Math.max(this.#start, position), this.#end)
+    const firstBlock = numberOf(this.#start)
+    if (firstBlock === this.#firstBlock) return
+    this.#blocks.splice(0, firstBlock - this.#firstBlock)
+    this.#firstBlock = firstBlock
+    if (this.#blocks.length === 0) this.#filling = undefined
+  }
+
+  /** Takes back what stands from a position on. */
+  dropAfter(position: number): void {
+    this.#end = Math.max(this.#start, Math.min(this.#end, position))
+    const used = Math.ceil(this.#end / blockBytes) - this.#firstBlock
+    if (used >= this.#blocks.length) return
+    this.#blocks.length = used
+    this.#filling = undefined
+  }
+
+  /** Over as many blocks as it takes. */
+  #spread(bytes: Uint8Array): void {
+    for (let taken = 0; taken < bytes.length;) {
+      const number = numberOf(this.#end)
+      this.#filling = this.#blocks[number - this.#firstBlock] ??= new Uint8Array(blockBytes)
+      this.#fillingFrom = number * blockBytes
+      const at = this.#end - this.#fillingFrom
+      const part = bytes.subarray(taken, taken + blockBytes - at)
+      this.#filling.set(part, at)
+      taken += part.length
+      this.#end += part.length
+    }
+  }
+}
+
+const nothing = new Uint8Array(0)
+
+/** Of the block in which a position stands. */
+const numberOf = (position: number): number => Math.floor(position / blockBytes)

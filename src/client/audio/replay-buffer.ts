@@ -1,0 +1,332 @@
+import { bytesPerFrame, bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
+import { joinBytes } from '../../audio/join-bytes.js'
+import { anySound, findSound, type SoundRule } from '../../audio/silence.js'
+import type { GapCause } from '../../protocol/session-event.js'
+import { BlockBuffer } from './block-buffer.js'
+import { ChunkBoundaries } from './chunk-boundaries.js'
+import { SourceTimeline, type Stretch } from './source-timeline.js'
+
+/** A stretch of the source's audio that was dropped, in milliseconds from its first byte. */
+export interface Gap {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly cause: GapCause
+}
+
+/** What the audio on its way out is, and its bounds. */
+export interface AudioBounds {
+  readonly format: AudioFormat
+  /** How much may wait to be sent, in milliseconds; Infinity for a source that waits itself. */
+  readonly maxBufferMs: number
+  /** The longest piece that is handed out, in bytes of the source. */
+  readonly maxAudioMessageBytes: number
+  /** How much is kept of what was sent and is not definitive yet, in bytes; 0 where nothing is sent again. */
+  readonly maxReplayBytes: number
+  /** The same for a source that waits to be asked. */
+  readonly maxPulledReplayBytes: number
+  /** How much silence before a sound is kept while no recognition runs, in milliseconds. */
+  readonly preRollMs: number
+}
+
+/** Where the captured audio stands, in bytes; `captured = finalized + pending + replayed + dropped`. */
+export interface AudioAccount {
+  readonly captured: number
+  readonly finalized: number
+  readonly pending: number
+  readonly replayed: number
+  readonly dropped: number
+  /** How far the source was sent. */
+  readonly sent: number
+}
+
+/**
+ * The audio of one session: captured, kept until it is sent and then until it is definitive, sent again from there when
+ * another connection takes over. It hands out whole frames only (a message must not cut a sample), in pieces of a
+ * bounded size, each the same whenever it is handed out.
+ *
+ * Positions count the bytes that were kept; what did not fit, the newest beyond the bound, is no part of them and is told
+ * exactly, one gap for one stretch of the source.
+ *
+ *     0 ……… definitive ……… sent ……… end        (what stands between the first two was sent and has no result yet)
+ */
+export class ReplayBuffer {
+  readonly timeline = new SourceTimeline()
+  readonly #format: AudioFormat
+  readonly #frameBytes: number
+  readonly #maxWaitingBytes: number
+  readonly #maxReplayBytes: number
+  readonly #maxPieceBytes: number
+  readonly #ring = new BlockBuffer()
+  readonly #runs = new ChunkBoundaries()
+  readonly #preRollBytes: number
+  #definitive = 0
+  #sent = 0
+  /** Up to here the audio had been sent when the last connection broke. */
+  #replayEnd = 0
+  /** All bytes of the source that came in whole frames, whether kept or dropped, and those of a cut frame at its end. */
+  #captured = 0
+  #dropped = 0
+  /** Of what had been kept, what was dropped later: that much of what stands before `definitive` is not definitive. */
+  #lost = 0
+  /** What did not fit and is not told yet, for more of it may follow. */
+  #overrun: Stretch | undefined
+  /** What was given up as silent and is not told yet, for more of it may follow. */
+  #silence: Stretch | undefined
+  /** While no recognition runs: up to here nothing is to be heard. */
+  #silentTo = 0
+  /** The beginning of a frame whose end has not come. */
+  #cut: Uint8Array = empty
+
+  constructor(bounds: Omit<AudioBounds, 'maxPulledReplayBytes'>) {
+    const { format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes, preRollMs } = bounds
+    this.#format = format
+    this.#frameBytes = bytesPerFrame(format)
+    this.#maxWaitingBytes = bytesForMs(format, maxBufferMs)
+    this.#preRollBytes = bytesForMs(format, Math.min(preRollMs, maxBufferMs))
+    this.#maxReplayBytes = maxReplayBytes - (maxReplayBytes % this.#frameBytes)
+    this.#maxPieceBytes = maxAudioMessageBytes - (maxAudioMessageBytes % this.#frameBytes)
+  }
+
+  /** Whether nothing waits to be sent. */
+  get isSent(): boolean {
+    return this.#sent === this.#ring.end
+  }
+
+  /** How far it was sent. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  get definitive(): number {
+    return this.#definitive
+  }
+
+  /** Where the audio begins that has no definitive result, in milliseconds of the source. */
+  get pending(): { readonly pendingFromMs?: number } {
+    if (this.#definitive === this.#ring.end) return {}
+    return { pendingFromMs: msForBytes(this.#format, this.timeline.startOf(this.#definitive)) }
+  }
+
+  /** Whether something is to be heard in what has no definitive result, as far as it is kept. */
+  get hasSound(): boolean {
+    return this.#findSound(this.#definitive) !== undefined
+  }
+
+  /** Whether a channel has a sound from a position on, as far as the audio is kept. */
+  hasSoundFrom(position: number, rule: SoundRule, channel: number): boolean {
+    return this.#findSound(position, rule, channel) !== undefined
+  }
+
+  /** Milliseconds of audio that have no definitive result, sent or not. */
+  get pendingMs(): number {
+    return msForBytes(this.#format, this.#ring.end - this.#definitive)
+  }
+
+  get account(): AudioAccount {
+    const replayed = Math.max(0, Math.min(this.#replayEnd, this.#sent) - this.#definitive)
+    return {
+      captured: this.#captured,
+      finalized: this.#definitive - this.#lost,
+      pending: this.#ring.end - this.#definitive - replayed + this.#cut.length,
+      replayed,
+      dropped: this.#dropped,
+      sent: this.timeline.endOf(this.#sent),
+    }
+  }
+
+  /** True when `bytes` could go out as they are: nothing stands before them, and they are whole frames of one message. */
+  passes(bytes: Uint8Array): boolean {
+    const { length } = bytes
+    return (
+      this.#sent === this.#ring.end &&
+      this.#cut.length === 0 &&
+      this.#overrun === undefined &&
+      length > 0 &&
+      length <= this.#maxPieceBytes &&
+      length % this.#frameBytes === 0
+    )
+  }
+
+  /** Keeps bytes that go out without waiting. */
+  pass(bytes: Uint8Array): void {
+    this.#captured += bytes.length
+    if (this.#maxReplayBytes === 0) this.#ring.skip(bytes.length)
+    else this.#keep(bytes)
+    this.#sent = this.#ring.end
+    this.#boundReplay()
+  }
+
+  /** Takes audio in, at first without a bound: `trim` must follow when what could be sent is shifted out. */
+  push(chunk: Uint8Array): void {
+    this.#captured += chunk.length
+    const bytes = this.#cut.length === 0 ? chunk : joinBytes(this.#cut, chunk)
+    const whole = bytes.length - (bytes.length % this.#frameBytes)
+    this.#cut = whole === bytes.length ? empty : new Uint8Array(bytes.subarray(whole))
+    for (let start = 0; start < whole; start += this.#maxPieceBytes) {
+      this.#keep(bytes.subarray(start, Math.min(whole, start + this.#maxPieceBytes)))
+    }
+  }
+
+  /**
+   * Drops the newest audio beyond the bound; returns the gap that ended with what was kept, if one did. What is sent once
+   * more does not count against it: that has its own bound, and audio that had its place would lose it.
+   */
+  trim(): Gap | undefined {
+    const firstWaiting = Math.max(this.#sent, this.#replayEnd)
+    const excess = Math.max(0, this.#ring.end - firstWaiting - this.#maxWaitingBytes)
+    const to = this.#captured - this.#cut.length
+    const from = to - excess
+    if (excess > 0) {
+      this.#ring.dropAfter(this.#ring.end - excess)
+      this.#silentTo = Math.min(this.#silentTo, this.#ring.end)
+      this.#runs.dropAfter(this.#ring.end)
+      this.timeline.skip(this.#ring.end, excess)
+      this.#dropped += excess
+    }
+    const before = this.#overrun
+    if (before?.to === from) {
+      if (excess > 0) this.#overrun = { from: before.from, to }
+      return undefined
+    }
+    this.#overrun = excess > 0 ? { from, to } : undefined
+    return before && this.#gap(before, 'buffer-full')
+  }
+
+  /** The next piece to send, or undefined when nothing waits. */
+  shift(): Uint8Array | undefined {
+    if (this.isSent) return undefined
+    const to = this.#runs.endOf(this.#sent)
+    const piece = this.#ring.slice(this.#sent, to)
+    this.#sent = to
+    this.#boundReplay()
+    return piece
+  }
+
+  /** Everything before a position has its results. Returns whether that is news. */
+  settle(position: number): boolean {
+    const definitive = Math.min(position - (position % this.#frameBytes), this.#sent)
+    if (!(definitive > this.#definitive)) return false
+    this.#definitive = definitive
+    this.#dropBefore(definitive)
+    return true
+  }
+
+  /** No recognition runs any more: what was sent and is not kept has no result. Returns that; `listen` must follow. */
+  rest(): readonly Gap[] {
+    const gaps = this.#giveUpUnkept()
+    this.#silentTo = this.#definitive
+    return gaps
+  }
+
+  /**
+   * While no recognition runs: looks for a sound in what was taken in since the last time. Before a sound, and before the
+   * end where there is none, only the pre-roll is kept of what is silent. Returns whether there is a sound.
+   */
+  listen(): boolean {
+    const sound = this.#findSound(this.#silentTo)
+    this.#silentTo = sound ?? this.#ring.end
+    this.#giveUpSilence(this.#silentTo - this.#preRollBytes)
+    return sound !== undefined
+  }
+
+  /**
+   * Back to the first sample that is not definitive, for another connection. Returns how much will be sent again, in
+   * milliseconds, and what was not kept for it.
+   */
+  rewind(): { readonly replayedMs: number; readonly gaps: readonly Gap[] } {
+    const gaps = [...this.#tellSilence(), ...this.#giveUpUnkept()]
+    const from = this.#definitive
+    this.#replayEnd = Math.max(this.#replayEnd, this.#sent)
+    const replayedMs = msForBytes(this.#format, this.#sent - from)
+    this.#sent = from
+    return { replayedMs, gaps }
+  }
+
+  /** At the end of the source: the gaps that are still open, a cut sample being one. */
+  end(): readonly Gap[] {
+    return this.#close('cut-sample')
+  }
+
+  /** Drops all that is not definitive, and tells it, stretch by stretch. */
+  drop(cause: GapCause): readonly Gap[] {
+    if (cause === 'silence') this.#giveUpSilence(this.#ring.end)
+    const gaps = [...this.#tellSilence(), ...this.#lose(this.#definitive, this.#ring.end, cause)]
+    this.#definitive = this.#ring.end
+    this.#sent = this.#ring.end
+    this.#dropBefore(this.#ring.end)
+    return [...gaps, ...this.#close(cause)]
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#runs.append(this.#ring.end, bytes.length)
+    this.#ring.append(bytes)
+  }
+
+  #boundReplay(): void {
+    const least = this.#sent - this.#maxReplayBytes
+    if (this.#ring.start < least) this.#dropBefore(least)
+  }
+
+  #dropBefore(position: number): void {
+    this.#ring.dropBefore(position)
+    this.#runs.dropBefore(position)
+  }
+
+  #findSound(from: number, rule: SoundRule = anySound, channel?: number): number | undefined {
+    return this.#ring.find(from, (bytes) => findSound(bytes, this.#format, rule, channel))
+  }
+
+  /** What stands before the first byte that is kept, and has no definitive result, can not be sent again. */
+  #giveUpUnkept(): readonly Gap[] {
+    const from = Math.max(this.#definitive, Math.min(this.#ring.start, this.#sent))
+    const gaps = this.#lose(this.#definitive, from, 'replay-full')
+    this.#definitive = from
+    return gaps
+  }
+
+  #giveUpSilence(to: number): void {
+    const from = this.#definitive
+    if (to <= from) return
+    this.#lost += to - from
+    this.#dropped += to - from
+    this.#silence = { from: this.#silence?.from ?? from, to }
+    this.#definitive = to
+    this.#sent = Math.max(this.#sent, to)
+    this.#dropBefore(to)
+  }
+
+  #tellSilence(): readonly Gap[] {
+    const silence = this.#silence
+    this.#silence = undefined
+    return silence === undefined ? [] : this.#gapsOf(silence.from, silence.to, 'silence')
+  }
+
+  #gapsOf(from: number, to: number, cause: GapCause): readonly Gap[] {
+    return this.timeline.stretches(from, to).map((stretch) => this.#gap(stretch, cause))
+  }
+
+  #lose(from: number, to: number, cause: GapCause): readonly Gap[] {
+    if (from >= to) return []
+    this.#lost += to - from
+    this.#dropped += to - from
+    return this.#gapsOf(from, to, cause)
+  }
+
+  #close(causeOfCut: GapCause): readonly Gap[] {
+    const overrun = this.#overrun
+    const cut = { from: this.#captured - this.#cut.length, to: this.#captured }
+    this.#overrun = undefined
+    this.#dropped += this.#cut.length
+    this.#cut = empty
+    return [
+      ...(overrun === undefined ? [] : [this.#gap(overrun, 'buffer-full')]),
+      ...(cut.from === cut.to ? [] : [this.#gap(cut, causeOfCut)]),
+    ]
+  }
+
+  #gap({ from, to }: Stretch, cause: GapCause): Gap {
+    return { fromMs: msForBytes(this.#format, from), toMs: msForBytes(this.#format, to), cause }
+  }
+}
+
+const empty = new Uint8Array(0)

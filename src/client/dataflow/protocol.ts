@@ -1,0 +1,127 @@
+import { either } from 'fp-ts'
+import { parseRefusal, type SpeechError } from '../../errors/speech-error.js'
+import { contentType } from '../../protocol/content-type.js'
+import {
+  requestNames,
+  writeDataflowRequest,
+  type DataflowRequest,
+  type Dialect,
+  type StartRequest,
+  type UpdateRequest,
+} from '../../protocol/dataflow-requests.js'
+import { readDataflowResponse, type DataflowResponse } from '../../protocol/dataflow-responses.js'
+import { readEventEnvelope } from '../../protocol/event-envelope.js'
+import { isSuccess } from '../../protocol/operation-result.js'
+import { mergedUpdate } from '../../protocol/merged-update.js'
+import { sessionEventOf } from '../../protocol/recognition-events.js'
+import type { DataflowMessage } from '../../transport/link.js'
+import { unreadableStart, type WireProtocol, type DecodedMessage, type ControlSignal } from '../protocol.js'
+
+export interface DataflowProtocolOptions {
+  readonly start: Omit<StartRequest, 'token'>
+  readonly dialect: Dialect
+  /** What was changed on earlier connections. */
+  readonly update?: UpdateRequest
+}
+
+const noBytes = new Uint8Array(0)
+
+/** So many requests are remembered; a service that never answers an Update must not make the list grow. */
+const maxAsked = 64
+
+/** What a client says and hears on the dataflow stream (service.md 4.1). */
+export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowMessage> {
+  readonly #options: DataflowProtocolOptions
+  /** A plain service does not name its responses; then they come in the order of the requests. */
+  #asked: readonly string[] = []
+
+  constructor(options: DataflowProtocolOptions) {
+    this.#options = options
+  }
+
+  start(token: string): DataflowMessage {
+    const { start, update } = this.#options
+    return this.#say({ request: 'Start', ...start, ...changed(start, update), token })
+  }
+
+  audio(bytes: Uint8Array): DataflowMessage {
+    return { contentType: contentType.audio, content: '', binaryContent: bytes }
+  }
+
+  finalize(): DataflowMessage {
+    return this.#say({ request: 'Finalize' })
+  }
+
+  stop(): DataflowMessage {
+    return this.#say({ request: 'Stop' })
+  }
+
+  update(update: UpdateRequest): DataflowMessage {
+    return this.#say({ request: 'Update', ...update })
+  }
+
+  read(message: DataflowMessage): DecodedMessage {
+    return readMessage(message, (response) => this.#answered(response))
+  }
+
+  text({ content }: DataflowMessage): string {
+    return content
+  }
+
+  #say(request: DataflowRequest): DataflowMessage {
+    this.#asked = [...this.#asked, request.request].slice(-maxAsked)
+    const content = writeDataflowRequest(request, this.#options.dialect)
+    return { contentType: contentType.request, content, binaryContent: noBytes }
+  }
+
+  #answered(response: DataflowResponse): string {
+    const named = requestNames.find((name) => response.messageName?.toLowerCase() === `${name}Response`.toLowerCase())
+    const request = named ?? this.#asked[0] ?? ''
+    this.#asked = this.#asked.filter((_one, index) => index !== this.#asked.indexOf(request))
+    return request
+  }
+}
+
+const changed = (start: UpdateRequest, update: UpdateRequest | undefined): UpdateRequest =>
+  update === undefined ? {} : mergedUpdate(start, update)
+
+const readMessage = (message: DataflowMessage, answered: (response: DataflowResponse) => string): DecodedMessage => {
+  switch (message.contentType) {
+    case contentType.response: {
+      const response = readDataflowResponse(message.content)
+      if (either.isRight(response)) return heardResponse(response.right, answered(response.right))
+      // Whatever it was, it is the one answer that there is while the start is awaited, and no other will come.
+      const { message: reason } = response.left
+      return { ...unknown(reason, message), meaning: unreadableStart(reason) }
+    }
+    case contentType.event: {
+      const event = readEventEnvelope(message.content)
+      return either.isLeft(event) ? unknown(event.left.message, message) : { event: sessionEventOf(event.right) }
+    }
+    case contentType.audio:
+      if (message.binaryContent.length === 0) return unknown('An AUDIO message without bytes.', message)
+      return { event: { type: 'audio', bytes: message.binaryContent } }
+    default:
+      return unknown(`A message of content type ${message.contentType}.`, message)
+  }
+}
+
+const meanings: Readonly<Record<string, ControlSignal['type']>> = {
+  Start: 'start-answer',
+  Finalize: 'finalize-answer',
+  Stop: 'stop-answer',
+}
+
+const heardResponse = ({ operationResult }: DataflowResponse, request: string): DecodedMessage => {
+  const success = isSuccess(operationResult)
+  const type = meanings[request]
+  const error: { readonly error?: SpeechError } = success ? {} : { error: parseRefusal(operationResult) }
+  return {
+    event: { type: 'response', request, success, operationResult },
+    ...(type && { meaning: { type, ...error } }),
+  }
+}
+
+const unknown = (reason: string, { content, binaryContent }: DataflowMessage): DecodedMessage => ({
+  event: { type: 'unknown', reason, raw: content === '' ? binaryContent.length : content },
+})

@@ -1,0 +1,125 @@
+import { either } from 'fp-ts'
+import { decodeSamples } from '../../audio/codec.js'
+import type { Encoding } from '../../audio/format.js'
+import { bytesOf } from '../../audio/pcm.js'
+import { parseRefusal } from '../../errors/speech-error.js'
+import { isSuccess } from '../../protocol/operation-result.js'
+import { writeRecognizerRequest, type RecognizeRequest } from '../../protocol/recognizer-requests.js'
+import {
+  readRecognizerMessage,
+  type RecognizerFinal,
+  type RecognizerMessage,
+  type RecognizerResult,
+} from '../../protocol/recognizer-results.js'
+import type { FinalEvent } from '../../protocol/session-event.js'
+import type { SocketMessage } from '../../transport/link.js'
+import { unreadableStart, type WireProtocol, type DecodedMessage } from '../protocol.js'
+
+export interface RecognizerProtocolOptions {
+  readonly request: RecognizeRequest
+  /** The source's encoding; the socket takes PCM only (service.md 4.2, audio-format). */
+  readonly encoding: Encoding
+}
+
+/** What a client says and hears on the recognition socket (service.md 4.2). */
+export class RecognizerProtocol implements WireProtocol<SocketMessage, SocketMessage> {
+  readonly #options: RecognizerProtocolOptions
+
+  constructor(options: RecognizerProtocolOptions) {
+    this.#options = options
+  }
+
+  start(): SocketMessage {
+    return writeRecognizerRequest({ request: 'recognize', ...this.#options.request })
+  }
+
+  audio(bytes: Uint8Array): SocketMessage {
+    const { encoding } = this.#options
+    return encoding === 'pcm' ? bytes : bytesOf(decodeSamples(bytes, encoding))
+  }
+
+  finalize(): SocketMessage {
+    return writeRecognizerRequest({ request: 'finalize-recognition' })
+  }
+
+  stop(): SocketMessage {
+    return writeRecognizerRequest({ request: 'stop-recognition' })
+  }
+
+  read(message: SocketMessage): DecodedMessage {
+    return readMessage(message)
+  }
+
+  text(message: SocketMessage): string {
+    return typeof message === 'string' ? message : ''
+  }
+}
+
+const readMessage = (message: SocketMessage): DecodedMessage => {
+  if (typeof message !== 'string') {
+    return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length } }
+  }
+  const read = readRecognizerMessage(message)
+  if (either.isRight(read)) return heard(read.right)
+  const { error, message: name } = read.left
+  return {
+    event: { type: 'unknown', reason: error.message, raw: message },
+    ...(name === 'recognize-response' && { meaning: unreadableStart(error.message) }),
+  }
+}
+
+const responses = {
+  'recognize-response': { request: 'recognize', type: 'start-answer' },
+  'finalize-recognition-response': { request: 'finalize-recognition', type: 'finalize-answer' },
+  'stop-recognition-response': { request: 'stop-recognition', type: 'stop-answer' },
+} as const
+
+const heard = (message: RecognizerMessage): DecodedMessage => {
+  switch (message.message) {
+    case 'partial-result':
+      return { event: { type: 'partial', ...resultOf(message) } }
+    case 'milestone-result':
+      return { event: { type: 'milestone', ...resultOf(message) } }
+    case 'final-result':
+      return heardFinal(message)
+    default: {
+      const { request, type } = responses[message.message]
+      const { operationResult, recognitionId } = message
+      const success = isSuccess(operationResult)
+      return {
+        event: {
+          type: 'response',
+          request,
+          success,
+          operationResult,
+          ...(recognitionId === undefined ? {} : { recognitionId }),
+        },
+        meaning: success ? { type } : { type, error: parseRefusal(operationResult) },
+      }
+    }
+  }
+}
+
+const heardFinal = (message: RecognizerFinal): DecodedMessage => {
+  const { operationResult, confidence, heardMs } = message
+  const success = isSuccess(operationResult)
+  const event: FinalEvent = {
+    type: 'final',
+    ...resultOf(message),
+    ...(confidence === undefined ? {} : { confidence }),
+    ...(heardMs === undefined ? {} : { heardMs }),
+    ...(success ? {} : { error: operationResult }),
+  }
+  return {
+    event,
+    meaning: success ? { type: 'last-word' } : { type: 'last-word', error: parseRefusal(operationResult) },
+  }
+}
+
+const resultOf = ({ channel, recognitionId, startMs, endMs, text }: RecognizerResult): RecognizerResult => ({
+  ...(channel === undefined ? {} : { channel }),
+  ...(recognitionId === undefined ? {} : { recognitionId }),
+  ...(startMs === undefined ? {} : { startMs }),
+  ...(endMs === undefined ? {} : { endMs }),
+  text,
+})

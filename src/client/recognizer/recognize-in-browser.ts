@@ -1,0 +1,19 @@
+import { defer, switchMap } from 'rxjs'
+import {
+  recognizeOn,
+  type Recognition,
+  type RecognizeOptions,
+  type RecognizeParts,
+  type RecognizePlatform,
+} from './recognize-on.js'
+
+/** A page that only listens in later begins with less; what is captured until the code is there is held as always. */
+const loadParts = async (): Promise<RecognizeParts> => import('./browser-parts.js')
+
+const platform: RecognizePlatform = { withParts: (connect) => defer(loadParts).pipe(switchMap(connect)) }
+
+/**
+ * `recognize` of a browser: over its own WebSocket, and of one channel, for a page has one microphone; stereo is refused
+ * with `invalid-format`. The first connection loads the rest of the code; where that fails, `connection-failed`.
+ */
+export const recognizeInBrowser = (options: RecognizeOptions): Recognition => recognizeOn(platform, options)

@@ -1,0 +1,171 @@
+import { map, type Observable, type ObservableInput } from 'rxjs'
+import type { AudioFormat } from '../../audio/format.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-requests.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import type { Dial, SocketMessage } from '../../transport/link.js'
+import { resolveWebSocketLimits } from '../../transport/websocket/websocket-limits.js'
+import type { WebSocketDialOptions } from '../../transport/websocket/socket-dial.js'
+import { defaultHeartbeatMs } from '../default-heartbeat.js'
+import {
+  optionalBoolean,
+  optionalChoice,
+  optionalFunction,
+  optionalText,
+  optionalWhole,
+  requiredText,
+} from '../option-checks.js'
+import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
+import type { Connection } from '../connection.js'
+import type { maskToken } from '../mask-token.js'
+import type { RecognizerProtocol } from './protocol.js'
+import { recognizerUrl } from './recognizer-url.js'
+import { openSession } from '../open-session.js'
+import { resolveSessionOptions, withPreRoll, type SessionOptions, type SessionSettings } from '../options.js'
+import type { RecognizeChannel } from './recognize-stereo.js'
+
+/** How the service finds speech, in the description's own units (service.md 4.2); what is left out is its default. */
+export interface VoiceActivityOptions {
+  readonly sensitivity?: number
+  readonly preSpeechBufferMs?: number
+  readonly postSpeechBufferMs?: number
+  readonly maxSpeechDurationMs?: number
+  readonly silenceTriggerMs?: number
+  readonly gracefulSilenceThresholdMs?: number
+}
+
+export interface RecognizeOptions
+  extends
+    SessionOptions,
+    Omit<WebSocketDialOptions, 'url' | 'headers' | 'protocols' | 'connectTimeoutMs' | 'scheduler'> {
+  /** The service, such as `wss://speech.example.com`; a path of its own replaces `/recognizer`. */
+  readonly url: string
+  readonly modelName: string
+  readonly modelTenant?: string
+  readonly modelVersion?: string
+  readonly audioSplitter?: AudioSplitter
+  readonly voiceActivity?: VoiceActivityOptions
+  /** Default: `header` in Node, `subprotocol` in a browser. */
+  readonly presentToken?: PresentToken
+  /** Whether `?ModelName=` is added to the address. Default true. */
+  readonly appendModelName?: boolean
+  /** Lets `ws:` carry the token to another machine in clear text. Default false. */
+  readonly allowInsecure?: boolean
+  /**
+   * Every so many milliseconds the service is asked whether it is there; one that is not is noticed before the second
+   * time is over. 0: never. Browsers cannot ask. Default 4,500.
+   */
+  readonly heartbeatMs?: number
+  /** How to connect; a test gives a link in memory here. Default: a WebSocket. */
+  readonly dial?: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+}
+
+/** Makes the session of a source. */
+export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+
+/** What Node and browsers do in ways of their own. */
+export interface RecognizePlatform {
+  /** Connects with what is needed for it, which may have to be loaded first. */
+  readonly withParts: <A>(connect: (parts: RecognizeParts) => Observable<A>) => Observable<A>
+  /** Two channels as one session each; where it is missing, stereo is refused. */
+  readonly recognizeStereo?: (format: AudioFormat, lane: RecognizeChannel) => Recognition
+}
+
+/** What is needed with a connection and not before. */
+export interface RecognizeParts extends Pick<Connection<SocketMessage, SocketMessage>, 'equip'> {
+  readonly maskToken: typeof maskToken
+  readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+  readonly RecognizerProtocol: typeof RecognizerProtocol
+}
+
+/** `recognize` on a platform. */
+export const recognizeOn = (
+  { withParts, recognizeStereo }: RecognizePlatform,
+  options: RecognizeOptions,
+): Recognition => {
+  const settings = resolveSessionOptions(options)
+  checkOptions(options)
+  const { format } = settings.bounds
+  const { dial, appendModelName = true, allowInsecure = false } = options
+  const modelName = requiredText('modelName', options.modelName)
+  const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
+  const request = recognizeRequestOf(options)
+  const connectionOf = (
+    token: string,
+    channel: 0 | 1 | undefined,
+    { dialSocket, RecognizerProtocol, equip, maskToken }: RecognizeParts,
+  ): Observable<Connection<SocketMessage, SocketMessage>> =>
+    maskToken(token, () =>
+      (dial ?? dialSocket)({
+        ...options,
+        ...(channel !== undefined && { channel }),
+        heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
+        connectTimeoutMs: settings.deadlines.connecting,
+        ...presentToken(url, token, options.presentToken),
+      }).pipe(
+        map((link) => ({ link, dialogue: new RecognizerProtocol({ request, encoding: format.encoding }), equip })),
+      ),
+    )
+  const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
+  const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
+  const ofLane = withPreRoll(laneSettings(settings), rules)
+  const lane: RecognizeChannel = (source, channel, abort$) =>
+    openSession(
+      {
+        settings: ofLane,
+        ending: { endsWith: 'last-word', finalizeBy: 'request' },
+        connect: (token) => withParts((parts) => connectionOf(token, channel, parts)),
+        ...(abort$ && { abort$ }),
+      },
+      source,
+    )
+  if (format.channels === 1) return (source) => lane(source)
+  if (recognizeStereo !== undefined) return recognizeStereo(format, lane)
+  throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
+}
+
+/** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
+const laneSettings = (settings: SessionSettings): SessionSettings => {
+  const { format, maxAudioMessageBytes: most, ...bounds } = settings.bounds
+  if (format.encoding === 'pcm' && format.channels === 1) return settings
+  const maxAudioMessageBytes = format.encoding === 'pcm' ? most : Math.floor(most / 2)
+  return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxAudioMessageBytes } }
+}
+
+const checkOptions = (options: RecognizeOptions): void => {
+  optionalText('modelTenant', options.modelTenant)
+  optionalText('modelVersion', options.modelVersion)
+  optionalChoice('audioSplitter', options.audioSplitter, ['realtime-vad', 'audio-segmenter'])
+  optionalBoolean('appendModelName', options.appendModelName)
+  optionalBoolean('allowInsecure', options.allowInsecure)
+  optionalFunction('dial', options.dial)
+  checkPresentToken(options.presentToken)
+  resolveWebSocketLimits(options)
+  const { sensitivity, ...durations } = options.voiceActivity ?? {}
+  // service.md section 8; what else the durations may be is for the service to say.
+  optionalWhole('voiceActivity.sensitivity', sensitivity, 1, 10)
+  for (const [name, value] of Object.entries(durations)) optionalWhole(`voiceActivity.${name}`, value)
+}
+
+const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {
+  const { voiceActivity: vad = {} } = options
+  return withoutUndefined({
+    audioFormat: 'pcm',
+    modelName: options.modelName,
+    modelTenant: options.modelTenant,
+    modelVersion: options.modelVersion,
+    sampleRateHz: options.format.sampleRateHz,
+    audioSplitter: options.audioSplitter,
+    vadSensitivity: vad.sensitivity,
+    vadPreSpeechBufferMs: vad.preSpeechBufferMs,
+    vadPostSpeechBufferMs: vad.postSpeechBufferMs,
+    vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
+    vadSilenceTriggerMs: vad.silenceTriggerMs,
+    vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
+  })
+}
+
+type WithoutUndefined<A> = { [K in keyof A]: Exclude<A[K], undefined> }
+
+const withoutUndefined = <A extends object>(value: A): WithoutUndefined<A> =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as WithoutUndefined<A>

@@ -1,0 +1,132 @@
+import {
+  catchError,
+  concat,
+  connect,
+  defer,
+  finalize,
+  from,
+  map,
+  merge,
+  mergeMap,
+  of,
+  Subject,
+  takeUntil,
+  throwError,
+} from 'rxjs'
+import { EMPTY, type Observable, type ObservableInput } from 'rxjs'
+import type { AudioFormat } from '../../audio/format.js'
+import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
+import { pullerOf } from '../../operators/pull.js'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
+import { combineStates } from './combine-states.js'
+import { ChannelSplitter, type Pair } from './split-channels.js'
+import { splitPulled } from './split-pulled.js'
+
+/** A session over one channel, with its number where there are two, which `abort$` fails from without. */
+export type RecognizeChannel = (
+  source: ObservableInput<Uint8Array>,
+  channel?: 0 | 1,
+  abort$?: Observable<SpeechError>,
+) => Observable<SessionEvent>
+
+/**
+ * Runs stereo audio as one session a channel over one subscription of the source. Results carry their channel; the
+ * two are announced as one: a state when both have reached it, a failure at once. An error of either fails both.
+ */
+export const recognizeStereo =
+  (format: AudioFormat, lane: RecognizeChannel): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) =>
+  (source) =>
+    defer(() => {
+      const run = joined(lane)
+      const open = pullerOf(source)
+      if (open !== undefined) {
+        const [left, right] = splitPulled(open(), format)
+        return merge(run(0, left), run(1, right))
+      }
+      const bothLeft$ = new Subject<undefined>()
+      let listening = 2
+      const leaving = finalize<Uint8Array>(() => {
+        listening -= 1
+        if (listening === 0) bothLeft$.next(undefined)
+      })
+      // Sooner than the sessions end: who finalizes or stops wants no more of the microphone.
+      const wanted$ = from(source).pipe(splitPushed(format), takeUntil(bothLeft$))
+      return wanted$.pipe(
+        connect((pairs$) => {
+          const lanes = [0, 1] as const
+          return merge(
+            ...lanes.map((channel) =>
+              run(
+                channel,
+                pairs$.pipe(
+                  map((pair) => pair[channel]),
+                  leaving,
+                ),
+              ),
+            ),
+          )
+        }),
+      )
+    })
+
+/** A frame that is cut at the end goes on to the channels, which tell it as a gap, as they do with mono. */
+const splitPushed =
+  (format: AudioFormat) =>
+  (source$: Observable<Uint8Array>): Observable<Pair> =>
+    defer(() => {
+      const splitter = new ChannelSplitter(format)
+      return concat(
+        source$.pipe(map((chunk) => splitter.split(chunk))),
+        defer(() => of(splitter.rest())),
+      )
+    })
+
+/** The two sessions of one pair: what they announce is told once, and what fails one fails the other. */
+const joined = (
+  lane: RecognizeChannel,
+): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
+  const reached: [AnnouncedState, AnnouncedState] = ['idle', 'idle']
+  const failed$ = new Subject<SpeechError>()
+  let told: AnnouncedState = 'idle'
+  const announce = (): Observable<SessionEvent> => {
+    const state = combineStates(...reached)
+    if (state === told) return EMPTY
+    told = state
+    return of({ type: 'connection', state })
+  }
+  return (channel, audio) =>
+    lane(audio, channel, failed$).pipe(
+      mergeMap((event) => {
+        if (!isAnnouncement(event)) return of(ofChannel(channel, event))
+        reached[channel] = event.state
+        return announce()
+      }),
+      // The other one first tells what it still held; then its error is the same, and this one comes out.
+      catchError((error: unknown) => {
+        if (isSpeechError(error)) failed$.next(error)
+        return throwError(() => error)
+      }),
+    )
+}
+
+const isAnnouncement = (
+  event: SessionEvent,
+): event is Extract<SessionEvent, { readonly type: 'connection'; readonly state: AnnouncedState }> =>
+  event.type === 'connection' && announced.has(event.state)
+
+const announced: ReadonlySet<string> = new Set(sessionStates.filter((state) => state !== 'reconnecting'))
+
+const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
+  switch (event.type) {
+    case 'partial':
+    case 'milestone':
+    case 'final':
+    case 'ledger':
+      return { ...event, channel }
+    case 'connection':
+      return isAnnouncement(event) ? event : { ...event, channel }
+    default:
+      return event
+  }
+}

@@ -1,0 +1,110 @@
+import type { AudioFormat } from '../../audio/format.js'
+import type { Puller } from '../../operators/pull.js'
+import { ChannelSplitter, type Pair } from './split-channels.js'
+
+/** How many chunks one channel may run ahead of the other before it waits. */
+export const maxAheadChunks = 64
+
+/**
+ * Splits a pulled stereo source into two pulled mono ones. Whoever needs audio first pulls for both; a channel that
+ * runs ahead waits for the other, so that the memory is bounded. The source is released when both have left it.
+ */
+export const splitPulled = (
+  puller: Puller<Uint8Array>,
+  format: AudioFormat,
+): readonly [AsyncIterable<Uint8Array>, AsyncIterable<Uint8Array>] => {
+  const split = new PulledSplit(puller, format)
+  return [split.channel(0), split.channel(1)]
+}
+
+type Channel = 0 | 1
+type Answer = IteratorResult<Uint8Array, undefined>
+
+class PulledSplit {
+  readonly #puller: Puller<Uint8Array>
+  readonly #splitter: ChannelSplitter
+  readonly #waiting: readonly [Uint8Array[], Uint8Array[]] = [[], []]
+  readonly #left: [boolean, boolean] = [false, false]
+  /** How the source ended: both channels hear it, each after its audio. */
+  #end: { readonly error?: unknown } | undefined
+  #pull: Promise<void> | undefined
+  #change: { readonly promise: Promise<void>; readonly signal: () => void } = changeSignal()
+
+  constructor(puller: Puller<Uint8Array>, format: AudioFormat) {
+    this.#puller = puller
+    this.#splitter = new ChannelSplitter(format)
+  }
+
+  channel(own: Channel): AsyncIterable<Uint8Array> {
+    const next = (): Promise<Answer> => this.#next(own)
+    const release = (): Promise<Answer> => {
+      this.#leave(own)
+      return Promise.resolve({ done: true, value: undefined })
+    }
+    return { [Symbol.asyncIterator]: () => ({ next, return: release }) }
+  }
+
+  async #next(own: Channel): Promise<Answer> {
+    while (!this.#left[own]) {
+      const chunk = this.#waiting[own].shift()
+      if (chunk !== undefined) {
+        this.#changed()
+        return { done: false, value: chunk }
+      }
+      if (this.#end !== undefined) {
+        if ('error' in this.#end) throw this.#end.error
+        break
+      }
+      if (this.#isFarBehind(otherOf(own))) await this.#change.promise
+      else await (this.#pull ??= this.#pullBoth())
+    }
+    return { done: true, value: undefined }
+  }
+
+  #isFarBehind(channel: Channel): boolean {
+    return !this.#left[channel] && this.#waiting[channel].length >= maxAheadChunks
+  }
+
+  #leave(own: Channel): void {
+    this.#left[own] = true
+    this.#waiting[own].length = 0
+    this.#changed()
+    if (this.#left[otherOf(own)] && this.#end === undefined) this.#puller.release()
+  }
+
+  /** Does not reject: how the source ended is kept for both. */
+  async #pullBoth(): Promise<void> {
+    try {
+      const result = await this.#puller.next()
+      if (result.done === true) {
+        this.#share(this.#splitter.rest())
+        this.#end = {}
+      } else this.#share(this.#splitter.split(result.value))
+    } catch (error) {
+      this.#end = { error }
+    } finally {
+      this.#pull = undefined
+    }
+  }
+
+  #share(pair: Pair): void {
+    for (const channel of [0, 1] as const) {
+      if (!this.#left[channel] && pair[channel].length > 0) this.#waiting[channel].push(pair[channel])
+    }
+  }
+
+  #changed(): void {
+    this.#change.signal()
+    this.#change = changeSignal()
+  }
+}
+
+const otherOf = (channel: Channel): Channel => (channel === 0 ? 1 : 0)
+
+const changeSignal = (): { readonly promise: Promise<void>; readonly signal: () => void } => {
+  let signal = (): void => undefined
+  const promise = new Promise<void>((resolve) => {
+    signal = resolve
+  })
+  return { promise, signal }
+}

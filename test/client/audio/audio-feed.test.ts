@@ -1,0 +1,245 @@
+import { Readable } from 'node:stream'
+import { ReadableStream } from 'node:stream/web'
+import { from, of, Subject, type ObservableInput } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { checkSource, feedAudio, isPulled, type AudioFeed } from '../../../src/client/audio/audio-feed.js'
+import { codeThrownBy } from '../../operators/marbles.js'
+
+const chunks = [1, 2, 3].map((value) => Uint8Array.of(value))
+
+/** A source of three chunks that tells whether it was let go. */
+interface Kind {
+  readonly make: () => { readonly source: ObservableInput<Uint8Array>; readonly letGo: () => boolean }
+  /** The same, stuck before its first chunk. */
+  readonly stuck?: () => { readonly source: ObservableInput<Uint8Array>; readonly letGo: () => boolean }
+  readonly failing: () => ObservableInput<Uint8Array>
+}
+
+const webStream = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error) => {
+  let cancelled = false
+  const waiting = [...given]
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => {
+        const next = waiting.shift()
+        if (next !== undefined) controller.enqueue(next)
+        else if (end === 'close') controller.close()
+        else if (end !== 'stay') controller.error(end)
+      },
+      cancel: () => {
+        cancelled = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { source: stream as unknown as ObservableInput<Uint8Array>, letGo: () => cancelled }
+}
+
+const nodeStream = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error) => {
+  const waiting = [...given]
+  const stream = new Readable({
+    highWaterMark: 1,
+    read() {
+      const next = waiting.shift()
+      if (next !== undefined) this.push(next)
+      else if (end === 'close') this.push(null)
+      else if (end !== 'stay') this.destroy(end)
+    },
+  })
+  return { source: stream as AsyncIterable<Uint8Array>, letGo: () => stream.destroyed }
+}
+
+const iterable = (given: readonly Uint8Array[], end: 'close' | Error) => {
+  let returned = false
+  const iterator = given[Symbol.iterator]()
+  const source: Iterable<Uint8Array> = {
+    [Symbol.iterator]: () => ({
+      next: () => {
+        const next = iterator.next()
+        if (next.done === true && end !== 'close') throw end
+        return next
+      },
+      return: () => {
+        returned = true
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+  return { source, letGo: () => returned }
+}
+
+const asyncIterable = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error) => {
+  let returned = false
+  const iterator = given[Symbol.iterator]()
+  const source: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => {
+        const next = iterator.next()
+        if (next.done !== true || end === 'close') return Promise.resolve(next)
+        return end === 'stay' ? new Promise(() => undefined) : Promise.reject(end)
+      },
+      return: () => {
+        returned = true
+        return Promise.resolve({ done: true, value: undefined })
+      },
+    }),
+  }
+  return { source, letGo: () => returned }
+}
+
+const broken = new Error('broken')
+const pulledKinds: Readonly<Record<string, Kind>> = {
+  'an iterable': { make: () => iterable(chunks, 'close'), failing: () => iterable(chunks, broken).source },
+  'an async iterable': {
+    make: () => asyncIterable(chunks, 'close'),
+    stuck: () => asyncIterable([], 'stay'),
+    failing: () => asyncIterable(chunks, broken).source,
+  },
+  'a Web stream': {
+    make: () => webStream(chunks, 'close'),
+    stuck: () => webStream([], 'stay'),
+    failing: () => webStream(chunks, broken).source,
+  },
+  'a Node stream': {
+    make: () => nodeStream(chunks, 'close'),
+    stuck: () => nodeStream([], 'stay'),
+    failing: () => nodeStream(chunks, broken).source,
+  },
+}
+
+interface Fed {
+  readonly feed: AudioFeed
+  readonly got: number[]
+  readonly over: Promise<unknown>
+  want: number
+}
+
+/** Feeds until `want` chunks came; `over` resolves to `end`, or to the error. */
+const fed = (source: ObservableInput<Uint8Array>, want = Infinity): Fed => {
+  let settle: (value: unknown) => void = () => undefined
+  const over = new Promise<unknown>((resolve) => (settle = resolve))
+  const got: number[] = []
+  const state: { want: number } = { want }
+  const feed = feedAudio(source, {
+    wanted: () => got.length < state.want,
+    chunk: (bytes) => got.push(bytes[0] ?? -1),
+    end: () => settle('end'),
+    fail: settle,
+  })
+  return {
+    feed,
+    got,
+    over,
+    get want() {
+      return state.want
+    },
+    set want(count) {
+      state.want = count
+    },
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stuck, failing }) => {
+  it('is pulled to its end', async () => {
+    const { source } = make()
+    expect(isPulled(source)).toBe(true)
+    const { feed, got, over } = fed(source)
+    feed.resume()
+    expect(await over).toBe('end')
+    expect(got).toEqual([1, 2, 3])
+  })
+
+  it('is pulled only when more is wanted', async () => {
+    const one = fed(make().source, 1)
+    one.feed.resume()
+    await turn()
+    expect(one.got).toEqual([1])
+    one.want = 2
+    await turn()
+    expect(one.got).toEqual([1])
+    one.feed.resume()
+    await turn()
+    expect(one.got).toEqual([1, 2])
+    one.feed.close()
+  })
+
+  it('says its error after what came before it', async () => {
+    const { feed, got, over } = fed(failing())
+    feed.resume()
+    expect(await over).toBe(broken)
+    expect(got).toEqual([1, 2, 3])
+  })
+
+  it('is let go of before the first pull, while it waits, and between pulls, and says nothing more', async () => {
+    const unread = make()
+    fed(unread.source).feed.close()
+    await turn()
+    expect(unread.letGo()).toBe(true)
+
+    const halfway = make()
+    const half = fed(halfway.source, 1)
+    half.feed.resume()
+    await turn()
+    half.feed.close()
+    half.want = 3
+    half.feed.resume()
+    await turn()
+    expect([halfway.letGo(), half.got]).toEqual([true, [1]])
+
+    if (stuck === undefined) return
+    const waiting = stuck()
+    const { feed, over } = fed(waiting.source)
+    feed.resume()
+    await turn()
+    feed.close()
+    await turn()
+    expect(waiting.letGo()).toBe(true)
+    expect(await Promise.race([over, turn()])).toBe(undefined)
+  })
+})
+
+describe('a source that pushes', () => {
+  it('is subscribed once and heard to its end: an Observable, a promise', async () => {
+    const first = Uint8Array.of(1)
+    for (const make of [() => from(chunks), () => Promise.resolve(first)]) {
+      expect(isPulled(make())).toBe(false)
+      const { feed, got, over } = fed(make(), 0)
+      feed.resume()
+      feed.resume()
+      expect(await over).toBe('end')
+      expect(got[0]).toBe(1)
+    }
+  })
+
+  it('is unsubscribed on close, also from within its own first emission, and not subscribed after it', () => {
+    const live$ = new Subject<Uint8Array>()
+    const live = fed(live$)
+    live.feed.resume()
+    live$.next(Uint8Array.of(1))
+    live.feed.close()
+    expect([live$.observed, live.got]).toEqual([false, [1]])
+    live.feed.resume()
+    expect(live$.observed).toBe(false)
+
+    let count = 0
+    const feed = feedAudio(of(...chunks), {
+      wanted: () => true,
+      chunk: () => {
+        count += 1
+        feed.close()
+      },
+      end: () => (count += 100),
+      fail: () => (count += 100),
+    })
+    feed.resume()
+    expect(count).toBe(1)
+  })
+
+  it('is refused by name when it is nothing that audio can come from', () => {
+    for (const junk of [undefined, null, 5, {}, () => 1]) {
+      expect(codeThrownBy(() => checkSource(junk as ObservableInput<Uint8Array>))).toBe('invalid-options')
+    }
+  })
+})

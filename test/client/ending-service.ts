@@ -1,0 +1,298 @@
+import { concat, EMPTY, merge, mergeMap, NEVER, of, Subject, timer, type Observable, type SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../src/errors/speech-error.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
+import { event, ok, response, said } from './virtual-session.js'
+
+/** A chunk lasts 20 ms. It is silent, or all its samples are `loudness + n`, and it is the word `a<n>` or `b<n>`. */
+export const chunkMs = 20
+const loudness = 1_000
+const chunkSamples = chunkMs * 8
+/** What is said in a chunk on each channel: the number of a word, or nothing. */
+export type Spoken = readonly (number | undefined)[]
+
+/** One message of several chunks. */
+export const chunksOf = (spoken: readonly Spoken[]): Uint8Array => {
+  const channels = spoken[0]?.length ?? 1
+  const samples = new Int16Array(chunkSamples * channels * spoken.length)
+  for (const [nth, one] of spoken.entries()) {
+    for (const [channel, word] of one.entries()) {
+      if (word === undefined) continue
+      const begin = nth * chunkSamples * channels
+      for (let at = channel; at < chunkSamples * channels; at += channels) samples[begin + at] = loudness + word
+    }
+  }
+  return new Uint8Array(samples.buffer)
+}
+
+export const wordOf = (channel: number, word: number): string => `${'ab'[channel] ?? '?'}${word}`
+
+/** A service that ends recognitions by itself. */
+export interface Endings {
+  readonly channels: 1 | 2
+  /** Whether its results have times. */
+  readonly timed: boolean
+  /** So much silence ends a recognition. Default: none does. */
+  readonly gracefulMs?: number
+  /** So long without audio, by the clock, ends a recognition. Default: none does. */
+  readonly idleMs?: number
+  /** The nth recognition ends after so many chunks. */
+  readonly endsAfterChunks?: readonly number[]
+  /** How long after a final that nobody asked for the service closes the connection; never unless given. */
+  readonly closesAfterMs?: number
+  /** The nth connection is cut after so many chunks; every third time in the middle of what it says. */
+  readonly cutsAfterChunks?: readonly number[]
+  /** Whether a final says how far it has heard. */
+  readonly tellsHeard?: boolean
+  /** Says each final twice. */
+  readonly finalsTwice?: boolean
+}
+
+export interface EndingService<Message> {
+  readonly dial: () => Dial<Message, Message>
+  readonly counts: { connections: number; recognitions: number }
+  /** The words that it has heard, on any connection, by channel; a socket has one channel. */
+  readonly heard: readonly ReadonlySet<number>[]
+}
+
+interface Manner<Message> {
+  readonly request: (message: Message) => 'start' | 'finalize' | 'stop' | undefined
+  readonly audio: (message: Message) => Uint8Array
+  readonly started: Message
+  readonly finalizing: Message
+  readonly refused: Message
+  readonly milestone: (channel: number, text: string, times: readonly [number, number] | undefined) => Message
+  readonly final: (
+    channel: number,
+    text: string,
+    times: readonly [number, number] | undefined,
+    heardMs: number | undefined,
+  ) => Message
+  /** Whether the connection ends with its recognition. */
+  readonly endsLink: boolean
+}
+
+/** One channel of one recognition. */
+class RecognizeChannel {
+  readonly #words: string[] = []
+  #told = ''
+  #span: { from: number; to: number } | undefined
+  #startMs: number | undefined
+  #endMs = 0
+  silentChunks = 0
+
+  constructor(private readonly channel: number) {}
+
+  /** Returns a milestone where a word is followed by silence, or there are five of them. */
+  hear(word: number | undefined, at: number): boolean {
+    if (word === undefined) {
+      this.silentChunks += 1
+      return this.#words.length > 0
+    }
+    this.silentChunks = 0
+    this.#words.push(wordOf(this.channel, word))
+    this.#span = { from: this.#span?.from ?? at, to: at + 1 }
+    return this.#words.length === 5
+  }
+
+  milestone(): { readonly text: string; readonly times: readonly [number, number] } | undefined {
+    const span = this.#span
+    if (span === undefined) return undefined
+    const words = this.#words.splice(0).join(' ')
+    const text = this.#told === '' ? words : ` ${words}`
+    this.#told += text
+    this.#span = undefined
+    this.#startMs ??= span.from * chunkMs
+    this.#endMs = span.to * chunkMs
+    return { text, times: [span.from * chunkMs, this.#endMs] }
+  }
+
+  /** Without a word it ends where the audio does that was heard. */
+  final(heard: number): { readonly text: string; readonly times: readonly [number, number] } {
+    return {
+      text: this.#told,
+      times: this.#startMs === undefined ? [0, heard * chunkMs] : [this.#startMs, this.#endMs],
+    }
+  }
+}
+
+class Recognition {
+  readonly lanes: readonly RecognizeChannel[]
+  heard = 0
+  #rest = new Uint8Array(0)
+
+  constructor(private readonly channels: number) {
+    this.lanes = Array.from({ length: channels }, (_none, channel) => new RecognizeChannel(channel))
+  }
+
+  /** The whole chunks that a message completes. */
+  *chunks(bytes: Uint8Array): Generator<Spoken> {
+    const size = chunkSamples * 2 * this.channels
+    const all = new Uint8Array(this.#rest.length + bytes.length)
+    all.set(this.#rest)
+    all.set(bytes, this.#rest.length)
+    const view = new DataView(all.buffer)
+    let at = 0
+    for (; at + size <= all.length; at += size) {
+      // By its last sample: the first may belong to a chunk of which the beginning was not sent again.
+      const samples = this.lanes.map((_lane, channel) => view.getInt16(at + size - 2 * (this.channels - channel), true))
+      yield samples.map((sample) => (sample === 0 ? undefined : sample - loudness))
+    }
+    this.#rest = all.slice(at)
+  }
+}
+
+const serving = <Message>(
+  manner: Manner<Message>,
+  scheduler: SchedulerLike,
+  endings: Endings,
+  channels: number,
+): EndingService<Message> => {
+  const counts = { connections: 0, recognitions: 0 }
+  const heard = Array.from({ length: channels }, () => new Set<number>())
+  const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
+    counts.connections += 1
+    const aside$ = new Subject<Message>()
+    let running: Recognition | undefined
+    let chunksLeft = endings.cutsAfterChunks?.[counts.connections - 1] ?? Infinity
+    let limit = Infinity
+    let idle = { unsubscribe: (): void => undefined }
+    const results = (recognition: Recognition): Message[] =>
+      recognition.lanes.flatMap((lane, channel) => {
+        const milestone = lane.milestone()
+        return milestone === undefined
+          ? []
+          : [manner.milestone(channel, milestone.text, endings.timed ? milestone.times : undefined)]
+      })
+    const end = (recognition: Recognition, asked: boolean): Message[] => {
+      idle.unsubscribe()
+      running = undefined
+      const finals = recognition.lanes.map((lane, channel) => {
+        const { text, times } = lane.final(recognition.heard)
+        return manner.final(
+          channel,
+          text,
+          endings.timed ? times : undefined,
+          endings.tellsHeard ? recognition.heard * chunkMs : undefined,
+        )
+      })
+      const said = [...results(recognition), ...finals, ...(endings.finalsTwice ? finals : [])]
+      const closesAfterMs = manner.endsLink ? 0 : asked ? undefined : endings.closesAfterMs
+      if (closesAfterMs !== undefined) scheduler.schedule(() => link.close(), closesAfterMs)
+      return said
+    }
+    const watch = (recognition: Recognition): void => {
+      idle.unsubscribe()
+      if (endings.idleMs === undefined) return
+      idle = scheduler.schedule(() => end(recognition, false).forEach((one) => aside$.next(one)), endings.idleMs)
+    }
+    const hear = (bytes: Uint8Array): Message[] => {
+      const said: Message[] = []
+      const recognition = running
+      if (recognition === undefined) return said
+      watch(recognition)
+      for (const spoken of recognition.chunks(bytes)) {
+        chunksLeft -= 1
+        if (chunksLeft < 0) {
+          running = undefined
+          idle.unsubscribe()
+          link.close(new SpeechError(counts.connections % 2 === 0 ? 'connection-lost' : 'going-away', 'Cut.'))
+          return counts.connections % 3 === 0 ? [] : said
+        }
+        for (const [channel, word] of spoken.entries()) if (word !== undefined) heard[channel]?.add(word)
+        const due = recognition.lanes.filter((lane, channel) => lane.hear(spoken[channel], recognition.heard))
+        recognition.heard += 1
+        if (due.length > 0) said.push(...results(recognition))
+        const silentMs = Math.min(...recognition.lanes.map(({ silentChunks }) => silentChunks)) * chunkMs
+        if (silentMs >= (endings.gracefulMs ?? Infinity) || recognition.heard >= limit) {
+          return [...said, ...end(recognition, false)]
+        }
+      }
+      return said
+    }
+    const answer = (message: Message): Observable<Message> => {
+      switch (manner.request(message)) {
+        case 'start':
+          running = new Recognition(channels)
+          limit = endings.endsAfterChunks?.[counts.recognitions] ?? Infinity
+          counts.recognitions += 1
+          watch(running)
+          return of(manner.started)
+        case 'finalize':
+          return running === undefined ? of(manner.refused) : of(manner.finalizing, ...end(running, true))
+        case 'stop':
+          return of(manner.finalizing)
+        default:
+          return of(...hear(manner.audio(message)))
+      }
+    }
+    const halfClose$ = manner.endsLink
+      ? of(0).pipe(mergeMap(() => (running === undefined ? EMPTY : of(...end(running, true)))))
+      : EMPTY
+    return merge(NEVER, aside$, concat(heard$.pipe(mergeMap(answer)), halfClose$))
+  })
+  // A timer of a connection that was left ends with its test.
+  return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts, heard }
+}
+
+const requests = {
+  recognize: 'start',
+  Start: 'start',
+  'finalize-recognition': 'finalize',
+  Finalize: 'finalize',
+  'stop-recognition': 'stop',
+  Stop: 'stop',
+} as const
+
+const requestIn = (json: string): 'start' | 'finalize' | 'stop' | undefined => {
+  const fields = JSON.parse(json) as Readonly<Record<string, keyof typeof requests>>
+  return requests[fields['message-name'] ?? fields['MessageName'] ?? 'Stop']
+}
+
+export const endingRecognizer = (scheduler: SchedulerLike, endings: Endings): EndingService<SocketMessage> => {
+  const fields = (text: string, times: readonly [number, number] | undefined): Record<string, string> => ({
+    text,
+    ...(times && { 'start-msec': String(times[0]), 'end-msec': String(times[1]) }),
+  })
+  return serving<SocketMessage>(
+    {
+      request: (message) => (typeof message === 'string' ? requestIn(message) : undefined),
+      audio: (message) => (typeof message === 'string' ? new Uint8Array(0) : message),
+      started: said('recognize-response', ok),
+      finalizing: said('finalize-recognition-response', ok),
+      refused: said('finalize-recognition-response', { 'operation-result': 'no-recognition: Nothing runs.' }),
+      milestone: (_channel, text, times) => said('milestone-result', fields(text, times)),
+      final: (_channel, text, times, heardMs) =>
+        said('final-result', {
+          ...ok,
+          ...fields(text, times),
+          confidence: '0.9',
+          ...(heardMs !== undefined && { 'heard-msec': String(heardMs) }),
+        }),
+      endsLink: false,
+    },
+    scheduler,
+    endings,
+    1,
+  )
+}
+
+export const endingDataflow = (scheduler: SchedulerLike, endings: Endings): EndingService<DataflowMessage> => {
+  const say = (Name: string, Channel: number, times: readonly [number, number] | undefined, Data: object) =>
+    event(JSON.stringify({ Name, Channel, ...(times && { StartMsec: times[0], EndMsec: times[1] }), Data }))
+  return serving<DataflowMessage>(
+    {
+      request: (message) => (message.contentType === 2 ? requestIn(message.content) : undefined),
+      audio: (message) => message.binaryContent,
+      started: response('{"MessageName":"StartResponse","operation-result":"success"}'),
+      finalizing: response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
+      refused: response('{"MessageName":"FinalizeResponse","operation-result":"no-recognition: Nothing runs."}'),
+      milestone: (channel, text, times) => say('SR Milestone', channel, times, { Text: text }),
+      final: (channel, text, times, HeardMsec) => say('SR Final', channel, times, { Text: text, HeardMsec }),
+      endsLink: true,
+    },
+    scheduler,
+    endings,
+    endings.channels,
+  )
+}

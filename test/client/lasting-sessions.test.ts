@@ -1,0 +1,453 @@
+import fc from 'fast-check'
+import { concat, concatMap, defer, finalize, from, map, of, timer, type Observable, type ObservableInput } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { isSpeechError } from '../../src/errors/speech-error.js'
+import { accumulateMilestones } from '../../src/operators/accumulate-milestones.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import type { SessionOptions } from '../../src/client/options.js'
+import {
+  chunkMs,
+  chunksOf,
+  endingDataflow,
+  endingRecognizer,
+  wordOf,
+  type EndingService,
+  type Endings,
+  type Spoken,
+} from './ending-service.js'
+import { format, virtually, type Tools } from './virtual-session.js'
+import { runs } from '../thorough.js'
+
+type Over = 'websocket' | 'grpc'
+const overBoth: readonly Over[] = ['websocket', 'grpc']
+/** How the audio comes: as it is spoken, all at once, or as the session asks for it. */
+type Pace = 'spoken' | 'at once' | 'pulled'
+
+/** Room for all audio of a source that is sent at once. */
+const maxReplayBytes = 10_000_000
+const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 20_000, maxReplayBytes }
+
+const speech = (count: number, from = 0, channels = 1): readonly Spoken[] =>
+  Array.from({ length: count }, (_none, index) => Array.from({ length: channels }, () => from + index))
+const silence = (ms: number, channels = 1): readonly Spoken[] =>
+  Array.from({ length: ms / chunkMs }, () => Array.from({ length: channels }, () => undefined))
+
+const isSilent = (one: Spoken): boolean => one.every((word) => word === undefined)
+
+/** Silence comes in longer messages. */
+const messagesOf = (spoken: readonly Spoken[]): readonly (readonly Spoken[])[] => {
+  const messages: Spoken[][] = []
+  for (const one of spoken) {
+    const last = messages.at(-1)
+    if (last?.[0] !== undefined && isSilent(one) && isSilent(last[0]) && last.length < 25) last.push(one)
+    else messages.push([one])
+  }
+  return messages
+}
+
+const sourceOf = (spoken: readonly Spoken[], pace: Pace, { clock }: Tools): ObservableInput<Uint8Array> => {
+  const messages = messagesOf(spoken).map((one) => ({ bytes: chunksOf(one), forMs: one.length * chunkMs }))
+  if (pace === 'pulled') return messages.map(({ bytes }) => bytes)
+  if (pace === 'at once') return from(messages).pipe(map(({ bytes }) => bytes))
+  return from(messages).pipe(concatMap(({ bytes, forMs }) => timer(forMs, clock).pipe(concatMap(() => of(bytes)))))
+}
+
+interface Seen {
+  readonly events: SessionEvent[]
+  readonly counts: EndingService<unknown>['counts']
+  readonly heard: EndingService<unknown>['heard']
+  end: string
+}
+
+const run = (
+  over: Over,
+  tools: Tools,
+  endings: Endings,
+  source: ObservableInput<Uint8Array>,
+  given: Partial<SessionOptions> = {},
+): Seen => {
+  const { clock, recognizing, flowing } = tools
+  const options = { resumption, maxBufferMs: 300_000, format: { ...format, channels: endings.channels }, ...given }
+  const { gracefulMs = 0, tellsHeard = false } = endings
+  // A half-close has no answer, so a final that crosses it must say what it is the final of.
+  const finalizeBy = tellsHeard ? 'half-close' : 'request'
+  const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'heard'>] => {
+    if (over === 'websocket') {
+      const { dial, ...service } = endingRecognizer(clock, endings)
+      return [
+        recognizing({ ...options, dial, voiceActivity: { gracefulSilenceThresholdMs: gracefulMs } })(source),
+        service,
+      ]
+    }
+    const { dial, ...service } = endingDataflow(clock, endings)
+    return [
+      flowing({ ...options, dial, finalizeBy, settings: { VadGracefulSilenceThresholdMsec: gracefulMs } })(source),
+      service,
+    ]
+  }
+  const [session$, service] = open()
+  const seen: Seen = { events: [], ...service, end: 'none' }
+  session$.subscribe({
+    next: (one) => seen.events.push(one),
+    complete: () => (seen.end = 'complete'),
+    error: (error: unknown) => (seen.end = isSpeechError(error) ? error.code : String(error)),
+  })
+  return seen
+}
+
+const wordsIn = (events: readonly SessionEvent[], type: 'milestone' | 'final', channel = 0): readonly string[] =>
+  events
+    .flatMap((one) => (one.type === type && (one.channel ?? 0) === channel ? [one.text] : []))
+    .join(' ')
+    .split(/\s+/)
+    .filter((word) => word !== '')
+
+const wordsOf = (spoken: readonly Spoken[], channel = 0): readonly string[] =>
+  spoken.flatMap((one) => (one[channel] === undefined ? [] : [wordOf(channel, one[channel])]))
+
+const ledgerOf = (events: readonly SessionEvent[], channel?: number): readonly number[] => {
+  const last = events.flatMap((one) => (one.type === 'ledger' && one.channel === channel ? [one] : [])).at(-1)
+  return last === undefined
+    ? []
+    : [last.capturedMs, last.finalizedMs, last.pendingMs + last.replayedPendingMs, last.droppedMs]
+}
+const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((one) => (one.type === 'connection' ? [one.state] : []))
+const gapsOf = (events: readonly SessionEvent[]) =>
+  events.flatMap((one) => (one.type === 'connection' && one.state === 'gap' ? [one] : []))
+
+describe.each(overBoth)('a session over %s whose service ends recognitions by itself', (over) => {
+  it.each<Pace>(['spoken', 'at once', 'pulled'])('hears what follows a silence, where the audio is %s', (pace) => {
+    virtually((tools) => {
+      const spoken = [...speech(40), ...silence(13_000), ...speech(40, 40)]
+      const endings = { channels: 1, timed: true, gracefulMs: 10_000 } as const
+      const seen = run(over, tools, endings, sourceOf(spoken, pace, tools))
+      return () => {
+        const { events, end, counts } = seen
+        expect(wordsIn(events, 'milestone')).toEqual(wordsOf(spoken))
+        expect(wordsIn(events, 'final')).toEqual(wordsOf(spoken))
+        expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
+        expect([end, counts.recognitions]).toEqual(['complete', 2])
+        // On one socket; a stream carries one recognition.
+        expect(counts.connections).toBe(over === 'grpc' ? 2 : 1)
+        const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
+        expect([captured, pending]).toEqual([14_600, 0])
+        expect(finalized + dropped).toBe(captured)
+        for (const { cause, fromMs, toMs } of gapsOf(events)) {
+          expect([cause, fromMs >= 800, toMs <= 13_800 - 3_000]).toEqual(['silence', true, true])
+        }
+        expect(statesOf(events)).not.toContain('reconnecting')
+      }
+    })
+  })
+
+  it('counts time from the first sample of the source in all of them', () => {
+    virtually((tools) => {
+      const spoken = [...speech(5), ...silence(3_000), ...speech(5, 5), ...silence(3_000), ...speech(5, 10)]
+      const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 1_000 }, sourceOf(spoken, 'spoken', tools))
+      const times = (type: 'milestone' | 'final'): unknown =>
+        seen.events.flatMap((one) => (one.type === type ? [[one.startMs, one.endMs]] : []))
+      const expected = [
+        [0, 100],
+        [3_100, 3_200],
+        [6_200, 6_300],
+      ]
+      return () => expect([times('milestone'), times('final')]).toEqual([expected, expected])
+    })
+  })
+
+  it('loses no recognition and spends nothing on retries by twenty silences of three minutes', () => {
+    virtually((tools) => {
+      const spoken = Array.from({ length: 20 }, (_none, nth) => [...speech(5, nth * 5), ...silence(180_000)]).flat()
+      const endings = { channels: 1, timed: true, gracefulMs: 10_000, closesAfterMs: 30_000 } as const
+      // Time for one attempt at the most.
+      const given = { resumption: { ...resumption, budgetMs: 60 } }
+      const seen = run(over, tools, endings, sourceOf(spoken, 'spoken', tools), given)
+      return () => {
+        const { events, end, counts } = seen
+        expect(wordsIn(events, 'milestone')).toEqual(wordsOf(spoken))
+        expect([end, counts.recognitions, counts.connections]).toEqual(['complete', 20, 20])
+        expect(statesOf(events)).not.toContain('reconnecting')
+        const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
+        expect([captured, pending, finalized + dropped]).toEqual([20 * 180_100, 0, captured])
+        expect(new Set(gapsOf(events).map(({ cause }) => cause))).toEqual(new Set(['silence']))
+      }
+    })
+  })
+
+  it('goes on after a muted microphone, which gives no bytes at all', () => {
+    virtually((tools) => {
+      const muted$ = timer(45_000, tools.clock).pipe(concatMap(() => []))
+      const said = (one: readonly Spoken[]) => from(sourceOf(one, 'spoken', tools))
+      const source$ = concat(said(speech(10)), muted$, said(speech(10, 10)))
+      const seen = run(over, tools, { channels: 1, timed: true, idleMs: 30_000 }, source$)
+      return () => {
+        const { events, end, counts } = seen
+        expect(wordsIn(events, 'milestone')).toEqual(wordsOf(speech(20)))
+        expect([end, counts.recognitions]).toEqual(['complete', 2])
+        expect(ledgerOf(events)).toEqual([400, 400, 0, 0])
+      }
+    })
+  })
+
+  it('begins no recognition in silence, and none for a source that ends in it', () => {
+    virtually((tools) => {
+      const spoken = [...speech(10), ...silence(600_000)]
+      const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 10_000 }, sourceOf(spoken, 'spoken', tools))
+      return () => {
+        const { events, end, counts } = seen
+        expect([end, counts.recognitions]).toEqual(['complete', 1])
+        expect(ledgerOf(events)).toEqual([600_200, 200, 0, 600_000])
+        expect(gapsOf(events).map(({ fromMs, toMs, cause }) => [fromMs, toMs, cause])).toEqual([
+          [200, 600_200, 'silence'],
+        ])
+      }
+    })
+  })
+
+  it('sends at least 3 s of the silence before a sound, so that no onset is cut', () => {
+    virtually((tools) => {
+      const spoken = [...speech(10), ...silence(60_000), ...speech(10, 10)]
+      const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 10_000 }, sourceOf(spoken, 'spoken', tools))
+      return () => expect(gapsOf(seen.events).map(({ toMs }) => toMs)).toEqual([60_200 - 3_000])
+    })
+  })
+
+  it('gives up, within the budget, on a service that ends every recognition as soon as it has begun', () => {
+    virtually((tools) => {
+      const endings = { channels: 1, timed: false, endsAfterChunks: Array<number>(10_000).fill(1) } as const
+      const seen = run(over, tools, endings, sourceOf(speech(3_000), 'spoken', tools))
+      return () => {
+        const { events, end, counts } = seen
+        expect(end).toBe('connection-lost')
+        expect(counts.recognitions).toBeLessThan(60)
+        const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
+        expect([pending, finalized + dropped]).toEqual([0, captured])
+      }
+    })
+  })
+
+  it('gives one final a recognition, whatever the service says twice', () => {
+    virtually((tools) => {
+      const spoken = [...speech(10), ...silence(3_000), ...speech(10, 10)]
+      const endings = { channels: 1, timed: true, gracefulMs: 2_000, finalsTwice: true } as const
+      const seen = run(over, tools, endings, sourceOf(spoken, 'spoken', tools))
+      return () => {
+        const { events } = seen
+        expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
+        const unknown = events.flatMap((one) => (one.type === 'unknown' ? [one.reason] : []))
+        expect(unknown.length).toBeGreaterThan(0)
+        expect(new Set(unknown)).toEqual(new Set(['A second final of a recognition.']))
+      }
+    })
+  })
+
+  it('accumulates to the whole text, however many recognitions it took', () => {
+    virtually((tools) => {
+      const spoken = [...speech(10), ...silence(3_000), ...speech(10, 10), ...silence(3_000), ...speech(3, 20)]
+      const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 2_000 }, sourceOf(spoken, 'spoken', tools))
+      return () => {
+        const { events } = seen
+        let text = ''
+        from(events)
+          .pipe(accumulateMilestones())
+          .subscribe((transcript) => (text = transcript.text))
+        expect(text).toBe(wordsOf(spoken).join(' '))
+        expect(events.flatMap((one) => (one.type === 'milestone' ? [one.text] : [])).join('')).toBe(text)
+      }
+    })
+  })
+
+  it('ends with its first recognition where it is not continuous, and leaves the source at once', () => {
+    virtually((tools) => {
+      const spoken = [...speech(40), ...silence(13_000), ...speech(40, 40)]
+      let leftAtMs: number | undefined
+      const startMs = tools.clock.now()
+      const source$ = defer(() => sourceOf(spoken, 'spoken', tools)).pipe(
+        finalize(() => (leftAtMs = tools.clock.now() - startMs)),
+      )
+      const endings = { channels: 1, timed: true, gracefulMs: 10_000 } as const
+      const seen = run(over, tools, endings, source$, { continuous: false })
+      return () => {
+        const { events } = seen
+        expect(wordsIn(events, 'milestone')).toEqual(wordsOf(speech(40)))
+        expect([seen.end, leftAtMs]).toEqual(['complete', 10_800])
+        // The connection takes a millisecond; what is captured then is sent late, and the last chunk was not heard.
+        expect(gapsOf(events)).toMatchObject([{ fromMs: 800, toMs: 10_800, cause: 'ended' }])
+        expect(ledgerOf(events)).toEqual([10_800, 800, 0, 10_000])
+      }
+    })
+  })
+})
+
+describe('a stereo call', () => {
+  // Two recognitions that share a pulled source wait for each other by promises, which know no virtual time.
+  it.each<[Over, Pace]>([
+    ['websocket', 'spoken'],
+    ['websocket', 'at once'],
+    ['grpc', 'spoken'],
+    ['grpc', 'pulled'],
+  ])('over %s keeps a guest who is silent for the first 15 s, where it is %s', (over, pace) => {
+    virtually((tools) => {
+      const spoken = Array.from({ length: 1_000 }, (_none, index) => [
+        index % 50 < 40 ? index : undefined,
+        index < 750 || index % 50 < 10 ? undefined : index,
+      ])
+      const seen = run(over, tools, { channels: 2, timed: true, gracefulMs: 10_000 }, sourceOf(spoken, pace, tools))
+      return () => {
+        const { events, end } = seen
+        for (const channel of [0, 1]) {
+          const heard = wordsIn(events, 'milestone', channel).map((word) => word.slice(1))
+          expect(heard).toEqual(wordsOf(spoken, channel).map((word) => word.slice(1)))
+        }
+        expect(end).toBe('complete')
+        for (const { cause, channel } of gapsOf(events)) expect([cause, channel]).toEqual(['silence', 1])
+      }
+    })
+  })
+})
+
+/** A service that ends whenever it likes, and audio of speech and silence in any mixture. */
+const plots = fc.record({
+  over: fc.constantFrom(...overBoth),
+  channels: fc.constantFrom<(1 | 2)[]>(1, 2),
+  timed: fc.boolean(),
+  gracefulMs: fc.constantFrom(undefined, 400, 2_000, 10_000),
+  endsAfterChunks: fc.array(fc.constantFrom(30, 60, 200, 900), { maxLength: 6 }),
+  closesAfterMs: fc.constantFrom(undefined, 0, 1, 700),
+  finalsTwice: fc.boolean(),
+  tellsHeard: fc.boolean(),
+  stretches: fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(20, 500, 3_000, 15_000)), {
+    minLength: 1,
+    maxLength: 6,
+  }),
+  cutsAfterChunks: fc.constant<number[]>([]),
+  continuous: fc.constantFrom(true, true, true, false),
+})
+
+type Plot = typeof plots extends fc.Arbitrary<infer One> ? One : never
+
+const play = (plot: Plot, wanted: Pace): Seen & { readonly spoken: readonly Spoken[] } => {
+  const pace = plot.over === 'websocket' && plot.channels === 2 && wanted === 'pulled' ? 'at once' : wanted
+  const { channels, stretches, continuous, gracefulMs, closesAfterMs, ...endings } = plot
+  let word = 0
+  const spoken = stretches.flatMap(([count, silentMs]) => {
+    word += count
+    return [...speech(count, word - count, channels), ...silence(silentMs, channels)]
+  })
+  let seen: Seen | undefined
+  virtually((tools) => {
+    const given = {
+      ...endings,
+      channels,
+      ...(gracefulMs && { gracefulMs }),
+      ...(closesAfterMs !== undefined && { closesAfterMs }),
+    }
+    const playing = run(plot.over, tools, given, sourceOf(spoken, pace, tools), { continuous })
+    return () => {
+      seen = playing
+      expect(tools.clock.pending()).toBe(0)
+    }
+  })
+  if (seen === undefined) throw new Error('It was not run.')
+  return { ...seen, spoken }
+}
+
+const checkAccount = (
+  events: readonly SessionEvent[],
+  spoken: readonly Spoken[],
+  channel: number | undefined,
+): void => {
+  const ledgers = events.flatMap((one) => (one.type === 'ledger' && one.channel === channel ? [one] : []))
+  for (const one of ledgers) {
+    const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = one
+    expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBeCloseTo(capturedMs, 6)
+    expect(Math.min(finalizedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
+    expect(finalizedMs).toBeLessThanOrEqual(sentMs)
+  }
+  const gaps = gapsOf(events).filter((one) => one.channel === channel)
+  const droppedMs = gaps.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
+  expect(ledgers.at(-1)?.droppedMs).toBeCloseTo(droppedMs, 6)
+  expect([ledgers.at(-1)?.pendingMs, ledgers.at(-1)?.replayedPendingMs]).toEqual([0, 0])
+  for (const { cause, fromMs, toMs } of gaps.filter((gap) => gap.cause === 'silence')) {
+    const lost = spoken.filter(
+      (one, at) => one.some((word) => word !== undefined) && at * chunkMs < toMs && (at + 1) * chunkMs > fromMs,
+    )
+    expect([cause, lost]).toEqual(['silence', []])
+  }
+}
+
+const check = (plot: Plot, pace: Pace): ReturnType<typeof play> => {
+  const seen = play(plot, pace)
+  const { events, end, spoken } = seen
+  expect(end).toBe('complete')
+  const accounts = plot.over === 'websocket' && plot.channels === 2 ? [0, 1] : [undefined]
+  for (const account of accounts) checkAccount(events, spoken, account)
+  for (let channel = 0; channel < plot.channels; channel++) {
+    const told = [...new Set([...wordsIn(events, 'milestone', channel), ...wordsIn(events, 'final', channel)])]
+    expect(wordsIn(events, 'milestone', channel)).toHaveLength(new Set(wordsIn(events, 'milestone', channel)).size)
+    const numbers = told.map((word) => Number(word.slice(1)))
+    const whole = wordsOf(spoken, channel).map((word) => Number(word.slice(1)))
+    if (plot.continuous) expect(numbers.sort((a, b) => a - b)).toEqual(whole)
+    else expect(whole.slice(0, numbers.length)).toEqual(numbers.sort((a, b) => a - b))
+  }
+  return seen
+}
+
+describe('a session with a service that ends whenever it likes', () => {
+  it('tells every word once and accounts for all audio', { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(
+        plots,
+        fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
+        (plot, pace) => void check(plot, pace),
+      ),
+      { numRuns: runs(300) },
+    )
+  })
+
+  it('gives the same text and loses nothing in any pace, where the service gives times', { timeout: 120_000 }, () => {
+    const results = ({ events }: Seen): unknown => ({
+      text: events.flatMap((one) => (one.type === 'milestone' ? [one.text] : [])).join(''),
+      causes: [...new Set(gapsOf(events).map(({ cause }) => cause))].filter((cause) => cause !== 'silence'),
+      estimated: events.some((one) => one.type === 'ledger' && one.estimated),
+    })
+    fc.assert(
+      fc.property(plots, (plot) => {
+        const timed = { ...plot, timed: true, channels: 1, continuous: true } as const
+        const expected = results(check(timed, 'spoken'))
+        for (const pace of ['at once', 'pulled'] as const) expect(results(check(timed, pace))).toEqual(expected)
+      }),
+      { numRuns: runs(60) },
+    )
+  })
+
+  it(
+    'neither loses a word nor claims what the service has not heard, where connections break as well',
+    { timeout: 240_000 },
+    () => {
+      const cuts = fc.array(fc.constantFrom(1, 7, 40, 110, 300, 800), { minLength: 1, maxLength: 5 })
+      fc.assert(
+        fc.property(
+          plots,
+          cuts,
+          fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
+          (plot, cutsAfterChunks, pace) => {
+            const { events, heard, spoken } = check({ ...plot, continuous: true, cutsAfterChunks }, pace)
+            const isPair = plot.over === 'websocket' && plot.channels === 2
+            for (let channel = 0; channel < plot.channels; channel++) {
+              const gaps = gapsOf(events).filter((gap) => !isPair || gap.channel === channel)
+              for (const [at, one] of spoken.entries()) {
+                const word = one[channel]
+                const isLost = gaps.some(({ fromMs, toMs }) => fromMs < (at + 1) * chunkMs && toMs > at * chunkMs)
+                if (word !== undefined && !isLost)
+                  expect([word, heard[isPair ? 0 : channel]?.has(word)]).toEqual([word, true])
+              }
+            }
+          },
+        ),
+        { numRuns: runs(400) },
+      )
+    },
+  )
+})

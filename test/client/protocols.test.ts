@@ -1,0 +1,242 @@
+import { Observable, Subject, takeUntil } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { decodeMuLaw } from '../../src/audio/g711.js'
+import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
+import { DataflowProtocol } from '../../src/client/dataflow/protocol.js'
+import type { DataflowOptions } from '../../src/client/dataflow/dataflow.js'
+import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'
+import { RecognizerProtocol } from '../../src/client/recognizer/protocol.js'
+import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
+import { plainDataflow, plainRecognizer, response, scriptedService, virtually } from './virtual-session.js'
+
+const samples = Uint8Array.of(0, 127, 128, 255)
+
+/** Every message of a whole session over two samples, as it went out. */
+const wire = (options: Partial<RecognizeOptions>): SocketMessage[] => {
+  const messages: SocketMessage[] = []
+  virtually(({ clock, watch, recognizing }) => {
+    const service = scriptedService(clock, [plainRecognizer(0)], { tapHeard: (one) => messages.push(one) })
+    watch(recognizing({ dial: service.dial, ...options })([samples]))
+    return () => undefined
+  })
+  return messages
+}
+const dataflowWire = (options: Partial<DataflowOptions>): DataflowMessage[] => {
+  const messages: DataflowMessage[] = []
+  virtually(({ clock, watch, flowing }) => {
+    const plain = plainDataflow(0)
+    const lowerCase = Object.entries(plain).map(([name, answer]) => [name.toLowerCase(), answer] as const)
+    const answers = { ...plain, ...Object.fromEntries(lowerCase) }
+    const service = scriptedService<DataflowMessage>(clock, [answers], { tapHeard: (one) => messages.push(one) })
+    watch(flowing({ dial: service.dial, ...options })([samples]))
+    return () => undefined
+  })
+  return messages
+}
+
+describe('what recognize says (service.md 4.2)', () => {
+  it('is recognize with the fields that were given, the samples, and finalize-recognition', () => {
+    const messages = wire({
+      modelName: 'English',
+      modelTenant: 'Acme',
+      modelVersion: '2',
+      audioSplitter: 'audio-segmenter',
+      voiceActivity: {
+        sensitivity: 7,
+        preSpeechBufferMs: 1,
+        postSpeechBufferMs: 2,
+        maxSpeechDurationMs: -1,
+        silenceTriggerMs: 3,
+        gracefulSilenceThresholdMs: 0,
+      },
+    })
+    expect(messages.map((one) => (typeof one === 'string' ? (JSON.parse(one) as unknown) : one))).toEqual([
+      {
+        'message-name': 'recognize',
+        'audio-format': 'pcm',
+        'model-name': 'English',
+        'model-tenant': 'Acme',
+        'model-version': '2',
+        'sample-rate': 8000,
+        'audio-splitter': 'audio-segmenter',
+        'vad-sensitivity': 7,
+        'vad-pre-speech-buffer-msec': 1,
+        'vad-post-speech-buffer-msec': 2,
+        'vad-max-speech-duration-msec': -1,
+        'vad-silence-trigger-msec': 3,
+        'vad-graceful-silence-threshold-msec': 0,
+      },
+      samples,
+      { 'message-name': 'finalize-recognition' },
+    ])
+  })
+
+  it('leaves out what was not given', () => {
+    expect(wire({ format: { encoding: 'pcm', sampleRateHz: 16_000, channels: 1 } })[0]).toBe(
+      '{"message-name":"recognize","audio-format":"pcm","model-name":"m","sample-rate":16000}',
+    )
+  })
+
+  it('decodes G.711 to the PCM that the socket takes', () => {
+    const [start, audio] = wire({ format: { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } })
+    expect(start).toContain('"audio-format":"pcm"')
+    expect(audio).toEqual(new Uint8Array(decodeMuLaw(samples).buffer))
+  })
+
+  it('hands PCM on without a copy', () => {
+    const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
+    const dialogue = new RecognizerProtocol({ request, encoding: 'pcm' })
+    expect(dialogue.audio(samples)).toBe(samples)
+    expect(dialogue.stop()).toBe('{"message-name":"stop-recognition"}')
+  })
+
+  it('understands every field of a result, and needs none but the text', () => {
+    const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
+    const dialogue = new RecognizerProtocol({ request, encoding: 'pcm' })
+    const read = (message: SocketMessage) => dialogue.read(message)
+    const result = { 'recognition-id': 'r', text: 'hi', channel: '1', 'start-msec': '10', 'end-msec': '20' }
+    const full = { recognitionId: 'r', text: 'hi', channel: 1, startMs: 10, endMs: 20 }
+    expect(read(JSON.stringify({ 'message-name': 'partial-result', ...result }))).toEqual({
+      event: { type: 'partial', ...full },
+    })
+    expect(read(JSON.stringify({ 'message-name': 'milestone-result', text: 'hi' }))).toEqual({
+      event: { type: 'milestone', text: 'hi' },
+    })
+    const final = { 'message-name': 'final-result', ...result, 'operation-result': 'success', confidence: '0.25' }
+    expect(read(JSON.stringify(final))).toEqual({
+      event: { type: 'final', ...full, confidence: 0.25 },
+      meaning: { type: 'last-word' },
+    })
+  })
+})
+
+describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
+  it('is Start as a REQUEST, the samples as AUDIO, and a half-close', () => {
+    const messages = dataflowWire({
+      language: 'en-GB',
+      settings: { ModelName: 'English', ChannelTags: ['agent', 'customer'] },
+      callProperties: { id: 5 },
+      audioOutput: { Encoding: 'pcm' },
+    })
+    expect(messages.map(({ contentType }) => contentType)).toEqual([2, 0])
+    expect(JSON.parse(messages[0]?.content ?? '')).toEqual({
+      MessageName: 'Start',
+      Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm', Output: { Encoding: 'pcm' } },
+      Tenant: 't',
+      Token: 'secret-token',
+      ProjectName: 'p',
+      Language: 'en-GB',
+      Settings: { ModelName: 'English', ChannelTags: ['agent', 'customer'] },
+      CallProperties: { id: 5 },
+    })
+    expect(messages[1]).toEqual({ contentType: 0, content: '', binaryContent: samples })
+  })
+
+  it('takes the older kebab form, stereo and A-law, and Finalize as a request', () => {
+    const format = { encoding: 'alaw', sampleRateHz: 8000, channels: 2 } as const
+    const messages = dataflowWire({ dialect: 'kebab', finalizeBy: 'request', format })
+    expect(messages.map(({ contentType }) => contentType)).toEqual([2, 0, 2])
+    expect(JSON.parse(messages[0]?.content ?? '')).toEqual({
+      'message-name': 'start',
+      audio: { 'sample-rate': 8000, 'channel-count': 2, encoding: 'alaw' },
+      tenant: 't',
+      token: 'secret-token',
+      'project-name': 'p',
+    })
+    expect(messages[2]?.content).toBe('{"message-name":"finalize"}')
+  })
+
+  it('sends updates while it streams, and knows their answers by name or by order', () => {
+    virtually(({ clock, watch, flowing, hot }) => {
+      const messages: DataflowMessage[] = []
+      const plain = plainDataflow(0)
+      const service = scriptedService<DataflowMessage>(
+        clock,
+        [
+          {
+            ...plain,
+            Start: [10, response('{"operation-result":"success"}')],
+            Update: [1, response('{"operation-result":"no"}')],
+          },
+        ],
+        { tapHeard: (one) => messages.push(one) },
+      )
+      const update$ = hot('5ms a 9ms b 4ms b', {
+        a: { settings: { A: 1 } },
+        b: { settings: { B: true }, callProperties: { C: 'c' } },
+      })
+      const source$ = hot<Uint8Array>('18ms |')
+      const { log } = watch(flowing({ dial: service.dial, update$, finalizeBy: 'request' })(source$))
+      return () => {
+        expect(messages.map(({ content }) => content).slice(1)).toEqual([
+          '{"MessageName":"Update","Settings":{"B":true},"CallProperties":{"C":"c"}}',
+          '{"MessageName":"Finalize"}',
+        ])
+        expect(log).toContain('16 response Update no')
+        expect(log.slice(-2)).toEqual(['18 done', '18 complete'])
+        expect(update$.subscriptions).toHaveLength(1)
+        expect(update$.subscriptions[0]).toMatchObject({ subscribedFrame: 10, unsubscribedFrame: 18 })
+      }
+    })
+  })
+
+  it('fails by name when the updates do', () => {
+    virtually(({ clock, watch, flowing, cold }) => {
+      const update$ = cold<UpdateRequest>('5ms #')
+      const service = scriptedService(clock, [plainDataflow(0)])
+      const { log } = watch(flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>()))
+      return () => expect(log.at(-1)).toBe('5 error source-failed')
+    })
+  })
+
+  it.each([null, 5, { settings: null }, { settings: { A: { B: 1 } } }, { callProperties: { A: 1n } }])(
+    'fails by name when an update is none, such as %o',
+    (update) => {
+      virtually(({ clock, watch, flowing, cold }) => {
+        const update$ = cold<UpdateRequest>('5ms a', { a: update as never })
+        const service = scriptedService(clock, [plainDataflow(0)])
+        const { log } = watch(flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>()))
+        return () => expect([log.at(-1), clock.pending()]).toEqual(['5 error invalid-options', 0])
+      })
+    },
+  )
+
+  it('lets go of the updates when the user leaves within the first of them', () => {
+    virtually(({ clock, flowing }) => {
+      let open = 0
+      const leaves$ = new Subject<undefined>()
+      const update$ = new Observable<UpdateRequest>((subscriber) => {
+        open += 1
+        subscriber.next({ settings: { A: 1 } })
+        return () => (open -= 1)
+      })
+      const service = scriptedService<DataflowMessage>(clock, [plainDataflow(0)], {
+        tapHeard: ({ content }) => content.includes('Update') && leaves$.next(undefined),
+      })
+      const session$ = flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>())
+      const subscription = session$.pipe(takeUntil(leaves$)).subscribe()
+      return () => expect([subscription.closed, open, service.dials.open, clock.pending()]).toEqual([true, 0, 0, 0])
+    })
+  })
+
+  it('takes an answer without a name for the oldest request that has none yet', () => {
+    const start = {
+      audio: { sampleRateHz: 8000, channels: 1, encoding: 'pcm' },
+      tenant: 't',
+      projectName: 'p',
+    } as const
+    const dialogue = new DataflowProtocol({ start, dialect: 'pascal' })
+    const read = (json: string): string => {
+      const { event } = dialogue.read(response(json))
+      return event.type === 'response' ? event.request : event.type
+    }
+    const unnamed = '{"operation-result":"success"}'
+    expect(read(unnamed)).toBe('')
+    dialogue.start('T')
+    dialogue.finalize()
+    dialogue.stop()
+    expect(read('{"MessageName":"finalizeresponse","operation-result":"success"}')).toBe('Finalize')
+    expect([read(unnamed), read(unnamed), read(unnamed)]).toEqual(['Start', 'Stop', ''])
+    expect(read('{"message-name":"StopResponse","operation-result":"success"}')).toBe('Stop')
+  })
+})

@@ -1,0 +1,160 @@
+import { Subject } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../src/audio/format.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import { sessionStates } from '../../../src/protocol/states.js'
+import { combineStates } from '../../../src/client/recognizer/combine-states.js'
+import type { SocketMessage } from '../../../src/transport/link.js'
+import { plainRecognizer, said, scriptedService, virtually } from '../virtual-session.js'
+
+const stereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
+const audio = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 32)
+
+describe('stereo over the recognition socket', () => {
+  it('runs as two recognitions over one subscription, announced as one, with results by channel', () => {
+    virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
+      const service = scriptedService(clock, [plainRecognizer(10)])
+      const source$ = cold('15ms a 9ms |', { a: audio(20) })
+      const { log } = watch(recognizing({ dial: service.dial, format: stereo })(source$))
+      expectSubscriptions(source$.subscriptions).toBe('^ 24ms !')
+      return () => {
+        expect(log).toEqual([
+          '0 authorizing',
+          '0 connecting',
+          '0 starting',
+          '10 response recognize Success',
+          '10 response recognize Success',
+          '10 streaming',
+          '25 finalizing',
+          '35 response finalize-recognition Success',
+          '35 milestone hello on 0',
+          '35 final hello on 0',
+          '35 response finalize-recognition Success',
+          '35 milestone hello on 1',
+          '35 final hello on 1',
+          '35 done',
+          '35 complete',
+        ])
+        expect(service.heard.filter((one) => one.includes('audio'))).toEqual(['15 audio 20', '15 audio 20'])
+        expect([service.dials.made, service.dials.open, clock.pending()]).toEqual([2, 0, 0])
+      }
+    })
+  })
+
+  it('fails both when one fails, and tells what each still held', () => {
+    virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
+      const refused = said('recognize-response', { 'operation-result': 'overloaded: Full.' })
+      const service = scriptedService<SocketMessage>(clock, [plainRecognizer(10), { recognize: [30, refused] }], {
+        pauseAfter: 2,
+        highWaterMarkBytes: 300,
+      })
+      const source$ = cold('5ms a 9ms a 9ms a', { a: audio(20) })
+      const { log } = watch(recognizing({ dial: service.dial, format: stereo })(source$))
+      expectSubscriptions(source$.subscriptions).toBe('^ 29ms !')
+      return () => {
+        expect(log.slice(4)).toEqual([
+          '30 response recognize overloaded: Full.',
+          '30 gap 0-60 failed on 1',
+          '30 failed',
+          '30 gap 0-60 failed on 0',
+          '30 error overloaded',
+        ])
+        expect([service.dials.open, clock.pending()]).toEqual([0, 0])
+      }
+    })
+  })
+
+  it('goes on with one channel when the service has ended the other', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const final = said('final-result', { 'operation-result': 'Success', text: 'early', confidence: '1' })
+      const service = scriptedService<SocketMessage>(clock, [
+        { ...plainRecognizer(0), audio: [0, final] },
+        plainRecognizer(0),
+      ])
+      const source$ = cold('5ms a 9ms a 9ms |', { a: audio(20) })
+      const { log } = watch(recognizing({ dial: service.dial, format: stereo })(source$))
+      return () => {
+        expect(log.filter((one) => one.includes('final '))).toEqual(['5 final early on 0', '25 final hello on 1'])
+        expect(log.slice(-2)).toEqual(['25 done', '25 complete'])
+      }
+    })
+  })
+
+  it('stops both, lets go of both, and passes on the error of the source once', () => {
+    virtually(({ clock, watch, recognizing, cold, hot, expectSubscriptions }) => {
+      const service = scriptedService(clock, [plainRecognizer(10)])
+      const source$ = hot<Uint8Array>('-')
+      const options = { dial: service.dial, format: stereo }
+      const stopped = watch(recognizing({ ...options, stop$: cold('15ms s') })(source$))
+      watch(recognizing(options)(source$), 20)
+      const failed = watch(recognizing(options)(cold<Uint8Array>('40ms #')))
+      expectSubscriptions(source$.subscriptions).toBe(['^ 14ms !', '^ 19ms !'])
+      return () => {
+        expect(stopped.log.slice(-2)).toEqual(['25 stopped', '25 complete'])
+        expect(failed.log.slice(-2)).toEqual(['40 failed', '40 error source-failed'])
+        expect([service.dials.made, service.dials.open, clock.pending()]).toEqual([6, 0, 0])
+      }
+    })
+  })
+
+  it('tells a frame that is cut at the end where it was cut, pushed and pulled alike', async () => {
+    const bytes = Uint8Array.of(1, 2, 3, 4, 5, 6, 7)
+    for (const pulled of [false, true]) {
+      const sent: Uint8Array[] = []
+      const logs: string[] = []
+      const over$ = new Subject<string>()
+      virtually(({ clock, recognizing }) => {
+        const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
+          tapHeard: (one) => typeof one !== 'string' && sent.push(one),
+        })
+        const source$ = new Subject<Uint8Array>()
+        recognizing({ dial: service.dial, format: stereo })(pulled ? [bytes] : source$).subscribe({
+          next: (one) =>
+            one.type === 'connection' && one.state === 'gap' && logs.push(`${one.cause} on ${one.channel}`),
+          complete: () => over$.complete(),
+        })
+        source$.next(bytes)
+        source$.complete()
+        return () => undefined
+      })
+      if (!over$.isStopped) await new Promise<void>((resolve) => over$.subscribe({ complete: resolve }))
+      expect(sent.map((one) => [...one])).toEqual([
+        [1, 2],
+        [3, 4],
+        [5, 6],
+      ])
+      expect(logs).toEqual(['cut-sample on 1'])
+    }
+  })
+})
+
+describe('the joint state', () => {
+  it('is that of the one behind, failed at once, and an end when both have ended', () => {
+    const announced = sessionStates.filter((state) => state !== 'reconnecting')
+    for (const left of announced) {
+      for (const right of announced) {
+        expect(combineStates(left, right)).toBe(combineStates(right, left))
+        if (left === right) expect(combineStates(left, right)).toBe(left)
+        if (left === 'failed') expect(combineStates(left, right)).toBe('failed')
+      }
+    }
+    expect(combineStates('connecting', 'streaming')).toBe('connecting')
+    expect(combineStates('done', 'streaming')).toBe('streaming')
+    expect(combineStates('stopped', 'finalizing')).toBe('finalizing')
+    expect(combineStates('done', 'stopped')).toBe('stopped')
+  })
+})
+
+describe('an error that is thrown at both', () => {
+  it('is the same object for whoever catches it', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const lost = new SpeechError('going-away', 'Bye.')
+      const service = scriptedService<SocketMessage>(clock, [{ ...plainRecognizer(0), audio: [0, lost] }])
+      const watched = watch(recognizing({ dial: service.dial, format: stereo })(cold('5ms a', { a: audio(20) })))
+      return () => {
+        expect(watched.log.slice(-2)).toEqual(['5 failed', '5 error going-away'])
+        expect(watched.log.filter((one) => one.includes('error'))).toHaveLength(1)
+      }
+    })
+  })
+})

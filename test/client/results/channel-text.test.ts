@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest'
+import { ChannelText } from '../../../src/client/results/channel-text.js'
+
+const commit = (text: ChannelText, said: string): string => text.commit(said, text.newPart(said))
+const finalText = (text: ChannelText, said: string): string => {
+  text.commitFinal(said)
+  return text.text
+}
+
+describe('the text of a lane', () => {
+  it('is what was said while there is one connection', () => {
+    const text = new ChannelText()
+    expect([commit(text, 'one'), commit(text, ' two'), text.text]).toEqual(['one', ' two', 'one two'])
+    expect(finalText(text, 'one two three')).toBe('one two three')
+  })
+
+  it('gets the separator that the first text of another connection lacks', () => {
+    const text = new ChannelText()
+    commit(text, 'one')
+    text.begin(0)
+    expect([commit(text, 'two'), text.text]).toEqual([' two', 'one two'])
+  })
+
+  it.each([
+    ['今日は', '良い', '今日は良い'],
+    ['one', 'two', 'one two'],
+    ['one ', 'two', 'one two'],
+  ])('joins “%s” and “%s” to “%s”', (one, other, whole) => {
+    const text = new ChannelText()
+    commit(text, one)
+    text.begin(0)
+    commit(text, other)
+    expect(text.text).toBe(whole)
+  })
+
+  it('leaves out what is repeated, over several texts, and then nothing any more', () => {
+    const text = new ChannelText()
+    commit(text, 'one two three four')
+    text.begin(4)
+    expect(commit(text, 'two three')).toBe('')
+    expect(text.isRepeating).toBe(true)
+    expect(commit(text, ' four five')).toBe(' five')
+    expect(text.isRepeating).toBe(false)
+    expect(commit(text, ' five')).toBe(' five')
+    expect(text.text).toBe('one two three four five five')
+  })
+
+  it('compares with no more words than may be repeated', () => {
+    const text = new ChannelText()
+    commit(text, 'one two three')
+    text.begin(1)
+    expect(commit(text, 'two')).toBe(' two')
+  })
+
+  it('puts what a final adds to the milestones of its connection to the whole, without what it repeats', () => {
+    const repeating = (): ChannelText => {
+      const text = new ChannelText()
+      commit(text, 'one two')
+      text.begin(2)
+      return text
+    }
+    expect(finalText(repeating(), 'two three')).toBe('one two three')
+    expect(finalText(repeating(), 'two')).toBe('one two')
+    const text = repeating()
+    commit(text, 'two three')
+    expect(text.addedBy('two three four')).toBe(' four')
+    // A final that was made otherwise than its milestones adds nothing that could be told from them.
+    expect([text.addedBy('Two, three.'), finalText(text, 'Two, three.')]).toEqual(['', 'one two three'])
+    expect(finalText(text, 'two three four')).toBe('one two three four')
+  })
+
+  it('is of one recognition, and separates what follows the final of another', () => {
+    const text = new ChannelText()
+    commit(text, 'one')
+    expect([finalText(text, 'one two')]).toEqual(['one two'])
+    text.close()
+    text.begin(0)
+    expect([commit(text, 'three'), text.text]).toEqual([' three', 'three'])
+    expect(finalText(text, 'three four')).toBe('three four')
+    text.close()
+    expect(text.text).toBe('')
+  })
+})

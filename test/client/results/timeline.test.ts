@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import type { NodeEvent, SessionEvent } from '../../../src/protocol/session-event.js'
+import { ReplayBuffer } from '../../../src/client/audio/replay-buffer.js'
+import { ResultTimeline } from '../../../src/client/results/timeline.js'
+
+const stereo = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
+const bytesPerMs = 32
+
+const silence = (channel: number, startMs: number, endMs: number): NodeEvent => ({
+  type: 'event',
+  name: 'SR Silence',
+  channel,
+  startMs,
+  endMs,
+  tags: [],
+  data: null,
+})
+const milestone = (channel: number, startMs: number, endMs: number, text: string): SessionEvent => ({
+  type: 'milestone',
+  channel,
+  startMs,
+  endMs,
+  text,
+})
+
+/** A timeline whose first connection has sent so much; what is settled, in milliseconds. */
+const timelineAfter = (sentMs: number) => {
+  const bounds = {
+    maxBufferMs: Infinity,
+    maxAudioMessageBytes: 32_000,
+    maxReplayBytes: 60_000 * bytesPerMs,
+    preRollMs: 0,
+  }
+  const tape = new ReplayBuffer({ format: stereo, ...bounds })
+  const timeline = new ResultTimeline(tape, stereo, { now: () => 0 })
+  const send = (ms: number): void => {
+    for (let left = ms; left > 0; left -= 1_000) tape.push(new Uint8Array(Math.min(left, 1_000) * bytesPerMs))
+    while (!tape.isSent) tape.shift()
+  }
+  timeline.begin()
+  send(sentMs)
+  return {
+    timeline,
+    send,
+    settledMs: () => tape.definitive / bytesPerMs,
+    read: (event: SessionEvent) => timeline.read(event),
+  }
+}
+
+describe('a silence that the service tells', () => {
+  it('settles its channel up to its end, and the audio as far as both channels are, and is handed on as it is', () => {
+    const { read, settledMs } = timelineAfter(70_000)
+    expect(read(silence(1, 0, 29_640))).toEqual(silence(1, 0, 29_640))
+    expect(settledMs()).toBe(0)
+    read(milestone(0, 0, 20_000, 'one'))
+    expect(settledMs()).toBe(20_000)
+    read(milestone(0, 20_000, 40_000, ' two'))
+    expect(settledMs()).toBe(29_640)
+    read(silence(1, 29_640, 59_640))
+    expect(settledMs()).toBe(40_000)
+  })
+
+  it.each<readonly [string, NodeEvent]>([
+    ['of no channel', silence(-1, 0, 29_640)],
+    ['of a channel that is none', silence(2, 0, 29_640)],
+    ['without times', silence(0, -1, -1)],
+    ['without a start', silence(0, -1, 29_640)],
+    ['that ends where it begins', silence(0, 29_640, 29_640)],
+    ['of audio that was not sent yet', silence(0, 0, 70_001)],
+    ['by another name', { ...silence(0, 0, 29_640), name: 'Silence' }],
+  ])('settles nothing %s, and is handed on all the same', (_what, event) => {
+    const { read, settledMs } = timelineAfter(70_000)
+    read(milestone(0, 0, 10, 'a'))
+    read(milestone(1, 0, 10, 'a'))
+    expect(read(event)).toEqual(event)
+    read(silence(1, 10, 20_000))
+    expect(settledMs()).toBe(10)
+  })
+
+  it('has the times of the source on another connection, and only what is new of it is told', () => {
+    const { timeline, read, send, settledMs } = timelineAfter(70_000)
+    read(silence(1, 0, 29_640))
+    read(silence(1, 29_640, 59_640))
+    read(milestone(0, 0, 40_000, 'one'))
+    expect(timeline.begin()).toEqual({ replayedMs: 30_000, gaps: [] })
+    send(75_000)
+    expect(read(silence(1, 0, 19_600))).toBeUndefined()
+    expect(read(silence(1, 0, 29_640))).toEqual(silence(1, 59_640, 69_640))
+    expect(read(silence(1, 29_640, 59_640))).toEqual(silence(1, 69_640, 99_640))
+    read(milestone(0, 0, 60_000, 'two'))
+    expect(settledMs()).toBe(99_640)
+  })
+
+  it('leaves no room before its end for what another connection hears there', () => {
+    const { timeline, read, send } = timelineAfter(70_000)
+    read(silence(0, 0, 59_640))
+    read(milestone(1, 0, 10_000, 'one'))
+    timeline.begin()
+    send(70_000)
+    expect(read(milestone(0, 20_000, 21_000, 'noise'))).toBeUndefined()
+    expect(read(milestone(0, 49_640, 51_000, 'yes'))).toEqual(milestone(0, 59_640, 61_000, 'yes'))
+  })
+})
