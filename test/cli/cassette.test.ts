@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callBeginning, run } from './command.js'
+import { callBeginning } from './command.js'
+import { runInProcess } from './in-process.js'
 import { writeCall } from './wav-files.js'
 
 let folder: string
@@ -12,7 +13,7 @@ beforeAll(async () => {
   cassette = join(folder, 'call.jsonl')
   const file = join(folder, 'call.wav')
   await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, callBeginning.durationMs)
-  const { code } = await run(['transcribe', file, '--record', cassette])
+  const { code } = await runInProcess(['transcribe', file, '--record', cassette])
   expect(code).toBe(0)
 })
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -27,7 +28,7 @@ describe('rxspeech transcribe --record', () => {
   })
 
   it('says at once where it cannot write', async () => {
-    const { code, stdout, stderr } = await run([
+    const { code, stdout, stderr } = await runInProcess([
       'transcribe',
       join(folder, 'call.wav'),
       '--record',
@@ -40,7 +41,7 @@ describe('rxspeech transcribe --record', () => {
 
 describe('rxspeech cassette show', () => {
   it.each([80, 120])('draws it in %i columns', async (width) => {
-    const { code, stdout } = await run(['cassette', 'show', cassette, '--width', String(width)])
+    const { code, stdout } = await runInProcess(['cassette', 'show', cassette, '--width', String(width)])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^gRPC · ulaw 8000 Hz stereo/)
     expect(stdout).toContain(callBeginning.left)
@@ -49,8 +50,8 @@ describe('rxspeech cassette show', () => {
 
   it('writes a picture, to a file or to standard output', async () => {
     const file = join(folder, 'call.svg')
-    const toFile = await run(['cassette', 'show', cassette, '--svg', file])
-    const toOutput = await run(['cassette', 'show', cassette, '--svg', '-'])
+    const toFile = await runInProcess(['cassette', 'show', cassette, '--svg', file])
+    const toOutput = await runInProcess(['cassette', 'show', cassette, '--svg', '-'])
     expect(toFile).toMatchObject({ code: 0, stdout: '' })
     expect(readFileSync(file, 'utf8')).toBe(toOutput.stdout)
     expect(toOutput.stdout).toMatch(/^<svg [^]*<\/svg>\n$/)
@@ -59,12 +60,12 @@ describe('rxspeech cassette show', () => {
   it('refuses what is no cassette, with the line, and what is not there', async () => {
     const junk = join(folder, 'junk.jsonl')
     writeFileSync(junk, `${readFileSync(cassette, 'utf8').split('\n')[0] ?? ''}\n{"atMs":0}\n`)
-    const broken = await run(['cassette', 'show', junk])
+    const broken = await runInProcess(['cassette', 'show', junk])
     expect(broken).toMatchObject({ code: 3, stdout: '' })
     expect(broken.stderr).toMatch(/is no cassette that can be read\. Line 2 of the cassette: event must be/)
-    const none = await run(['cassette', 'show', join(folder, 'none')])
+    const none = await runInProcess(['cassette', 'show', join(folder, 'none')])
     expect(none).toMatchObject({ code: 3, stdout: '' })
     expect(none.stderr).toMatch(/does not exist; check the name/)
-    expect(await run(['cassette', 'show', cassette, '--width', '10'])).toMatchObject({ code: 2 })
+    expect(await runInProcess(['cassette', 'show', cassette, '--width', '10'])).toMatchObject({ code: 2 })
   })
 })

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 
 const root = join(__dirname, '../..')
 export const main = join(root, 'dist/cjs/cli/main.js')
@@ -44,14 +45,14 @@ export const run = (args: readonly string[], options: RunOptions = {}): Promise<
 }
 
 /** The first line that a command prints. */
-export const firstLine = (child: ChildProcessWithoutNullStreams): Promise<string> =>
+export const firstLine = ({ stdout }: { readonly stdout: Readable }): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ''
-    child.stdout.on('data', (bytes: Buffer) => {
-      text += bytes.toString()
+    stdout.on('data', (more: Buffer | string) => {
+      text += more.toString()
       if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')))
     })
-    child.once('close', () => reject(new Error('It ended before it printed a line.')))
+    stdout.once('close', () => reject(new Error('It ended before it printed a line.')))
   })
 
 /** Samples of the sample call from its beginning: stereo µ-law of 8000 Hz, 16 bytes a millisecond. */

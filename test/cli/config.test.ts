@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { callBeginning, callSamples, cards, ended, firstLine, run, start } from './command.js'
+import { callBeginning, callSamples, cards, firstLine } from './command.js'
+import { runInProcess, startInProcess } from './in-process.js'
 
 let folder: string
 let file: string
@@ -17,7 +18,8 @@ const write = async (name: string, text: string): Promise<void> => {
   await writeFile(join(folder, name), text)
 }
 const project = 'version: 1\nnodes: { in: entry, hear: recognizer, out: publisher }\nwires: [in -> hear, hear -> out]\n'
-const check = () => run(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
+const check = () =>
+  runInProcess(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
 
 describe('rxspeech serve --config', { timeout: 60_000 }, () => {
   it('runs the service that the file says, and drains it', async () => {
@@ -33,27 +35,26 @@ log: { level: warn }
 `,
     )
     const env = { SECRET: 'a secret of enough characters' }
-    const child = start(['serve', '--config', file], { env })
-    const end = ended(child)
-    const access = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
+    const served = startInProcess(['serve', '--config', file], { env })
+    const access = JSON.parse(await firstLine(served)) as Readonly<Record<string, string>>
     expect(access).toMatchObject({ clientId: 'acme', model: 'call', ca: null })
     expect(JSON.stringify(access)).not.toContain(env.SECRET)
     expect((await fetch(`${access['operations'] ?? ''}/livez`)).status).toBe(200)
     const client = ['--auth-url', access['authUrl'] ?? '', '--client-id', 'acme', '--plaintext']
     const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-    const heard = await run(
+    const heard = await runInProcess(
       ['transcribe', ...raw, '--grpc', access['grpc'] ?? '', ...client, '--tenant', 'Acme', '--project', 'calls'],
       { env: { RXSPEECH_CLIENT_SECRET: env.SECRET }, stdin: callSamples(3500) },
     )
     expect(heard).toMatchObject({ code: 0, stdout: expect.stringContaining(`left: ${callBeginning.left}`) })
-    child.kill('SIGTERM')
+    served.kill('SIGTERM')
     // At the level of the file there is nothing to tell.
-    expect(await end).toMatchObject({ code: 0, stderr: '' })
+    expect(await served.end).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('starts nothing for a file with faults, each of which it tells with its place', async () => {
     await write('service.yaml', 'limits:\n  sesions: 3\n')
-    const { code, stdout, stderr } = await run(['serve', '--config', file])
+    const { code, stdout, stderr } = await runInProcess(['serve', '--config', file])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toBe(
       `${file}:2:3: limits.sesions: there is no such key; did you mean sessions?\n` +
@@ -63,7 +64,7 @@ log: { level: warn }
 
   it('refuses another flag beside it by name', async () => {
     await write('service.yaml', '')
-    const { code, stderr } = await run(['serve', '--config', file, '--recordings', 'r'])
+    const { code, stderr } = await runInProcess(['serve', '--config', file, '--recordings', 'r'])
     expect([code, stderr]).toEqual([2, expect.stringContaining('leave --recordings out')])
   })
 })
@@ -79,7 +80,7 @@ describe('rxspeech serve --config --check', { timeout: 60_000 }, () => {
     await write('models/Default/good/1/model.json', '{"engine":"soundswallower"}')
     await write('models/Default/broken/1/model.json', '{')
     await write('models/Default/strange/1/model.json', '{"engine":"crystal-ball"}')
-    await write('projects/Acme/calls/1.yaml', project.replace('recognizer', 'recognizer'))
+    await write('projects/Acme/calls/1.yaml', project.replace('recognizer', 'recognizr'))
     await write('service.yaml', 'models: { folders: [models] }\nprojects: { folders: [projects] }\n')
     const { code, stdout, stderr } = await check()
     expect([code, stdout]).toEqual([2, ''])
@@ -87,7 +88,7 @@ describe('rxspeech serve --config --check', { timeout: 60_000 }, () => {
     expect(lines).toEqual([
       expect.stringContaining('Default/broken/1'),
       expect.stringContaining('crystal-ball'),
-      expect.stringMatching(/^Project Acme\/calls\/1: .*1\.yaml:2:\d+: .*recognizer/),
+      expect.stringMatching(/^Project Acme\/calls\/1: .*1\.yaml:2:\d+: .*recognizr/),
       `rxspeech: ${file} is sound, but names 3 models or projects with faults; nothing was started.`,
     ])
   })

@@ -4,7 +4,7 @@ import type { FaultScript } from '../../src/testing/faults/fault-script.js'
 import { positionAudio } from '../../src/testing/proving/position-audio.js'
 import { provingService } from '../../src/testing/proving/proving-service.js'
 import { serveTokens } from '../auth/token-server.js'
-import { run } from './command.js'
+import { runInProcess } from './in-process.js'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -32,7 +32,7 @@ const transcribed = async (over: 'websocket' | 'grpc', script: FaultScript) => {
   closing.push(() => tokens.close())
   const address =
     over === 'grpc' ? ['--grpc', proxy.address, '--plaintext'] : ['--url', `ws://${proxy.address}`, '--model', 'm']
-  const ended = await run(
+  const ended = await runInProcess(
     [
       'transcribe',
       '-',
@@ -81,7 +81,7 @@ describe('rxspeech transcribe on a line that breaks', { timeout: 60_000 }, () =>
       closing.push(() => listening.close())
       const proxy = await faultProxy({ target: Number(new URL(listening.url).port), script: [cutAfter(30_000)] })
       closing.push(() => proxy.close())
-      const { code, stderr } = await run(
+      const { code, stderr } = await runInProcess(
         [
           'transcribe',
           '-',

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
 import { recognizeOf } from '../service/plain-service.js'
 import { spoken } from '../service/sessions/spoken.js'
-import { callBeginning, cards, ended, firstLine, run, start, type Ended } from './command.js'
+import { callBeginning, cards, ended, firstLine, start, type Ended } from './command.js'
+import { runInProcess } from './in-process.js'
 
 let folder: string
 beforeAll(async () => {
@@ -28,7 +29,9 @@ const serve = async (): Promise<Served> => {
   const access = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
   const { authUrl = '', wsUrl = '', grpc = '', ca = '', clientId = '', clientSecret = '' } = access
   const flags = ['--auth-url', authUrl, '--ca', ca, '--client-id', clientId]
-  const token = (await run(['token', ...flags], { env: { RXSPEECH_CLIENT_SECRET: clientSecret } })).stdout.trim()
+  const token = (
+    await runInProcess(['token', ...flags], { env: { RXSPEECH_CLIENT_SECRET: clientSecret } })
+  ).stdout.trim()
   return {
     signal: (name) => child.kill(name),
     end,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { run } from './command.js'
+import { runInProcess } from './in-process.js'
 
 interface Row {
   readonly fault: string
@@ -8,9 +8,10 @@ interface Row {
   readonly findings: string
 }
 
-describe('rxspeech faults', { timeout: 60_000 }, () => {
+// Each fault is played on 8 s of audio at the speed of speech, so that all of them are played together.
+describe.concurrent('rxspeech faults', { timeout: 60_000 }, () => {
   it('plays what is named over both transports, and prints the table with the peers', async () => {
-    const { code, stdout, stderr } = await run(['faults', '--only', 'refused-token,malformed-message'])
+    const { code, stdout, stderr } = await runInProcess(['faults', '--only', 'refused-token,malformed-message'])
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Every promise is kept.') })
     expect(stdout).toContain('✓ malformed message      rxspeech a value\n')
     expect(stdout).toContain('Speechmatics process dies')
@@ -22,7 +23,7 @@ describe('rxspeech faults', { timeout: 60_000 }, () => {
   it('prints JSON alone, and ends with 1 when a promise is broken', async () => {
     // Nobody answers a token request at this address, so no session comes about.
     const elsewhere = ['--url', 'ws://127.0.0.1:1', '--model', 'm', '--token', 'abc']
-    const { code, stdout, stderr } = await run([
+    const { code, stdout, stderr } = await runInProcess([
       'faults',
       '--json',
       '--only',
@@ -43,12 +44,20 @@ describe('rxspeech faults', { timeout: 60_000 }, () => {
   })
 
   it('plays them against the development service with --dev, by the ledger', async () => {
-    const { code, stdout } = await run(['faults', '--dev', '--json', '--only', 'malformed-message', '--over', 'grpc'])
+    const { code, stdout } = await runInProcess([
+      'faults',
+      '--dev',
+      '--json',
+      '--only',
+      'malformed-message',
+      '--over',
+      'grpc',
+    ])
     expect(JSON.parse(stdout)).toMatchObject([{ promise: 'kept', over: 'grpc' }])
     expect(code).toBe(0)
   })
 
   it('says what is wrong with the flags, and exits with 2', async () => {
-    expect(await run(['faults', '--only', 'nothing'])).toMatchObject({ code: 2, stdout: '' })
+    expect(await runInProcess(['faults', '--only', 'nothing'])).toMatchObject({ code: 2, stdout: '' })
   })
 })

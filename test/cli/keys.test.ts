@@ -5,7 +5,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ended, firstLine, main, run, start } from './command.js'
+import { firstLine, main, run } from './command.js'
+import { runInProcess, startInProcess } from './in-process.js'
 
 let folder: string
 let state: string
@@ -29,18 +30,17 @@ const stored = async (): Promise<readonly string[]> => kidsIn(await readFile(joi
 
 /** A service of the state folder, with what its clients ask of it. */
 const serving = async () => {
-  const child = start(['serve', '--state', state, '--client-id', 'acme'], { env })
-  const end = ended(child)
-  const { authUrl = '' } = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
+  const served = startInProcess(['serve', '--state', state, '--client-id', 'acme'], { env })
+  const { authUrl = '' } = JSON.parse(await firstLine(served)) as Readonly<Record<string, string>>
   const token = async (): Promise<string> =>
-    (await run(['token', '--auth-url', authUrl, '--client-id', 'acme'], { env })).stdout.trim()
+    (await runInProcess(['token', '--auth-url', authUrl, '--client-id', 'acme'], { env })).stdout.trim()
   const published = async (): Promise<readonly string[]> => {
     const { keys } = (await (await fetch(`${authUrl}/jwks`)).json()) as { readonly keys: readonly { kid: string }[] }
     return keys.map(({ kid }) => kid)
   }
   const close = async (): Promise<void> => {
-    child.kill('SIGTERM')
-    await end
+    served.kill('SIGTERM')
+    await served.end
   }
   closing.push(close)
   return { token, published }

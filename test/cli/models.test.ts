@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { run, type Ended } from './command.js'
+import type { Ended } from './command.js'
+import { runInProcess } from './in-process.js'
 
 let folder: string
 let phrases: string
@@ -15,8 +16,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-const add = (...args: readonly string[]): Promise<Ended> => run(['models', 'add', ...args, '--models', models])
-const list = (...args: readonly string[]): Promise<Ended> => run(['models', ...args, '--models', models])
+const add = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', 'add', ...args, '--models', models])
+const list = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', ...args, '--models', models])
 
 describe('rxspeech models', { timeout: 30_000 }, () => {
   it('makes a model that loads, gives the next one the next version, and lists both', async () => {

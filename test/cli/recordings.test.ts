@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { callSamples, ended, firstLine, run, start } from './command.js'
+import { callSamples, firstLine } from './command.js'
+import { runInProcess, startInProcess } from './in-process.js'
 
 let folder: string
 beforeEach(async () => {
@@ -20,14 +21,13 @@ const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
 /** A second of the call, sent to a project that records. */
 const recorded = async (flags: readonly string[]) => {
   const place = ['--state', join(folder, 'state'), '--projects', join(folder, 'projects')]
-  const child = start(['serve', ...place, '--client-id', 'acme', ...flags], { env })
-  const end = ended(child)
-  const { authUrl = '', grpc = '' } = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
+  const served = startInProcess(['serve', ...place, '--client-id', 'acme', ...flags], { env })
+  const { authUrl = '', grpc = '' } = JSON.parse(await firstLine(served)) as Readonly<Record<string, string>>
   const client = ['--auth-url', authUrl, '--client-id', 'acme', '--grpc', grpc, '--plaintext', '--project', 'kept']
   const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-  const heard = await run(['transcribe', ...raw, ...client], { env, stdin: callSamples(1_000) })
-  child.kill('SIGTERM')
-  return { ...heard, log: (await end).stderr }
+  const heard = await runInProcess(['transcribe', ...raw, ...client], { env, stdin: callSamples(1_000) })
+  served.kill('SIGTERM')
+  return { ...heard, log: (await served.end).stderr }
 }
 
 describe('rxspeech serve --recordings', { timeout: 60_000 }, () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cards, run, sampleCall } from './command.js'
+import { runInProcess } from './in-process.js'
 
 let folder: string
 const made = (name: string, bytes: Uint8Array | string): string => {
@@ -16,13 +17,25 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 /** One sentence that begins with the program's name, no line of a stack, nothing on stdout. */
 const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-  const { code, stdout, stderr } = await run(args, { env })
+  const { code, stdout, stderr } = await runInProcess(args, { env })
   expect(stderr).toMatch(/^rxspeech: [^\n]+[.?]\n$/)
   expect(stdout).toBe('')
   return { code, sentence: stderr.slice('rxspeech: '.length, -1) }
 }
 
 const secret = 'hunter2-hunter2-hunter2'
+
+describe('a process that refuses', () => {
+  it.each<[number, string[]]>([
+    [1, ['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
+    [2, ['transcibe']],
+    [3, ['transcribe', '-']],
+  ])('ends with %i and one sentence', async (expected, args) => {
+    const { code, stdout, stderr } = await run(args)
+    expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
+    expect(stderr).toMatch(/^rxspeech: [^\n]+[.?]\n$/)
+  })
+})
 
 describe('a command line that is wrong ends with 2 and says what to do', () => {
   it.each<[string, string[], RegExp]>([
@@ -67,7 +80,7 @@ describe('a command line that is wrong ends with 2 and says what to do', () => {
   })
 
   it('for no command at all, with the help on stderr', async () => {
-    const { code, stdout, stderr } = await run([])
+    const { code, stdout, stderr } = await runInProcess([])
     expect(stderr).toMatch(/^Usage: rxspeech/)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
@@ -96,7 +109,7 @@ describe('an input that cannot be read ends with 3', () => {
 
   it('for raw samples that end within one, after all that came before it', async () => {
     const file = made('odd.raw', new Uint8Array(1601))
-    const { code, stderr } = await run(['transcribe', file, '--encoding', 'pcm', '--rate', '8000'])
+    const { code, stderr } = await runInProcess(['transcribe', file, '--encoding', 'pcm', '--rate', '8000'])
     expect(stderr).toMatch(/odd\.raw ends within a sample: 1 of the 2 bytes/)
     expect(code).toBe(3)
   })
@@ -132,7 +145,7 @@ describe('secrets', () => {
     [['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
     [['token', '--auth-url', `https://user:${secret}@127.0.0.1:9`, '--client-id', 'a']],
   ])('are not said again: %j', async (args) => {
-    const { stdout, stderr } = await run(args)
+    const { stdout, stderr } = await runInProcess(args)
     expect(stdout + stderr).not.toContain('hunter2')
   })
 })

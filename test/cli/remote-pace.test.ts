@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { silentMonitor, type SessionEnd } from '../../src/service/monitor/service-monitor.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService, type PlainService } from '../service/plain-service.js'
-import { run } from './command.js'
+import { runInProcess } from './in-process.js'
 
 let service: PlainService | undefined
 afterEach(async () => {
@@ -11,6 +11,8 @@ afterEach(async () => {
 })
 
 const audioMs = 6_000
+/** The service tells that a session has ended soon after its client has. */
+const told = { timeout: 10_000, interval: 10 }
 
 /** Transcribes 6 s of speech with a service that limits the pace, as one for others does. */
 const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] = []) => {
@@ -21,7 +23,7 @@ const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] 
   const address = over === 'grpc' ? ['--grpc', grpc, '--plaintext'] : ['--url', wsUrl]
   const raw = ['--encoding', 'pcm', '--rate', '8000', '--model', 'paced']
   const startedAtMs = performance.now()
-  const ended = await run(['transcribe', '-', ...raw, ...address, ...flags], {
+  const ended = await runInProcess(['transcribe', '-', ...raw, ...address, ...flags], {
     env: { RXSPEECH_TOKEN: service.token },
     stdin: await spoken(audioMs),
   })
@@ -36,7 +38,7 @@ describe('rxspeech transcribe with a service that limits the pace', { timeout: 3
       const { code, stderr, stdout, ends, tookMs } = await transcribed(over)
       expect([code, stderr]).toEqual([0, expect.not.stringMatching(/no connection|too-fast|connected again/)])
       expect(stdout).toContain('hello world')
-      expect(ends).toMatchObject([{ outcome: 'completed', audioMs }])
+      await vi.waitFor(() => expect(ends).toMatchObject([{ outcome: 'completed', audioMs }]), told)
       expect(tookMs).toBeGreaterThan((audioMs - 4_000) / 1.2)
     },
   )
@@ -45,9 +47,11 @@ describe('rxspeech transcribe with a service that limits the pace', { timeout: 3
     const { code, stderr, ends } = await transcribed('grpc', ['--speed', 'max'])
     expect(code).toBe(0)
     expect(stderr).toContain('no connection (too-fast)')
-    expect(ends.map(({ outcome, code: error }) => [outcome, error])).toEqual([
+    const outcomes = () => ends.map(({ outcome, code: error }) => [outcome, error])
+    const expected = [
       ['failed', 'too-fast'],
       ['completed', undefined],
-    ])
+    ]
+    await vi.waitFor(() => expect(outcomes()).toEqual(expected), told)
   })
 })

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callBeginning, callSamples, cards, ended, firstLine, run, start, type Ended } from './command.js'
+import { callBeginning, callSamples, cards, ended, firstLine, start, type Ended } from './command.js'
+import { runInProcess, startInProcess } from './in-process.js'
 
 let folder: string
 beforeAll(() => {
@@ -23,6 +24,12 @@ const serve = async (args: readonly string[], env: Readonly<Record<string, strin
   const end = ended(child)
   const line = await firstLine(child)
   return { child, line, access: JSON.parse(line), end }
+}
+
+const serveInProcess = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+  const { kill, end, stdout } = startInProcess(['serve', '--state', join(folder, 'state'), ...args], { env })
+  const access = JSON.parse(await firstLine({ stdout })) as Readonly<Record<string, string>>
+  return { kill, end, access }
 }
 
 const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
@@ -53,8 +60,8 @@ describe('rxspeech serve --dev', () => {
 
   it('gives tokens, alone on stdout or with the whole answer', async () => {
     const [token, answer] = await Promise.all([
-      run(['token', ...client], { env }),
-      run(['token', ...client, '--json'], { env }),
+      runInProcess(['token', ...client], { env }),
+      runInProcess(['token', ...client, '--json'], { env }),
     ])
     expect(token).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/) })
     expect(JSON.parse(answer.stdout)).toMatchObject({
@@ -66,11 +73,11 @@ describe('rxspeech serve --dev', () => {
 
   it('transcribes over gRPC with credentials and over WebSocket with a token', async () => {
     const { grpc = '', wsUrl = '', ca = '' } = served.access
-    const token = (await run(['token', ...client], { env })).stdout.trim()
+    const token = (await runInProcess(['token', ...client], { env })).stdout.trim()
     const stdin = callSamples(3500)
     const heard = await Promise.all([
-      run(['transcribe', ...raw, '--grpc', grpc, ...client], { env, stdin }),
-      run(['transcribe', ...raw, '--url', wsUrl, '--ca', ca, '--model', 'call'], {
+      runInProcess(['transcribe', ...raw, '--grpc', grpc, ...client], { env, stdin }),
+      runInProcess(['transcribe', ...raw, '--url', wsUrl, '--ca', ca, '--model', 'call'], {
         env: { RXSPEECH_TOKEN: token },
         stdin,
       }),
@@ -87,7 +94,7 @@ describe('rxspeech serve --dev', () => {
     ['a model that is not there', ['--model', 'dice'], /model/],
   ])('refuses %s, which ends the client with 1', async (_what, flags, sentence) => {
     const args = ['transcribe', ...raw, '--grpc', served.access['grpc'] ?? '', ...client, ...flags]
-    const { code, stderr } = await run(args, { env, stdin: callSamples(200) })
+    const { code, stderr } = await runInProcess(args, { env, stdin: callSamples(200) })
     expect(stderr).toMatch(/^rxspeech: [^\n]+\n$/)
     expect(stderr).toMatch(sentence)
     expect(code).toBe(1)
@@ -95,7 +102,7 @@ describe('rxspeech serve --dev', () => {
 
   it('is not trusted without its CA', async () => {
     const args = ['transcribe', ...raw, '--grpc', served.access['grpc'] ?? '', '--token', 'any']
-    const { code, stderr } = await run(args, { stdin: callSamples(200) })
+    const { code, stderr } = await runInProcess(args, { stdin: callSamples(200) })
     expect(stderr).toMatch(/not trusted/)
     expect(code).toBe(1)
   })
@@ -127,7 +134,7 @@ describe('rxspeech serve --dev', () => {
 describe('rxspeech serve', () => {
   it('serves plain text on loopback for the subscriber that it is given', async () => {
     const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
-    const { child, access, end } = await serve(['--client-id', 'acme', '--tenant', 'Acme'], env)
+    const { kill, access, end } = await serveInProcess(['--client-id', 'acme', '--tenant', 'Acme'], env)
     expect(access).toEqual({
       authUrl: expect.stringMatching(/^http:/),
       wsUrl: expect.stringMatching(/^ws:/),
@@ -142,18 +149,18 @@ describe('rxspeech serve', () => {
     const client = ['--auth-url', authUrl, '--client-id', 'acme', '--plaintext', '--grpc', grpc]
     const stdin = callSamples(300)
     const [granted, denied] = await Promise.all([
-      run(['transcribe', ...raw, ...client, '--tenant', 'Acme'], { env, stdin }),
-      run(['transcribe', ...raw, ...client, '--tenant', 'Other'], { env, stdin }),
+      runInProcess(['transcribe', ...raw, ...client, '--tenant', 'Acme'], { env, stdin }),
+      runInProcess(['transcribe', ...raw, ...client, '--tenant', 'Other'], { env, stdin }),
     ])
     expect([granted.code, denied.code]).toEqual([0, 1])
-    child.kill('SIGINT')
+    kill('SIGINT')
     expect((await end).code).toBe(0)
   })
 
   it('starts without a subscriber, and says how to make one while it runs', async () => {
-    const { child, access, end } = await serve([])
+    const { kill, access, end } = await serveInProcess([])
     expect(access).not.toHaveProperty('clientId')
-    child.kill('SIGTERM')
+    kill('SIGTERM')
     const { code, stderr } = await end
     expect(code).toBe(0)
     expect(stderr).toContain('rxspeech subscription create')

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { run, type Ended, type RunOptions } from './command.js'
+import type { Ended, RunOptions } from './command.js'
+import { runInProcess } from './in-process.js'
 
 let folder: string
 beforeEach(() => {
@@ -11,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 const subscription = (args: readonly string[], options: RunOptions = {}): Promise<Ended> =>
-  run(['subscription', ...args, '--state', folder], options)
+  runInProcess(['subscription', ...args, '--state', folder], options)
 
 describe('rxspeech subscription', () => {
   it('shows a secret once, and lists all but that', async () => {

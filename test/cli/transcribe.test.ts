@@ -3,16 +3,49 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wavHeader } from '../../src/audio/wav-header.js'
 import { callBeginning, callSamples, cards, ended, firstLine, run, start } from './command.js'
+import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { writeCall } from './wav-files.js'
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-transcribe-'))
-})
-afterAll(() => rmSync(folder, { recursive: true }))
-
 const { durationMs, left } = callBeginning
+const callFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
+
+let folder: string
+/** The first seconds of the call. */
+let call: string
+/** What the agent says in them, and then silence as long. */
+let agent: string
+// One service for all tests that are not about the one that the command itself starts: loading its models takes a second.
+// Its model knows the sentences of the call alone, and reads four times as fast as the one that comes with the package.
+const callModels = join(__dirname, '../faults/models')
+let service: RunningCommand
+let client: readonly string[]
+let overGrpc: readonly string[]
+let overWebSocket: readonly string[]
+let env: Readonly<Record<string, string>>
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-transcribe-'))
+  call = join(folder, 'call.wav')
+  await writeCall(call, callFormat, durationMs)
+  agent = join(folder, 'agent.wav')
+  const samples = Buffer.concat([callSamples(3500), Buffer.alloc(3500 * 16, 0xff)])
+  writeFileSync(agent, Buffer.concat([wavHeader(callFormat, samples.length), samples]))
+  const models = ['--models', cards, '--models', callModels, '--model', 'call']
+  service = startInProcess(['serve', '--dev', '--state', join(folder, 'state'), ...models])
+  const access = JSON.parse(await firstLine(service)) as Readonly<Record<string, string>>
+  const { authUrl = '', wsUrl = '', grpc = '', ca = '', clientId = '', clientSecret = '' } = access
+  client = ['--auth-url', authUrl, '--ca', ca, '--client-id', clientId]
+  overGrpc = ['--grpc', grpc, ...client]
+  overWebSocket = ['--url', wsUrl, '--model', 'call', ...client]
+  env = { RXSPEECH_CLIENT_SECRET: clientSecret }
+})
+afterAll(async () => {
+  service.kill('SIGTERM')
+  await service.end
+  rmSync(folder, { recursive: true })
+})
+
 const raw = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
 const eventsOf = (stdout: string) =>
   stdout
@@ -20,11 +53,14 @@ const eventsOf = (stdout: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
+/** Reads lines until one holds the text. */
+const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<void> => {
+  for await (const line of createInterface(stdout)) if (line.includes(text)) return
+}
+
 describe('rxspeech transcribe', () => {
   it('prints the lines of a stereo WAV file with time and speaker, and a summary on stderr', async () => {
-    const file = join(folder, 'call.wav')
-    await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, durationMs)
-    const { code, stdout, stderr } = await run(['transcribe', file, '--speakers', 'agent,guest'])
+    const { code, stdout, stderr } = await runInProcess(['transcribe', call, '--speakers', 'agent,guest'])
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: good evening harbor grill how can i help you$/m)
     expect(stdout).toMatch(/^\[00:03\.\d\] guest: hello i would like to book a table for four$/m)
     expect(stderr).toMatch(
@@ -34,9 +70,8 @@ describe('rxspeech transcribe', () => {
   })
 
   it('prints captions of a stereo WAV file as WebVTT, in order and with voices, and nothing else', async () => {
-    const file = join(folder, 'captions.wav')
-    await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, durationMs)
-    const { code, stdout, stderr } = await run(['transcribe', file, '--format', 'vtt', '--speakers', 'Agent,Guest'])
+    const args = ['transcribe', call, '--format', 'vtt', '--speakers', 'Agent,Guest', ...overGrpc]
+    const { code, stdout, stderr } = await runInProcess(args, { env })
     expect(stdout).toMatch(
       /^WEBVTT\n\n1\n00:00:00\.\d{3} --> 00:00:03\.\d{3}\n<v Agent>good evening harbor grill how can i\nhelp you\n\n2\n00:00:03\.\d{3} --> 00:00:06\.\d{3}\n<v Guest>hello i would like to book a table\nfor four\n\n$/,
     )
@@ -46,7 +81,7 @@ describe('rxspeech transcribe', () => {
 
   it('prints captions of samples on standard input as SubRip, over WebSocket too', async () => {
     const args = ['transcribe', '-', ...raw, '--format', 'srt', '--over', 'websocket']
-    const { code, stdout } = await run(args, { stdin: callSamples(3500) })
+    const { code, stdout } = await runInProcess(args, { stdin: callSamples(3500) })
     expect(stdout).toMatch(
       /^1\n00:00:00,\d{3} --> 00:00:0\d,\d{3}\nleft: good evening harbor grill how can i\nhelp you\n\n$/,
     )
@@ -55,7 +90,14 @@ describe('rxspeech transcribe', () => {
 
   it('refuses names of speakers that leave no room for words in captions', async () => {
     const names = 'The one on the left side,Guest'
-    const { code, stdout, stderr } = await run(['transcribe', 'no.wav', '--format', 'srt', '--speakers', names])
+    const { code, stdout, stderr } = await runInProcess([
+      'transcribe',
+      'no.wav',
+      '--format',
+      'srt',
+      '--speakers',
+      names,
+    ])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('--speakers of captions')
   })
@@ -67,28 +109,29 @@ describe('rxspeech transcribe', () => {
   ] as const)('reads a WAV file of $encoding at $sampleRateHz Hz with $channels channels', async (format) => {
     const file = join(folder, `${format.encoding}-${format.sampleRateHz}.wav`)
     await writeCall(file, format, 3500)
-    const { code, stdout } = await run(['transcribe', file])
+    const { code, stdout } = await runInProcess(['transcribe', file, ...overGrpc], { env })
     expect(stdout).toMatch(new RegExp(`\\] (left: )?${left}$`, 'm'))
     expect(code).toBe(0)
   })
 
   it('hears the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
-    const heard = async (over: string) => {
-      const args = ['transcribe', '-', ...raw, '--format', 'ndjson', '--over', over]
-      const { code, stdout } = await run(args, { stdin: callSamples(durationMs) })
+    const heard = async (address: readonly string[]) => {
+      const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...address]
+      const { code, stdout } = await runInProcess(args, { env, stdin: callSamples(durationMs) })
       expect(code).toBe(0)
       return eventsOf(stdout)
         .filter(({ type }) => type === 'milestone' || type === 'final')
         .map(({ type, channel, startMs, endMs, text }) => ({ type, channel, startMs, endMs, text }))
         .sort((one, other) => one.channel - other.channel)
     }
-    const [grpc, websocket] = await Promise.all([heard('grpc'), heard('websocket')])
+    const [grpc, websocket] = await Promise.all([heard(overGrpc), heard(overWebSocket)])
     expect(grpc.filter(({ type }) => type === 'milestone').map(({ text }) => text)).toContain(left)
     expect(websocket).toEqual(grpc)
   })
 
   it('prints nothing but events as ndjson, from the first state to the last', async () => {
-    const { stdout } = await run(['transcribe', '-', ...raw, '--format', 'ndjson'], { stdin: callSamples(1000) })
+    const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc]
+    const { stdout } = await runInProcess(args, { env, stdin: callSamples(1000) })
     const events = eventsOf(stdout)
     expect(events.at(0)).toEqual({ type: 'connection', state: 'authorizing' })
     expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
@@ -97,67 +140,72 @@ describe('rxspeech transcribe', () => {
   })
 
   it('paces the audio by --speed', async () => {
-    const { stderr } = await run(['transcribe', '-', ...raw, '--speed', '2'], { stdin: callSamples(3000) })
+    const args = ['transcribe', '-', ...raw, '--speed', '2', ...overGrpc]
+    // Silence, which takes the engine no time of its own.
+    const { stderr } = await runInProcess(args, { env, stdin: new Uint8Array(3000 * 16).fill(0xff) })
     const factor = Number(/factor (\S+)/.exec(stderr)?.[1])
     expect(factor).toBeGreaterThan(0.45)
     expect(factor).toBeLessThan(1)
   })
 
+  it('ends the audio at Ctrl-C when it comes by a pipe, and prints the last words', async () => {
+    const { stdin, stdout, kill, end } = startInProcess(
+      ['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc],
+      { env },
+    )
+    stdin.write(callSamples(3400))
+    await linesUntil(stdout, '"type":"partial"')
+    kill('SIGINT')
+    const { code, stdout: told } = await end
+    expect(eventsOf(told).filter(({ type }) => type === 'final')).toHaveLength(2)
+    expect(code).toBe(0)
+  })
+})
+
+// Each waits for audio that is played or for its process to load, so that they wait together.
+describe.concurrent('a process of rxspeech transcribe', () => {
   it('leaves no file behind', async () => {
     const own = mkdtempSync(join(folder, 'tmp-'))
-    await run(['transcribe', '-', ...raw], { stdin: callSamples(500), env: { TMPDIR: own } })
-    expect(readdirSync(own)).toEqual([])
+    const { code } = await run(['transcribe', '-', ...raw], { stdin: callSamples(100), env: { TMPDIR: own } })
+    expect([code, readdirSync(own)]).toEqual([0, []])
   })
 
   it('ends quietly when nobody reads its output any more', async () => {
-    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson'])
+    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
     child.stdin.on('error', () => undefined)
-    child.stdin.end(callSamples(durationMs))
+    child.stdin.end(callSamples(1000))
     const end = ended(child)
     await firstLine(child)
     child.stdout.destroy()
     expect(await end).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('ends the audio at Ctrl-C when it comes by a pipe, and prints the last words', async () => {
-    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson'])
-    const end = ended(child)
-    child.stdin.write(callSamples(3400))
-    await new Promise<void>((resolve) => {
-      child.stdout.on('data', (text: string) => {
-        if (text.includes('"type":"partial"')) resolve()
-      })
-    })
-    child.kill('SIGINT')
-    const { code, stdout } = await end
-    expect(eventsOf(stdout).filter(({ type }) => type === 'final')).toHaveLength(2)
-    expect(code).toBe(0)
-  })
-
-  const playing = async (name: string) => {
-    const file = join(folder, name)
-    await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, durationMs)
-    const child = start(['transcribe', file, '--speed', '1', '--format', 'ndjson'])
-    return { child, end: ended(child), lines: createInterface(child.stdout) }
+  const playing = (address: readonly string[]) => {
+    const child = start(['transcribe', agent, '--speed', '1', '--format', 'ndjson', ...address], { env })
+    return { child, end: ended(child) }
   }
 
-  it.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)('prints the words of what it has sent of a file at %s, and ends with %i', async (signal, expected) => {
-    const { child, end, lines } = await playing(`${signal}.wav`)
-    // The last word of the left channel, whose segment is still open.
-    for await (const line of lines) if (line.includes(`"text":"${left}"`)) break
-    child.kill(signal)
-    const { code, stdout, stderr } = await end
-    const events = eventsOf(stdout)
-    expect(events.filter(({ type }) => type === 'milestone')).toMatchObject([{ channel: 0, text: left }])
-    expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
-    expect([code, stderr]).toEqual([expected, ''])
-  })
+  // Alone: the words have to be there within 3 s of the signal.
+  it.sequential.each([
+    ['SIGINT', 130, 'of its own', () => playing(['--models', callModels, '--model', 'call'])],
+    ['SIGTERM', 143, 'elsewhere', () => playing(overGrpc)],
+  ] as const)(
+    'prints the words of what it has sent of a file at %s, and ends with %i, with a service %s',
+    async (signal, expected, _where, play) => {
+      const { child, end } = play()
+      // The last word of the left channel, whose segment is still open.
+      await linesUntil(child.stdout, `"text":"${left}"`)
+      child.kill(signal)
+      const { code, stdout, stderr } = await end
+      const events = eventsOf(stdout)
+      expect(events.filter(({ type }) => type === 'milestone')).toMatchObject([{ channel: 0, text: left }])
+      expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
+      expect([code, stderr]).toEqual([expected, ''])
+    },
+  )
 
   it('ends at once at a second signal', async () => {
-    const { child, end } = await playing('twice.wav')
+    const { child, end } = playing(overGrpc)
     await firstLine(child)
     child.kill('SIGTERM')
     child.kill('SIGINT')
@@ -165,48 +213,47 @@ describe('rxspeech transcribe', () => {
   })
 
   it('waits for no more of a pipe that stays silent when it is told to end', async () => {
-    const child = start(['transcribe', '-', ...raw])
+    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
     const end = ended(child)
     child.stdin.write(callSamples(100).subarray(0, 1))
-    // Late enough that the command listens for the signal, on a busy machine too.
-    const timer = setInterval(() => child.kill('SIGTERM'), 3_000)
-    const { code } = await end
-    clearInterval(timer)
-    expect(code).toBe(143)
+    await linesUntil(child.stdout, '"state":"streaming"')
+    child.kill('SIGTERM')
+    expect((await end).code).toBe(143)
+  })
+})
+
+describe.skipIf(!existsSync('../shared/audio'))('rxspeech transcribe on recordings of people', () => {
+  const model = (): readonly string[] => [...overGrpc, '--model', 'cards']
+
+  it.each([
+    ['ten-of-clubs.wav', 'ten of clubs'],
+    ['four-queen-of-clubs.wav', 'four queen of clubs'],
+    ['seven-of-clubs.wav', 'seven of clubs'],
+  ])('reads %s', async (file, text) => {
+    const { stdout } = await runInProcess(['transcribe', join('../shared/audio', file), ...model()], { env })
+    expect(stdout).toMatch(new RegExp(`^\\[00:00\\.\\d\\] ${text}\n$`))
   })
 
-  describe.skipIf(!existsSync('../shared/audio'))('on recordings of people', () => {
-    const model = ['--models', cards]
+  it('reads raw samples', async () => {
+    const file = '../shared/audio/go-forward-ten-meters.16k.raw'
+    const args = ['transcribe', file, '--encoding', 'pcm', '--rate', '16000', ...model()]
+    const { stdout } = await runInProcess(args, { env })
+    expect(stdout).toMatch(/^\[00:00\.\d\] go forward ten meters\n$/)
+  })
 
-    it.each([
-      ['ten-of-clubs.wav', 'ten of clubs'],
-      ['four-queen-of-clubs.wav', 'four queen of clubs'],
-      ['seven-of-clubs.wav', 'seven of clubs'],
-    ])('reads %s', async (file, text) => {
-      const { stdout } = await run(['transcribe', join('../shared/audio', file), ...model])
-      expect(stdout).toMatch(new RegExp(`^\\[00:00\\.\\d\\] ${text}\n$`))
-    })
+  it('transcribes a WAV file that breaks off as far as it goes, and then says so', async () => {
+    const file = join(folder, 'cut.wav')
+    const whole = readFileSync('../shared/audio/ten-of-clubs.wav')
+    writeFileSync(file, whole.subarray(0, whole.length - 1001))
+    const { code, stdout, stderr } = await runInProcess(['transcribe', file, '--models', cards])
+    expect(stdout).toContain('ten of clubs')
+    expect(stderr).toMatch(/^rxspeech: \S+cut\.wav: The WAV file ends early: 1001 of the \d+ bytes .*\.\n$/)
+    expect(code).toBe(3)
+  })
 
-    it('reads raw samples', async () => {
-      const file = '../shared/audio/go-forward-ten-meters.16k.raw'
-      const { stdout } = await run(['transcribe', file, '--encoding', 'pcm', '--rate', '16000', ...model])
-      expect(stdout).toMatch(/^\[00:00\.\d\] go forward ten meters\n$/)
-    })
-
-    it('transcribes a WAV file that breaks off as far as it goes, and then says so', async () => {
-      const file = join(folder, 'cut.wav')
-      const whole = readFileSync('../shared/audio/ten-of-clubs.wav')
-      writeFileSync(file, whole.subarray(0, whole.length - 1001))
-      const { code, stdout, stderr } = await run(['transcribe', file, ...model])
-      expect(stdout).toContain('ten of clubs')
-      expect(stderr).toMatch(/^rxspeech: \S+cut\.wav: The WAV file ends early: 1001 of the \d+ bytes .*\.\n$/)
-      expect(code).toBe(3)
-    })
-
-    it.each(['bad-rate.wav', 'bad-no-data.wav'])('refuses %s', async (file) => {
-      const { code, stdout, stderr } = await run(['transcribe', join('../shared/audio', file)])
-      expect(stderr).toMatch(/^rxspeech: [^\n]+\.\n$/)
-      expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    })
+  it.each(['bad-rate.wav', 'bad-no-data.wav'])('refuses %s', async (file) => {
+    const { code, stdout, stderr } = await runInProcess(['transcribe', join('../shared/audio', file)])
+    expect(stderr).toMatch(/^rxspeech: [^\n]+\.\n$/)
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
   })
 })
