@@ -1,5 +1,6 @@
-import type { Subscription } from 'rxjs'
+import type { Subscription, Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { schedule } from '../../kernel/timers.js'
 import { closeFrame } from './close-frame.js'
 import { Heartbeat, type Patient } from './heartbeat.js'
 import type { SocketMessage } from '../link.js'
@@ -8,12 +9,16 @@ import type { CloseReason, NodeSocket, SocketEvents } from './socket.js'
 import { SocketLink } from './socket-link.js'
 import type { WebSocketLimits } from './websocket-limits.js'
 
+/** How often an end that does not read says that it is alive, in milliseconds: more often than peers ask by default. */
+const unreadPongMs = 1_000
+
 /** The link over a WebSocket of the package `ws`, which can be paused, pinged and cut, and tells when it took a message. */
 export class NodeSocketLink extends SocketLink<NodeSocket> implements Patient {
   readonly #tookOne = (): void => this.outlet.update()
   #readingStopped = false
   #handedBytes = 0
   #heartbeat: Heartbeat | undefined
+  #pongTimer: Unsubscribable | undefined
   #cutTimer: Subscription | undefined
   #closingLater: Subscription | undefined
 
@@ -78,19 +83,35 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements Patient {
   }
 
   protected override lose(error: SpeechError | undefined): void {
-    this.#heartbeat?.stop()
+    this.#stopSigns()
     super.lose(error)
   }
 
   protected override steerReading(): void {
     if (this.state !== 'open' || this.#readingStopped === this.inbox.isFull) return
     this.#readingStopped = this.inbox.isFull
-    if (this.#readingStopped) this.socket.pause()
-    else {
+    if (this.#readingStopped) {
+      this.socket.pause()
+      this.#pongTimer ??= this.#pongLater()
+    } else {
       // What the peer has said meanwhile is still to be read, an answer to a ping too.
       this.#heartbeat?.beat()
       this.socket.resume()
     }
+  }
+
+  /**
+   * A ping of the peer waits behind what this end has not read, for longer than the peer waits for the answer where the
+   * reader is slow. A pong that nobody asked for says that this end is alive (RFC 6455 section 5.5.3).
+   */
+  #pongLater(): Unsubscribable {
+    return schedule(this.limits.scheduler, unreadPongMs, () => {
+      this.#pongTimer = undefined
+      if (this.state !== 'open') return
+      // Bytes that wait say as much, once the peer reads again.
+      if (this.socket.bufferedAmount === 0) this.socket.pong()
+      if (this.#readingStopped) this.#pongTimer = this.#pongLater()
+    })
   }
 
   /**
@@ -111,8 +132,13 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements Patient {
     this.#cutLater()
   }
 
-  #cutLater(): void {
+  #stopSigns(): void {
     this.#heartbeat?.stop()
+    this.#pongTimer?.unsubscribe()
+  }
+
+  #cutLater(): void {
+    this.#stopSigns()
     if (this.#cutTimer !== undefined || this.socket.readyState > 2) return
     this.#cutTimer = this.limits.scheduler.schedule(() => this.socket.terminate(), this.limits.closeTimeoutMs)
   }

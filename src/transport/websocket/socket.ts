@@ -31,6 +31,7 @@ export interface NodeSocket extends Socket {
   resume(): void
   terminate(): void
   ping(): void
+  pong(): void
   on(event: 'pong', listener: () => void): unknown
   /** Only where the socket tells of what it cannot read before it closes for it, with the code and by `close`. */
   on(event: 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown

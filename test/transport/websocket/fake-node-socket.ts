@@ -4,20 +4,26 @@ import { FakeBrowserSocket } from './fake-browser-socket.js'
 /** A socket as the package `ws` makes them, whose peer answers pings while `answers`. */
 export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
   pings = 0
+  /** Pongs that this end sent. */
+  pongs = 0
   reading = true
   terminated = 0
   answers = true
   /** The peer's answer to a ping arrives. */
-  pong = (): void => {}
+  answer = (): void => {}
 
   on(event: 'pong' | 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown {
-    if (event === 'pong') this.pong = () => listener(0, () => undefined)
+    if (event === 'pong') this.answer = () => listener(0, () => undefined)
     return this
   }
 
   ping(): void {
     this.pings += 1
-    if (this.answers) this.pong()
+    if (this.answers) this.answer()
+  }
+
+  pong(): void {
+    this.pongs += 1
   }
 
   pause(): void {

@@ -45,7 +45,7 @@ describe('the heartbeat', () => {
   ])('takes an answer for a sign of life that comes within a period, such as after %d ms: %j', (afterMs, silentAt) => {
     const { socket, at, silent } = beating()
     socket.answers = false
-    for (let pingAtMs = everyMs; pingAtMs < 1_000; pingAtMs += everyMs) at(pingAtMs + afterMs, () => socket.pong())
+    for (let pingAtMs = everyMs; pingAtMs < 1_000; pingAtMs += everyMs) at(pingAtMs + afterMs, () => socket.answer())
     expect(silent()).toEqual(silentAt)
   })
 

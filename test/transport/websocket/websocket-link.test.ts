@@ -122,12 +122,41 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 1500'])
   })
 
+  it('says every second that it is alive while it does not read, for pings wait behind what it has not read', () => {
+    const { scheduler, socket, link } = nodeLink()
+    const pongsAt = (atMs: number, pongs: number) => scheduler.schedule(() => expect(socket.pongs).toBe(pongs), atMs)
+    link.pause()
+    pongsAt(999, 0)
+    pongsAt(1_001, 1)
+    pongsAt(2_001, 2)
+    // A reader that is slow pauses for each message, and for no second at a time.
+    for (let atMs = 2_150; atMs < 4_050; atMs += 100) {
+      scheduler.schedule(() => link.resume(), atMs)
+      scheduler.schedule(() => link.pause(), atMs + 1)
+    }
+    pongsAt(3_001, 3)
+    scheduler.schedule(() => link.resume(), 4_070)
+    pongsAt(5_001, 5)
+    pongsAt(9_000, 5)
+    scheduler.flush()
+    expect(socket.pongs).toBe(5)
+    expect(scheduler.actions, 'timers that are left').toEqual([])
+  })
+
+  it('says so no more once it is closed', () => {
+    const { scheduler, socket, link } = nodeLink()
+    link.pause()
+    scheduler.schedule(() => link.close(), 1_500)
+    scheduler.flush()
+    expect(socket.pongs).toBe(1)
+  })
+
   it('does not take the peer for dead whose answer stands behind what this side has only begun to read', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
     scheduler.schedule(() => link.pause(), 110)
     scheduler.schedule(() => link.resume(), 195)
-    scheduler.schedule(() => socket.pong(), 205)
+    scheduler.schedule(() => socket.answer(), 205)
     scheduler.schedule(() => link.close(), 250)
     scheduler.flush()
     expect(seen).toEqual(['complete at 250'])
