@@ -4,11 +4,11 @@
 export type { AudioFormat, Encoding } from './audio/format.js'
 export type { ErrorCode } from './errors/error-code.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
-export { accumulateMilestones, type Transcript, type TranscriptLane } from './operators/accumulate-milestones.js'
-export { chunk, type ChunkOptions } from './operators/chunk.js'
-export { deinterleave, type DeinterleaveOptions } from './operators/deinterleave.js'
-export { keepFresh, type KeepFreshOptions } from './operators/keep-fresh.js'
-export { transcode, type TranscodeOptions } from './operators/transcode.js'
+export { accumulateMilestones, type Transcript, type TranscriptChannel } from './operators/results/accumulate-milestones.js'
+export { chunk, type ChunkOptions } from './operators/audio/chunk.js'
+export { deinterleave, type DeinterleaveOptions } from './operators/audio/deinterleave.js'
+export { keepFresh, type KeepFreshOptions } from './auth/keep-fresh.js'
+export { transcode, type TranscodeOptions } from './operators/audio/transcode.js'
 export type {
   AudioEvent,
   ConnectionEvent,

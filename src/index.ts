@@ -18,41 +18,44 @@ export type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './auth/to
 export type { RequestTokenOptions } from './auth/token-options.js'
 export { errorTable, type ErrorCode, type ErrorRow } from './errors/error-table.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
-export { accumulateMilestones, type Transcript, type TranscriptLane } from './operators/accumulate-milestones.js'
+export {
+  accumulateMilestones,
+  type Transcript,
+  type TranscriptChannel,
+} from './operators/results/accumulate-milestones.js'
 export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
 export type { CaptionOptions } from './operators/captions/caption-options.js'
-export { chunk, type ChunkOptions } from './operators/chunk.js'
-export { describeLedger } from './operators/figures/describe-ledger.js'
-export type { DropSum, LedgerDrop } from './operators/figures/drop-account.js'
-export { ledger, type LedgerAccount, type LedgerReport, type LedgerState } from './operators/figures/ledger.js'
+export { chunk, type ChunkOptions } from './operators/audio/chunk.js'
+export { describeLedger } from './operators/metrics/ledger.js'
+export type { DropSum, LedgerDrop } from './operators/metrics/drop-tally.js'
+export { ledger, type LedgerAccount, type LedgerReport, type LedgerState } from './operators/metrics/ledger.js'
 export {
   metrics,
-  type Figures,
+  type SessionMetrics,
   type MetricsOptions,
   type MetricsSummary,
   type MetricsUpdate,
-  type SpreadName,
-} from './operators/figures/metrics.js'
-export { sampleClock, type SampleClock, type SampleClockOptions } from './operators/figures/sample-clock.js'
-export type { Spread } from './operators/figures/spread.js'
-export { deinterleave, type DeinterleaveOptions } from './operators/deinterleave.js'
-export { interleave, type InterleaveOptions, type SkewAccount } from './operators/interleave.js'
-export { keepFresh, type KeepFreshOptions } from './operators/keep-fresh.js'
-export { pace, type PaceOptions } from './operators/pace.js'
+  type DistributionName,
+} from './operators/metrics/metrics.js'
+export { sampleClock, type SampleClock, type SampleClockOptions } from './operators/metrics/sample-clock.js'
+export type { Distribution } from './operators/metrics/histogram.js'
+export { deinterleave, type DeinterleaveOptions } from './operators/audio/deinterleave.js'
+export { interleave, type InterleaveOptions, type SkewReport } from './operators/audio/interleave.js'
+export { keepFresh, type KeepFreshOptions } from './auth/keep-fresh.js'
+export { pace, type PaceOptions } from './operators/audio/pace.js'
 export { toCaptions } from './operators/captions/to-captions.js'
-export { toSrt, type SrtOptions } from './operators/captions/to-srt.js'
-export { toWebVtt, type WebVttOptions } from './operators/captions/to-web-vtt.js'
-export type { EventQueueOptions } from './operators/streams/event-queue.js'
-export { eventsOf, type EventsOfOptions } from './operators/streams/events-of.js'
+export { toSrt, toWebVtt, type CaptionFileOptions } from './operators/captions/caption-files.js'
+export type { EventQueueOptions } from './operators/interop/event-queue.js'
+export { eventsOf, type EventsOfOptions } from './operators/interop/events-of.js'
 export {
   startSession,
   type SessionEnd,
   type SessionHandle,
   type StartSessionOptions,
-} from './operators/streams/start-session.js'
-export { toReadableStream } from './operators/streams/to-readable-stream.js'
-export { untilAborted, whenAborted } from './operators/streams/until-aborted.js'
-export { transcode, type TranscodeOptions } from './operators/transcode.js'
+} from './operators/interop/start-session.js'
+export { toReadableStream } from './operators/interop/to-readable-stream.js'
+export { untilAborted, whenAborted } from './operators/interop/until-aborted.js'
+export { transcode, type TranscodeOptions } from './operators/audio/transcode.js'
 export type {
   AudioEvent,
   ConnectionEvent,

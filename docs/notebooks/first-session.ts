@@ -65,7 +65,7 @@ const lesson = async (): Promise<void> => {
   title('6. The text as one would show it')
   // `accumulateMilestones` keeps that rule for you: committed text only grows, the partial stands behind it.
   const transcript = await lastValueFrom(from(events).pipe(accumulateMilestones()))
-  console.log(transcript.lanes)
+  console.log(transcript.channels)
 
   title('7. An error is a value with a code')
   // The error channel carries one SpeechError. Tell errors apart by `code`; docs/ERRORS.md has them all.

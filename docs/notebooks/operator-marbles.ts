@@ -96,8 +96,8 @@ const lesson = async (): Promise<void> => {
   // and then the line breaks. (s)tate, (r)esponse, (p)artial, (m)ilestone, (u)nknown,
   // (l)edger.
   await draw('session', (clock) => brokenCall(clock), letter)
-  await draw('transcript', (clock) => brokenCall(clock).pipe(accumulateMilestones()), ({ lanes }) =>
-    lanes[0]?.partial === '' ? 'C' : 'c',
+  await draw('transcript', (clock) => brokenCall(clock).pipe(accumulateMilestones()), ({ channels }) =>
+    channels[0]?.partial === '' ? 'C' : 'c',
   )
   console.log('            c: the text has a partial. C: all of it is committed. The # is connection-lost.')
 

@@ -88,10 +88,10 @@ const lesson = async (): Promise<void> => {
       .join('\n')
   console.log(`milestones equal to those of gRPC, times and channels too: ${texts(overSocket) === texts(overGrpc)}`)
 
-  title('8. Two lanes of text')
-  // `accumulateMilestones` keeps one lane a channel.
+  title('8. Two channels of text')
+  // `accumulateMilestones` keeps the text of each channel.
   const transcript = await lastValueFrom(from(overSocket).pipe(accumulateMilestones()))
-  for (const { channel, committed, confidence } of transcript.lanes) {
+  for (const { channel, committed, confidence } of transcript.channels) {
     console.log(`${speakers[channel]} (confidence ${confidence?.toFixed(2)}): ${committed.slice(0, 60)}…`)
   }
 

@@ -40,10 +40,10 @@ microphone$
   .pipe(
     recognize({ ...service.recognizer, format }),
     accumulateMilestones(),
-    map(({ lanes: [lane] }) => lane),
-    takeWhile((lane) => lane?.closed !== true, true),
-    // The committed text alone never flickers. For less delay and some flicker, show `lane.partial` behind it, greyed.
-    map((lane) => lastLines(lane?.committed ?? '').join('\n')),
+    map(({ channels: [channel] }) => channel),
+    takeWhile((channel) => channel?.closed !== true, true),
+    // The committed text alone never flickers. For less delay and some flicker, show `channel.partial` after it, greyed.
+    map((channel) => lastLines(channel?.committed ?? '').join('\n')),
     distinctUntilChanged(),
     finalize(() => void service.close()),
   )

@@ -1,7 +1,7 @@
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
-import { isInput } from '../operators/is-input.js'
+import { isObservableInput } from '../operators/interop/pull.js'
 import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
 import { optionalBoolean, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
@@ -181,7 +181,7 @@ const maxReplayBytesOf = (options: SessionOptions, defaultMs: number): number =>
 
 /** What was given is not printed: it may be a token in the wrong place. */
 const checkToken = (token: unknown): void => {
-  if (typeof token === 'string' ? token !== '' : isInput(token)) return
+  if (typeof token === 'string' ? token !== '' : isObservableInput(token)) return
   if (typeof token === 'object' && token !== null && isFixedToken(token as TokenSource)) {
     const { accessToken } = token as { readonly accessToken: unknown }
     if (typeof accessToken === 'string' && accessToken !== '') return

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { concat, concatMap, defer, finalize, from, map, of, timer, type Observable, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../src/errors/speech-error.js'
-import { accumulateMilestones } from '../../src/operators/accumulate-milestones.js'
+import { accumulateMilestones } from '../../src/operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { SessionOptions } from '../../src/client/options.js'
 import {

@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, merge, mergeMap, NEVER, of, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import { pace } from '../../src/operators/pace.js'
+import { pace } from '../../src/operators/audio/pace.js'
 import type { NodeEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'

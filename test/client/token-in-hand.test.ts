@@ -2,7 +2,7 @@ import { defer, EMPTY, NEVER, of, throwError, type Observable, type ObservableIn
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
-import { pace } from '../../src/operators/pace.js'
+import { pace } from '../../src/operators/audio/pace.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { Token } from '../../src/protocol/token.js'
 import type { TokenInHand } from '../../src/client/ask-token.js'

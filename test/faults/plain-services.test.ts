@@ -1,6 +1,6 @@
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
-import { pace } from '../../src/operators/pace.js'
+import { pace } from '../../src/operators/audio/pace.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'

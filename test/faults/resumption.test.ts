@@ -1,6 +1,6 @@
 import { from } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { pace } from '../../src/operators/pace.js'
+import { pace } from '../../src/operators/audio/pace.js'
 import type { FaultScript } from '../../src/testing/faults/fault-script.js'
 import { expectNoHandles } from '../../src/testing/open-handles.js'
 import { format, gapsOf, outcomeOf, sourceOf, stage, timesOf, transports, type Stage } from './proved-session.js'

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { requestToken } from '../../src/auth/request-token.js'
-import { pace } from '../../src/operators/pace.js'
+import { pace } from '../../src/operators/audio/pace.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
 import { format, outcomeOf, sourceOf, stage, transports } from './proved-session.js'

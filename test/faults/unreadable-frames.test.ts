@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { pace } from '../../src/operators/pace.js'
+import { pace } from '../../src/operators/audio/pace.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { format, outcomeOf, sourceOf } from './proved-session.js'
 

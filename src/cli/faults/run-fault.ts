@@ -1,5 +1,5 @@
 import { defer, from, map, of, type Observable, type Subscription } from 'rxjs'
-import { pace } from '../../operators/pace.js'
+import { pace } from '../../operators/audio/pace.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Token } from '../../protocol/token.js'
 import { isFixedToken, type TokenSource } from '../../client/ask-token.js'

@@ -1,5 +1,5 @@
 import { connect, filter, map, merge, zip, type Observable } from 'rxjs'
-import { accumulateMilestones, type Transcript } from '../../operators/accumulate-milestones.js'
+import { accumulateMilestones, type Transcript } from '../../operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { RunFailure } from '../process/failure.js'
 import { delivered, type Pace, type SendableAudio } from '../input/sendable-audio.js'

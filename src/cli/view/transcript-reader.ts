@@ -1,4 +1,4 @@
-import type { Transcript } from '../../operators/accumulate-milestones.js'
+import type { Transcript } from '../../operators/results/accumulate-milestones.js'
 import type { FinalEvent, MilestoneEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
 import type { Said } from './transcript-line.js'
 
@@ -22,24 +22,24 @@ export interface Tally {
 
 /** Reads a growing transcript as lines: each piece of text once, when it is definitive, and what is being said now. */
 export class TranscriptReader {
-  readonly #lanes = new Map<number, Lane>()
+  readonly #channels = new Map<number, Lane>()
   readonly #finals: { readonly words: number; readonly confidence: number }[] = []
   #committed: readonly string[] = []
 
   /** The text that became definitive with the event; `transcript` is what stands after it. */
-  take(event: ResultEvent, { lanes }: Transcript): Said | undefined {
+  take(event: ResultEvent, { channels }: Transcript): Said | undefined {
     const channel = event.channel ?? 0
-    const lane = lanes.find((one) => one.channel === channel)
+    const lane = channels.find((one) => one.channel === channel)
     if (lane === undefined) return undefined
-    const { told } = this.#lanes.get(channel) ?? { told: 0 }
+    const { told } = this.#channels.get(channel) ?? { told: 0 }
     // A final names the time of its whole recognition, so of its last words only where there were none before.
     const startMs = event.type === 'final' && told > 0 ? undefined : event.startMs
     const said = (text: string): Said => ({ channel, text, ...(startMs === undefined ? {} : { startMs }) })
-    this.#lanes.set(channel, {
+    this.#channels.set(channel, {
       told: lane.committed.length,
       ...(lane.partial.trim() === '' ? {} : { live: said(lane.partial.trim()) }),
     })
-    this.#committed = lanes.map(({ committed }) => committed)
+    this.#committed = channels.map(({ committed }) => committed)
     if (event.type === 'final' && event.confidence !== undefined) {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })
     }
@@ -49,7 +49,7 @@ export class TranscriptReader {
 
   /** What is being said and may still change, one for each channel that speaks. */
   live(): readonly Said[] {
-    return [...this.#lanes.entries()].sort(([one], [other]) => one - other).flatMap(([, { live }]) => live ?? [])
+    return [...this.#channels.entries()].sort(([one], [other]) => one - other).flatMap(([, { live }]) => live ?? [])
   }
 
   tally(): Tally {

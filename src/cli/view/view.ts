@@ -1,4 +1,4 @@
-import type { Transcript } from '../../operators/accumulate-milestones.js'
+import type { Transcript } from '../../operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 
 /** Shows a session while it runs. */

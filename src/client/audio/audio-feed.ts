@@ -1,7 +1,7 @@
 import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { isInput } from '../../operators/is-input.js'
-import { isPromiseLike, pullerOf, type Puller } from '../../operators/pull.js'
+import { isObservableInput } from '../../operators/interop/pull.js'
+import { isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
 
 /** Who takes the audio. `wanted` is asked before each pull; a pushed source is not asked. */
 export interface AudioSink {
@@ -32,7 +32,7 @@ export const isPulled = (source: ObservableInput<Uint8Array>): boolean => puller
 
 /** Throws `invalid-options` where a source is nothing that audio can come from. */
 export const checkSource = (source: ObservableInput<Uint8Array>): void => {
-  if (isInput(source)) return
+  if (isObservableInput(source)) return
   throw new SpeechError(
     'invalid-options',
     'The audio source must be an Observable, a promise, an iterable, an async iterable, or a Node or Web stream.',

@@ -16,7 +16,7 @@ import {
 import { EMPTY, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
-import { pullerOf } from '../../operators/pull.js'
+import { pullerOf } from '../../operators/interop/pull.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
 import { combineStates } from './combine-states.js'

@@ -1,5 +1,5 @@
 import type { AudioFormat } from '../../audio/format.js'
-import type { Puller } from '../../operators/pull.js'
+import type { Puller } from '../../operators/interop/pull.js'
 import { ChannelSplitter, type Pair } from './split-channels.js'
 
 /** How many chunks one channel may run ahead of the other before it waits. */

@@ -1,43 +1,43 @@
-/** A line as it is shown: what stands, and behind it what may still change. */
+/** A line of a caption: the definitive text, followed by the text that can still change. */
 export interface CaptionLine {
-  /** Words that will never change. */
+  /** Words that do not change any more. */
   readonly stable: string
-  /** Words that may; begins with the space that parts them from `stable`, where there is one. */
+  /** Words that can change; starts with the space that separates them from `stable`, if there is one. */
   readonly changing: string
 }
 
-/** A caption, each time that it changes: replace what is shown under the same `id`. */
+/** A caption, emitted each time it changes: replace what you show under the same `id`. */
 export interface CaptionCue {
-  /** From 1, in the order in which cues appeared; it is never used again. */
+  /** From 1, in the order of appearance. Never reused. */
   readonly id: number
   /**
-   * `live` may still change; `final` never does and is told once; `withdrawn` was live and holds nothing any more, since
-   * its words were taken back.
+   * `live` can still change; `final` does not and is emitted once; `withdrawn` was live and is now empty, because its words
+   * were revised.
    */
   readonly state: 'live' | 'final' | 'withdrawn'
-  /** 0 or 1; 0 where the service does not say. */
+  /** 0 or 1; 0 if the service does not name it. */
   readonly channel: number
-  /** Who speaks on the channel, of the option `speakers`. */
-  readonly speaker?: string
-  /** Milliseconds of audio since the session's first sample. Cues of one channel never overlap. */
+  /** The name of the channel, from the option `speakers`. */
+  readonly speaker?: string | undefined
+  /** Milliseconds of audio since the first sample of the session. Cues of one channel do not overlap. */
   readonly startMs: number
   readonly endMs: number
   readonly lines: readonly CaptionLine[]
-  /** All lines, one below the other. */
+  /** All lines, separated by line breaks. */
   readonly text: string
   /**
-   * What the times rest on, the weakest of its words: times of words; times of results, shared out among their words; or
-   * the moment when the result came.
+   * The source of the times, the weakest of all words: times of words; times of results, divided among their words; or the
+   * arrival of the result.
    */
   readonly times: CueTimes
-  /** Words of this channel that were shown and taken back so far, all from the first that differs on (erasure). */
+  /** Words of this channel that were shown and revised so far, counted from the first that differs (erasure). */
   readonly flicker: number
-  /** Words of this channel that were committed and that the definitive text has otherwise; they stay as they were shown. */
+  /** Committed words of this channel that differ from the definitive text. They stay as they were shown. */
   readonly contradicted: number
 }
 
-/** From strong to weak. */
+/** From strongest to weakest. */
 export type CueTimes = 'words' | 'results' | 'arrival'
 
-export const weakest = (one: CueTimes, other: CueTimes): CueTimes =>
-  one === 'arrival' || other === 'arrival' ? 'arrival' : one === 'results' || other === 'results' ? 'results' : 'words'
+export const weakest = (a: CueTimes, b: CueTimes): CueTimes =>
+  a === 'arrival' || b === 'arrival' ? 'arrival' : a === 'results' || b === 'results' ? 'results' : 'words'

@@ -3,39 +3,39 @@ import { weakest } from './caption-cue.js'
 import type { CaptionRules } from './caption-options.js'
 import type { TimedToken } from './caption-times.js'
 
-/** A token on its way into a cue. */
+/** A token with its times and its state. */
 export interface PlacedToken extends TimedToken {
   readonly isCommitted: boolean
-  /** Whether a definitive piece ends with it; a cue that has stood long enough ends there too. */
+  /** Whether a definitive result ends with it. A cue of at least `minMs` ends there, too. */
   readonly endsPiece: boolean
 }
 
-/** A stretch of audio that is lost: no cue spans it. */
-export interface LostStretch {
+/** Lost audio, which no cue spans. */
+export interface AudioGap {
   readonly fromMs: number
   readonly toMs: number
 }
 
-/** A cue as it stands now. */
+/** The current content of a cue. */
 export interface CueDraft {
   readonly tokens: readonly PlacedToken[]
   readonly lines: readonly CaptionLine[]
   readonly startMs: number
   readonly endMs: number
   readonly times: CueTimes
-  /** Whether no further word can join it. */
+  /** Whether no further word can be added. */
   readonly isClosed: boolean
 }
 
 /**
- * Sets tokens into lines and lines into cues, from the first on and as full as they go, so that what comes later never
- * moves what stands. `labelColumns` stay free in the first line of each cue.
+ * Arranges tokens in lines and lines in cues, each as full as possible, so that later words never move earlier ones.
+ * `labelColumns` stay free in the first line of each cue.
  */
 export const layOut = (
   tokens: readonly PlacedToken[],
   rules: CaptionRules,
   labelColumns: number,
-  lost: readonly LostStretch[],
+  gaps: readonly AudioGap[],
 ): readonly CueDraft[] => {
   const drafts: CueDraft[] = []
   let cue: PlacedToken[] = []
@@ -46,8 +46,8 @@ export const layOut = (
     lines = []
   }
   for (const token of tokens) {
-    if (isApart(cue, token, rules, lost)) close(true)
-    if (!joinsLine(lines, token, rules, labelColumns)) {
+    if (isSeparate(cue, token, rules, gaps)) close(true)
+    if (!fitsLine(lines, token, rules, labelColumns)) {
       if (lines.length === rules.maxLines) close(true)
       lines.push([])
     }
@@ -59,7 +59,7 @@ export const layOut = (
   return drafts
 }
 
-const joinsLine = (
+const fitsLine = (
   lines: readonly (readonly PlacedToken[])[],
   token: PlacedToken,
   { maxColumns }: CaptionRules,
@@ -67,26 +67,26 @@ const joinsLine = (
 ): boolean => {
   const line = lines.at(-1)
   if (line === undefined) return false
-  const room = maxColumns - (lines.length === 1 ? labelColumns : 0)
-  return line.length === 0 || columnsOfLine(line) + (token.spaced ? 1 : 0) + token.columns <= room
+  const maxColumnsOfLine = maxColumns - (lines.length === 1 ? labelColumns : 0)
+  return line.length === 0 || columnsOfLine(line) + (token.spaced ? 1 : 0) + token.columns <= maxColumnsOfLine
 }
 
 const columnsOfLine = (line: readonly PlacedToken[]): number =>
   line.reduce((sum, { columns, spaced }, at) => sum + columns + (spaced && at > 0 ? 1 : 0), 0)
 
-/** Whether silence, lost audio or the cue's length parts a word from those before it. */
-const isApart = (
+/** Whether silence, lost audio or the maximum duration separates a word from the cue before it. */
+const isSeparate = (
   cue: readonly PlacedToken[],
   next: PlacedToken,
   { maxMs, pauseMs }: CaptionRules,
-  lost: readonly LostStretch[],
+  gaps: readonly AudioGap[],
 ): boolean => {
   const [first, last] = [cue[0], cue.at(-1)]
   if (first === undefined || last === undefined) return false
   return (
     next.startMs - last.endMs > pauseMs ||
     next.endMs - first.startMs > maxMs ||
-    lost.some(({ fromMs, toMs }) => fromMs >= last.startMs && fromMs < next.endMs && toMs <= next.endMs)
+    gaps.some(({ fromMs, toMs }) => fromMs >= last.startMs && fromMs < next.endMs && toMs <= next.endMs)
   )
 }
 

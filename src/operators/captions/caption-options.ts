@@ -3,34 +3,34 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { columnsOf } from './caption-tokens.js'
 
 export interface CaptionOptions {
-  /** Columns of a line; a wide character, such as of Chinese, takes two. 8 to 400; default 42. */
-  readonly maxChars?: number
-  /** Lines of a cue, 1 to 10; default 2. */
-  readonly maxLines?: number
-  /** How long a cue stands at least, in milliseconds, unless the next of its channel begins before. Default 1000. */
-  readonly minMs?: number
-  /** How long the words of a cue last at most, in milliseconds, at least `minMs`. Default 7000. */
-  readonly maxMs?: number
-  /** A silence between two words that begins a new cue, in milliseconds; default 1500. */
-  readonly pauseMs?: number
+  /** Columns of a line, 8 to 400. A wide character, such as a Chinese one, has two. @default 42 */
+  readonly maxChars?: number | undefined
+  /** Lines of a cue, 1 to 10. @default 2 */
+  readonly maxLines?: number | undefined
+  /** Minimum duration of a cue in milliseconds, unless the next one of its channel starts earlier. @default 1000 */
+  readonly minMs?: number | undefined
+  /** Maximum duration of the words of a cue in milliseconds, at least `minMs`. @default 7000 */
+  readonly maxMs?: number | undefined
+  /** The silence between two words that starts a new cue, in milliseconds. @default 1500 */
+  readonly pauseMs?: number | undefined
   /**
-   * The stability budget: how long a word of a partial must stand, with all before it, until it is committed, in
-   * milliseconds of audio. A committed word never changes, even where the definitive text has another. Looked at with
-   * every result. Default Infinity: only definitive text is committed, and cues say exactly what milestones say.
+   * How long a word of a partial, and all words before it, must stay unchanged until it is committed, in milliseconds of
+   * audio. A committed word never changes, even if the definitive text differs. Checked with every result. With Infinity
+   * only definitive text is committed, and cues have exactly the text of the milestones. @default Infinity
    */
-  readonly commitAfterMs?: number
-  /** Who the channels are, such as `['Agent', 'Customer']`. Room for the name and `: ` is left in the first line. */
-  readonly speakers?: readonly string[]
+  readonly commitAfterMs?: number | undefined
+  /** Names of the channels, such as `['Agent', 'Customer']`. The first line reserves space for the name and `: `. */
+  readonly speakers?: readonly string[] | undefined
   /**
-   * How far the audio is, in milliseconds, for services that give no times; a `SampleClock` says it. Default: the time
-   * since the session was ready for audio, which is right for a source at the pace of real time.
+   * The current position in the audio, in milliseconds, for services that send no times; a `SampleClock` has it. By default
+   * the time since the session was ready for audio, which is right for a source in real time.
    */
-  readonly audioMs?: () => number
-  /** The clock behind the default of `audioMs`. Default `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike
+  readonly audioMs?: (() => number) | undefined
+  /** The clock of the default of `audioMs`. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
 }
 
-/** What cues are made by, checked. */
+/** Validated options. */
 export interface CaptionRules {
   readonly maxColumns: number
   readonly maxLines: number
@@ -69,14 +69,14 @@ export const captionRulesOf = (options: CaptionOptions): CaptionRules => {
   }
 }
 
-const assertBetween = (option: keyof CaptionOptions, value: unknown, least: number, most: number): void => {
-  if (typeof value === 'number' && value >= least && value <= most) return
+const assertBetween = (option: keyof CaptionOptions, value: unknown, min: number, max: number): void => {
+  if (typeof value === 'number' && value >= min && value <= max) return
   const shown = typeof value === 'number' ? String(value) : typeof value
-  throw new SpeechError('invalid-options', `${option} must be a number from ${least} to ${most}, not ${shown}.`)
+  throw new SpeechError('invalid-options', `${option} must be a number from ${min} to ${max}, not ${shown}.`)
 }
 
-/** At least half of the first line is for words. */
+/** Leaves at least half of the first line for words. */
 const assertName = (name: unknown, maxChars: number): void => {
   if (typeof name === 'string' && columnsOf(name) + 2 <= maxChars / 2) return
-  throw new SpeechError('invalid-options', 'speakers must be names that take at most half of maxChars, with ": ".')
+  throw new SpeechError('invalid-options', 'speakers must be names that fill at most half of maxChars, including ": ".')
 }

@@ -2,14 +2,14 @@ import type { Word } from '../../protocol/session-event.js'
 import type { CueTimes } from './caption-cue.js'
 import type { CaptionToken } from './caption-tokens.js'
 
-/** A token and when it is said, in milliseconds of audio. */
+/** A token and its times, in milliseconds of audio. */
 export interface TimedToken extends CaptionToken {
   readonly startMs: number
   readonly endMs: number
   readonly times: CueTimes
 }
 
-/** A stretch of audio in which so many characters are said. */
+/** The audio in which a range of characters is spoken. */
 interface Stretch {
   readonly fromChar: number
   readonly toChar: number
@@ -17,17 +17,17 @@ interface Stretch {
   readonly endMs: number
 }
 
-/** Where a result stands in the audio. */
+/** The times of a result. */
 export interface Span {
   readonly startMs: number
   readonly endMs: number
   readonly times: CueTimes
-  readonly words?: readonly Word[]
+  readonly words?: readonly Word[] | undefined
 }
 
 /**
- * Gives tokens their times: those of the words where there are some, however their borders fall (a service may write
- * "3 pm" for "three p m"); else a part of the span, by characters. Times never run backwards.
+ * Assigns times to tokens: those of the words if there are any, wherever their boundaries are (a service may write "3 pm"
+ * for "three p m"), otherwise a share of the span by characters. Times never run backwards.
  */
 export const timed = (tokens: readonly CaptionToken[], span: Span): readonly TimedToken[] => {
   const { stretches, times } = stretchesOf(span)
@@ -37,7 +37,7 @@ export const timed = (tokens: readonly CaptionToken[], span: Span): readonly Tim
   let stretch = 0
   let endMs = span.startMs
   const timeOf = (char: number, isStart: boolean): number => {
-    const reaches = (one: Stretch): boolean => (isStart ? char < one.toChar - slack : char <= one.toChar + slack)
+    const reaches = ({ toChar: end }: Stretch): boolean => (isStart ? char < end - slack : char <= end + slack)
     while (stretch < stretches.length - 1 && !reaches(stretches[stretch] ?? nowhere)) stretch += 1
     const { fromChar, toChar, startMs, endMs: toMs } = stretches[stretch] ?? nowhere
     const part = Math.min(1, Math.max(0, (char - fromChar) / Math.max(1, toChar - fromChar)))
@@ -51,7 +51,7 @@ export const timed = (tokens: readonly CaptionToken[], span: Span): readonly Tim
   })
 }
 
-/** Of what doubles lose when characters are scaled. */
+/** Compensates rounding when characters are scaled. */
 const slack = 1e-6
 const nowhere: Stretch = { fromChar: 0, toChar: 1, startMs: 0, endMs: 0 }
 
@@ -67,7 +67,7 @@ const stretchesOf = ({
     toChar += text.replace(/\s/gu, '').length
     return { fromChar, toChar, startMs: from, endMs: to }
   })
-  const said = stretches.filter((one) => one.toChar > one.fromChar)
-  if (said.length > 0) return { stretches: said, times: 'words' }
+  const spoken = stretches.filter(({ fromChar, toChar: end }) => end > fromChar)
+  if (spoken.length > 0) return { stretches: spoken, times: 'words' }
   return { stretches: [{ fromChar: 0, toChar: 1000, startMs, endMs: Math.max(startMs, endMs) }], times }
 }

@@ -4,12 +4,12 @@ import { eventLine } from '../../../src/cli/view/ndjson-view.js'
 import { progressLine } from '../../../src/cli/view/progress.js'
 import { summaryLine } from '../../../src/cli/view/summary.js'
 import { TranscriptReader, type ResultEvent } from '../../../src/cli/view/transcript-reader.js'
-import { accumulateMilestones } from '../../../src/operators/accumulate-milestones.js'
+import { accumulateMilestones } from '../../../src/operators/results/accumulate-milestones.js'
 
 const read = async (...events: readonly ResultEvent[]) => {
   const reader = new TranscriptReader()
   const transcripts = await lastValueFrom(from(events).pipe(accumulateMilestones(), toArray()))
-  const lines = events.map((event, index) => reader.take(event, transcripts[index] ?? { lanes: [], text: '' }))
+  const lines = events.map((event, index) => reader.take(event, transcripts[index] ?? { channels: [], text: '' }))
   return { reader, lines: lines.filter((line) => line !== undefined) }
 }
 

@@ -1,7 +1,7 @@
 import { Subject, type Observable } from 'rxjs'
 import { nodeFetch } from '../../../auth/node-fetch.js'
 import { requestToken } from '../../../auth/request-token.js'
-import { keepFresh } from '../../../operators/keep-fresh.js'
+import { keepFresh } from '../../../auth/keep-fresh.js'
 import type { Token } from '../../../protocol/token.js'
 import type { ModelDescription } from '../engine.js'
 import { invalidModel, readModelFile } from '../model-files.js'

@@ -1,0 +1,117 @@
+import { defer, filter, finalize, from, isObservable, map, mergeMap, of, takeWhile, tap } from 'rxjs'
+import type { Observable, ObservableInput } from 'rxjs'
+
+/** A source that is read on request: the common part of iterators, async iterators and Web streams. */
+export interface Puller<Value> {
+  /** Must not be called again before the previous call has settled. */
+  readonly next: () => PromiseLike<IteratorResult<Value, unknown>> | IteratorResult<Value, unknown>
+  /** Releases the source, also before the first call and during one. Never throws. */
+  readonly release: () => void
+}
+
+/**
+ * Reads an iterable, an async iterable (such as a Node stream) or a Web stream: one value for each value of `more$`, which is
+ * ignored while a read is pending. Returns undefined for an Observable or a promise, which push.
+ *
+ * Buffers nothing. Completes and errors with the source, and releases it on unsubscription (`return()` of an iterator,
+ * `cancel()` of a Web stream, `destroy()` of a Node stream).
+ */
+export function pullable<Value>(
+  source: ObservableInput<Value>,
+  more$: Observable<unknown>,
+): Observable<Value> | undefined {
+  const open = pullerOf(source)
+  return open && defer(() => pulled(open(), more$))
+}
+
+function pulled<Value>(puller: Puller<Value>, more$: Observable<unknown>): Observable<Value> {
+  let state: 'idle' | 'asked' | 'ended' = 'idle'
+  return more$.pipe(
+    filter(() => state === 'idle'),
+    mergeMap(() => {
+      state = 'asked'
+      const answer = puller.next()
+      // A promised value: the consumer can request the next one while it handles this one. An immediate value: only after
+      // it, because requests within it would nest as deep as there are values.
+      return isPromiseLike(answer)
+        ? from(answer).pipe(tap(() => (state = 'idle')))
+        : of(answer).pipe(tap({ complete: () => (state = 'idle') }))
+    }),
+    takeWhile((result) => {
+      if (result.done === true) state = 'ended'
+      return state !== 'ended'
+    }),
+    map((result) => result.value as Value),
+    finalize(() => {
+      if (state !== 'ended') puller.release()
+    }),
+  )
+}
+
+/** How to read from a source, or undefined for one that pushes (an Observable, a promise). */
+export function pullerOf<Value>(source: ObservableInput<Value>): (() => Puller<Value>) | undefined {
+  if (isObservable(source) || (typeof source !== 'object' && typeof source !== 'string')) return undefined
+  // Before the iterators: in Node a Web stream is async iterable, too, but its `return()` waits for a pending read.
+  if (isWebStream<Value>(source)) return () => readerPuller(source.getReader())
+  if (isNodeStream<Value>(source)) return () => nodePuller(source)
+  if (Symbol.asyncIterator in Object(source)) {
+    return () => iteratorPuller((source as AsyncIterable<Value>)[Symbol.asyncIterator]())
+  }
+  if (Symbol.iterator in Object(source)) return () => iteratorPuller((source as Iterable<Value>)[Symbol.iterator]())
+  return undefined
+}
+
+type NodeStream<Value> = AsyncIterable<Value> & { readonly destroy: () => unknown }
+
+const isWebStream = <Value>(source: object | string): source is ReadableStream<Value> =>
+  typeof source === 'object' && 'getReader' in source && typeof source.getReader === 'function'
+
+const isNodeStream = <Value>(source: object | string): source is NodeStream<Value> =>
+  typeof source === 'object' &&
+  Symbol.asyncIterator in source &&
+  'destroy' in source &&
+  typeof source.destroy === 'function'
+
+const iteratorPuller = <Value>(iterator: Iterator<Value> | AsyncIterator<Value>): Puller<Value> => ({
+  next: () => iterator.next(),
+  release: () => void quietly(() => iterator.return?.()),
+})
+
+/** `return()` waits for a pending read and does nothing before the first one; `destroy()` works at any time. */
+const nodePuller = <Value>(stream: NodeStream<Value>): Puller<Value> => {
+  const iterator = stream[Symbol.asyncIterator]()
+  return {
+    next: () => iterator.next(),
+    release: () => {
+      void quietly(() => iterator.return?.())
+      void quietly(() => stream.destroy())
+    },
+  }
+}
+
+const readerPuller = <Value>(reader: ReadableStreamDefaultReader<Value>): Puller<Value> => ({
+  next: () => reader.read(),
+  release: () => void quietly(() => reader.cancel()),
+})
+
+/** Ignores what a source throws while it is released. */
+const quietly = async (act: () => unknown): Promise<void> => {
+  try {
+    await act()
+  } catch {
+    return
+  }
+}
+
+export const isPromiseLike = <Value>(value: PromiseLike<Value> | Value): value is PromiseLike<Value> =>
+  typeof value === 'object' && value !== null && 'then' in value
+
+/** Whether `from` of RxJS accepts the value. */
+export const isObservableInput = (value: unknown): value is ObservableInput<unknown> => {
+  try {
+    void from(value as ObservableInput<unknown>)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,35 @@
+import type { Observable } from 'rxjs'
+import type { SessionEvent } from '../../protocol/session-event.js'
+import { eventsOf, type EventsOfOptions } from './events-of.js'
+
+/**
+ * Converts a session to a Web stream of its events. It starts with the first read. `cancel()` unsubscribes, which aborts the
+ * session; an error of the session errors the stream after the events before it. Buffering: as in `eventsOf`.
+ *
+ * Throws `invalid-options` when it is called.
+ *
+ * @example
+ * ```ts
+ * return new Response(toReadableStream(session$).pipeThrough(toNdjson))
+ * ```
+ */
+export const toReadableStream = (
+  events$: Observable<SessionEvent>,
+  options: EventsOfOptions = {},
+): ReadableStream<SessionEvent> => {
+  const events = eventsOf(events$, options)[Symbol.asyncIterator]()
+  return new ReadableStream<SessionEvent>(
+    {
+      pull: async (controller) => {
+        const result = await events.next()
+        if (result.done === true) controller.close()
+        else controller.enqueue(result.value)
+      },
+      cancel: async () => {
+        await events.return?.()
+      },
+    },
+    // The queue of events is the only buffer.
+    { highWaterMark: 0 },
+  )
+}

@@ -1,0 +1,191 @@
+import * as fc from 'fast-check'
+import { concat, EMPTY, from, of, Subject, throwError } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../src/audio/format.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import { chunk } from '../../../src/operators/audio/chunk.js'
+import { codeThrownBy, marbles } from '../marbles.js'
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
+
+/** A chunk of half a millisecond is 4 samples: 8 bytes of PCM. */
+const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+const everyMs = 0.5
+
+const values = {
+  a: bytes(1, 2, 3, 4, 5),
+  b: bytes(6, 7, 8, 9, 10),
+  c: bytes(11, 12, 13, 14, 15, 16),
+  w: bytes(1, 2, 3, 4, 5, 6, 7, 8),
+  x: bytes(9, 10, 11, 12, 13, 14, 15, 16),
+  y: bytes(9, 10),
+  z: bytes(1, 2, 3, 4),
+}
+
+const cut = (byteCount: number, frameBytes: number): SpeechError =>
+  new SpeechError(
+    'cut-sample',
+    `The audio ended within a sample: only ${byteCount} of its last ${frameBytes} bytes arrived.`,
+  )
+
+describe('chunk', () => {
+  it('emits chunks of equal length however the source is sliced', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-c-|', values)
+      const subscription = '  ^------!'
+      const expected = '      ---w-x-|'
+      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('emits a shorter last chunk when the source completes', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-------|      ', values)
+      const subscription = '  ^----------!      '
+      const expected = '      ---w-------(y|)   '
+      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('completes empty when the source is empty or holds empty slices only', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -e-e-|', { e: bytes() })
+      const subscription = '  ^----!'
+      const expected = '      -----|'
+      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+      expectObservable(EMPTY.pipe(chunk({ format }))).toBe('|')
+    })
+  })
+
+  it('stays silent while the source does', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -', values)
+      const subscription = '  ^'
+      const expected = '      -'
+      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('emits what came before an error of the source, then the error', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-#      ', values)
+      const subscription = '  ^--!      '
+      const expected = '      ---(z#)   '
+      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('ends with cut-sample and the bytes when the source completes within a sample', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-|      ', values)
+      const subscription = '  ^--!      '
+      const expected = '      ---(z#)   '
+      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected, values, cut(1, 2))
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('unsubscribes from the source early', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-c-|', values)
+      const subscription = '  ^---!   '
+      const expected = '      ---w-   '
+      expectObservable(source$.pipe(chunk({ format, everyMs })), subscription).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('carries nothing from one subscription to the next', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('       -a-b-c-|          ', values)
+      const early = '              ^-!               '
+      const later = '              ----------^       '
+      const subscriptions = ['     ^-!               ', '----------^------!'] as const
+      const expected = ['          ---               ', '-------------w-x-|'] as const
+      const result$ = source$.pipe(chunk({ format, everyMs }))
+      expectObservable(result$, early).toBe(expected[0], values)
+      expectObservable(result$, later).toBe(expected[1], values)
+      expectSubscriptions(source$.subscriptions).toBe([...subscriptions])
+    })
+  })
+
+  it('keeps the order when a subscriber feeds the source while it gets a chunk', () => {
+    const source$ = new Subject<Uint8Array>()
+    const seen: number[][] = []
+    source$.pipe(chunk({ format, everyMs })).subscribe((one) => {
+      seen.push([...one])
+      if (seen.length === 1) source$.next(Uint8Array.from({ length: 8 }, (_, i) => i + 17))
+    })
+    source$.next(Uint8Array.from({ length: 16 }, (_, i) => i + 1))
+    expect(seen.flat()).toEqual(Array.from({ length: 24 }, (_, i) => i + 1))
+    expect(seen.map((one) => one.length)).toEqual([8, 8, 8])
+  })
+
+  it('hands a slice that is exactly one chunk on as it is', () => {
+    const slice = new Uint8Array(320)
+    const seen: Uint8Array[] = []
+    of(slice)
+      .pipe(chunk({ format }))
+      .subscribe((one) => seen.push(one))
+    expect(seen[0]).toBe(slice)
+  })
+
+  it('gives chunks memory of their own, so that none keeps a big slice alive', () => {
+    const seen: Uint8Array[] = []
+    of(new Uint8Array(32_000), new Uint8Array(100))
+      .pipe(chunk({ format }))
+      .subscribe((one) => seen.push(one))
+    expect(new Set(seen.map((one) => one.buffer.byteLength))).toEqual(new Set([320, 100]))
+  })
+
+  it('rounds a chunk down to whole samples of a rate that has none', () => {
+    const seen: number[] = []
+    const odd: AudioFormat = { encoding: 'alaw', sampleRateHz: 11_025, channels: 2 }
+    of(new Uint8Array(2000))
+      .pipe(chunk({ format: odd, everyMs: 20 }))
+      .subscribe((one) => seen.push(one.length))
+    expect(seen).toEqual([440, 440, 440, 440, 240])
+  })
+
+  it('loses, doubles and reorders no byte of any slicing', () => {
+    const slices = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 })
+    fc.assert(
+      fc.property(slices, fc.constantFrom<1 | 2>(1, 2), fc.boolean(), (parts, channels, fails) => {
+        const all = parts.flatMap((part) => [...part])
+        const frameBytes = 2 * channels
+        const seen: Uint8Array[] = []
+        let end: unknown = 'none'
+        const source$ = fails
+          ? concat(
+              from(parts),
+              throwError(() => new Error('broken')),
+            )
+          : from(parts)
+        source$.pipe(chunk({ format: { ...format, channels }, everyMs })).subscribe({
+          next: (one) => seen.push(one),
+          error: (error: unknown) => (end = error),
+          complete: () => (end = 'complete'),
+        })
+        const whole = all.length - (all.length % frameBytes)
+        expect(seen.flatMap((one) => [...one])).toEqual(all.slice(0, whole))
+        expect(seen.slice(0, -1).every((one) => one.length === 4 * frameBytes)).toBe(true)
+        if (fails) expect(end).toEqual(new Error('broken'))
+        else if (whole === all.length) expect(end).toBe('complete')
+        else expect(end).toEqual(cut(all.length - whole, frameBytes))
+      }),
+    )
+  })
+
+  it.each([0, -20, 0.1, NaN, Infinity, 10_001])('refuses everyMs of %s at the door', (wrong) => {
+    expect(codeThrownBy(() => chunk({ format, everyMs: wrong }))).toBe('invalid-options')
+  })
+
+  it('refuses a format that is none at the door', () => {
+    expect(codeThrownBy(() => chunk({ format: { ...format, sampleRateHz: 44 } }))).toBe('invalid-format')
+  })
+})

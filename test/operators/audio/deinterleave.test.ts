@@ -1,0 +1,122 @@
+import * as fc from 'fast-check'
+import { from, Subject } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { AudioFormat } from '../../../src/audio/format.js'
+import { deinterleave } from '../../../src/operators/audio/deinterleave.js'
+import { codeThrownBy, marbles } from '../marbles.js'
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
+const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
+
+/** The frames (1 2 | 3 4) (5 6 | 7 8) (9 10 | 11 12), cut within samples. */
+const values = {
+  a: bytes(1, 2, 3, 4, 5),
+  b: bytes(6),
+  c: bytes(7, 8, 9, 10, 11, 12),
+}
+const pairs = {
+  x: [bytes(1, 2), bytes(3, 4)],
+  y: [bytes(5, 6, 9, 10), bytes(7, 8, 11, 12)],
+}
+
+describe('deinterleave', () => {
+  it('emits both channels of the frames that each slice completes', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-c-|', values)
+      const subscription = '  ^------!'
+      const expected = '      -x---y-|'
+      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected, pairs)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('completes empty when the source is empty', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<Uint8Array>('---|')
+      const subscription = '            ^--!'
+      const expected = '                ---|'
+      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('stays silent while the source does', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<Uint8Array>('-')
+      const subscription = '            ^'
+      const expected = '                -'
+      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('passes an error of the source at once', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-#', values)
+      const subscription = '  ^--!'
+      const expected = '      -x-#'
+      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected, pairs)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-c-|         ', values)
+      const early = '         ^-!              '
+      const again = '         ---------^       '
+      const subscriptions = ['^-!              ', '---------^------!']
+      const expected = ['     -x               ', '----------x---y-|'] as const
+      const result$ = source$.pipe(deinterleave({ format }))
+      expectObservable(result$, early).toBe(expected[0], pairs)
+      expectObservable(result$, again).toBe(expected[1], pairs)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('keeps the order when a subscriber feeds the source while it gets a pair', () => {
+    const source$ = new Subject<Uint8Array>()
+    const seen: unknown[] = []
+    source$.pipe(deinterleave({ format })).subscribe((pair) => {
+      seen.push(pair)
+      if (seen.length === 1) source$.next(bytes(6, 7, 8, 9, 10, 11, 12))
+    })
+    source$.next(values.a)
+    expect(seen).toEqual([pairs.x, pairs.y])
+  })
+
+  it('ends with cut-sample that names the bytes when the source completes within a frame', () => {
+    const errors: unknown[] = []
+    from([values.a, values.b])
+      .pipe(deinterleave({ format }))
+      .subscribe({ error: (error: unknown) => errors.push(error) })
+    expect(errors).toMatchObject([{ code: 'cut-sample', message: expect.stringContaining('only 2 of its last 4 bytes') }])
+  })
+
+  it('parts any audio in any slicing as it parts the whole', () => {
+    const slices = fc.array(fc.uint8Array({ maxLength: 9 }), { maxLength: 20 })
+    fc.assert(
+      fc.property(slices, fc.constantFrom('pcm' as const, 'ulaw' as const), (parts, encoding) => {
+        const size = encoding === 'pcm' ? 2 : 1
+        const all = parts.flatMap((part) => [...part])
+        const whole = all.slice(0, all.length - (all.length % (2 * size)))
+        const [left, right]: [number[], number[]] = [[], []]
+        from(parts)
+          .pipe(deinterleave({ format: { ...format, encoding } }))
+          .subscribe({
+            next: (pair) => {
+              left.push(...pair[0])
+              right.push(...pair[1])
+            },
+            error: () => undefined,
+          })
+        expect(left).toEqual(whole.filter((_, i) => i % (2 * size) < size))
+        expect(right).toEqual(whole.filter((_, i) => i % (2 * size) >= size))
+      }),
+    )
+  })
+
+  it('refuses mono at the door', () => {
+    expect(codeThrownBy(() => deinterleave({ format: { ...format, channels: 1 } }))).toBe('invalid-format')
+  })
+})

@@ -1,0 +1,124 @@
+import * as fc from 'fast-check'
+import { from, of, Subject, type MonoTypeOperatorFunction } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { decodeSamples, encodeSamples } from '../../../src/audio/codec.js'
+import { encodings, type Encoding } from '../../../src/audio/format.js'
+import { transcode } from '../../../src/operators/audio/transcode.js'
+import { codeThrownBy, marbles } from '../marbles.js'
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
+const pcm = (...samples: number[]): Uint8Array => encodeSamples(Int16Array.from(samples), 'pcm')
+const ulaw = (...samples: number[]): Uint8Array => encodeSamples(Int16Array.from(samples), 'ulaw')
+
+/** Samples 100, -2000, 3000 as PCM, cut within the second. */
+const whole = pcm(100, -2000, 3000)
+const values = {
+  a: whole.slice(0, 3),
+  b: whole.slice(3),
+  o: bytes(1),
+  x: ulaw(100),
+  y: ulaw(-2000, 3000),
+}
+const toMuLaw = (): MonoTypeOperatorFunction<Uint8Array> => transcode({ from: 'pcm', to: 'ulaw' })
+
+describe('transcode', () => {
+  it('emits each slice coded anew, carrying a cut sample into the next', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-|', values)
+      const subscription = '  ^----!'
+      const expected = '      -x-y-|'
+      expectObservable(source$.pipe(toMuLaw())).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('completes empty when the source is empty', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<Uint8Array>('--|')
+      const subscription = '            ^-!'
+      const expected = '                --|'
+      expectObservable(source$.pipe(toMuLaw())).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('stays silent while the source does', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<Uint8Array>('-')
+      const subscription = '            ^'
+      const expected = '                -'
+      expectObservable(source$.pipe(toMuLaw())).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('passes an error of the source at once', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-#', values)
+      const subscription = '  ^--!'
+      const expected = '      -x-#'
+      expectObservable(source$.pipe(toMuLaw())).toBe(expected, values)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('  -a-b-|         ', values)
+      const early = '         ^-!            '
+      const again = '         -------^       '
+      const subscriptions = ['^-!            ', '-------^----!']
+      const expected = ['     -x             ', '--------x-y-|'] as const
+      const result$ = source$.pipe(toMuLaw())
+      expectObservable(result$, early).toBe(expected[0], values)
+      expectObservable(result$, again).toBe(expected[1], values)
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('keeps the order when a subscriber feeds the source while it gets a slice', () => {
+    const source$ = new Subject<Uint8Array>()
+    const seen: Uint8Array[] = []
+    source$.pipe(toMuLaw()).subscribe((slice) => {
+      seen.push(slice)
+      if (seen.length === 1) source$.next(values.b)
+    })
+    source$.next(values.a)
+    expect(seen).toEqual([values.x, values.y])
+  })
+
+  it('ends with cut-sample when the source completes within a sample', () => {
+    const errors: unknown[] = []
+    of(values.o)
+      .pipe(toMuLaw())
+      .subscribe({ error: (error: unknown) => errors.push(error) })
+    expect(errors).toMatchObject([{ code: 'cut-sample', message: expect.stringContaining('only 1 of its last 2 bytes') }])
+  })
+
+  it.each(encodings)('hands the source on as it is from %s to itself', (encoding) => {
+    const source$ = of(values.o)
+    expect(source$.pipe(transcode({ from: encoding, to: encoding }))).toBe(source$)
+  })
+
+  it('codes every pair of encodings as the codec does, in any slicing', () => {
+    const slices = fc.array(fc.uint8Array({ maxLength: 7 }), { maxLength: 20 })
+    const anEncoding = fc.constantFrom<Encoding>(...encodings)
+    fc.assert(
+      fc.property(slices, anEncoding, anEncoding, (parts, source, target) => {
+        fc.pre(source !== target)
+        const all = Uint8Array.from(parts.flatMap((part) => [...part]))
+        const aligned = source === 'pcm' ? all.slice(0, all.length - (all.length % 2)) : all
+        const seen: number[] = []
+        from(parts)
+          .pipe(transcode({ from: source, to: target }))
+          .subscribe({ next: (slice) => seen.push(...slice), error: () => undefined })
+        expect(seen).toEqual([...encodeSamples(decodeSamples(aligned, source), target)])
+      }),
+    )
+  })
+
+  it('refuses an encoding that does not exist at the door', () => {
+    expect(codeThrownBy(() => transcode({ from: 'mp3' as Encoding, to: 'pcm' }))).toBe('invalid-options')
+    expect(codeThrownBy(() => transcode({ from: 'pcm', to: 'toString' as Encoding }))).toBe('invalid-options')
+  })
+})

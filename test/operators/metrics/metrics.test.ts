@@ -1,0 +1,160 @@
+import { map, of, tap } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { metrics, type MetricsSummary, type MetricsUpdate } from '../../../src/operators/metrics/metrics.js'
+import { sampleClock } from '../../../src/operators/metrics/sample-clock.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+import { marbles } from '../marbles.js'
+import { final, gap, ledgerOf, milestone, partial, streaming } from '../session-events.js'
+import { itReportsAtTheEnd } from '../session-operator-laws.js'
+
+const finalizing: SessionEvent = { type: 'connection', state: 'finalizing' }
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+
+/** Runs a drawing of events and gives what was told, the summary last. */
+const told = (drawing: string, values: Readonly<Record<string, SessionEvent>>) => {
+  const seen: (MetricsUpdate | MetricsSummary)[] = []
+  marbles(({ cold, scheduler }) => {
+    cold<SessionEvent>(drawing, values)
+      .pipe(metrics({ scheduler }))
+      .subscribe((one) => seen.push(one))
+    scheduler.flush()
+  })
+  return seen
+}
+
+describe('metrics', () => {
+  itReportsAtTheEnd({
+    operator: metrics,
+    told: ledgerOf({ capturedMs: 100 }),
+    untold: streaming,
+    nameOf: (one) => (one.type === 'metrics' ? 'e' : one.outcome === 'failed' ? 'f' : 'r'),
+  })
+
+  it('takes delays from where speech was to when its results came, by real time without a ledger', () => {
+    const values = {
+      s: streaming,
+      p: partial('a', { startMs: 100, endMs: 250, channel: 0 }),
+      m: milestone('a b', { startMs: 100, endMs: 600, channel: 0 }),
+      z: finalizing,
+      f: final('a b', { channel: 0 }),
+    }
+    const seen = told('10ms s 299ms p 99ms p 489ms m 99ms z 29ms f|', values)
+    expect(seen.at(-1)).toEqual({
+      type: 'summary',
+      outcome: 'completed',
+      atMs: 10 + 300 + 100 + 490 + 100 + 30 + 1,
+      session: {
+        timeToFirstPartialMs: 300,
+        speechToPartialMs: 200,
+        speechToMilestoneMs: 890 - 600,
+        finalizeToFinalMs: 30,
+        droppedMs: 0,
+        reconnects: 0,
+        attempts: 0,
+        retransmittedMs: 0,
+      },
+      channels: [
+        {
+          channel: 0,
+          timeToFirstPartialMs: 300,
+          speechToPartialMs: 200,
+          speechToMilestoneMs: 290,
+          finalizeToFinalMs: 30,
+          droppedMs: 0,
+          reconnects: 0,
+          attempts: 0,
+          retransmittedMs: 0,
+        },
+      ],
+      distributions: {
+        timeToFirstPartialMs: { count: 1, minMs: 300, medianMs: 300, p95Ms: 300, maxMs: 300 },
+        speechToPartialMs: { count: 1, minMs: 200, medianMs: 200, p95Ms: 200, maxMs: 200 },
+        speechToMilestoneMs: { count: 1, minMs: 290, medianMs: 290, p95Ms: 290, maxMs: 290 },
+        finalizeToFinalMs: { count: 1, minMs: 30, medianMs: 30, p95Ms: 30, maxMs: 30 },
+      },
+    })
+    // The second partial of a piece of speech changes nothing.
+    expect(seen).toHaveLength(4)
+  })
+
+  it('goes by the ledger where there is one', () => {
+    const seen = told('s 99ms l 49ms m|', {
+      s: streaming,
+      l: ledgerOf({ capturedMs: 1000 }),
+      m: milestone('a', { startMs: 0, endMs: 980 }),
+    })
+    expect(seen.at(-2)).toMatchObject({ session: { speechToMilestoneMs: 70 } })
+  })
+
+  it('goes by the sample clock where it is given, however fast the source is', () => {
+    marbles(({ scheduler, cold }) => {
+      const clock = sampleClock({ format, scheduler })
+      const seen: unknown[] = []
+      // A second of audio each 100 ms.
+      cold('a 99ms a 99ms a|')
+        .pipe(
+          map(() => new Uint8Array(16_000)),
+          clock.count(),
+        )
+        .subscribe()
+      cold<SessionEvent>('s 249ms m|', { s: streaming, m: milestone('a', { startMs: 0, endMs: 2000 }) })
+        .pipe(metrics({ scheduler, clock }))
+        .subscribe((one) => seen.push(one))
+      scheduler.flush()
+      expect(seen.at(-1)).toMatchObject({ session: { speechToMilestoneMs: 150 } })
+    })
+  })
+
+  it('tells no delay for results without times, nor one below zero', () => {
+    const seen = told('s 9ms m n|', { s: streaming, m: milestone('a'), n: milestone('b', { endMs: 500 }) })
+    expect(seen.at(-1)).toMatchObject({ distributions: { speechToMilestoneMs: { count: 1, maxMs: 0 } } })
+  })
+
+  it('counts what is held, lost, behind and sent again', () => {
+    const seen = told('(slgnrRR)-|', {
+      s: streaming,
+      l: ledgerOf({ capturedMs: 5000, finalizedMs: 1000, sentMs: 4000 }),
+      g: gap(3000, 3500),
+      n: ledgerOf({ capturedMs: 5000, finalizedMs: 1000, droppedMs: 500, sentMs: 4000 }),
+      r: {
+        type: 'connection',
+        state: 'reconnecting',
+        attempt: 1,
+        delayMs: 10,
+        bufferedMs: 3600,
+        cause: 'connection-lost',
+      },
+      R: { type: 'connection', state: 'resumed', replayedMs: 1200 },
+    })
+    expect(seen[0]).toMatchObject({ session: { lagMs: 3000, bufferedMs: 4000 } })
+    expect(seen[1]).toMatchObject({ session: { lagMs: 2500, bufferedMs: 3500, droppedMs: 500 } })
+    expect(seen[2]).toMatchObject({ session: { attempts: 1, bufferedMs: 3600 } })
+    expect(seen.at(-1)).toMatchObject({ session: { reconnects: 2, attempts: 1, retransmittedMs: 2400 } })
+  })
+
+  it('adds up what channels account apart', () => {
+    const seen = told('(lmr)|', {
+      l: ledgerOf({ capturedMs: 100, channel: 1 }),
+      m: ledgerOf({ capturedMs: 300, finalizedMs: 100, channel: 0 }),
+      r: { type: 'connection', state: 'resumed', replayedMs: 50, channel: 1 },
+    })
+    expect(seen.at(-1)).toMatchObject({
+      session: { bufferedMs: 300, lagMs: 300, reconnects: 1, retransmittedMs: 50 },
+      channels: [
+        { channel: 0, bufferedMs: 200, reconnects: 0 },
+        { channel: 1, bufferedMs: 100, reconnects: 1 },
+      ],
+    })
+  })
+
+  it('begins anew with each subscription', () => {
+    const figures$ = of<SessionEvent>(ledgerOf({ capturedMs: 100 })).pipe(metrics())
+    const counts: unknown[] = []
+    const count = tap((one: MetricsUpdate | MetricsSummary) => {
+      if (one.type === 'summary') counts.push(one.distributions.bufferedMs?.count)
+    })
+    figures$.pipe(count).subscribe()
+    figures$.pipe(count).subscribe()
+    expect(counts).toEqual([1, 1])
+  })
+})

@@ -1,0 +1,229 @@
+import * as fc from 'fast-check'
+import { from, map, of, Subject, type OperatorFunction } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { accumulateMilestones, type Transcript } from '../../../src/operators/results/accumulate-milestones.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+import { marbles } from '../marbles.js'
+import { final, milestone, partial, streaming } from '../session-events.js'
+
+const transcripts = (...events: SessionEvent[]): Transcript[] => {
+  const seen: Transcript[] = []
+  from(events)
+    .pipe(accumulateMilestones())
+    .subscribe((transcript) => seen.push(transcript))
+  return seen
+}
+const last = (...events: SessionEvent[]): Transcript | undefined => transcripts(...events).at(-1)
+
+const values = {
+  p: partial('good'),
+  m: milestone('good morning'),
+  f: final('good morning', { confidence: 0.9 }),
+  o: streaming,
+} as const
+const texts = { p: 'good', m: 'good morning' }
+const toText = (): OperatorFunction<Transcript, string> => map(({ text }) => text)
+
+describe('accumulateMilestones', () => {
+  it('emits a transcript for each result, and none for other events', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-o-p-o-m-f-o-|', values)
+      const subscription = '              ^------------!'
+      const expected = '                  ---p---m-m---|'
+      expectObservable(source$.pipe(accumulateMilestones(), toText())).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('completes empty when the source holds no result', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-o-|', values)
+      const subscription = '              ^--!'
+      const expected = '                  ---|'
+      expectObservable(source$.pipe(accumulateMilestones())).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('stays silent while the source does', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-')
+      const subscription = '              ^'
+      const expected = '                  -'
+      expectObservable(source$.pipe(accumulateMilestones())).toBe(expected)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('passes an error of the source', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-p-#', values)
+      const subscription = '              ^--!'
+      const expected = '                  -p-#'
+      expectObservable(source$.pipe(accumulateMilestones(), toText())).toBe(expected, texts)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
+  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<SessionEvent>('-m-p-|        ', values)
+      const early = '                     ^-!           '
+      const again = '                     -------^      '
+      const subscriptions = ['            ^-!           ', '-------^----!']
+      const expected = ['                 -m            ', '--------m-n-|'] as const
+      const result$ = source$.pipe(accumulateMilestones(), toText())
+      expectObservable(result$, early).toBe(expected[0], texts)
+      expectObservable(result$, again).toBe(expected[1], { ...texts, n: 'good morning good' })
+      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  it('takes an event that a subscriber causes while it gets a transcript', () => {
+    const source$ = new Subject<SessionEvent>()
+    const seen: string[] = []
+    source$.pipe(accumulateMilestones(), toText()).subscribe((text) => {
+      seen.push(text)
+      if (seen.length === 1) source$.next(milestone(' day'))
+    })
+    source$.next(milestone('good'))
+    source$.next(milestone('!'))
+    expect(seen).toEqual(['good', 'good day', 'good day!'])
+  })
+
+  it('replaces a partial by the next, and clears it with its milestone', () => {
+    const channels = transcripts(partial('a'), partial('a b'), milestone('A B'), partial('c')).map(
+      (one) => one.channels[0],
+    )
+    expect(channels).toEqual([
+      { channel: 0, committed: '', partial: 'a', closed: false },
+      { channel: 0, committed: '', partial: 'a b', closed: false },
+      { channel: 0, committed: 'A B', partial: '', closed: false },
+      { channel: 0, committed: 'A B', partial: 'c', closed: false },
+    ])
+  })
+
+  it('keeps channels apart, in their order, each with the identity of what did not change', () => {
+    const [first, second, third] = transcripts(
+      milestone('yes', { channel: 1 }),
+      partial('shall we', { channel: 0 }),
+      partial('shall we go', { channel: 0 }),
+    )
+    expect(second).toMatchObject({
+      text: 'shall we\nyes',
+      channels: [{ channel: 0 }, { channel: 1, committed: 'yes' }],
+    })
+    expect(second?.channels[1]).toBe(first?.channels[0])
+    expect(third?.channels[1]).toBe(first?.channels[0])
+  })
+
+  it('emits the same transcript again for a result that changes nothing', () => {
+    const [first, second] = transcripts(partial('good'), partial('good'))
+    expect(second).toBe(first)
+  })
+
+  it('closes the lane with the final, its confidence and its error', () => {
+    expect(last(milestone('one'), partial('two'), final('one', { confidence: 0.5, error: 'internal: sorry' }))).toEqual(
+      {
+        text: 'one',
+        channels: [
+          { channel: 0, committed: 'one', partial: '', closed: true, confidence: 0.5, error: 'internal: sorry' },
+        ],
+      },
+    )
+  })
+
+  it.each([
+    ['is the text without milestones', [final('one two')], 'one two'],
+    ['adds what the milestones lack', [milestone('one'), final('one two')], 'one two'],
+    ['adds nothing when it repeats them', [milestone('one'), milestone(' two'), final('one two')], 'one two'],
+    ['does not mind a leading space', [milestone(' one'), final('one two')], ' one two'],
+    ['never takes definitive text back', [milestone('one two'), final('ten twenty thirty')], 'one two'],
+    ['never shrinks the text', [milestone('one two'), final('one')], 'one two'],
+    ['adds nothing when it is empty', [milestone('one'), final('')], 'one'],
+  ])('takes a final that %s', (_, events: SessionEvent[], text) => {
+    expect(last(...events)?.text).toBe(text)
+  })
+
+  it('takes a repeated milestone once, by channel and times', () => {
+    const at = { startMs: 100, endMs: 900 }
+    const seen = transcripts(
+      milestone('one', at),
+      milestone('one', at),
+      milestone(' one', { startMs: 900, endMs: 1500 }),
+    )
+    expect(seen.map(({ text }) => text)).toEqual(['one', 'one', 'one one'])
+    expect(last(milestone('one', at), milestone('two', { ...at, channel: 1 }))?.text).toBe('one\ntwo')
+    expect(last(milestone('no'), milestone(' no'))?.text).toBe('no no')
+  })
+
+  it('puts the text of a next recognition behind the earlier', () => {
+    const seen = transcripts(
+      milestone('one', { recognitionId: 'a' }),
+      final('one two', { recognitionId: 'a' }),
+      partial('thr', { recognitionId: 'b' }),
+      milestone('three', { recognitionId: 'b' }),
+      final('three four', { recognitionId: 'b' }),
+    )
+    expect(seen.map(({ text }) => text)).toEqual([
+      'one',
+      'one two',
+      'one two thr',
+      'one two three',
+      'one two three four',
+    ])
+    expect(seen.map(({ channels }) => channels[0]?.closed)).toEqual([false, true, false, false, true])
+  })
+
+  it('opens a closed lane again for results without an id', () => {
+    expect(last(final('one'), milestone('two'), final('two'))).toMatchObject({
+      text: 'one two',
+      channels: [{ closed: true }],
+    })
+  })
+
+  it('takes a repeated final once', () => {
+    expect(last(final('one two', { recognitionId: 'a' }), final('one two', { recognitionId: 'a' }))?.text).toBe(
+      'one two',
+    )
+  })
+
+  it('sets no space between pieces in a script that has none, nor before a stop', () => {
+    expect(last(milestone('你好'), partial('世界'))?.text).toBe('你好世界')
+    expect(last(milestone('well'), partial(', then'))?.text).toBe('well, then')
+  })
+
+  it('never shrinks the committed text of a lane, whatever comes', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 6 })
+    const details = fc.record(
+      {
+        channel: fc.constantFrom(0, 1),
+        startMs: fc.constantFrom(0, 10),
+        endMs: fc.constantFrom(20, 30),
+        recognitionId: fc.constantFrom('r', 's'),
+      },
+      { requiredKeys: [] },
+    )
+    const make = fc.constantFrom(partial, milestone, final)
+    const event = fc.tuple(make, text, details).map(([build, said, more]): SessionEvent => build(said, more))
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+        const committed = new Map<number, string>()
+        const seen = transcripts(...events)
+        expect(seen.length).toBe(events.length)
+        for (const lane of seen.flatMap(({ channels }) => channels)) {
+          expect(lane.committed.startsWith(committed.get(lane.channel) ?? '')).toBe(true)
+          committed.set(lane.channel, lane.committed)
+        }
+      }),
+    )
+  })
+
+  it('makes one transcript for one event', () => {
+    const seen: number[] = []
+    of(values.m)
+      .pipe(accumulateMilestones())
+      .subscribe(({ channels }) => seen.push(channels.length))
+    expect(seen).toEqual([1])
+  })
+})
