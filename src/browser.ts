@@ -22,7 +22,7 @@ export type {
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
-export type { AudioSplitter } from './protocol/recognizer-requests.js'
+export type { AudioSplitter } from './protocol/recognizer-messages.js'
 export type { SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
 export type { Recognition, RecognizeOptions, VoiceActivityOptions } from './client/recognizer/recognize-on.js'

@@ -1,7 +1,8 @@
 // The client's door; `browser.ts` is the part of it that browsers get. gRPC has its own door, `rxspeech/grpc`; the
 // service too, `rxspeech/service`.
-export type { AudioFormat, Encoding } from './audio/format.js'
 export {
+  type AudioFormat,
+  type Encoding,
   bytesForMs,
   bytesPerFrame,
   bytesPerSample,
@@ -74,7 +75,7 @@ export type {
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
-export type { AudioSplitter } from './protocol/recognizer-requests.js'
+export type { AudioSplitter } from './protocol/recognizer-messages.js'
 export type { SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
 export { recognize } from './client/recognizer/recognize.js'

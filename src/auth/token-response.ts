@@ -1,9 +1,8 @@
 import { either } from 'fp-ts'
 import type { SpeechError } from '../errors/speech-error.js'
-import { codec, failure } from '../protocol/codec.js'
-import { integer, text, type FieldCodec } from '../protocol/field-codecs.js'
+import { codec, oneOf, text, type Codec } from '../protocol/validation.js'
+import { integer, decodeWith, messageCodec, optional, required, type MessageCodec } from '../protocol/message-codec.js'
 import { parseJsonObject } from '../protocol/json-object.js'
-import { decodeWith, messageCodec, optional, required, type MessageCodec } from '../protocol/message-codec.js'
 import type { Token } from '../protocol/token.js'
 
 /** The answer of a token endpoint that grants (service.md 2.8, RFC 6749 section 5.1). */
@@ -17,28 +16,19 @@ export interface TokenResponse {
 const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
 
 /** Visible ASCII only (RFC 6750 section 2.1): it will stand in a header and in a subprotocol. */
-const accessToken: FieldCodec<string> = codec(
-  'a string of visible ASCII characters',
-  isAccessToken,
-  (input, context) => (isAccessToken(input) ? either.right(input) : failure(input, context)),
-  (value) => value,
-)
+const accessToken: Codec<string> = codec('a string of visible ASCII characters', isAccessToken)
 
 /** In any letter case (RFC 6749 section 5.1). */
-const bearer: FieldCodec<'Bearer'> = codec(
-  '"Bearer"',
-  (value): value is 'Bearer' => value === 'Bearer',
-  (input, context) =>
-    typeof input === 'string' && input.toLowerCase() === 'bearer' ? either.right('Bearer') : failure(input, context),
-  (value) => value,
-)
+const bearer: Codec<'Bearer'> = codec('"Bearer"', oneOf('Bearer').is, {
+  read: (input) => (typeof input === 'string' && input.toLowerCase() === 'bearer' ? 'Bearer' : input),
+})
 
 /** A thousand years, so that the end of a token stays a number that clocks can hold. */
-const mostSeconds = 31_536_000_000
+const maxSeconds = 31_536_000_000
 
-export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResponse>('TokenResponse', {
+export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResponse>({
   accessToken: required(accessToken, 'access_token'),
-  expiresInSeconds: required(integer('a whole number of seconds from 1', 1, mostSeconds), 'expires_in'),
+  expiresInSeconds: required(integer({ min: 1, max: maxSeconds, unit: 'seconds' }), 'expires_in'),
   tokenType: required(bearer, 'token_type'),
   scope: optional(text, 'scope'),
 })

@@ -1,17 +1,18 @@
 import { either, function as f } from 'fp-ts'
 import { encodings, maxSampleRateHz, minSampleRateHz, type AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
-import { codec, failure } from '../protocol/codec.js'
-import { integer, listOfText, oneOf, text, type FieldCodec } from '../protocol/field-codecs.js'
-import { isJsonObject, ownValue, parseJsonObject, type JsonObject } from '../protocol/json-object.js'
+import { codec, listOf, oneOf, text, type Codec } from '../protocol/validation.js'
 import {
   decodeWith,
+  integer,
   messageCodec,
+  oneOfNumbers,
   optional,
   required,
   type Fields,
   type MessageCodec,
 } from '../protocol/message-codec.js'
+import { isJsonObject, ownValue, parseJsonObject, type JsonObject } from '../protocol/json-object.js'
 import type {
   CassetteHeader,
   CassetteLine,
@@ -24,39 +25,26 @@ import type {
   OpenLine,
 } from './cassette.js'
 
-const matching = (expected: string, fits: (value: string) => boolean): FieldCodec<string> =>
-  codec(
-    expected,
-    (value): value is string => typeof value === 'string' && fits(value),
-    (input, context) => (typeof input === 'string' && fits(input) ? either.right(input) : failure(input, context)),
-    (value) => value,
-  )
+const matching = (expected: string, fits: (value: string) => boolean): Codec<string> =>
+  codec(expected, (value): value is string => typeof value === 'string' && fits(value))
 
 const isMs = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
-const milliseconds: FieldCodec<number> = codec(
-  'a number of milliseconds from 0',
-  isMs,
-  (input, context) => (isMs(input) ? either.right(input) : failure(input, context)),
-  (value) => value,
-)
-const count = integer('a whole number from 0', 0)
+const milliseconds: Codec<number> = codec('a number of milliseconds from 0', isMs)
+const count = integer({ min: 0 })
 const instant = matching('a time as in 2026-01-31T12:00:00.000Z', (value) =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value),
 )
 const base64 = matching('base64', (value) => value.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(value))
 const digest = matching('64 hexadecimal digits', (value) => /^[0-9a-f]{64}$/.test(value))
 
-const format: MessageCodec<AudioFormat> = messageCodec<AudioFormat>('an object', {
+const format: MessageCodec<AudioFormat> = messageCodec<AudioFormat>({
   encoding: required(oneOf(...encodings), 'encoding'),
-  sampleRateHz: required(
-    integer(`a whole number of Hz from ${minSampleRateHz} to ${maxSampleRateHz}`, minSampleRateHz, maxSampleRateHz),
-    'sampleRateHz',
-  ),
-  channels: required(oneOf(1, 2), 'channels'),
+  sampleRateHz: required(integer({ min: minSampleRateHz, max: maxSampleRateHz, unit: 'Hz' }), 'sampleRateHz'),
+  channels: required(oneOfNumbers(1, 2), 'channels'),
 })
 
 export const headerFields: Fields<CassetteHeader> = {
-  version: required(oneOf(1), 'version'),
+  version: required(oneOfNumbers(1), 'version'),
   transport: required(oneOf('grpc', 'websocket'), 'transport'),
   format: required(format, 'format'),
   startedAt: required(instant, 'startedAt'),
@@ -64,7 +52,7 @@ export const headerFields: Fields<CassetteHeader> = {
 }
 
 const timed = { atMs: required(milliseconds, 'atMs') } as const
-const ofConnection = { ...timed, connection: required(integer('a whole number from 1', 1), 'connection') } as const
+const ofConnection = { ...timed, connection: required(integer({ min: 1 }), 'connection') } as const
 const reason = { code: optional(text, 'code'), message: optional(text, 'message') } as const
 
 const message: Fields<MessageLine> = {
@@ -84,10 +72,10 @@ const ending: Fields<EndingLine> = {
 const dial: Fields<DialLine> = {
   ...ofConnection,
   event: required(oneOf('dial'), 'event'),
-  channel: optional(oneOf(0, 1), 'channel'),
+  channel: optional(oneOfNumbers(0, 1), 'channel'),
   address: optional(text, 'address'),
-  headers: optional(listOfText, 'headers'),
-  protocols: optional(listOfText, 'protocols'),
+  headers: optional(listOf(text), 'headers'),
+  protocols: optional(listOf(text), 'protocols'),
 }
 const open: Fields<OpenLine> = { ...ofConnection, event: required(oneOf('open'), 'event') }
 const finish: Fields<FinishLine> = { ...ofConnection, event: required(oneOf('finish'), 'event') }
@@ -118,25 +106,25 @@ export const lineFields = {
   end,
 } as const
 
-const header = messageCodec<CassetteHeader>('an object', headerFields)
-const messageLine = messageCodec<MessageLine>('an object', message)
-const endingLine = messageCodec<EndingLine>('an object', ending)
+const header = messageCodec<CassetteHeader>(headerFields)
+const messageLine = messageCodec<MessageLine>(message)
+const endingLine = messageCodec<EndingLine>(ending)
 
 /** By the names of the events; each decodes to the member of `CassetteLine` that has the event. */
 const lineCodecs: ReadonlyMap<string, (json: JsonObject) => either.Either<SpeechError, CassetteLine>> = new Map<
   string,
   (json: JsonObject) => either.Either<SpeechError, CassetteLine>
 >([
-  ['dial', decoder(messageCodec<DialLine>('an object', dial))],
-  ['open', decoder(messageCodec<OpenLine>('an object', open))],
+  ['dial', decoder(messageCodec<DialLine>(dial))],
+  ['open', decoder(messageCodec<OpenLine>(open))],
   ['sent', decoder(messageLine)],
   ['received', decoder(messageLine)],
-  ['finish', decoder(messageCodec<FinishLine>('an object', finish))],
+  ['finish', decoder(messageCodec<FinishLine>(finish))],
   ['close', decoder(endingLine)],
   ['ended', decoder(endingLine)],
   ['dial-failed', decoder(endingLine)],
-  ['lost', decoder(messageCodec<LostLine>('an object', lost))],
-  ['end', decoder(messageCodec<EndLine>('an object', end))],
+  ['lost', decoder(messageCodec<LostLine>(lost))],
+  ['end', decoder(messageCodec<EndLine>(end))],
 ])
 
 function decoder<Line extends CassetteLine>(lineCodec: MessageCodec<Line>) {

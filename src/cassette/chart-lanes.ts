@@ -1,4 +1,4 @@
-import { eventName } from '../protocol/event-name.js'
+import { eventName } from '../protocol/dataflow-events.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { laneKinds, type Bar, type Flow, type LaneKind, type Marble, type MarbleLane } from './marble-chart.js'
 

@@ -1,7 +1,7 @@
 import { defer, Subscription, type Observable } from 'rxjs'
 import type { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
-import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { Link } from '../transport/link.js'
 import type { TokenInHand } from './ask-token.js'
 import type { WireProtocol, DecodedMessage } from './protocol.js'

@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 
 /** What a message of the service means for the life of the session: */

@@ -1,7 +1,7 @@
 import { type Subscription, type ObservableInput, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import { schedule } from '../kernel/timers.js'
-import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './ask-token.js'
 import { feedAudio, isPulled, type AudioFeed, type AudioSink } from './audio/audio-feed.js'

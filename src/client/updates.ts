@@ -1,9 +1,7 @@
 import { Subscription, type Observable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
-import type { UpdateRequest } from '../protocol/dataflow-requests.js'
+import { type UpdateRequest, mergeUpdates, settings } from '../protocol/dataflow-messages.js'
 import { isJsonObject } from '../protocol/json-object.js'
-import { mergedUpdate } from '../protocol/merged-update.js'
-import { settings } from '../protocol/settings.js'
 
 /** What the user changes while one session streams: asked at once, and in the start of every further connection. */
 export class Updates {
@@ -35,7 +33,7 @@ export class Updates {
       this.#update$.subscribe({
         next: (update) => {
           if (!isUpdate(update)) return fail(noUpdate())
-          this.#asked = mergedUpdate(this.#asked, update)
+          this.#asked = mergeUpdates(this.#asked, update)
           ask(update)
         },
         error: (error: unknown) =>

@@ -1,65 +1,112 @@
 import { either } from 'fp-ts'
-import type { Validate } from 'io-ts'
+import { failure, success, Type, type Validate } from 'io-ts'
 import { SpeechError } from '../errors/speech-error.js'
-import { codec, failure, validatePart, type Codec } from './codec.js'
-import type { FieldCodec } from './field-codecs.js'
 import { isJsonObject, ownValue, type JsonObject } from './json-object.js'
+import {
+  codec,
+  isText,
+  issuesOf,
+  issueText,
+  number,
+  oneOf,
+  tryPart,
+  wholeNumber,
+  type Codec,
+  type NumberRange,
+} from './validation.js'
 
-/** A field of a message: its names on the wire, the description's first, then older dialects that are understood too. */
-export interface Field<A, Required extends boolean = boolean> {
-  readonly names: readonly [string, ...string[]]
-  readonly codec: FieldCodec<A>
-  readonly required: Required
-  /** A value that cannot be read counts as absent. */
-  readonly isHint?: boolean
+// Values as peers write them
+
+const digits = /^\s*[+-]?\d{1,16}\s*$/
+const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,20})?([eE][+-]?\d{1,3})?\s*$/
+
+const readDigits = (input: unknown): unknown => (isText(input) && digits.test(input) ? Number(input) : input)
+const readDecimal = (input: unknown): unknown => (isText(input) && decimal.test(input) ? Number(input) : input)
+
+/** A whole number, which may arrive as a string of digits (PROTOCOL 3.1). */
+export const integer = (range: NumberRange = {}): Codec<number> => {
+  const { name, is } = wholeNumber(range)
+  return codec(name, is, { read: readDigits })
 }
 
-export const required = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, true> => ({
+/** A whole number that is written as a string, as all fields of the recognizer's results are (PROTOCOL 4.2). */
+export const integerText: Codec<number> = codec('a whole number as a string', wholeNumber().is, {
+  read: readDigits,
+  write: String,
+})
+
+/** A number from 0 to 1, written as a number. */
+export const unitNumber: Codec<number> = number({ min: 0, max: 1 })
+
+/** A confidence from 0 to 1, written as a string with two decimals (PROTOCOL 4.2). */
+export const confidenceText: Codec<number> = codec('a number from 0.0 to 1.0 as a string', unitNumber.is, {
+  read: readDecimal,
+  write: (value) => value.toFixed(2),
+})
+
+/** One of a few numbers, which may arrive as strings. */
+export const oneOfNumbers = <A extends number>(...values: readonly A[]): Codec<A> => {
+  const { name, is } = oneOf(...values)
+  const byText = new Map<unknown, A>(values.map((value) => [String(value), value]))
+  return codec(name, is, { read: (input) => byText.get(input) ?? input })
+}
+
+// Messages
+
+/** A field of a message: its names on the wire, the one of PROTOCOL first, then aliases that are read too. */
+export interface Field<A, Required extends boolean = boolean> {
+  readonly names: readonly [string, ...string[]]
+  readonly codec: Codec<A>
+  readonly required: Required
+  /** A value that cannot be read counts as absent. */
+  readonly isLenient: boolean
+}
+
+export const required = <A>(codec: Codec<A>, ...names: [string, ...string[]]): Field<A, true> => ({
   names,
   codec,
   required: true,
+  isLenient: false,
 })
 
-export const optional = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
+export const optional = <A>(codec: Codec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
   names,
   codec,
   required: false,
+  isLenient: false,
 })
 
-/** As `optional`, of a message that is received: what cannot be read counts as absent, and the message stands. */
-export const hint = <A>(codec: FieldCodec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
-  ...optional(codec, ...names),
-  isHint: true,
+/** An optional field whose value counts as absent when it cannot be read, so that it does not cost the whole message. */
+export const lenient = <A>(codec: Codec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
+  names,
+  codec,
+  required: false,
+  isLenient: true,
 })
 
-/** Whether the model must have the key: what the field has to be then. */
 type IsRequired<A, K extends keyof A> = Partial<Pick<A, K>> extends Pick<A, K> ? false : true
 
-/** One field for every key of the model: one that is forgotten, or `optional` where the model is not, is a compiler's error. */
+/** One field for every key of the model. Forgetting one, or making it optional where the model is not, does not compile. */
 export type Fields<A> = {
   readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>, IsRequired<A, K>>
 }
 
-export type MessageCodec<A> = Codec<A, JsonObject>
+export type MessageCodec<A> = Type<A, JsonObject>
 
-/** Which name of a field the encoder writes: 0 the description's own, 1 the older kebab form (decisions.md). */
+/** Which name of a field the encoder writes: 0 the first, 1 the older kebab form (PROTOCOL 3.1). */
 export type NameIndex = 0 | 1
 
 /**
  * The codec of a message from its fields. Decoding reads any name of a field, refuses a missing or ill-typed one by
  * its first name, ignores what it does not know, and never throws. Encoding leaves out what is undefined.
  */
-export const messageCodec = <A extends object>(
-  name: string,
-  fields: Fields<A>,
-  nameIndex: NameIndex = 0,
-): MessageCodec<A> => {
+export const messageCodec = <A extends object>(fields: Fields<A>, nameIndex: NameIndex = 0): MessageCodec<A> => {
   const entries = Object.entries(fields) as readonly (readonly [string, Field<unknown>])[]
   const isMessage = (value: unknown): value is A =>
     isJsonObject(value) &&
     entries.every(([key, field]) => {
-      const one = ownValue(value, key)
-      return one === undefined ? !field.required : field.codec.is(one)
+      const part = ownValue(value, key)
+      return part === undefined ? !field.required : field.codec.is(part)
     })
 
   const validate: Validate<unknown, A> = (input, context) => {
@@ -67,17 +114,16 @@ export const messageCodec = <A extends object>(
     const model: Record<string, unknown> = {}
     for (const [key, field] of entries) {
       const { names } = field
-      const found = names.find((one) => ownValue(input, one) !== undefined)
+      const found = names.find((name) => ownValue(input, name) !== undefined)
       const value = found === undefined ? undefined : input[found]
       if (value === undefined && !field.required) continue
-      const decoded = validatePart(field.codec, value, found ?? names[0], context)
-      if (either.isLeft(decoded)) {
-        if (field.isHint === true) continue
-        return decoded
-      }
-      model[key] = decoded.right
+      const decoded = field.isLenient
+        ? field.codec.validate(value, context)
+        : tryPart(field.codec, value, found ?? names[0], context)
+      if (either.isRight(decoded)) model[key] = decoded.right
+      else if (!field.isLenient) return decoded
     }
-    return either.right(model as A)
+    return success(model as A)
   }
 
   const encode = (message: A): JsonObject => {
@@ -89,18 +135,46 @@ export const messageCodec = <A extends object>(
     return json
   }
 
-  return codec(name, isMessage, validate, encode)
+  return new Type<A, JsonObject>('an object', isMessage, validate, encode)
 }
 
 /**
- * Decodes, and says of the first field that does not fit what was expected there. The value itself never stands in the
- * message: it may be a token.
+ * Decodes a message, or returns `invalid-field` for the first field that does not fit. The error never repeats the value,
+ * since it may be a token.
  */
-export const decodeWith = <A>(decoder: Codec<A>, input: unknown): either.Either<SpeechError, A> => {
+export const decodeWith = <A>(decoder: Type<A, unknown>, input: unknown): either.Either<SpeechError, A> => {
   const decoded = decoder.decode(input)
   if (either.isRight(decoded)) return decoded
-  const context = decoded.left[0]?.context ?? []
-  const path = context.map(({ key }) => key).filter((key) => key !== '')
-  const expected = context.at(-1)?.type.name ?? 'valid'
-  return either.left(new SpeechError('invalid-field', `${path.join('.') || 'The message'} must be ${expected}.`))
+  const [issue] = issuesOf(decoded.left)
+  const sentence = issue === undefined ? 'The message cannot be read.' : issueText(issue, 'The message')
+  return either.left(new SpeechError('invalid-field', sentence))
 }
+
+type NamedFields = Readonly<Record<string, Pick<Field<unknown>, 'names'>>>
+
+/**
+ * `invalid-field` where a message gives one field under two of its names with different values, such as `Tenant` and
+ * `tenant_id`, since neither may win silently (PROTOCOL 3.1); undefined where it does not.
+ */
+export const conflictingAlias = (json: JsonObject, fields: NamedFields): SpeechError | undefined => {
+  for (const { names } of Object.values(fields)) {
+    const [first, ...others] = names.filter((name) => ownValue(json, name) !== undefined)
+    if (first === undefined) continue
+    const conflicting = others.find((name) => !isSameValue(json[name], json[first]))
+    if (conflicting !== undefined) {
+      return new SpeechError('invalid-field', `${first} and ${conflicting} are one field and differ; give one of them.`)
+    }
+  }
+  return undefined
+}
+
+/** A number equals its digits in a string. Objects count as different without a look inside: they may be of any depth. */
+const isSameValue = (a: unknown, b: unknown): boolean =>
+  typeof a !== 'object' && typeof b !== 'object' && asText(a) === asText(b)
+
+const asText = (value: unknown): string => (isText(value) ? value : JSON.stringify(value))
+
+const plainName = /^[A-Za-z][A-Za-z0-9 ._-]{0,31}$/
+
+/** The name of an unknown message as an error may repeat it; nothing where it could be anything else. */
+export const shownName = (name: string): string => (plainName.test(name) ? ` "${name}"` : '')

@@ -1,7 +1,7 @@
 import { Observable, Subject, takeUntil } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { decodeMuLaw } from '../../src/audio/g711.js'
-import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
+import type { UpdateRequest } from '../../src/protocol/dataflow-messages.js'
 import { DataflowProtocol } from '../../src/client/dataflow/protocol.js'
 import type { DataflowOptions } from '../../src/client/dataflow/dataflow.js'
 import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'

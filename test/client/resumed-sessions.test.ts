@@ -2,7 +2,7 @@ import { concat, EMPTY, from, map, merge, mergeMap, NEVER, of, Subject, Subscrib
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import type { UpdateRequest } from '../../src/protocol/dataflow-requests.js'
+import type { UpdateRequest } from '../../src/protocol/dataflow-messages.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import { loudness, wordChunk, wordMs, wordOf } from './contrary-service.js'

@@ -7,8 +7,8 @@ import { requestToken } from '../../src/auth/request-token.js'
 import type { TokenFetch } from '../../src/auth/token-fetch.js'
 import { parseToken, tokenResponse } from '../../src/auth/token-response.js'
 import { errorTable } from '../../src/errors/error-table.js'
-import { contentType } from '../../src/protocol/content-type.js'
 import {
+  contentType,
   readDataflowRequest,
   requestNames,
   writeDataflowRequest,
@@ -16,23 +16,28 @@ import {
   type StartAudio,
   type StartRequest,
   type UpdateRequest,
-} from '../../src/protocol/dataflow-requests.js'
-import { readDataflowResponse, writeDataflowResponse } from '../../src/protocol/dataflow-responses.js'
-import { eventEnvelope, readEventEnvelope, type EventEnvelope } from '../../src/protocol/event-envelope.js'
-import { eventName } from '../../src/protocol/event-name.js'
-import { recognitionData, sessionEventOf, type RecognitionData } from '../../src/protocol/recognition-events.js'
+  readDataflowResponse,
+  writeDataflowResponse,
+} from '../../src/protocol/dataflow-messages.js'
+import {
+  eventEnvelope,
+  readEventEnvelope,
+  type EventEnvelope,
+  eventName,
+  recognitionData,
+  sessionEventOf,
+  type RecognitionData,
+} from '../../src/protocol/dataflow-events.js'
 import {
   readRecognizerRequest,
   writeRecognizerRequest,
   type RecognizeRequest,
-} from '../../src/protocol/recognizer-requests.js'
-import {
   readRecognizerMessage,
   writeRecognizerMessage,
   type RecognizerFinal,
   type RecognizerResponse,
   type RecognizerResult,
-} from '../../src/protocol/recognizer-results.js'
+} from '../../src/protocol/recognizer-messages.js'
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
 import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'

@@ -1,7 +1,7 @@
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import { interval, lastValueFrom, map, take, tap, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { contentType } from '../../src/protocol/content-type.js'
+import { contentType } from '../../src/protocol/dataflow-messages.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
 import type { DataflowMessage } from '../../src/transport/link.js'

@@ -1,16 +1,21 @@
 import fc from 'fast-check'
-import type { DataflowRequest, StartAudio, StartRequest, UpdateRequest } from '../../src/protocol/dataflow-requests.js'
-import type { DataflowResponse } from '../../src/protocol/dataflow-responses.js'
-import type { EventEnvelope } from '../../src/protocol/event-envelope.js'
-import type { RecognitionData } from '../../src/protocol/recognition-events.js'
-import type { RecognizerRequest, RecognizeRequest } from '../../src/protocol/recognizer-requests.js'
 import type {
+  DataflowRequest,
+  StartAudio,
+  StartRequest,
+  UpdateRequest,
+  DataflowResponse,
+  Settings,
+} from '../../src/protocol/dataflow-messages.js'
+import type { EventEnvelope, RecognitionData } from '../../src/protocol/dataflow-events.js'
+import type {
+  RecognizerRequest,
+  RecognizeRequest,
   RecognizerFinal,
   RecognizerMessage,
   RecognizerResponse,
   RecognizerResult,
-} from '../../src/protocol/recognizer-results.js'
-import type { Settings } from '../../src/protocol/settings.js'
+} from '../../src/protocol/recognizer-messages.js'
 
 /** Any text, lone surrogates and control characters among it. */
 export const anyText = fc.string({ unit: 'binary' })

@@ -5,10 +5,11 @@ import {
   type Dialect,
   type StartRequest,
   type UpdateRequest,
-} from '../../protocol/dataflow-requests.js'
+  settings as settingsCodec,
+  type Settings,
+} from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { settings as settingsCodec, type Settings } from '../../protocol/settings.js'
 import { checkProxy } from '../../proxy/proxy.js'
 import { resolveGrpcLimits } from '../../transport/grpc/grpc-link.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/grpc.js'

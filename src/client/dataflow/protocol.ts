@@ -1,19 +1,19 @@
 import { either } from 'fp-ts'
 import { parseRefusal, type SpeechError } from '../../errors/speech-error.js'
-import { contentType } from '../../protocol/content-type.js'
 import {
+  contentType,
   requestNames,
   writeDataflowRequest,
   type DataflowRequest,
   type Dialect,
   type StartRequest,
   type UpdateRequest,
-} from '../../protocol/dataflow-requests.js'
-import { readDataflowResponse, type DataflowResponse } from '../../protocol/dataflow-responses.js'
-import { readEventEnvelope } from '../../protocol/event-envelope.js'
-import { isSuccess } from '../../protocol/operation-result.js'
-import { mergedUpdate } from '../../protocol/merged-update.js'
-import { sessionEventOf } from '../../protocol/recognition-events.js'
+  readDataflowResponse,
+  type DataflowResponse,
+  isSuccess,
+  mergeUpdates,
+} from '../../protocol/dataflow-messages.js'
+import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import { unreadableStart, type WireProtocol, type DecodedMessage, type ControlSignal } from '../protocol.js'
 
@@ -83,7 +83,7 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
 }
 
 const changed = (start: UpdateRequest, update: UpdateRequest | undefined): UpdateRequest =>
-  update === undefined ? {} : mergedUpdate(start, update)
+  update === undefined ? {} : mergeUpdates(start, update)
 
 const readMessage = (message: DataflowMessage, answered: (response: DataflowResponse) => string): DecodedMessage => {
   switch (message.contentType) {

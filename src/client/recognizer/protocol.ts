@@ -3,14 +3,15 @@ import { decodeSamples } from '../../audio/codec.js'
 import type { Encoding } from '../../audio/format.js'
 import { bytesOf } from '../../audio/pcm.js'
 import { parseRefusal } from '../../errors/speech-error.js'
-import { isSuccess } from '../../protocol/operation-result.js'
-import { writeRecognizerRequest, type RecognizeRequest } from '../../protocol/recognizer-requests.js'
+import { isSuccess } from '../../protocol/dataflow-messages.js'
 import {
+  writeRecognizerRequest,
+  type RecognizeRequest,
   readRecognizerMessage,
   type RecognizerFinal,
   type RecognizerMessage,
   type RecognizerResult,
-} from '../../protocol/recognizer-results.js'
+} from '../../protocol/recognizer-messages.js'
 import type { FinalEvent } from '../../protocol/session-event.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { unreadableStart, type WireProtocol, type DecodedMessage } from '../protocol.js'

@@ -1,7 +1,7 @@
 import { map, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-requests.js'
+import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
 import { resolveWebSocketLimits } from '../../transport/websocket/websocket-limits.js'

@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { nearestName } from '../project/nearest-name.js'
+import { nearestName } from '../../protocol/nearest-name.js'
 import { maxReportedFaults } from '../project/yaml-bounds.js'
 import * as t from 'io-ts'
 import { isSpeechError } from '../../errors/speech-error.js'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../protocol/json-object.js'
-import type { Settings } from '../../protocol/settings.js'
+import type { Settings } from '../../protocol/dataflow-messages.js'
 import type { FaultKind } from '../nodes/core/node-fault.js'
 import type { NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
 

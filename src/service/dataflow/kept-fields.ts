@@ -1,7 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import type { StartRequest } from '../../protocol/dataflow-requests.js'
+import type { StartRequest, Settings } from '../../protocol/dataflow-messages.js'
 import { isJsonObject } from '../../protocol/json-object.js'
-import type { Settings } from '../../protocol/settings.js'
 
 /** What the `Settings` and `CallProperties` of one session hold together at most. */
 export const maxSettingKeys = 1_000

@@ -1,7 +1,5 @@
-import { contentType } from '../../protocol/content-type.js'
-import type { DataflowRequestName } from '../../protocol/dataflow-requests.js'
-import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
-import { wholeEventEnvelope, writeEventEnvelope } from '../../protocol/event-envelope.js'
+import { contentType, type DataflowRequestName, writeDataflowResponse } from '../../protocol/dataflow-messages.js'
+import { completeEventEnvelope, writeEventEnvelope } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import type { NodeItem } from '../nodes/core/node.js'
 
@@ -19,6 +17,6 @@ export const itemMessage = (item: NodeItem): DataflowMessage =>
     ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
     : {
         contentType: contentType.event,
-        content: writeEventEnvelope(wholeEventEnvelope(item.event)),
+        content: writeEventEnvelope(completeEventEnvelope(item.event)),
         binaryContent: noBytes,
       }

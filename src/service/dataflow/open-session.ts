@@ -1,6 +1,6 @@
 import { bytesPerFrame } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { StartRequest } from '../../protocol/dataflow-requests.js'
+import type { StartRequest } from '../../protocol/dataflow-messages.js'
 import { batchModels } from '../sessions/batch-models.js'
 import { inTime } from '../sessions/in-time.js'
 import { PaceLimit } from '../sessions/pace-limit.js'

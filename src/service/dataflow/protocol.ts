@@ -1,12 +1,12 @@
 import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
-import { contentType } from '../../protocol/content-type.js'
 import {
+  contentType,
   readDataflowRequest,
   type DataflowRequest,
   type DataflowRequestName,
   type StartRequest,
-} from '../../protocol/dataflow-requests.js'
+} from '../../protocol/dataflow-messages.js'
 import type { ServiceState } from '../../protocol/states.js'
 import type { DataflowMessage } from '../../transport/link.js'
 

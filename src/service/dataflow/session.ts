@@ -1,8 +1,11 @@
 import { map, Observable, Subscription, take, tap, type Subscriber } from 'rxjs'
 import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
-import { contentType } from '../../protocol/content-type.js'
-import type { DataflowRequestName, StartRequest } from '../../protocol/dataflow-requests.js'
-import { dataflowSuccess } from '../../protocol/operation-result.js'
+import {
+  contentType,
+  type DataflowRequestName,
+  type StartRequest,
+  dataflowSuccess,
+} from '../../protocol/dataflow-messages.js'
 import type { ServiceState } from '../../protocol/states.js'
 import type { CloseReason, DataflowMessage, Link } from '../../transport/link.js'
 import { clientError, unreadable } from '../sessions/client-error.js'

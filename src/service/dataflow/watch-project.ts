@@ -1,5 +1,5 @@
-import type { StartRequest } from '../../protocol/dataflow-requests.js'
-import { eventName } from '../../protocol/event-name.js'
+import type { StartRequest } from '../../protocol/dataflow-messages.js'
+import { eventName } from '../../protocol/dataflow-events.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { SpeechMark } from '../monitor/speech-times.js'
 import type { NodeItem } from '../nodes/core/node.js'

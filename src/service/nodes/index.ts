@@ -1,8 +1,7 @@
 // The door for who writes nodes: light enough for a worker thread, and for a file of a few lines.
 export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from '../../audio/format.js'
 export { decodeSamples, encodeSamples } from '../../audio/codec.js'
-export type { EventEnvelope } from '../../protocol/event-envelope.js'
-export { eventName } from '../../protocol/event-name.js'
+export { type EventEnvelope, eventName } from '../../protocol/dataflow-events.js'
 export { defineNode } from './core/define-node.js'
 export {
   flag,

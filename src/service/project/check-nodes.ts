@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import type { AnyNodeDefinition, ResourceUse } from '../nodes/core/node.js'
-import { hintOf } from './nearest-name.js'
+import { suggestName } from '../../protocol/nearest-name.js'
 import type { NodeEntry, ProjectFile } from './project-file.js'
 import type { ProjectFacts } from './project-facts.js'
 import type { ProjectFaults } from './project-fault.js'
@@ -32,7 +32,7 @@ const checkNode = (entry: NodeEntry, facts: ProjectFacts, faults: ProjectFaults)
     faults.add(
       kind.span,
       pathTo(path, 'node'),
-      `names ${JSON.stringify(kind.name)}, which is no node; ${hintOf(kind.name, names)}`,
+      `names ${JSON.stringify(kind.name)}, which is no node; ${suggestName(kind.name, names)}`,
     )
     return undefined
   }
@@ -75,7 +75,7 @@ const checkUse = (use: ResourceUse, entry: NodeEntry, file: ProjectFile, faults:
     faults.add(
       span,
       path,
-      `names ${JSON.stringify(use.resource)}, which is not among the resources; ${hintOf(use.resource, names)}`,
+      `names ${JSON.stringify(use.resource)}, which is not among the resources; ${suggestName(use.resource, names)}`,
     )
   } else if (found.source.kind !== use.kind) {
     faults.add(span, path, `must name a resource that is a ${use.kind}; ${use.resource} is a ${found.source.kind}`)

@@ -1,6 +1,6 @@
 import type { PortKind } from '../nodes/core/node.js'
 import type { CheckedNode } from './check-nodes.js'
-import { hintOf } from './nearest-name.js'
+import { suggestName } from '../../protocol/nearest-name.js'
 import type { EndEntry, ProjectFile, WireEntry } from './project-file.js'
 import type { ProjectFaults } from './project-fault.js'
 import type { GraphWire } from './project-graph.js'
@@ -114,7 +114,7 @@ const findNode = (
     faults.add(
       span,
       pathTo(entry.path, side),
-      `names ${JSON.stringify(id)}, which is not among the nodes; ${hintOf(id, ids)}`,
+      `names ${JSON.stringify(id)}, which is not among the nodes; ${suggestName(id, ids)}`,
     )
   }
   return nodes.find((one) => one.id === id)
@@ -140,7 +140,7 @@ const findPort = (
     faults.add(
       end.span,
       path,
-      `names ${JSON.stringify(end.port)}, which is no ${what} of ${end.node}; ${hintOf(end.port, names)}`,
+      `names ${JSON.stringify(end.port)}, which is no ${what} of ${end.node}; ${suggestName(end.port, names)}`,
     )
     return undefined
   }

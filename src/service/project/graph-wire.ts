@@ -1,5 +1,5 @@
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
-import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../protocol/dataflow-events.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { WireLoss } from './graph-session.js'
 import type { Drops, WireTerms } from './wire-policy.js'

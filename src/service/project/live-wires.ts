@@ -1,5 +1,5 @@
 import { type AudioFormat } from '../../audio/format.js'
-import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../protocol/dataflow-events.js'
 import type { NodeContext, Node } from '../nodes/core/node.js'
 import { BoundedWire } from './bounded-wire.js'
 import type { GraphFormats, NodeFormats } from './graph-formats.js'

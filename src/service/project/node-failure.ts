@@ -1,5 +1,5 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../protocol/dataflow-events.js'
 import type { NodeFailure } from './supervise-node.js'
 
 /** What the client is told of a node that failed, whatever its policy makes of it. */

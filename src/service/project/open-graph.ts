@@ -1,7 +1,7 @@
 import { Observable, ReplaySubject, Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import type { Settings } from '../../protocol/settings.js'
+import type { Settings } from '../../protocol/dataflow-messages.js'
 import type { Node, NodeContext, NodeItem } from '../nodes/core/node.js'
 import { entryName, graphFormats, type GraphFormats, type NodeFormats } from './graph-formats.js'
 import type { GraphLimits, GraphSession } from './graph-session.js'

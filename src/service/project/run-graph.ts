@@ -1,6 +1,6 @@
 import type { Observable, Subject, Subscriber } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import type { EventEnvelope } from '../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../protocol/dataflow-events.js'
 import { engineErrors } from '../nodes/speech/finals-on-failure.js'
 import type { NodeItem } from '../nodes/core/node.js'
 import { deliver } from './deliver.js'

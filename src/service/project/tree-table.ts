@@ -1,4 +1,4 @@
-import { hintOf } from './nearest-name.js'
+import { suggestName } from '../../protocol/nearest-name.js'
 import type { ProjectFaults } from './project-fault.js'
 import type { YamlEntry, YamlNode } from './read-yaml.js'
 import type { Span } from './source-text.js'
@@ -19,7 +19,7 @@ export class TreeTable {
     const entries = node.kind === 'map' ? node.entries : []
     for (const { key, keySpan } of entries) {
       if (known === undefined || known.includes(key)) continue
-      faults.add(keySpan, pathTo(path, key), `is not known; ${hintOf(key, known)}`)
+      faults.add(keySpan, pathTo(path, key), `is not known; ${suggestName(key, known)}`)
     }
     this.#entries = new Map(entries.map((entry) => [entry.key, entry]))
   }

@@ -2,15 +2,16 @@ import { either } from 'fp-ts'
 import { Observable, Subscription, take, type Subscriber } from 'rxjs'
 import { samplesOf } from '../../audio/pcm.js'
 import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
-import { recognizerSuccess } from '../../protocol/operation-result.js'
 import {
+  recognizerSuccess,
   readRecognizerRequest,
   type RecognizeRequest,
   type RecognizerRequest,
   type RecognizerRequestName,
-} from '../../protocol/recognizer-requests.js'
+  writeRecognizerMessage,
+  type RecognizerMessage,
+} from '../../protocol/recognizer-messages.js'
 import type { ServiceState } from '../../protocol/states.js'
-import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-results.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { tenantOf } from '../sessions/rights.js'
 import { batchModels } from '../sessions/batch-models.js'

@@ -1,7 +1,7 @@
 import { asyncScheduler, Observable, type SchedulerLike, type Subscriber } from 'rxjs'
 import { msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import { contentType } from '../../protocol/content-type.js'
+import { contentType } from '../../protocol/dataflow-messages.js'
 import type { Dial, Link } from '../../transport/link.js'
 import { FaultDirector, type DoneFault } from './fault-director.js'
 import { checkFault, checkScript, type Direction, type Fault, type FaultScript } from './fault-script.js'

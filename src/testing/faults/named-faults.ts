@@ -1,5 +1,5 @@
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
-import { contentType } from '../../protocol/content-type.js'
+import { contentType } from '../../protocol/dataflow-messages.js'
 import type { FaultScript, FaultStep } from './fault-script.js'
 
 /** The rows of the scoreboard. */

@@ -1,12 +1,11 @@
 import { either } from 'fp-ts'
-import { contentType } from '../../protocol/content-type.js'
-import { readDataflowRequest } from '../../protocol/dataflow-requests.js'
-import { writeDataflowResponse } from '../../protocol/dataflow-responses.js'
-import { writeEventEnvelope } from '../../protocol/event-envelope.js'
-import { eventName } from '../../protocol/event-name.js'
-import { recognitionData } from '../../protocol/recognition-events.js'
-import { readRecognizerRequest } from '../../protocol/recognizer-requests.js'
-import { writeRecognizerMessage, type RecognizerResult } from '../../protocol/recognizer-results.js'
+import { contentType, readDataflowRequest, writeDataflowResponse } from '../../protocol/dataflow-messages.js'
+import { writeEventEnvelope, eventName, recognitionData } from '../../protocol/dataflow-events.js'
+import {
+  readRecognizerRequest,
+  writeRecognizerMessage,
+  type RecognizerResult,
+} from '../../protocol/recognizer-messages.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import type { Asked, Wording } from './proving-conversation.js'
 import type { ProvingResult } from './proving-recognition.js'

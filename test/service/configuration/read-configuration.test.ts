@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { either } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
-import { nearestName } from '../../../src/service/project/nearest-name.js'
+import { nearestName } from '../../../src/protocol/nearest-name.js'
 import { readConfiguration } from '../../../src/service/configuration/read-configuration.js'
 
 const faultsOf = async (source: string) => {

@@ -1,6 +1,6 @@
 import { Observable, Subject } from 'rxjs'
 import { expect } from 'vitest'
-import { contentType } from '../../../src/protocol/content-type.js'
+import { contentType } from '../../../src/protocol/dataflow-messages.js'
 import { serveDataflow } from '../../../src/service/dataflow/session.js'
 import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
 import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/core/node.js'

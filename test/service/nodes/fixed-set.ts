@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { Subject } from 'rxjs'
 import { expect, it } from 'vitest'
-import type { EventEnvelope } from '../../../src/protocol/event-envelope.js'
+import type { EventEnvelope } from '../../../src/protocol/dataflow-events.js'
 import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../../../src/service/nodes/core/node.js'
 import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
 import { marblesInTurns } from '../marbles-in-turns.js'

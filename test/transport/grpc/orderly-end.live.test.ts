@@ -9,7 +9,7 @@ import {
 } from '@grpc/grpc-js'
 import { concat, lastValueFrom, materialize, map, NEVER, of, Subject, tap, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { contentType } from '../../../src/protocol/content-type.js'
+import { contentType } from '../../../src/protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import { grpcServerLink } from '../../../src/transport/grpc/grpc-server-link.js'

@@ -1,7 +1,7 @@
 import { decodeSamples, encodeSamples } from '../../../audio/codec.js'
 import { amplify, gainFactor } from '../../../audio/gain.js'
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { Settings } from '../../../protocol/settings.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
 import { audioItem, audioStage, portFormat } from '../core/audio-stage.js'
 import { defineNode } from '../core/define-node.js'
 import { nodeOptions, numberFrom, text } from '../core/node-options.js'

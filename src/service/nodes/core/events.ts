@@ -1,6 +1,6 @@
 import * as t from 'io-ts'
 import { isJsonObject, ownValue } from '../../../protocol/json-object.js'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import { foldCase } from './fold-words.js'
 
 /** All channels (decisions.md: event envelope). */

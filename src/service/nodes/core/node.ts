@@ -2,10 +2,10 @@ import type { either } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { AudioFormat } from '../../../audio/format.js'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import type { JsonObject } from '../../../protocol/json-object.js'
 import type { SpeechError } from '../../../errors/speech-error.js'
-import type { Settings } from '../../../protocol/settings.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
 import type { Engine } from '../../engine/engine.js'
 
 /** What a port takes or gives. */

@@ -1,18 +1,18 @@
 import { either } from 'fp-ts'
 import { encodings, maxSampleRateHz, minSampleRateHz, type AudioFormat } from '../../../audio/format.js'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { integer, oneOf } from '../../../protocol/field-codecs.js'
+import { integer, decodeWith, messageCodec, oneOfNumbers, optional } from '../../../protocol/message-codec.js'
+import { oneOf } from '../../../protocol/validation.js'
 import type { JsonObject } from '../../../protocol/json-object.js'
-import { decodeWith, messageCodec, optional } from '../../../protocol/message-codec.js'
 
-const output = messageCodec<Partial<AudioFormat>>('Output', {
+const output = messageCodec<Partial<AudioFormat>>({
   encoding: optional(oneOf(...encodings), 'Encoding', 'encoding'),
   sampleRateHz: optional(
-    integer(`a whole number of Hz from ${minSampleRateHz} to ${maxSampleRateHz}`, minSampleRateHz, maxSampleRateHz),
+    integer({ min: minSampleRateHz, max: maxSampleRateHz, unit: 'Hz' }),
     'SampleRate',
     'sample-rate',
   ),
-  channels: optional(oneOf(1, 2), 'ChannelCount', 'channel-count'),
+  channels: optional(oneOfNumbers(1, 2), 'ChannelCount', 'channel-count'),
 })
 
 /**

@@ -2,7 +2,7 @@ import { defineNode } from '../core/define-node.js'
 import { confidenceOf, matchesPattern, isOfChannel } from '../core/events.js'
 import { listOf, nodeOptions, numberFrom, text, wholeNumberFrom } from '../core/node-options.js'
 import { stepItems, eventItem } from '../core/node-steps.js'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import type * as t from 'io-ts'
 
 const names = listOf(text)

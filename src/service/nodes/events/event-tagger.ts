@@ -1,6 +1,6 @@
 import * as t from 'io-ts'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
-import type { Settings } from '../../../protocol/settings.js'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
 import { defineNode } from '../core/define-node.js'
 import { matchesPattern, isOfChannel, tableWith, textContains } from '../core/events.js'
 import { foldCase } from '../core/fold-words.js'

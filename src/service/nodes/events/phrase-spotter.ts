@@ -2,9 +2,12 @@ import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { decodeWith } from '../../../protocol/message-codec.js'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
-import { eventName } from '../../../protocol/event-name.js'
-import { recognitionData, type RecognitionData } from '../../../protocol/recognition-events.js'
+import {
+  type EventEnvelope,
+  eventName,
+  recognitionData,
+  type RecognitionData,
+} from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
 import { foldWords } from '../core/fold-words.js'
 import type { NodeContext } from '../core/node.js'

@@ -1,6 +1,9 @@
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
-import { eventName } from '../../../protocol/event-name.js'
-import { recognitionData, type RecognitionData } from '../../../protocol/recognition-events.js'
+import {
+  type EventEnvelope,
+  eventName,
+  recognitionData,
+  type RecognitionData,
+} from '../../../protocol/dataflow-events.js'
 import type { ChannelEvent } from '../../recognition/recognize-channel.js'
 
 /** What a lane says of speech, beside how far it has come. */

@@ -12,9 +12,7 @@ import {
 } from 'rxjs'
 import type { ErrorCode } from '../../../errors/error-code.js'
 import { isSpeechError, refusalText, type SpeechError } from '../../../errors/speech-error.js'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
-import { eventName } from '../../../protocol/event-name.js'
-import { recognitionData } from '../../../protocol/recognition-events.js'
+import { type EventEnvelope, eventName, recognitionData } from '../../../protocol/dataflow-events.js'
 import type { NodeItem } from '../core/node.js'
 
 /** What one channel has told of its recognition. */

@@ -1,9 +1,15 @@
 import { either } from 'fp-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { integer, oneOf, text } from '../../../protocol/field-codecs.js'
-import { decodeWith, messageCodec, optional, type Fields } from '../../../protocol/message-codec.js'
-import type { Settings } from '../../../protocol/settings.js'
-import { twinField } from '../../../protocol/twin-fields.js'
+import {
+  integer,
+  decodeWith,
+  messageCodec,
+  optional,
+  type Fields,
+  conflictingAlias,
+} from '../../../protocol/message-codec.js'
+import { oneOf, text } from '../../../protocol/validation.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
@@ -38,10 +44,10 @@ const fields: Fields<RecognitionSettings> = {
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
 }
 
-const settingsCodec = messageCodec('Settings', fields)
+const settingsCodec = messageCodec(fields)
 
 const readFields = (settings: Settings): either.Either<SpeechError, RecognitionSettings> => {
-  const twin = twinField(settings, fields)
+  const twin = conflictingAlias(settings, fields)
   return twin === undefined ? decodeWith(settingsCodec, settings) : either.left(twin)
 }
 

@@ -18,7 +18,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs'
-import type { EventEnvelope } from '../../../protocol/event-envelope.js'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import type { NodeItem } from '../core/node.js'
 import { DeliveryTally } from './account.js'
 import type { Delivery } from './delivery.js'

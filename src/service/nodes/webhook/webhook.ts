@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
 import { defer, finalize, tap, type Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { wholeEventEnvelope, writeEventEnvelope } from '../../../protocol/event-envelope.js'
+import { completeEventEnvelope, writeEventEnvelope } from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
 import type { Node, NodeContext, NodeItem } from '../core/node.js'
 import { deliver } from './delivery.js'
@@ -77,7 +77,7 @@ export const openWebhook = (
       return runOutbox(input$, {
         terms,
         scheduler,
-        encode: (event) => writeEventEnvelope(wholeEventEnvelope(event)),
+        encode: (event) => writeEventEnvelope(completeEventEnvelope(event)),
         deliver: (events) => {
           const id = newId()
           return deliver(bodyOf(id, events), id, {

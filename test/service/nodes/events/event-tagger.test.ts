@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Settings } from '../../../../src/protocol/settings.js'
+import type { Settings } from '../../../../src/protocol/dataflow-messages.js'
 import { eventTagger } from '../../../../src/service/nodes/events/event-tagger.js'
 import { answersTo, event, openNode, testFixedSet } from '../fixed-set.js'
 

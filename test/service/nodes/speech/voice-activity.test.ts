@@ -15,7 +15,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../../src/audio/format.js'
 import { interleaveChannels } from '../../../../src/audio/channels.js'
-import type { Settings } from '../../../../src/protocol/settings.js'
+import type { Settings } from '../../../../src/protocol/dataflow-messages.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { recognizer } from '../../../../src/service/nodes/speech/recognizer.js'
 import { voiceActivity } from '../../../../src/service/nodes/speech/voice-activity.js'

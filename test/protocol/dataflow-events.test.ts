@@ -1,13 +1,79 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { EventEnvelope } from '../../src/protocol/event-envelope.js'
-import { decodeWith } from '../../src/protocol/message-codec.js'
-import { eventName } from '../../src/protocol/event-name.js'
-import { recognitionData, sessionEventOf, type RecognitionData } from '../../src/protocol/recognition-events.js'
+import {
+  type EventEnvelope,
+  eventName,
+  readEventEnvelope,
+  recognitionData,
+  type RecognitionData,
+  sessionEventOf,
+  writeEventEnvelope,
+} from '../../src/protocol/dataflow-events.js'
 import { eventEnvelope, recognitionData as anyData } from './arbitraries.js'
-import { refusalOf, rightOf } from './reader-laws.js'
+import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
+import fc from 'fast-check'
+import { decodeWith } from '../../src/protocol/message-codec.js'
 
-const full: Required<RecognitionData> = {
+const full: Required<EventEnvelope> = {
+  name: 'Keyword',
+  channel: 1,
+  startMs: 1200,
+  endMs: 1900,
+  groupId: 'g-1',
+  tags: ['customer'],
+  data: { Word: 'refund', Score: [0.5, null] },
+}
+const read = (message: unknown) => readEventEnvelope(JSON.stringify(message))
+
+describe('an event envelope', () => {
+  keepsTheLawsOfAReader({ read: readEventEnvelope, write: writeEventEnvelope, messages: eventEnvelope })
+
+  it('has the bytes of decisions.md', () => {
+    expect(writeEventEnvelope(full)).toBe(
+      '{"Name":"Keyword","Channel":1,"StartMsec":1200,"EndMsec":1900,"GroupId":"g-1","Tags":["customer"],' +
+        '"Data":{"Word":"refund","Score":[0.5,null]}}',
+    )
+  })
+
+  it('takes whole numbers as strings, and needs the name alone', () => {
+    const given = { Name: 'x', Channel: '-2', StartMsec: '10', EndMsec: '-1' }
+    expect(rightOf(read(given))).toEqual({ name: 'x', channel: -2, startMs: 10, endMs: -1 })
+    expect(rightOf(read({ Name: 'x' }))).toEqual({ name: 'x' })
+  })
+
+  it('refuses a missing or ill-typed name', () => {
+    for (const value of [5.5, true, [], null, {}, undefined]) {
+      const refusal = { code: 'invalid-field', message: 'Name must be a string.' }
+      expect(refusalOf(read({ Name: value }))).toEqual(refusal)
+    }
+  })
+
+  it('stands without a field that cannot be read', () => {
+    for (const name of ['Channel', 'StartMsec', 'EndMsec']) {
+      for (const value of [5.5, true, [], 'abc', 'NaN', '', null, {}]) {
+        expect(rightOf(read({ Name: 'x', [name]: value }))).toEqual({ name: 'x' })
+      }
+    }
+    expect(rightOf(read({ Name: 'x', GroupId: 5, Channel: 1 }))).toEqual({ name: 'x', channel: 1 })
+    for (const value of [5.5, true, 'abc', null, [1]]) {
+      expect(rightOf(read({ Name: 'x', Tags: value }))).toEqual({ name: 'x' })
+    }
+  })
+
+  it('takes any data, null and names that are inherited among it', () => {
+    const json = '{"Name":"x","Data":{"__proto__":{"polluted":true},"constructor":null}}'
+    const { data } = rightOf(readEventEnvelope(json))
+    expect(Object.keys(data as object)).toEqual(['__proto__', 'constructor'])
+    expect('polluted' in {}).toBe(false)
+    expect(rightOf(read({ Name: 'x', Data: null }))).toEqual({ name: 'x', data: null })
+  })
+
+  it('reads data nested 200 000 deep', { timeout: 10_000 }, () => {
+    const json = `{"Name":"x","Data":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
+    expect(Array.isArray(rightOf(readEventEnvelope(json)).data)).toBe(true)
+  })
+})
+
+const fullResult: Required<RecognitionData> = {
   text: 'hello world',
   confidence: 0.9,
   words: [{ text: 'hello', startMs: 100, endMs: 400, confidence: 0.95 }],
@@ -15,7 +81,7 @@ const full: Required<RecognitionData> = {
   heardMs: 1_000,
   error: 'engine-failed: The engine failed.',
 }
-const fullJson = recognitionData.encode(full)
+const fullJson = recognitionData.encode(fullResult)
 const times = { channel: 1, startMs: 100, endMs: 900 }
 const event = (name: string, data?: unknown): EventEnvelope => ({ name, ...times, data })
 
@@ -39,7 +105,7 @@ describe('recognitionData', () => {
 
   it('needs its text, and stands without a field that cannot be read', () => {
     const read = (data: object) => decodeWith(recognitionData, { ...fullJson, ...data })
-    const without = (key: keyof RecognitionData) => ({ ...full, [key]: undefined })
+    const without = (key: keyof RecognitionData) => ({ ...fullResult, [key]: undefined })
     const word = { Text: 'a', StartMsec: 1, EndMsec: 2, Confidence: 1 }
     expect(refusalOf(read({ Text: undefined })).message).toBe('Text must be a string.')
     for (const Confidence of [1.5, -1, '0.5', null]) {
@@ -61,7 +127,7 @@ describe('sessionEventOf', () => {
 
   it('types the three results, each with what it may carry', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
-    const { words, confidence, heardMs, error } = full
+    const { words, confidence, heardMs, error } = fullResult
     expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
     expect(sessionEventOf(event('SR Milestone', fullJson))).toStrictEqual({
       type: 'milestone',

@@ -2,16 +2,23 @@ import fc from 'fast-check'
 import { either } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
 import {
-  readDataflowRequest,
-  requestNames,
-  writeDataflowRequest,
+  contentType,
   type DataflowRequest,
+  dataflowResponse,
+  type DataflowResponse,
+  readDataflowRequest,
+  readDataflowResponse,
+  requestNames,
+  settings,
   type StartAudio,
   type StartRequest,
   type UpdateRequest,
-} from '../../src/protocol/dataflow-requests.js'
-import { dataflowRequest } from './arbitraries.js'
+  writeDataflowRequest,
+  writeDataflowResponse,
+} from '../../src/protocol/dataflow-messages.js'
+import { dataflowRequest, dataflowResponse as anyResponse, settings as anySettings } from './arbitraries.js'
 import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
+import { decodeWith } from '../../src/protocol/message-codec.js'
 
 /** Every key of the models, so that a new one has to be given its bytes here. */
 const audio: Required<StartAudio> = { sampleRateHz: 8000, channels: 2, encoding: 'ulaw', output: { Encoding: 'pcm' } }
@@ -174,4 +181,112 @@ describe('readDataflowRequest', () => {
     const names: readonly DataflowRequest['request'][] = requestNames
     expect(new Set(names).size).toBe(4)
   })
+})
+
+describe('a dataflow response', () => {
+  keepsTheLawsOfAReader({
+    read: readDataflowResponse,
+    write: (response) => JSON.stringify(dataflowResponse.encode(response)),
+    messages: anyResponse,
+  })
+
+  it('has the bytes of decisions.md, for every request', () => {
+    expect(requestNames.map((name) => writeDataflowResponse('success', name))).toEqual([
+      '{"MessageName":"StartResponse","operation-result":"success"}',
+      '{"MessageName":"UpdateResponse","operation-result":"success"}',
+      '{"MessageName":"FinalizeResponse","operation-result":"success"}',
+      '{"MessageName":"StopResponse","operation-result":"success"}',
+    ])
+  })
+
+  it('has no name where the request could not be read', () => {
+    expect(writeDataflowResponse('invalid-json: Send JSON.')).toBe('{"operation-result":"invalid-json: Send JSON."}')
+  })
+
+  it('needs operation-result alone, as the description has it', () => {
+    const bare: DataflowResponse = { operationResult: 'success' }
+    expect(rightOf(readDataflowResponse('{"operation-result":"success"}'))).toEqual(bare)
+  })
+
+  it('takes the names of either dialect', () => {
+    const full: Required<DataflowResponse> = { messageName: 'StartResponse', operationResult: 'Success' }
+    expect(rightOf(readDataflowResponse('{"message-name":"StartResponse","OperationResult":"Success"}'))).toEqual(full)
+  })
+
+  it('refuses a missing or ill-typed field by its name', () => {
+    for (const value of [5.5, true, [], null, {}]) {
+      const result = readDataflowResponse(JSON.stringify({ 'operation-result': value }))
+      expect(refusalOf(result)).toEqual({ code: 'invalid-field', message: 'operation-result must be a string.' })
+    }
+    expect(refusalOf(readDataflowResponse('{}')).message).toBe('operation-result must be a string.')
+  })
+
+  it('stands without a name that cannot be read', () => {
+    const named = '{"MessageName":5,"operation-result":"success"}'
+    expect(rightOf(readDataflowResponse(named))).toEqual({ operationResult: 'success' })
+  })
+})
+
+const decode = (value: unknown) => decodeWith(settings, value)
+
+describe('settings', () => {
+  it('decodes what it encoded', () => {
+    fc.assert(
+      fc.property(anySettings, (value) => {
+        expect(settings.is(value)).toBe(true)
+        expect(rightOf(decode(settings.encode(value)))).toEqual(value)
+      }),
+    )
+  })
+
+  it('takes primitives and lists of them', () => {
+    const value = { ModelName: 'English', Threshold: 0.5, Debug: true, ChannelTags: ['agent', 'customer'], None: [] }
+    expect(rightOf(decode(value))).toEqual(value)
+  })
+
+  it('refuses nested objects, null and what is no object', () => {
+    for (const value of [
+      { a: {} },
+      { a: null },
+      { a: [['x']] },
+      { a: [null] },
+      { a: Infinity },
+      [],
+      null,
+      'x',
+      5.5,
+      true,
+    ]) {
+      const { code, message } = refusalOf(decode(value))
+      expect(code).toBe('invalid-field')
+      expect(message).toContain('an object of strings, numbers, booleans and lists of them')
+    }
+  })
+
+  it('drops __proto__, so that merging by assignment sets no prototype', () => {
+    for (const value of ['["x"]', '"x"', '{"length":1}']) {
+      const decoded = rightOf(decode(JSON.parse(`{"a":1,"__proto__":${value}}`)))
+      expect(Object.keys(decoded)).toEqual(['a'])
+      expect(settings.is(JSON.parse(`{"__proto__":${value}}`))).toBe(false)
+      const merged = Object.assign({}, decoded)
+      expect(Object.getPrototypeOf(merged)).toBe(Object.prototype)
+    }
+  })
+
+  it('keeps other inherited names as plain settings', () => {
+    const value = { constructor: 'x', toString: 'y' }
+    expect(rightOf(decode(value))).toEqual(value)
+  })
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(fc.anything(), (value) => {
+        decode(value)
+      }),
+    )
+  })
+})
+
+it('numbers the kinds of message as service.md 2.4 does', () => {
+  expect(contentType).toStrictEqual({ audio: 0, event: 1, request: 2, response: 3 })
 })

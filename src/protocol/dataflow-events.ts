@@ -1,0 +1,155 @@
+import { either, function as f } from 'fp-ts'
+import type { SpeechError } from '../errors/speech-error.js'
+import { parseJsonObject } from './json-object.js'
+import {
+  decodeWith,
+  integer,
+  lenient,
+  messageCodec,
+  optional,
+  required,
+  unitNumber,
+  type MessageCodec,
+} from './message-codec.js'
+import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from './session-event.js'
+import { anything, listOf, text } from './validation.js'
+
+/**
+ * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may raise any other. `SR Silence`: nobody spoke
+ * on the channel from its start to its end, and all audio before its end has its results.
+ */
+export const eventName = {
+  speechStarted: 'Speech Started',
+  speechEnded: 'Speech Ended',
+  silence: 'SR Silence',
+  partial: 'SR Partial',
+  milestone: 'SR Milestone',
+  final: 'SR Final',
+} as const
+
+/**
+ * A node's event on the wire (PROTOCOL 3.3, Event). Only its name is needed: any other field that cannot be read counts
+ * as absent, so that one odd field does not cost a result.
+ */
+export interface EventEnvelope {
+  readonly name: string
+  /** -1 none, -2 all channels. */
+  readonly channel?: number | undefined
+  /** Milliseconds since the session's first sample; -1 none. */
+  readonly startMs?: number | undefined
+  readonly endMs?: number | undefined
+  readonly groupId?: string | undefined
+  readonly tags?: readonly string[] | undefined
+  readonly data?: unknown
+}
+
+export const eventEnvelope: MessageCodec<EventEnvelope> = messageCodec<EventEnvelope>({
+  name: required(text, 'Name'),
+  channel: lenient(integer(), 'Channel'),
+  startMs: lenient(integer(), 'StartMsec'),
+  endMs: lenient(integer(), 'EndMsec'),
+  groupId: lenient(text, 'GroupId'),
+  tags: lenient(listOf(text), 'Tags'),
+  data: optional(anything, 'Data'),
+})
+
+export const readEventEnvelope = (json: string): either.Either<SpeechError, EventEnvelope> =>
+  f.pipe(
+    parseJsonObject(json),
+    either.chain((object) => decodeWith(eventEnvelope, object)),
+  )
+
+/** An envelope with all seven fields. */
+export interface CompleteEventEnvelope {
+  readonly name: string
+  readonly channel: number
+  readonly startMs: number
+  readonly endMs: number
+  readonly groupId: string
+  readonly tags: readonly string[]
+  readonly data: unknown
+}
+
+/** Fills in what is left out with -1, '', an empty list or null, as our service sends each event. */
+export const completeEventEnvelope = (event: EventEnvelope): CompleteEventEnvelope => ({
+  name: event.name,
+  channel: event.channel ?? -1,
+  startMs: event.startMs ?? -1,
+  endMs: event.endMs ?? -1,
+  groupId: event.groupId ?? '',
+  tags: event.tags ?? [],
+  data: event.data ?? null,
+})
+
+export const writeEventEnvelope = (event: EventEnvelope): string => JSON.stringify(eventEnvelope.encode(event))
+
+/** `Data` of the three recognition events (PROTOCOL 3.3, Result data). */
+export interface RecognitionData {
+  readonly text: string
+  readonly confidence?: number
+  readonly words?: readonly Word[]
+  readonly recognitionId?: string
+  /** Of a final: how far the audio was read, in milliseconds since the session's first sample. */
+  readonly heardMs?: number
+  /** Why a recognition ended early: `<code>: <sentence>`. */
+  readonly error?: string
+}
+
+const word: MessageCodec<Word> = messageCodec<Word>({
+  text: required(text, 'Text'),
+  startMs: required(integer(), 'StartMsec'),
+  endMs: required(integer(), 'EndMsec'),
+  confidence: required(unitNumber, 'Confidence'),
+})
+
+export const recognitionData: MessageCodec<RecognitionData> = messageCodec<RecognitionData>({
+  text: required(text, 'Text'),
+  confidence: lenient(unitNumber, 'Confidence'),
+  words: lenient(listOf(word), 'Words'),
+  recognitionId: lenient(text, 'RecognitionId'),
+  heardMs: lenient(integer(), 'HeardMsec'),
+  error: lenient(text, 'Error'),
+})
+
+const resultTypes: ReadonlyMap<string, 'partial' | 'milestone' | 'final'> = new Map([
+  [eventName.partial, 'partial'],
+  [eventName.milestone, 'milestone'],
+  [eventName.final, 'final'],
+])
+
+/**
+ * The session event for an event of the stream: one of the three results of recognition, else an `event`. A result whose
+ * `Data` cannot be read stays an `event` as well, so that nothing is lost.
+ */
+export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | FinalEvent | NodeEvent => {
+  const type = resultTypes.get(event.name)
+  const data = type === undefined ? undefined : decodeWith(recognitionData, event.data)
+  if (type === undefined || data === undefined || either.isLeft(data)) return nodeEventOf(event)
+  const { words, confidence, heardMs, error, ...result } = data.right
+  const base = {
+    ...(event.channel !== undefined && event.channel >= 0 ? { channel: event.channel } : {}),
+    ...(event.startMs !== undefined && event.startMs >= 0 ? { startMs: event.startMs } : {}),
+    ...(event.endMs !== undefined && event.endMs >= 0 ? { endMs: event.endMs } : {}),
+    ...result,
+  }
+  const withConfidence = confidence === undefined ? {} : { confidence }
+  switch (type) {
+    case 'partial':
+      return { type, ...base }
+    case 'milestone':
+      return { type, ...base, ...withConfidence, ...(words === undefined ? {} : { words }) }
+    case 'final':
+      return {
+        type,
+        ...base,
+        ...withConfidence,
+        ...(heardMs === undefined ? {} : { heardMs }),
+        ...(error === undefined ? {} : { error }),
+      }
+  }
+}
+
+const nodeEventOf = (event: EventEnvelope): NodeEvent => {
+  const { groupId, ...complete } = completeEventEnvelope(event)
+  return { type: 'event', ...complete, ...(groupId === '' ? {} : { groupId }) }
+}

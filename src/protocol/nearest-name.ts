@@ -1,0 +1,31 @@
+/** How many letters have to be inserted, deleted or replaced to turn one word into the other (Levenshtein distance). */
+const distance = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_none, at) => at)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** The known name that a mistyped one probably stands for; undefined where none is near. */
+export const nearestName = (given: string, known: readonly string[]): string | undefined => {
+  if (given.length > 64) return undefined
+  const wanted = given.toLowerCase()
+  const ranked = known
+    .map((name) => ({ name, far: distance(wanted, name.toLowerCase()) }))
+    .filter(({ name, far }) => far <= Math.max(1, Math.floor(name.length / 3)))
+    .sort((a, b) => a.far - b.far)
+  return ranked[0]?.name
+}
+
+/** "did you mean x?", or the list of the known names. */
+export const suggestName = (given: string, known: readonly string[]): string => {
+  const near = nearestName(given, known)
+  if (near !== undefined) return `did you mean ${near}?`
+  return known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
+}

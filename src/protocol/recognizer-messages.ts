@@ -1,0 +1,199 @@
+import { either, function as f } from 'fp-ts'
+import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
+import { SpeechError } from '../errors/speech-error.js'
+import { ownValue, parseJsonObject, type JsonObject } from './json-object.js'
+import {
+  confidenceText,
+  decodeWith,
+  integer,
+  integerText,
+  lenient,
+  messageCodec,
+  optional,
+  required,
+  shownName,
+  type Fields,
+  type MessageCodec,
+} from './message-codec.js'
+import { nonEmptyText, oneOf, text } from './validation.js'
+
+export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
+
+/** Starts a recognition (PROTOCOL 4.2, recognize). The service has a default for what is left out. */
+export interface RecognizeRequest {
+  /** 16-bit signed samples, one channel. */
+  readonly audioFormat: 'pcm'
+  readonly modelName: string
+  readonly modelTenant?: string | undefined
+  readonly modelVersion?: string | undefined
+  readonly sampleRateHz: number
+  readonly audioSplitter?: AudioSplitter | undefined
+  /** 1 to 10, where 10 is the easiest to trigger. */
+  readonly vadSensitivity?: number | undefined
+  readonly vadPreSpeechBufferMs?: number | undefined
+  readonly vadPostSpeechBufferMs?: number | undefined
+  /** -1: no limit. */
+  readonly vadMaxSpeechDurationMs?: number | undefined
+  readonly vadSilenceTriggerMs?: number | undefined
+  /** 0: silence never ends the recognition. */
+  readonly vadGracefulSilenceThresholdMs?: number | undefined
+}
+
+export const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
+  audioFormat: required(oneOf('pcm'), 'audio-format'),
+  modelName: required(nonEmptyText, 'model-name'),
+  modelTenant: optional(text, 'model-tenant'),
+  modelVersion: optional(text, 'model-version'),
+  sampleRateHz: required(integer({ min: minSampleRateHz, max: maxSampleRateHz, unit: 'Hz' }), 'sample-rate'),
+  audioSplitter: optional(oneOf('realtime-vad', 'audio-segmenter'), 'audio-splitter'),
+  vadSensitivity: optional(integer(), 'vad-sensitivity'),
+  vadPreSpeechBufferMs: optional(integer(), 'vad-pre-speech-buffer-msec'),
+  vadPostSpeechBufferMs: optional(integer(), 'vad-post-speech-buffer-msec'),
+  vadMaxSpeechDurationMs: optional(integer(), 'vad-max-speech-duration-msec'),
+  vadSilenceTriggerMs: optional(integer(), 'vad-silence-trigger-msec'),
+  vadGracefulSilenceThresholdMs: optional(integer(), 'vad-graceful-silence-threshold-msec'),
+})
+
+export type RecognizerRequest =
+  | ({ readonly request: 'recognize' } & RecognizeRequest)
+  | { readonly request: 'stop-recognition' }
+  | { readonly request: 'finalize-recognition' }
+
+export type RecognizerRequestName = RecognizerRequest['request']
+
+/** Why a request could not be read, and which one it was where its name is known, so that the answer can name it. */
+export interface UnreadableRecognizerRequest {
+  readonly request?: RecognizerRequestName | undefined
+  readonly error: SpeechError
+}
+
+type ReadRequest = either.Either<UnreadableRecognizerRequest, RecognizerRequest>
+
+const requestFrom = (json: JsonObject): ReadRequest => {
+  const name = ownValue(json, 'message-name')
+  switch (name) {
+    case 'recognize':
+      return f.pipe(
+        decodeWith(recognizeRequest, json),
+        either.bimap(
+          (error) => ({ request: name, error }),
+          (request) => ({ request: name, ...request }),
+        ),
+      )
+    case 'stop-recognition':
+    case 'finalize-recognition':
+      return either.right({ request: name })
+    default: {
+      const shown =
+        typeof name === 'string' ? `message-name${shownName(name)} is unknown` : 'message-name must be a string'
+      const message = `${shown}; send recognize, stop-recognition or finalize-recognition.`
+      return either.left({ error: new SpeechError('unknown-message', message) })
+    }
+  }
+}
+
+/** Reads a text frame of the client. Never throws. */
+export const readRecognizerRequest = (json: string): ReadRequest =>
+  f.pipe(
+    parseJsonObject(json),
+    either.mapLeft((error): UnreadableRecognizerRequest => ({ error })),
+    either.chain(requestFrom),
+  )
+
+export const writeRecognizerRequest = (message: RecognizerRequest): string =>
+  JSON.stringify({
+    'message-name': message.request,
+    ...(message.request === 'recognize' ? recognizeRequest.encode(message) : {}),
+  })
+
+/** The answer to a request of the client (PROTOCOL 4.2, Responses). */
+export interface RecognizerResponse {
+  readonly operationResult: string
+  readonly recognitionId?: string
+}
+
+/** A partial or a milestone (PROTOCOL 4.2, Results). Other services may give the text alone. */
+export interface RecognizerResult {
+  readonly recognitionId?: string
+  readonly text: string
+  readonly channel?: number
+  readonly startMs?: number
+  readonly endMs?: number
+}
+
+/** PROTOCOL 4.2, final-result. */
+export interface RecognizerFinal extends RecognizerResult {
+  readonly operationResult: string
+  readonly confidence?: number
+  /** How far the audio was read. */
+  readonly heardMs?: number
+}
+
+export type RecognizerMessage =
+  | ({ readonly message: 'recognize-response' } & RecognizerResponse)
+  | ({ readonly message: 'stop-recognition-response' } & RecognizerResponse)
+  | ({ readonly message: 'finalize-recognition-response' } & RecognizerResponse)
+  | ({ readonly message: 'partial-result' } & RecognizerResult)
+  | ({ readonly message: 'milestone-result' } & RecognizerResult)
+  | ({ readonly message: 'final-result' } & RecognizerFinal)
+
+const response: MessageCodec<RecognizerResponse> = messageCodec<RecognizerResponse>({
+  operationResult: required(text, 'operation-result'),
+  recognitionId: lenient(text, 'recognition-id'),
+})
+
+const resultFields: Fields<RecognizerResult> = {
+  recognitionId: lenient(text, 'recognition-id'),
+  text: required(text, 'text'),
+  channel: lenient(integerText, 'channel'),
+  startMs: lenient(integerText, 'start-msec'),
+  endMs: lenient(integerText, 'end-msec'),
+}
+
+const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>(resultFields)
+
+const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>({
+  ...resultFields,
+  operationResult: required(text, 'operation-result'),
+  confidence: lenient(confidenceText, 'confidence'),
+  heardMs: lenient(integerText, 'heard-msec'),
+})
+
+const codecs = {
+  'recognize-response': response,
+  'stop-recognition-response': response,
+  'finalize-recognition-response': response,
+  'partial-result': result,
+  'milestone-result': result,
+  'final-result': final,
+} as const
+
+const isKnown = (name: unknown): name is keyof typeof codecs => typeof name === 'string' && Object.hasOwn(codecs, name)
+
+/** Why a message of the service could not be read, and which one it was where its name is known. */
+export interface UnreadableRecognizerMessage {
+  readonly error: SpeechError
+  readonly message?: RecognizerMessage['message'] | undefined
+}
+
+/** Reads a text frame of the service. Never throws. */
+export const readRecognizerMessage = (json: string): either.Either<UnreadableRecognizerMessage, RecognizerMessage> => {
+  const object = parseJsonObject(json)
+  if (either.isLeft(object)) return either.left({ error: object.left })
+  const message = ownValue(object.right, 'message-name')
+  if (!isKnown(message)) {
+    return either.left({ error: new SpeechError('unknown-message', 'message-name is none that this client knows.') })
+  }
+  const fields = decodeWith(codecs[message] as MessageCodec<object>, object.right)
+  return either.isLeft(fields)
+    ? either.left({ error: fields.left, message })
+    : either.right({ message, ...fields.right } as RecognizerMessage)
+}
+
+export const writeRecognizerMessage = (message: RecognizerMessage): string => {
+  const fields = (codecs[message.message] as MessageCodec<object>).encode(message)
+  return JSON.stringify({ 'message-name': message.message, ...fields })
+}
+
+/** The `operation-result` of success on the recognizer's socket (PROTOCOL 4.2). */
+export const recognizerSuccess = 'Success'

@@ -1,0 +1,349 @@
+// The one validation kit: everything that comes from outside (messages, options, files, flags) is decoded by an io-ts
+// codec. The name of a codec completes the sentence "<path> must be <name>.", so that every fault reads the same.
+// Codecs of io-ts itself and of other packages fit in.
+import { either } from 'fp-ts'
+import {
+  failure,
+  failures,
+  success,
+  Type,
+  type Any,
+  type Context,
+  type Errors,
+  type TypeOf,
+  type Validate,
+  type ValidationError,
+} from 'io-ts'
+import { SpeechError } from '../errors/speech-error.js'
+import { maxTimerMs } from '../kernel/timers.js'
+import { isJsonObject, type JsonObject } from './json-object.js'
+import { suggestName } from './nearest-name.js'
+
+export type Codec<A, O = unknown> = Type<A, O>
+
+/** How a value differs from its decoded form; by default it does not. */
+export interface Conversion<A> {
+  /** Returns the decoded value, or the input itself where it does not fit. */
+  readonly read?: ((input: unknown) => unknown) | undefined
+  readonly write?: ((value: A) => unknown) | undefined
+}
+
+const unchanged = (value: unknown): unknown => value
+
+/**
+ * A codec from a guard.
+ *
+ * @param expected completes "must be …", such as "a string"
+ */
+export const codec = <A>(
+  expected: string,
+  is: (value: unknown) => value is A,
+  { read = unchanged, write = unchanged }: Conversion<A> = {},
+): Codec<A> =>
+  new Type<A, unknown>(
+    expected,
+    is,
+    (input, context) => {
+      const value = read(input)
+      return is(value) ? success(value) : failure(input, context)
+    },
+    write,
+  )
+
+/** Decodes a part of a value, under the key that an issue names. */
+export const validatePart = <A>(
+  part: Codec<A>,
+  actual: unknown,
+  key: string,
+  context: Context,
+): either.Either<Errors, A> => part.validate(actual, [...context, { key, type: part, actual }])
+
+/**
+ * As `validatePart`, for hot paths: the context is made only where the part does not fit. A failing part is validated
+ * twice for it.
+ */
+export const tryPart = <A>(
+  part: Codec<A>,
+  actual: unknown,
+  key: string | number,
+  context: Context,
+): either.Either<Errors, A> => {
+  const decoded = part.validate(actual, context)
+  return either.isRight(decoded) ? decoded : validatePart(part, actual, String(key), context)
+}
+
+// Single values
+
+export const isText = (value: unknown): value is string => typeof value === 'string'
+
+export const text: Codec<string> = codec('a string', isText)
+
+export const nonEmptyText: Codec<string> = codec(
+  'a string that is not empty',
+  (value): value is string => isText(value) && value !== '',
+)
+
+export const flag: Codec<boolean> = codec('true or false', (value): value is boolean => typeof value === 'boolean')
+
+export const anything: Codec<unknown> = codec('anything', (_value): _value is unknown => true)
+
+export const jsonObject: Codec<JsonObject> = codec('an object', isJsonObject)
+
+/** Bounds of a number, both allowed themselves. */
+export interface NumberRange {
+  readonly min?: number | undefined
+  readonly max?: number | undefined
+  /** Such as "Hz". */
+  readonly unit?: string | undefined
+}
+
+const rangeText = (kind: string, { min, max, unit }: NumberRange): string =>
+  `${kind}${unit === undefined ? '' : ` of ${unit}`}` +
+  (min === undefined ? '' : ` from ${min}`) +
+  (max === undefined ? '' : ` ${min === undefined ? 'up ' : ''}to ${max}`)
+
+const isWithin = (value: number, { min = -Infinity, max = Infinity }: NumberRange): boolean =>
+  value >= min && value <= max
+
+export const wholeNumber = (range: NumberRange = {}): Codec<number> =>
+  codec(
+    rangeText('a whole number', range),
+    (value): value is number => Number.isSafeInteger(value) && isWithin(Number(value), range),
+  )
+
+export const number = (range: NumberRange = {}): Codec<number> =>
+  codec(
+    rangeText('a number', range),
+    (value): value is number => typeof value === 'number' && Number.isFinite(value) && isWithin(value, range),
+  )
+
+/** A time in whole milliseconds that a timer can keep. */
+export const durationMs = (min: 0 | 1): Codec<number> => wholeNumber({ min, max: maxTimerMs })
+
+/** One of a few values; each is told apart by `===`. */
+export const oneOf = <A extends string | number>(...values: readonly A[]): Codec<A> =>
+  codec(alternatives(values.map((value) => JSON.stringify(value))), (value): value is A =>
+    values.some((one) => one === value),
+  )
+
+const alternatives = (shown: readonly string[]): string =>
+  shown.length > 1 ? `${shown.slice(0, -1).join(', ')} or ${String(shown.at(-1))}` : String(shown[0])
+
+/** Any of several codecs; the first that decodes the value counts. */
+export const eitherOf = <A, B>(first: Codec<A>, second: Codec<B>): Codec<A | B> =>
+  new Type<A | B, unknown>(
+    `${first.name} or ${second.name}`,
+    (value): value is A | B => first.is(value) || second.is(value),
+    (input, context) => {
+      const decoded: either.Either<Errors, A | B> = first.validate(input, context)
+      if (either.isRight(decoded)) return decoded
+      const other = second.validate(input, context)
+      return either.isRight(other) ? other : failure(input, context)
+    },
+    (value) => (first.is(value) ? first.encode(value) : second.encode(value)),
+  )
+
+// What only options in code hold
+
+type AnyFunction = (...parameters: never[]) => unknown
+
+export const functionValue: Codec<AnyFunction> = codec(
+  'a function',
+  (value): value is AnyFunction => typeof value === 'function',
+)
+
+/** An object with these methods, such as a scheduler. */
+export const objectWith = <Name extends string>(
+  ...methods: readonly Name[]
+): Codec<Readonly<Record<Name, AnyFunction>>> =>
+  codec(
+    `an object with ${methods.join(' and ')}`,
+    (value): value is Readonly<Record<Name, AnyFunction>> =>
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every((method) => typeof (value as JsonObject)[method] === 'function'),
+  )
+
+// Values of several parts
+
+export interface LengthLimit {
+  readonly maxLength?: number | undefined
+}
+
+/** A list of one kind of item; an issue names the index of the item. */
+export const listOf = <A>(item: Codec<A>, { maxLength = Infinity }: LengthLimit = {}): Codec<readonly A[]> =>
+  new Type<readonly A[], unknown>(
+    maxLength === Infinity ? 'a list' : `a list of at most ${maxLength}`,
+    (value): value is readonly A[] => Array.isArray(value) && value.length <= maxLength && value.every(item.is),
+    (input, context) => {
+      if (!Array.isArray(input) || input.length > maxLength) return failure(input, context)
+      const list: A[] = []
+      const errors: ValidationError[] = []
+      for (const [index, value] of input.entries()) {
+        const decoded = tryPart(item, value, index, context)
+        if (either.isRight(decoded)) list.push(decoded.right)
+        else if (addErrors(errors, decoded.left)) break
+      }
+      return errors.length > 0 ? failures(errors) : success(list)
+    },
+    (list) => list.map((value) => item.encode(value)),
+  )
+
+/** Free names with one kind of value, such as `{ good: 1, bad: -1 }`. The name `__proto__` is refused. */
+export const recordOf = <A>(
+  value: Codec<A>,
+  { maxLength = Infinity }: LengthLimit = {},
+): Codec<Readonly<Record<string, A>>> => {
+  const entriesOf = (input: unknown): readonly (readonly [string, unknown])[] | undefined => {
+    const entries = isJsonObject(input) && !Object.hasOwn(input, '__proto__') ? Object.entries(input) : undefined
+    return entries === undefined || entries.length > maxLength ? undefined : entries
+  }
+  return new Type<Readonly<Record<string, A>>, unknown>(
+    maxLength === Infinity ? 'an object' : `an object of at most ${maxLength} names`,
+    (input): input is Readonly<Record<string, A>> => entriesOf(input)?.every(([, one]) => value.is(one)) === true,
+    (input, context) => {
+      const entries = entriesOf(input)
+      if (entries === undefined) return failure(input, context)
+      const record: Record<string, A> = {}
+      const errors: ValidationError[] = []
+      for (const [name, one] of entries) {
+        const decoded = validatePart(value, one, name, context)
+        if (either.isRight(decoded)) record[name] = decoded.right
+        else if (addErrors(errors, decoded.left)) break
+      }
+      return errors.length > 0 ? failures(errors) : success(record)
+    },
+    (record) => Object.fromEntries(Object.entries(record).map(([name, one]) => [name, value.encode(one)])),
+  )
+}
+
+/** More faults than this of one value help nobody; a hostile file may have millions. */
+const maxIssues = 50
+
+/** Returns whether there are enough. */
+const addErrors = (errors: ValidationError[], more: Errors): boolean => {
+  errors.push(...more.slice(0, maxIssues - errors.length))
+  return errors.length >= maxIssues
+}
+
+type Codecs = Readonly<Record<string, Any>>
+type RequiredOptions<C extends Codecs> = { readonly [K in keyof C]: TypeOf<C[K]> }
+type OptionalOptions<C extends Codecs> = { readonly [K in keyof C]?: TypeOf<C[K]> | undefined }
+type Flat<A> = { readonly [K in keyof A]: A[K] }
+export type OptionsModel<R extends Codecs, O extends Codecs> = Flat<RequiredOptions<R> & OptionalOptions<O>>
+
+/** The codec of an object with options. */
+export interface OptionsCodec<A> extends Codec<A> {
+  /** The codec of each option, required ones first. */
+  readonly codecs: Codecs
+}
+
+/**
+ * The codec of an object with options: those that must be there and those that may. All faults are reported, and a key
+ * that is no option is one, with the name that was probably meant. An `undefined` option counts as absent.
+ *
+ * @param expected completes "must be …" where the value is no object at all
+ */
+export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
+  required: Required,
+  optional: Optional,
+  expected = 'an object with options',
+): OptionsCodec<OptionsModel<Required, Optional>> => {
+  type Model = OptionsModel<Required, Optional>
+  const codecs: Readonly<Record<string, Codec<unknown>>> = { ...required, ...optional }
+  const keys = Object.keys(codecs)
+  const entries = Object.entries(codecs).map(([key, option]) => ({
+    key,
+    option,
+    isRequired: Object.hasOwn(required, key),
+  }))
+  const isModel = (value: unknown): value is Model =>
+    isJsonObject(value) &&
+    unknownKeysOf(value, keys).length === 0 &&
+    entries.every(({ key, option, isRequired }) => (value[key] === undefined ? !isRequired : option.is(value[key])))
+
+  const validate: Validate<unknown, Model> = (input, context) => {
+    if (!isJsonObject(input)) return failure(input, context)
+    const options: Record<string, unknown> = {}
+    const errors: ValidationError[] = []
+    for (const { key, option, isRequired } of entries) {
+      const value = input[key]
+      if (value === undefined && !isRequired) continue
+      const decoded = validatePart(option, value, key, context)
+      if (either.isRight(decoded)) options[key] = decoded.right
+      else addErrors(errors, decoded.left)
+    }
+    const unknownKeys = unknownKeysOf(input, keys).map((key): ValidationError => {
+      const value = input[key]
+      const at = [...context, { key, type: anything, actual: value }]
+      return { value, context: at, message: `is not known; ${suggestName(key, keys)}` }
+    })
+    addErrors(errors, unknownKeys)
+    return errors.length > 0 ? failures(errors) : success(options as Model)
+  }
+
+  const encode = (options: Model): unknown =>
+    Object.fromEntries(
+      entries.flatMap(({ key, option }) => {
+        const value = (options as JsonObject)[key]
+        return value === undefined ? [] : [[key, option.encode(value)]]
+      }),
+    )
+
+  return Object.assign(new Type<Model, unknown>(expected, isModel, validate, encode), { codecs })
+}
+
+const unknownKeysOf = (input: JsonObject, keys: readonly string[]): readonly string[] =>
+  Object.keys(input)
+    .filter((key) => input[key] !== undefined && !keys.includes(key))
+    .slice(0, maxIssues)
+
+// Issues
+
+/** What is wrong with one part of a value. */
+export interface Issue {
+  /** The keys that lead to the part; empty for the value itself. */
+  readonly path: readonly string[]
+  /** What is wrong, as the rest of a sentence: "must be a string". */
+  readonly problem: string
+  readonly value: unknown
+}
+
+const issueOf = ({ value, context, message }: ValidationError): Issue => ({
+  // Codecs of io-ts number the members of an intersection or a union, which are no keys of the value.
+  path: context.flatMap(({ key }, index) => (key === '' || isMember(context, index) ? [] : [key])),
+  problem: message ?? `must be ${context.at(-1)?.type.name ?? 'valid'}`,
+  value,
+})
+
+const isMember = (context: Context, index: number): boolean => {
+  const above: object | undefined = context[index - 1]?.type
+  return above !== undefined && '_tag' in above && (above._tag === 'IntersectionType' || above._tag === 'UnionType')
+}
+
+export const issuesOf = (errors: Errors): readonly Issue[] => errors.map(issueOf)
+
+/**
+ * An issue as a sentence. The value itself is never repeated, since it may be a secret in the wrong place.
+ *
+ * @param subject stands for the value itself where the issue has no path
+ */
+export const issueText = ({ path, problem }: Issue, subject: string): string =>
+  `${path.join('.') || subject} ${problem}${problem.endsWith('?') ? '' : '.'}`
+
+/** Decodes the options of a function; throws `invalid-options` for the first issue. */
+export const checkOptions = <A>(options: Codec<A>, given: unknown, subject = 'The options'): A => {
+  const decoded = options.decode(given)
+  if (either.isRight(decoded)) return decoded.right
+  throw invalidOption(decoded.left, subject)
+}
+
+/** Checks a single option; throws `invalid-options` with its name. */
+export const checkOption = <A>(name: string, option: Codec<A>, value: unknown): A => checkOptions(option, value, name)
+
+const invalidOption = (errors: Errors, subject: string): SpeechError => {
+  const [issue] = issuesOf(errors)
+  if (issue === undefined) return new SpeechError('invalid-options', `${subject} cannot be used.`)
+  const shown = typeof issue.value === 'number' ? `, not ${issue.value}` : ''
+  return new SpeechError('invalid-options', issueText({ ...issue, problem: issue.problem + shown }, subject))
+}

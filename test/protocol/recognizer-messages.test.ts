@@ -1,0 +1,214 @@
+import { either } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import {
+  readRecognizerMessage,
+  readRecognizerRequest,
+  type RecognizeRequest,
+  type RecognizerFinal,
+  type RecognizerResponse,
+  type RecognizerResult,
+  recognizerSuccess,
+  writeRecognizerMessage,
+  writeRecognizerRequest,
+} from '../../src/protocol/recognizer-messages.js'
+import { recognizerMessage, recognizerRequest } from './arbitraries.js'
+import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
+import fc from 'fast-check'
+import { dataflowSuccess, isSuccess } from '../../src/protocol/dataflow-messages.js'
+
+/** Every key of the model, so that a new one has to be given its bytes here. */
+const full: Required<RecognizeRequest> & { request: 'recognize' } = {
+  request: 'recognize',
+  audioFormat: 'pcm',
+  modelName: 'English',
+  modelTenant: 'Default',
+  modelVersion: '2',
+  sampleRateHz: 16000,
+  audioSplitter: 'audio-segmenter',
+  vadSensitivity: 6,
+  vadPreSpeechBufferMs: 300,
+  vadPostSpeechBufferMs: 400,
+  vadMaxSpeechDurationMs: -1,
+  vadSilenceTriggerMs: 401,
+  vadGracefulSilenceThresholdMs: 10000,
+}
+const fullJson = JSON.parse(writeRecognizerRequest(full)) as Readonly<Record<string, unknown>>
+const read = (message: unknown) => readRecognizerRequest(JSON.stringify(message))
+
+describe('a recognizer request', () => {
+  keepsTheLawsOfAReader({ read: readRecognizerRequest, write: writeRecognizerRequest, messages: recognizerRequest })
+
+  it('has the bytes of service.md 4.2', () => {
+    expect(writeRecognizerRequest(full)).toBe(
+      '{"message-name":"recognize","audio-format":"pcm","model-name":"English","model-tenant":"Default",' +
+        '"model-version":"2","sample-rate":16000,"audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
+        '"vad-pre-speech-buffer-msec":300,"vad-post-speech-buffer-msec":400,"vad-max-speech-duration-msec":-1,' +
+        '"vad-silence-trigger-msec":401,"vad-graceful-silence-threshold-msec":10000}',
+    )
+    expect(writeRecognizerRequest({ request: 'stop-recognition' })).toBe('{"message-name":"stop-recognition"}')
+    expect(writeRecognizerRequest({ request: 'finalize-recognition' })).toBe('{"message-name":"finalize-recognition"}')
+  })
+
+  it('takes whole numbers as strings', () => {
+    const strings = Object.fromEntries(Object.entries(fullJson).map(([name, value]) => [name, String(value)]))
+    expect(rightOf(read(strings))).toEqual(full)
+  })
+
+  it('refuses every missing or ill-typed field by its name, and names the request', () => {
+    const integers = Object.keys(fullJson).filter((name) => typeof fullJson[name] === 'number')
+    expect(integers).toHaveLength(7)
+    const texts = ['model-name', 'model-tenant', 'model-version']
+    const words = ['audio-format', 'audio-splitter']
+    const cases = [
+      ...integers.map((name) => [name, [5.5, true, [], 'abc', null, {}, '']] as const),
+      ...texts.map((name) => [name, [5.5, true, [], null, {}]] as const),
+      ...words.map((name) => [name, [5.5, true, [], 'abc', null, 'PCM']] as const),
+      ...['audio-format', 'model-name', 'sample-rate'].map((name) => [name, [undefined]] as const),
+      ['model-name', ['']] as const,
+      ['sample-rate', [7999, 48001, '7999']] as const,
+    ]
+    for (const [name, values] of cases) {
+      for (const value of values) {
+        const result = read({ ...fullJson, [name]: value })
+        const { code, message } = refusalOf(result)
+        expect([value, code, message.split(' must be ')[0]]).toEqual([value, 'invalid-field', name])
+        expect(either.isLeft(result) && result.left.request).toBe('recognize')
+      }
+    }
+  })
+
+  it('never says the value that it refuses', () => {
+    for (const name of Object.keys(fullJson).filter((one) => one !== 'message-name')) {
+      expect(refusalOf(read({ ...fullJson, [name]: ['very-secret'] })).message).not.toContain('secret')
+    }
+  })
+
+  it('refuses an unknown or missing name by itself, cut to 60 characters', () => {
+    const said = 'send recognize, stop-recognition or finalize-recognition.'
+    expect(refusalOf(read({ 'message-name': 'begin' }))).toEqual({
+      code: 'unknown-message',
+      message: `message-name "begin" is unknown; ${said}`,
+    })
+    expect(refusalOf(read({ 'message-name': 'x'.repeat(1_000_000) })).message.length).toBeLessThan(160)
+    for (const name of ['constructor', '__proto__', 'toString', 'Recognize', 'recognize-response']) {
+      expect(refusalOf(read({ ...fullJson, 'message-name': name })).code).toBe('unknown-message')
+    }
+    for (const message of [{}, { 'message-name': 5 }, { 'message-name': null }, { MessageName: 'recognize' }]) {
+      expect(refusalOf(read(message)).message).toBe(`message-name must be a string; ${said}`)
+    }
+  })
+})
+
+/** Every key of the models, so that a new one has to be given its bytes here. */
+const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r-1' }
+const result: Required<RecognizerResult> = {
+  recognitionId: 'r-1',
+  text: ' hello',
+  channel: 0,
+  startMs: 100,
+  endMs: 900,
+}
+const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 0.9, heardMs: 1_000 }
+const responseNames = ['recognize-response', 'stop-recognition-response', 'finalize-recognition-response'] as const
+const resultNames = ['partial-result', 'milestone-result'] as const
+const readMessage = (message: unknown) => readRecognizerMessage(JSON.stringify(message))
+
+describe('a recognizer message', () => {
+  keepsTheLawsOfAReader({ read: readRecognizerMessage, write: writeRecognizerMessage, messages: recognizerMessage })
+
+  it('has the bytes of service.md 4.2 and decisions.md, with strings for all fields', () => {
+    for (const message of responseNames) {
+      expect(writeRecognizerMessage({ message, ...response })).toBe(
+        `{"message-name":"${message}","operation-result":"Success","recognition-id":"r-1"}`,
+      )
+    }
+    const fields = '"recognition-id":"r-1","text":" hello","channel":"0","start-msec":"100","end-msec":"900"'
+    for (const message of resultNames) {
+      expect(writeRecognizerMessage({ message, ...result })).toBe(`{"message-name":"${message}",${fields}}`)
+    }
+    expect(writeRecognizerMessage({ message: 'final-result', ...final })).toBe(
+      `{"message-name":"final-result",${fields},"operation-result":"Success","confidence":"0.90","heard-msec":"1000"}`,
+    )
+  })
+
+  it('reads a plain service of the description, which gives no channel and no times', () => {
+    const plain = { 'message-name': 'final-result', 'operation-result': 'Success', text: 'a', confidence: '0.87654' }
+    expect(rightOf(readMessage({ ...plain, 'recognition-id': 'r' }))).toEqual({
+      message: 'final-result',
+      recognitionId: 'r',
+      operationResult: 'Success',
+      text: 'a',
+      confidence: 0.87654,
+    })
+    expect(rightOf(readMessage({ 'message-name': 'partial-result', text: '' }))).toEqual({
+      message: 'partial-result',
+      text: '',
+    })
+  })
+
+  it('takes numbers that are not written as strings', () => {
+    const given = { 'message-name': 'final-result', 'operation-result': '', text: '', channel: 1, confidence: 1 }
+    expect(rightOf(readMessage(given))).toMatchObject({ channel: 1, confidence: 1 })
+  })
+
+  it('refuses a missing or ill-typed field by its name', () => {
+    const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
+    for (const name of ['text', 'operation-result']) {
+      for (const value of [5.5, true, [], null, {}]) {
+        expect(refusalOf(readMessage({ ...json, [name]: value })).message).toBe(`${name} must be a string.`)
+      }
+    }
+    for (const message of [...responseNames, ...resultNames, 'final-result']) {
+      expect(refusalOf(readMessage({ 'message-name': message })).code).toBe('invalid-field')
+    }
+  })
+
+  it('stands without a recognition-id that cannot be read', () => {
+    const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
+    for (const value of [5.5, true, [], null, {}]) {
+      expect(rightOf(readMessage({ ...json, 'recognition-id': value }))).toEqual({
+        message: 'final-result',
+        ...final,
+        recognitionId: undefined,
+      })
+    }
+  })
+
+  it('takes a number that cannot be read for absent, so that no final is lost by it', () => {
+    const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
+    for (const [name, key] of [
+      ['channel', 'channel'],
+      ['start-msec', 'startMs'],
+      ['end-msec', 'endMs'],
+      ['confidence', 'confidence'],
+    ] as const) {
+      for (const value of [5.5, true, [], 'abc', '', null, {}]) {
+        const message = rightOf(readMessage({ ...json, [name]: value }))
+        expect(message).toMatchObject({ message: 'final-result', text: final.text })
+        expect(message).not.toHaveProperty(key)
+      }
+    }
+  })
+
+  it('refuses an unknown name without a word of it', () => {
+    for (const name of ['very-secret', 'constructor', '__proto__', 'toString', 'recognize', 5, null, undefined, []]) {
+      const refusal = { code: 'unknown-message', message: 'message-name is none that this client knows.' }
+      expect(refusalOf(readMessage({ text: '', 'operation-result': '', 'message-name': name }))).toEqual(refusal)
+    }
+  })
+})
+
+describe('isSuccess', () => {
+  it('writes success as each interface does (service.md 2.6, section 7)', () => {
+    expect([dataflowSuccess, recognizerSuccess]).toEqual(['success', 'Success'])
+  })
+
+  it('compares without letter case', () => {
+    for (const text of [dataflowSuccess, recognizerSuccess, 'SUCCESS']) expect(isSuccess(text)).toBe(true)
+  })
+
+  it('takes every other text as a failure', () => {
+    for (const text of ['', ' success', 'success.', 'unsuccessful', 'true']) expect(isSuccess(text)).toBe(false)
+    fc.assert(fc.property(fc.string(), (text) => isSuccess(text) === (text.toLowerCase() === 'success')))
+  })
+})
