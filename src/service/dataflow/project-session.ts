@@ -1,104 +1,131 @@
 import { randomUUID } from 'node:crypto'
-import { Subject, type Observable } from 'rxjs'
-import type { AudioFormat } from '../../audio/format.js'
+import { catchError, EMPTY, Subject, throwError, type Observable } from 'rxjs'
+import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { StartRequest, UpdateRequest, Settings } from '../../protocol/dataflow-messages.js'
-import { openModel } from '../sessions/open-model.js'
-import { isGranted, isGrantedByName, type Rights } from '../sessions/rights.js'
+import type { Settings, StartRequest, UpdateRequest } from '../../protocol/dataflow-messages.js'
+import type { StartedSession, SessionWatch } from '../monitor/session-watch.js'
 import type { NodeItem } from '../nodes/core/node.js'
-import type { SessionWatch } from '../monitor/session-watch.js'
 import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
 import type { OpenGraph } from '../project/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
-import type { Pausable } from '../sessions/pause-counter.js'
-import { settingsRefusal, startRefusal } from './kept-fields.js'
+import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
+import type { Pausable } from '../sessions/back-pressure.js'
+import { isGranted, isGrantedByName, openModel, type Rights } from '../sessions/rights.js'
 import type { DataflowContext } from '../sessions/session-context.js'
+import { settingsRefusal, startRefusal } from './protocol.js'
 
-/** A node that takes longer at a time than this, in milliseconds, holds up every other session. */
+/** A call of a node that takes longer than this, in milliseconds, delays every other session. */
 const maxCallMs = 1_000
 
-/** One project at work for one session: audio in, and what its nodes tell. */
+export interface ProjectSessionOptions {
+  readonly request: StartRequest
+  readonly rights: Rights
+  readonly context: DataflowContext
+  readonly link: Pausable
+  /** When the Start came, by the scheduler's clock. */
+  readonly askedAtMs: number
+}
+
+/** One project at work for one session: audio in, the output of its nodes out. */
 export class ProjectSession {
+  readonly intake: AudioIntake
+  /** Completes after the last item, also after `abort`. Errors where the project itself fails. */
   readonly output$: Observable<NodeItem>
-  /** The longest that the session may take, in milliseconds: the service's limit, or the project's where that is tighter. */
+  /** The longest that the session may take, in milliseconds: the limit of the service, or that of the project if tighter. */
   readonly maxSessionMs: number
+  readonly #request: StartRequest
   readonly #audio$ = new Subject<Uint8Array>()
   readonly #graph: OpenGraph
-  readonly #facts: Facts
-  readonly #sampleRateHz: number
+  readonly #variables: Variables
+  #isAborted = false
 
   /** Refuses a tenant, project or model that is not granted, settings that do not fit, and audio that the project does not take. */
-  static async open(
-    request: StartRequest,
-    rights: Rights,
-    terms: DataflowContext,
-    link: Pausable,
-  ): Promise<ProjectSession> {
+  static async open(options: ProjectSessionOptions): Promise<ProjectSession> {
+    const { request, rights, context, askedAtMs } = options
     const refusal = startRefusal(request)
     if (refusal !== undefined) throw refusal
-    const project = findProject(request, rights, terms.projects)
-    const facts: Facts = {
+    const project = findProject(request, rights, context.projects)
+    const variables: Variables = {
       settings: request.settings ?? {},
       callProperties: request.callProperties ?? {},
       updated$: new Subject(),
     }
-    const graph = await project.open(graphSession(project, request, rights, terms, link, facts))
-    return new ProjectSession(graph, facts, request.audio.sampleRateHz, terms)
+    const { models, allowBatch } = batchModels(context.models)
+    const graph = await project.open(graphSession(project, { ...options, context: { ...context, models } }, variables))
+    const { limits, scheduler } = context
+    const { sampleRateHz } = request.audio
+    const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
+    return new ProjectSession(request, context, graph, variables, pace)
   }
 
-  private constructor(graph: OpenGraph, facts: Facts, sampleRateHz: number, { limits }: DataflowContext) {
+  private constructor(
+    request: StartRequest,
+    { limits, watch }: DataflowContext,
+    graph: OpenGraph,
+    variables: Variables,
+    pace: PaceLimit,
+  ) {
+    this.#request = request
     this.#graph = graph
-    this.#facts = facts
-    this.#sampleRateHz = sampleRateHz
+    this.#variables = variables
     this.maxSessionMs = Math.min(limits.maxSessionMs, graph.maxSessionMs)
-    this.output$ = graph.run(this.#audio$)
+    this.intake = new AudioIntake({
+      frameBytes: bytesPerFrame(request.audio),
+      pace,
+      watch,
+      accept: (bytes) => this.#audio$.next(bytes),
+    })
+    this.output$ = graph
+      .run(this.#audio$)
+      .pipe(catchError((error: unknown) => (this.#isAborted ? EMPTY : throwError(() => error))))
   }
 
-  /** Samples of one channel that the slowest node has not dealt with. */
-  get pendingSamples(): number {
-    return (this.#graph.pendingMs() * this.#sampleRateHz) / 1000
+  /** What the session runs, for the operator. */
+  get facts(): StartedSession {
+    const { tenant, projectName, audio } = this.#request
+    const { sampleRateHz } = audio
+    const { model } = this.#variables
+    return {
+      tenant,
+      project: projectName,
+      sampleRateHz,
+      pendingSamples: () => (this.#graph.pendingMs() * sampleRateHz) / 1000,
+      ...(model === undefined ? {} : { model }),
+    }
   }
 
-  /** The model that a node asked for first. */
-  get model(): string | undefined {
-    return this.#facts.model
-  }
-
-  /** Whole frames in the session's format. */
-  audio(bytes: Uint8Array): void {
-    this.#audio$.next(bytes)
-  }
-
-  /** Makes the settings the session's, unless they are too large or a node refuses them: then nothing changes, and the refusal is given. */
+  /** Merges the settings into those of the session; returns the refusal, and changes nothing, where they do not fit. */
   update({ settings, callProperties }: UpdateRequest): SpeechError | undefined {
-    const next = { ...this.#facts.settings, ...settings }
-    const nextProperties = { ...this.#facts.callProperties, ...callProperties }
-    const refusal = settingsRefusal(next, nextProperties) ?? this.#graph.checkSettings(next, this.#facts.settings)
+    const variables = this.#variables
+    const next = { ...variables.settings, ...settings }
+    const nextProperties = { ...variables.callProperties, ...callProperties }
+    const refusal = settingsRefusal(next, nextProperties) ?? this.#graph.checkSettings(next, variables.settings)
     if (refusal !== undefined) return refusal
-    this.#facts.settings = next
-    this.#facts.callProperties = nextProperties
-    this.#facts.updated$.next(undefined)
+    variables.settings = next
+    variables.callProperties = nextProperties
+    variables.updated$.next(undefined)
     return undefined
   }
 
-  /** The session ends before its time: each recognition says its final, then the output errors with this. */
-  breakOff(error: SpeechError): void {
+  /** Ends the session early: each recognition emits its final, then the output completes. */
+  abort(error: SpeechError): void {
+    this.#isAborted = true
     this.#graph.breakOff(error)
   }
 
-  /** Each recognition ends as soon as nobody speaks on its channel; after the last of them every other node flushes. */
-  retire(): void {
+  /** Each recognition ends at the next pause of its channel; after the last of them every other node flushes. */
+  drain(): void {
     this.#graph.retire()
   }
 
-  /** No more audio: every node flushes, and the output completes after the last event. */
+  /** No more audio follows: every node flushes, and the output completes after the last event. */
   finish(): void {
     this.#audio$.complete()
   }
 }
 
-/** What an `Update` changes, and what nodes asked for. */
-interface Facts {
+/** What an `Update` changes, and the model that a node asked for first. */
+interface Variables {
   model?: string
   settings: Settings
   callProperties: Settings
@@ -106,7 +133,7 @@ interface Facts {
 }
 
 const findProject = ({ tenant, projectName }: StartRequest, rights: Rights, projects: ProjectRegistry): Project => {
-  // Made while the service ran, it names a tenant that the service need not have known.
+  // A subscription that was made while the service runs can name a tenant that the service did not know.
   if (isGrantedByName(rights.tenants, tenant)) projects.addTenant(tenant)
   if (!isGranted(rights.tenants, tenant) || !projects.hasTenant(tenant)) {
     throw new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
@@ -117,31 +144,25 @@ const findProject = ({ tenant, projectName }: StartRequest, rights: Rights, proj
 }
 
 const monitorOf = (watch: SessionWatch): GraphMonitor => ({
-  dropped: (loss) => {
-    watch.dropped(loss)
-  },
-  nodeFailed: (failure) => {
-    watch.nodeFailed(failure)
-  },
+  dropped: (loss) => watch.dropped(loss),
+  nodeFailed: (failure) => watch.nodeFailed(failure),
 })
 
 const graphSession = (
   project: Project,
-  { audio, language = '' }: StartRequest,
-  rights: Rights,
-  terms: DataflowContext,
-  feeder: Pausable,
-  facts: Facts,
+  { request, rights, context, link }: ProjectSessionOptions,
+  variables: Variables,
 ): GraphSession => {
-  const { limits, watch, models, scheduler, recordingsFolder, onFault } = terms
+  const { audio, language = '' } = request
+  const { limits, watch, models, scheduler, recordingsFolder, onFault } = context
   const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
   return {
     format,
-    feeder,
+    feeder: link,
     limits: {
       idleMs: limits.idleMs,
       maxPendingAudioMs: limits.maxPendingAudioMs,
-      // Sooner than the session's own deadline, so that the node at fault is named.
+      // Earlier than the session's own deadline, so that the error names the node.
       finishWithinMs: Math.ceil(limits.flushWithinMs * 0.75),
       maxCallMs,
     },
@@ -157,12 +178,12 @@ const graphSession = (
       },
       language,
       audioOutput: audio.output,
-      settings: () => facts.settings,
-      callProperties: () => facts.callProperties,
-      updated$: facts.updated$.asObservable(),
+      settings: () => variables.settings,
+      callProperties: () => variables.callProperties,
+      updated$: variables.updated$.asObservable(),
       engine: async ({ name = '', ...rest }) => {
         const engine = await openModel(models, rights, { name, ...rest })
-        facts.model ??= name
+        variables.model ??= name
         return engine
       },
       recordingsFolder,

@@ -2,77 +2,141 @@ import { either } from 'fp-ts'
 import { SpeechError } from '../../errors/speech-error.js'
 import {
   contentType,
-  readDataflowRequest,
-  type DataflowRequest,
   type DataflowRequestName,
+  readDataflowRequest,
+  type Settings,
   type StartRequest,
+  type UpdateRequest,
+  writeDataflowResponse,
 } from '../../protocol/dataflow-messages.js'
-import type { ServiceState } from '../../protocol/states.js'
+import { completeEventEnvelope, writeEventEnvelope } from '../../protocol/dataflow-events.js'
+import { isJsonObject } from '../../protocol/json-object.js'
 import type { DataflowMessage } from '../../transport/link.js'
+import type { NodeItem } from '../nodes/core/node.js'
 
-/** What is asked for within a session. */
-export type SessionRequest = Exclude<DataflowRequest, { readonly request: 'Start' }>
+/** A message of the client without its audio, decoded. */
+export type DecodedMessage =
+  | { readonly type: 'Start'; readonly request: StartRequest }
+  | { readonly type: 'Update'; readonly request: UpdateRequest }
+  | { readonly type: 'Finalize' | 'Stop' }
+  /** A request that cannot be read; it has a name where that could be. */
+  | {
+      readonly type: 'invalid-request'
+      readonly request?: DataflowRequestName | undefined
+      readonly error: SpeechError
+    }
+  | { readonly type: 'audio' }
+  /** A message that is no part of the protocol. */
+  | { readonly type: 'unreadable'; readonly error: SpeechError }
 
-/** What a client's message is answered with. */
-export type DataflowAct =
-  | { readonly type: 'start'; readonly request: StartRequest }
-  | { readonly type: 'request'; readonly request: SessionRequest }
-  | { readonly type: 'audio'; readonly bytes: Uint8Array }
-  | { readonly type: 'finish' | 'nothing' }
-  /** The stream ends. */
-  | { readonly type: 'refuse'; readonly error: SpeechError; readonly request?: DataflowRequestName }
-  /** The session goes on. */
-  | { readonly type: 'decline'; readonly error: SpeechError; readonly request: DataflowRequestName | undefined }
-
-type OpenState = Extract<ServiceState, 'opened' | 'started' | 'running' | 'flushing'>
-
-/** What a message asks for, or the half-close (`finished`), in a state of the stream (service.md 4.1, decisions.md). */
-export const dataflowAct = (message: DataflowMessage | 'finished', state: OpenState): DataflowAct => {
-  if (message === 'finished') {
-    return state === 'opened' ? notStarted('The stream ended without a Start message.') : { type: 'finish' }
-  }
+/** Decodes a message. Never throws. */
+export const decodeMessage = (message: DataflowMessage): DecodedMessage => {
   switch (message.contentType) {
     case contentType.audio:
-      return audioAct(message, state)
+      return isTextAsAudio(message) ? { type: 'unreadable', error: textAsAudio() } : { type: 'audio' }
     case contentType.request:
-      return requestAct(message.content, state)
+      return decodeRequest(message.content)
     default: {
       const text = `content_type ${message.contentType} is not for clients; send REQUEST (2) with JSON or AUDIO (0) with bytes.`
-      return { type: 'refuse', error: new SpeechError('unknown-content-type', text) }
+      return { type: 'unreadable', error: new SpeechError('unknown-content-type', text) }
     }
   }
 }
 
-const audioAct = ({ content, binaryContent: bytes }: DataflowMessage, state: OpenState): DataflowAct => {
-  if (bytes.length === 0 && content !== '') {
-    const text = 'An AUDIO message carries text and no bytes; a request needs content_type REQUEST (2).'
-    return { type: 'refuse', error: new SpeechError('empty-audio', text) }
-  }
-  if (state === 'opened') return notStarted('Audio came before Start; send Start first and wait for its response.')
-  return state === 'running' ? { type: 'audio', bytes } : { type: 'nothing' }
-}
-
-const requestAct = (content: string, state: OpenState): DataflowAct => {
+const decodeRequest = (content: string): DecodedMessage => {
   const read = readDataflowRequest(content)
-  if (either.isLeft(read)) {
-    const { error, request } = read.left
-    if (state === 'opened') return { type: 'refuse', error }
-    return { type: 'decline', error: request === 'Start' ? secondStart() : error, request }
-  }
+  if (either.isLeft(read)) return { type: 'invalid-request', ...read.left }
   const request = read.right
-  if (request.request === 'Start') {
-    return state === 'opened' ? { type: 'start', request } : { type: 'decline', error: secondStart(), request: 'Start' }
+  switch (request.request) {
+    case 'Start':
+      return { type: 'Start', request }
+    case 'Update':
+      return { type: 'Update', request }
+    case 'Finalize':
+    case 'Stop':
+      return { type: request.request }
   }
-  const { request: name } = request
-  return state === 'opened'
-    ? { ...notStarted(`${name} came before Start; send Start first.`), request: name }
-    : { type: 'request', request }
 }
 
-const notStarted = (text: string): Extract<DataflowAct, { readonly type: 'refuse' }> => ({
-  type: 'refuse',
-  error: new SpeechError('not-started', text),
+/** Whether a message is audio that a project can take. */
+export const isAudio = (message: DataflowMessage): boolean =>
+  message.contentType === contentType.audio && !isTextAsAudio(message)
+
+const isTextAsAudio = ({ content, binaryContent }: DataflowMessage): boolean =>
+  binaryContent.length === 0 && content !== ''
+
+const textAsAudio = (): SpeechError =>
+  new SpeechError(
+    'empty-audio',
+    'An AUDIO message carries text and no bytes; a request needs content_type REQUEST (2).',
+  )
+
+const noBytes = new Uint8Array(0)
+
+/** The response to a request, without a name where the request has none. */
+export const responseMessage = (operationResult: string, request?: DataflowRequestName): DataflowMessage => ({
+  contentType: contentType.response,
+  content: writeDataflowResponse(operationResult, request),
+  binaryContent: noBytes,
 })
 
-const secondStart = (): SpeechError =>
-  new SpeechError('already-started', 'The session runs already; open another stream.')
+/** What a project emits, as a message. Throws where the data of an event cannot be written as JSON. */
+export const itemMessage = (item: NodeItem): DataflowMessage =>
+  item.type === 'audio'
+    ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
+    : {
+        contentType: contentType.event,
+        content: writeEventEnvelope(completeEventEnvelope(item.event)),
+        binaryContent: noBytes,
+      }
+
+/** The limits of `Settings` and `CallProperties` of one session together (PROTOCOL 8). */
+const maxSettingKeys = 1_000
+const maxSettingBytes = 262_144
+
+const maxLanguageLength = 256
+const maxOutputBytes = 16_384
+const maxOutputDepth = 8
+
+/** Why a session cannot keep these settings; undefined where they fit. */
+export const settingsRefusal = (settings: Settings, callProperties: Settings): SpeechError | undefined => {
+  const keyCount = Object.keys(settings).length + Object.keys(callProperties).length
+  if (keyCount > maxSettingKeys) {
+    return tooMuch('Settings and CallProperties together', `have ${keyCount} keys; keep at most ${maxSettingKeys}`)
+  }
+  const byteCount = sizeOf(settings) + sizeOf(callProperties)
+  return byteCount > maxSettingBytes
+    ? tooMuch('Settings and CallProperties together', `are ${byteCount} bytes; keep at most ${maxSettingBytes}`)
+    : undefined
+}
+
+/** Why a session cannot keep the fields of its Start; undefined where they fit. */
+export const startRefusal = ({
+  audio,
+  language = '',
+  settings = {},
+  callProperties = {},
+}: StartRequest): SpeechError | undefined => {
+  if (language.length > maxLanguageLength) return tooMuch('Language', `is longer than ${maxLanguageLength} characters`)
+  const { output } = audio
+  if (output !== undefined) {
+    if (depthOf(output, maxOutputDepth) > maxOutputDepth) {
+      return tooMuch('Audio.Output', `is nested deeper than ${maxOutputDepth} levels`)
+    }
+    if (sizeOf(output) > maxOutputBytes) return tooMuch('Audio.Output', `is larger than ${maxOutputBytes} bytes`)
+  }
+  return settingsRefusal(settings, callProperties)
+}
+
+/** How deep objects and lists are nested; looks one level beyond the bound at most. */
+const depthOf = (value: unknown, bound: number): number => {
+  if (!isJsonObject(value) && !Array.isArray(value)) return 0
+  if (bound <= 0) return 1
+  const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+  return 1 + parts.reduce<number>((deepest, part) => Math.max(deepest, depthOf(part, bound - 1)), 0)
+}
+
+/** Bytes of the JSON. */
+const sizeOf = (values: object): number => Buffer.byteLength(JSON.stringify(values))
+
+const tooMuch = (field: string, text: string): SpeechError => new SpeechError('invalid-field', `${field} ${text}.`)

@@ -1,336 +1,284 @@
-import { map, Observable, Subscription, take, tap, type Subscriber } from 'rxjs'
-import { isSpeechError, refusalText, SpeechError } from '../../errors/speech-error.js'
-import {
-  contentType,
-  type DataflowRequestName,
-  type StartRequest,
-  dataflowSuccess,
-} from '../../protocol/dataflow-messages.js'
-import type { ServiceState } from '../../protocol/states.js'
-import type { CloseReason, DataflowMessage, Link } from '../../transport/link.js'
-import { clientError, unreadable } from '../sessions/client-error.js'
-import { dataflowAct, type DataflowAct, type SessionRequest } from './protocol.js'
-import { itemMessage, responseMessage } from './messages.js'
-import { SerialQueue } from '../sessions/serial-queue.js'
-import { openSession, takeAudio, type OpenSession } from './open-session.js'
-import { PauseCounter, type Pausable } from '../sessions/pause-counter.js'
+import { catchError, defer, EMPTY, from, map, merge, Observable, of, take, tap, type Subscriber } from 'rxjs'
+import { refusalText } from '../../errors/speech-error.js'
+import { runMachine } from '../../kernel/machine.js'
+import { longTimer } from '../../kernel/timers.js'
+import { contentType, dataflowSuccess, type StartRequest } from '../../protocol/dataflow-messages.js'
+import { eventName } from '../../protocol/dataflow-events.js'
+import type { DataflowMessage, Link } from '../../transport/link.js'
+import type { SessionWatch } from '../monitor/session-watch.js'
+import type { SpeechMark } from '../monitor/speech-times.js'
+import type { NodeItem } from '../nodes/core/node.js'
+import type { AudioIntake } from '../sessions/audio-intake.js'
+import { PauseCounter, SerialQueue, type Pausable } from '../sessions/back-pressure.js'
+import { clientError, isUnreadable } from '../sessions/client-error.js'
 import { RequestLimit, type RequestVerdict } from '../sessions/request-limit.js'
-import type { Admission, DataflowContext, Drain } from '../sessions/session-context.js'
-import { noteSpeech, startedSession } from './watch-project.js'
+import type { Admission, DataflowContext } from '../sessions/session-context.js'
+import {
+  createDataflowMachine,
+  type ClientMessage,
+  type DataflowAction,
+  type DataflowInput,
+  type DataflowOutput,
+} from './machine.js'
+import { decodeMessage, isAudio, itemMessage, responseMessage } from './protocol.js'
+import { ProjectSession } from './project-session.js'
+
+/** What a session needs of its link beside the messages that arrive. */
+type SessionLink = Pausable & Pick<Link<unknown, unknown>, 'close'>
 
 /**
- * The service's side of the dataflow stream (service.md 4.1, decisions.md): from what a client says to what it is told.
- * Completion ends the stream in good order; an error, always one for clients, ends it with that error's status.
- * An error of `incoming$` is the end of the client, except for what it sent and cannot be read, which it is told.
- * Unsubscribe cancels.
+ * Serves one dataflow stream (PROTOCOL 3): from the messages of a client to the messages for it. Completion ends the
+ * stream in good order; an error, always one for clients, ends it with the status of that error. An error of `incoming$`
+ * means that the client is gone, except for a message that cannot be read, which is answered. Unsubscribe to cancel.
  */
 export const serveDataflow = (
   incoming$: Observable<DataflowMessage>,
-  link: Leavable,
-  terms: DataflowContext,
+  link: SessionLink,
+  context: DataflowContext,
 ): Observable<DataflowMessage> =>
   new Observable((subscriber) => {
-    const conversation = new DataflowConversation(link, terms, subscriber)
-    subscriber.add(() => {
-      conversation.release()
-    })
+    const session = new DataflowSession(incoming$, link, context, subscriber)
     subscriber.add(
-      incoming$.subscribe({
-        next: (message) => {
-          conversation.receive(message)
-        },
-        complete: () => {
-          conversation.clientFinished()
-        },
-        error: (error: unknown) => {
-          conversation.clientFailed(error)
-        },
+      runMachine(createDataflowMachine(context.limits), session.perform).subscribe({
+        next: session.emit,
+        complete: () => subscriber.complete(),
+        error: (error: unknown) => subscriber.error(error),
       }),
     )
   })
 
-/** decisions.md, named states of the service; `refused` and `stopped` end the stream at once. */
-type State =
-  | { readonly name: Extract<ServiceState, 'opened' | 'started' | 'ended'> }
-  | { readonly name: Extract<ServiceState, 'running' | 'flushing'>; readonly session: OpenSession }
-
-/** What a conversation needs of its link beside what comes from it. */
-type Leavable = Pausable & Pick<Link<unknown, unknown>, 'close'>
-
-class DataflowConversation {
-  readonly #link: Leavable
+/** What the machine decides, done. Audio and events do not pass the machine. */
+class DataflowSession {
+  readonly #incoming$: Observable<DataflowMessage>
+  readonly #link: SessionLink
   readonly #pauses: PauseCounter
-  readonly #terms: DataflowContext
-  readonly #subscriber: Subscriber<DataflowMessage>
-  readonly #line: SerialQueue<DataflowMessage | 'finished'>
+  readonly #context: DataflowContext
+  readonly #client: Subscriber<DataflowMessage>
   readonly #requests: RequestLimit
-  readonly #owned = new Subscription()
-  #state: State = { name: 'opened' }
-  /** How the stream ends when the project has said its last to that. */
-  #lastWord: (() => void) | undefined
-  #leaving: CloseReason | undefined
-  #deadline: Subscription
+  #queue: SerialQueue<DataflowMessage | 'finished'> | undefined
+  /** Where audio goes while a project takes it. */
+  #intake: AudioIntake | undefined
+  #isFirstRequest = true
+  /** When the Start came, by the scheduler's clock. */
+  #askedAtMs = 0
 
-  constructor(link: Leavable, terms: DataflowContext, subscriber: Subscriber<DataflowMessage>) {
+  constructor(
+    incoming$: Observable<DataflowMessage>,
+    link: SessionLink,
+    context: DataflowContext,
+    client: Subscriber<DataflowMessage>,
+  ) {
+    this.#incoming$ = incoming$
     this.#link = link
     this.#pauses = new PauseCounter(link)
-    this.#terms = terms
-    this.#subscriber = subscriber
-    this.#requests = new RequestLimit(terms.limits, terms.scheduler)
-    this.#line = new SerialQueue(this.#pauses.reason(), (message) => this.#handle(message), this.#fail)
-    this.#deadline = terms.scheduler.schedule(() => {
-      this.#refuse(new SpeechError('not-started', 'No Start message came in time; send it first.'))
-    }, terms.limits.startWithinMs)
-    this.#owned.add(terms.drain$.pipe(take(1)).subscribe(this.#drain))
+    this.#context = context
+    this.#client = client
+    this.#requests = new RequestLimit(context.limits, context.scheduler)
   }
 
-  receive(message: DataflowMessage): void {
-    this.#line.push(message)
-  }
+  readonly perform = (action: DataflowAction): Observable<DataflowInput> =>
+    defer(() => this.#perform(action)).pipe(catchError((error: unknown) => of(this.#fault(error))))
 
-  /** A half-close means Finalize, without the response (decisions.md: ending a gRPC session). */
-  clientFinished(): void {
-    this.#line.push('finished')
-  }
-
-  clientFailed(error: unknown): void {
-    if (isSpeechError(error) && unreadable.has(error.code)) this.#refuse(error)
-    else {
-      this.#terms.watch?.ended('gone')
-      this.#subscriber.complete()
-    }
-  }
-
-  release(): void {
-    this.#state = { name: 'ended' }
-    this.#line.clear()
-    this.#deadline.unsubscribe()
-    this.#owned.unsubscribe()
-  }
-
-  #handle(message: DataflowMessage | 'finished'): Promise<void> | undefined {
-    if (this.#state.name === 'ended') return undefined
-    const verdict = this.#judge(message)
-    if (verdict === 'end') {
-      this.#refuse(this.#requests.refusal())
-      return undefined
-    }
-    const act = dataflowAct(message, this.#state.name)
-    if (act.type === 'start') return this.#start(act.request)
-    this.#do(verdict === 'refuse' ? tooMany(act, this.#requests) : act)
-    return undefined
-  }
-
-  /** The first message has a deadline and limits of its own. */
-  #judge(message: DataflowMessage | 'finished'): RequestVerdict {
-    return message === 'finished' || message.contentType !== contentType.request || this.#state.name === 'opened'
-      ? 'handle'
-      : this.#requests.take(message.content.length)
-  }
-
-  #do(act: Exclude<DataflowAct, { readonly type: 'start' }>): void {
-    switch (act.type) {
-      case 'request':
-        this.#answer(act.request)
-        return
-      case 'audio':
-        this.#audio(act.bytes)
-        return
-      case 'finish':
-        this.#flush()
-        return
-      case 'refuse':
-        this.#refuse(act.error, act.request)
-        return
-      case 'decline':
-        this.#terms.watch?.refused(act.error.code)
-        this.#respond(refusalText(act.error), act.request)
-        return
-      case 'nothing':
-    }
-  }
-
-  async #start(request: StartRequest): Promise<void> {
-    this.#state = { name: 'started' }
-    this.#deadline.unsubscribe()
-    try {
-      const session = await openSession(request, this.#terms, this.#pauses.reason(), {
-        isOver: () => this.#subscriber.closed,
-        admitted: this.#admitted,
-      })
-      if (session !== undefined) this.#run(session, request)
-    } catch (error) {
-      this.#refuse(clientError(error, this.#terms))
-    }
-  }
-
-  readonly #admitted = ({ release, clientId, ended$ }: Admission): void => {
-    this.#owned.add(release)
-    if (clientId !== undefined) this.#terms.watch?.granted(clientId)
-    this.#owned.add(ended$.pipe(take(1)).subscribe(this.#expel))
-  }
-
-  #run(session: OpenSession, request: StartRequest): void {
-    const { run } = session
-    const { watch, scheduler } = this.#terms
-    this.#state = { name: 'running', session }
-    watch?.started(startedSession(run, request))
-    this.#respond(dataflowSuccess, 'Start')
-    this.#deadline = scheduler.schedule(() => {
-      this.#leave('The session has lasted as long as one may; start another one.')
-    }, run.maxSessionMs)
-    // Within the pipeline, so that what a node tells and JSON cannot say ends the session and not the service.
-    const message$ = run.output$.pipe(
-      tap((item) => {
-        noteSpeech(watch, item)
-      }),
-      map(itemMessage),
-    )
-    this.#owned.add(
-      message$.subscribe({
-        next: (message) => {
-          this.#subscriber.next(message)
-        },
-        complete: () => {
-          if (this.#leaving !== undefined) this.#link.close({ ...this.#leaving, orderly: true })
-          this.#subscriber.complete()
-        },
-        error: this.#projectFailed,
-      }),
-    )
-  }
-
-  #audio(bytes: Uint8Array): void {
-    if (this.#state.name !== 'running') return
-    const refusal = takeAudio(this.#state.session, bytes, this.#terms.watch)
-    if (refusal !== undefined) this.#refuse(refusal)
-  }
-
-  #answer(request: SessionRequest): void {
-    switch (request.request) {
-      case 'Update': {
-        // One that a node refuses changes nothing.
-        const refusal = 'session' in this.#state ? this.#state.session.run.update(request) : undefined
-        this.#respond(refusal === undefined ? dataflowSuccess : refusalText(refusal), 'Update')
+  readonly emit = (output: DataflowOutput): void => {
+    const { watch } = this.#context
+    switch (output.type) {
+      case 'response': {
+        const result = output.error === undefined ? dataflowSuccess : refusalText(output.error)
+        this.#client.next(responseMessage(result, output.request))
         return
       }
-      case 'Finalize':
-        this.#respond(dataflowSuccess, 'Finalize')
-        this.#flush()
+      case 'leaving':
+        this.#link.close(output.reason)
         return
-      case 'Stop':
-        this.#respond(dataflowSuccess, 'Stop')
-        this.#terms.watch?.ended('stopped')
-        this.#state = { name: 'ended' }
-        this.#subscriber.complete()
+      case 'started':
+        watch?.started(output.project.facts)
+        return
+      case 'declined':
+        watch?.refused(output.error.code)
+        return
+      case 'flushing':
+        watch?.flushing()
+        return
+      case 'stopped':
+      case 'gone':
+        watch?.ended(output.type)
+        return
+      case 'fault':
+        this.#context.onFault?.(output.error)
     }
   }
 
-  #flush(): void {
-    if (this.#state.name !== 'running') return
-    const { session } = this.#state
-    this.#state = { name: 'flushing', session }
-    this.#deadline.unsubscribe()
-    this.#deadline = this.#terms.scheduler.schedule(() => {
-      this.#fail(new SpeechError('engine-failed', 'The last results did not come in time; try again.'))
-    }, this.#terms.limits.flushWithinMs)
-    this.#terms.watch?.flushing()
-    session.run.finish()
+  #perform(action: DataflowAction): Observable<DataflowInput> {
+    switch (action.type) {
+      case 'listen':
+        return this.#listen()
+      case 'next-message':
+        this.#queue?.next()
+        return EMPTY
+      case 'wait': {
+        const { delayMs, timeout } = action
+        return longTimer(delayMs, this.#context.scheduler).pipe(map(() => ({ type: 'timeout', timeout }) as const))
+      }
+      case 'admit':
+        return this.#admit(action.request)
+      case 'hold':
+        return this.#hold(action.admission)
+      case 'open':
+        return this.#open(action.request, action.admission)
+      case 'take-audio':
+        return this.#takeAudio(action.project)
+      case 'run':
+        return this.#run(action.project)
+      case 'drain':
+        action.project.drain()
+        return EMPTY
+      case 'finish':
+        action.project.finish()
+        return EMPTY
+      case 'update':
+        return of({ type: 'updated', error: action.project.update(action.request) })
+      case 'abort':
+        action.project.abort(action.error)
+        return EMPTY
+    }
   }
 
-  /** Whoever speaks may finish, so that who goes on elsewhere begins in a pause. */
-  #retire({ run }: OpenSession, withinMs: number): void {
-    const message = 'The service is closing; go on elsewhere or later.'
-    if (withinMs <= 0) {
-      this.#leave(message)
-      return
-    }
-    this.#leaving = { code: 'going-away', message }
-    this.#owned.add(
-      this.#terms.scheduler.schedule(() => {
-        this.#flush()
-      }, withinMs),
+  #listen(): Observable<DataflowInput> {
+    const drain$ = this.#context.drain$.pipe(
+      take(1),
+      map(({ pauseWithinMs }) => ({ type: 'drain', pauseWithinMs }) as const),
     )
-    run.retire()
+    return merge(drain$, this.#receive())
   }
 
-  /** Flushes unasked: a client that has more to say is told that it is not its own end. */
-  #leave(message: string): void {
-    if (this.#state.name !== 'running') return
-    this.#leaving = { code: 'going-away', message }
-    this.#flush()
-  }
-
-  readonly #drain = ({ pauseWithinMs }: Drain): void => {
-    if (this.#state.name === 'running') this.#retire(this.#state.session, pauseWithinMs)
-    else if (this.#state.name === 'opened' || this.#state.name === 'started') {
-      const text = 'The service is closing; start the session elsewhere or later.'
-      this.#refuse(new SpeechError('going-away', text))
-    }
-  }
-
-  /** The token is good no longer, and neither is what it had asked for: nothing more is recognized or flushed. */
-  readonly #expel = (error: SpeechError): void => {
-    if (this.#state.name === 'started') this.#refuse(error)
-    else this.#fail(error)
-  }
-
-  /** The session cannot go on, by no fault of the client's. */
-  readonly #fail = (error: unknown): void => {
-    if (this.#subscriber.closed) return
-    const told = clientError(error, this.#terms)
-    this.#breakOff(told, () => {
-      this.#end(told)
+  #receive(): Observable<DataflowInput> {
+    return new Observable((inputs) => {
+      const queue = new SerialQueue<DataflowMessage | 'finished'>(this.#pauses.reason(), (message) =>
+        this.#handle(message, inputs),
+      )
+      this.#queue = queue
+      inputs.add(() => queue.clear())
+      inputs.add(
+        this.#incoming$.subscribe({
+          next: (message) => queue.push(message),
+          complete: () => queue.push('finished'),
+          error: (error: unknown) =>
+            inputs.next(
+              isUnreadable(error) ? { type: 'end', cause: 'unreadable', error } : { type: 'end', cause: 'client-left' },
+            ),
+        }),
+      )
     })
   }
 
-  /** Every refusal has its response, that of a Start where none was accepted; the stream then ends with the error's status. */
-  #refuse(
-    error: SpeechError,
-    request: DataflowRequestName | undefined = 'session' in this.#state ? undefined : 'Start',
-  ): void {
-    this.#breakOff(error, () => {
-      this.#respond(refusalText(error), request)
-      this.#end(error)
+  /** Returns whether the message is done; the machine asks for the next one otherwise. */
+  #handle(message: DataflowMessage | 'finished', inputs: Subscriber<DataflowInput>): boolean {
+    try {
+      if (message !== 'finished' && this.#intake !== undefined && isAudio(message)) {
+        const error = this.#intake.take(message.binaryContent)
+        if (error === undefined) return true
+        inputs.next({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
+      } else inputs.next({ type: 'message', message: this.#decode(message) })
+    } catch (error) {
+      inputs.next(this.#fault(error))
+    }
+    return false
+  }
+
+  #decode(message: DataflowMessage | 'finished'): ClientMessage {
+    if (message === 'finished') return { type: 'finished' }
+    const verdict = this.#count(message)
+    if (verdict === 'end') return { type: 'end', cause: 'too-many-requests', error: this.#requests.refusal() }
+    const decoded = decodeMessage(message)
+    if (decoded.type === 'unreadable') return { type: 'end', cause: 'unreadable', error: decoded.error }
+    return verdict === 'refuse' ? { ...decoded, excess: this.#requests.refusal() } : decoded
+  }
+
+  /** The first request has a deadline and limits of its own. */
+  #count({ contentType: type, content }: DataflowMessage): RequestVerdict {
+    if (type !== contentType.request) return 'handle'
+    const isFirst = this.#isFirstRequest
+    this.#isFirstRequest = false
+    return isFirst ? 'handle' : this.#requests.take(content.length)
+  }
+
+  #admit({ token, tenant }: StartRequest): Observable<DataflowInput> {
+    const { admit, scheduler } = this.#context
+    this.#askedAtMs = scheduler.now()
+    return new Observable<DataflowInput>((inputs) => {
+      admit(token, tenant).then(
+        (admission) => {
+          if (inputs.closed) admission.release()
+          else inputs.next({ type: 'admitted', admission })
+        },
+        (error: unknown) => {
+          if (!inputs.closed) inputs.next(this.#startFailed(error))
+        },
+      )
     })
   }
 
-  /** What recognizes says its final first, one a channel unless the session was stopped (decisions.md: final-result). */
-  #breakOff(error: SpeechError, lastWord: () => void): void {
-    if (!('session' in this.#state)) {
-      lastWord()
-      return
-    }
-    const { run } = this.#state.session
-    this.#state = { name: 'ended' }
-    this.#lastWord = lastWord
-    run.breakOff(error)
+  #hold({ release, clientId, ended$ }: Admission): Observable<DataflowInput> {
+    return new Observable((inputs) => {
+      inputs.add(release)
+      if (clientId !== undefined) this.#context.watch?.granted(clientId)
+      inputs.add(ended$.pipe(take(1)).subscribe((error) => inputs.next({ type: 'end', cause: 'revoked', error })))
+    })
   }
 
-  readonly #projectFailed = (error: unknown): void => {
-    this.#state = { name: 'ended' }
-    if (this.#lastWord === undefined) this.#fail(error)
-    else this.#lastWord()
+  #open(request: StartRequest, { rights }: Admission): Observable<DataflowInput> {
+    const link = this.#pauses.reason()
+    const options = { request, rights, context: this.#context, link, askedAtMs: this.#askedAtMs }
+    return from(ProjectSession.open(options)).pipe(
+      map((project) => ({ type: 'ready', project }) as const),
+      catchError((error: unknown) => of(this.#startFailed(error))),
+    )
   }
 
-  /** The closing link ends what comes from it, which must not be taken for a client that asks for the last results. */
-  #end(error: SpeechError): void {
-    this.#state = { name: 'ended' }
-    this.#subscriber.error(error)
+  #takeAudio({ intake }: ProjectSession): Observable<never> {
+    return new Observable(() => {
+      this.#intake = intake
+      return () => (this.#intake = undefined)
+    })
   }
 
-  #respond(operationResult: string, request?: DataflowRequestName): void {
-    this.#subscriber.next(responseMessage(operationResult, request))
+  #run({ output$ }: ProjectSession): Observable<DataflowInput> {
+    const { watch } = this.#context
+    // An event that cannot be written as JSON is an error of the pipeline: it ends the session and not the service.
+    const message$ = output$.pipe(
+      tap((item) => watchSpeech(item, watch)),
+      map(itemMessage),
+    )
+    return new Observable((inputs) =>
+      message$.subscribe({
+        next: (message) => this.#client.next(message),
+        complete: () => inputs.next({ type: 'project-ended' }),
+        error: (error: unknown) =>
+          inputs.next({ type: 'end', cause: 'project-failed', error: clientError(error, this.#context) }),
+      }),
+    )
+  }
+
+  #startFailed(error: unknown): DataflowInput {
+    return { type: 'end', cause: 'start-failed', error: clientError(error, this.#context) }
+  }
+
+  #fault(error: unknown): DataflowInput {
+    return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
   }
 }
 
-/** A request that is one too many is declined; `Finalize` and `Stop` end the session and are always taken. */
-const tooMany = (
-  act: Exclude<DataflowAct, { readonly type: 'start' }>,
-  requests: RequestLimit,
-): Exclude<DataflowAct, { readonly type: 'start' }> => {
-  if (act.type === 'request' && act.request.request === 'Update') {
-    return { type: 'decline', error: requests.refusal(), request: 'Update' }
-  }
-  return act.type === 'decline' ? { ...act, error: requests.refusal() } : act
+/** The events of recognition that are about speech, whichever node raised them. */
+const speechMarks: ReadonlyMap<string, SpeechMark['type']> = new Map([
+  [eventName.speechStarted, 'speech-started'],
+  [eventName.speechEnded, 'speech-ended'],
+  [eventName.partial, 'partial'],
+  [eventName.milestone, 'milestone'],
+])
+
+const watchSpeech = (item: NodeItem, watch: SessionWatch | undefined): void => {
+  if (watch === undefined || item.type !== 'event') return
+  const { name, channel = -1, startMs = -1, endMs = -1 } = item.event
+  const type = speechMarks.get(name)
+  if (type !== undefined) watch.heard({ type, startMs, endMs }, channel)
 }

@@ -1,109 +1,125 @@
 import { randomUUID } from 'node:crypto'
 import { EMPTY, finalize, mergeMap, of, ReplaySubject, Subject, tap, type Observable } from 'rxjs'
+import { samplesOf } from '../../audio/pcm.js'
 import { refusalText, SpeechError } from '../../errors/speech-error.js'
-import { recognizerSuccess, type RecognizeRequest, type RecognizerMessage } from '../../protocol/recognizer-messages.js'
-import { openModel } from '../sessions/open-model.js'
+import type { RecognizeRequest, RecognizerMessage } from '../../protocol/recognizer-messages.js'
 import type { Engine } from '../engine/engine.js'
-import { recognizeChannel, type ChannelEvent } from '../recognition/recognize-channel.js'
-import {
-  defaultSegmenterParameters,
-  validateSegmenterParameters,
-  type SegmenterParameters,
-} from '../recognition/segmenter-parameters.js'
-import type { SessionWatch } from '../monitor/session-watch.js'
-import { AudioBacklog } from '../sessions/audio-backlog.js'
-import type { Pausable } from '../sessions/pause-counter.js'
+import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
+import type { ChannelEvent } from '../recognition/channel-event.js'
+import { recognizeChannel } from '../recognition/recognize-channel.js'
+import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
+import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
+import { openModel, tenantOf } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
+import { resultMessage, segmenterParametersOf } from './protocol.js'
 
-/** One recognition of one channel: samples in, and the messages that tell its results. */
+/** One recognition of one channel: audio in, result messages out. */
 export class RecognitionSession {
   readonly recognitionId = randomUUID()
+  readonly intake: AudioIntake
+  /** Result messages; the final comes last, then it completes. Errors where the engine fails. */
   readonly output$: Observable<RecognizerMessage>
-  readonly #input$ = new Subject<Int16Array>()
+  readonly #request: RecognizeRequest
+  readonly #context: RecognizerContext
+  readonly #samples$ = new Subject<Int16Array>()
+  readonly #audioClosed$ = new Subject<undefined>()
   readonly #drain$ = new ReplaySubject<undefined>(1)
-  readonly #flow: AudioBacklog
-  readonly #watch: SessionWatch | undefined
-  /** All milestones so far, so that a recognition that breaks can say what it had. */
+  readonly #backlog: AudioBacklog
+  /** All milestones so far, so that a recognition that breaks can report what it had. */
   #text = ''
   #span: { readonly startMs: number; readonly endMs: number } | undefined
   #receivedSamples = 0
-  readonly #sampleRateHz: number
 
   /** Refuses a model that is not granted or contradicts the address, and fields out of their ranges. */
-  static async open(request: RecognizeRequest, terms: RecognizerContext, link: Pausable): Promise<RecognitionSession> {
-    const { modelName, modelTenant, modelVersion, sampleRateHz } = request
-    if (terms.modelOfAddress !== undefined && terms.modelOfAddress !== modelName) {
+  static async open(
+    request: RecognizeRequest,
+    context: RecognizerContext,
+    link: Pausable,
+  ): Promise<RecognitionSession> {
+    const askedAtMs = context.scheduler.now()
+    const { modelName: name, modelTenant: tenant, modelVersion: version, sampleRateHz } = request
+    if (context.modelOfAddress !== undefined && context.modelOfAddress !== name) {
       throw new SpeechError('model-mismatch', 'model-name and the ModelName of the address differ; name one model.')
     }
-    const parameters = segmenterParametersOf(request)
-    const engine = await openModel(terms.models, terms.rights, {
-      name: modelName,
-      ...(modelTenant === undefined ? {} : { tenant: modelTenant }),
-      ...(modelVersion === undefined ? {} : { version: modelVersion }),
-    })
-    const flow = new AudioBacklog(link, 1, (terms.limits.maxPendingAudioMs * sampleRateHz) / 1000)
-    return new RecognitionSession(engine, parameters, sampleRateHz, terms, flow)
+    // Checked before the model is opened, which takes longer.
+    segmenterParametersOf(request)
+    const { models, allowBatch } = batchModels(context.models)
+    const engine = await openModel(models, context.rights, { name, tenant, version })
+    const { limits, scheduler } = context
+    const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
+    return new RecognitionSession(request, context, engine, pace, link)
   }
 
-  private constructor(
-    engine: Engine,
-    parameters: SegmenterParameters,
-    sampleRateHz: number,
-    { limits, scheduler, watch }: RecognizerContext,
-    flow: AudioBacklog,
-  ) {
-    this.#flow = flow
-    this.#watch = watch
-    this.#sampleRateHz = sampleRateHz
-    this.output$ = this.#input$.pipe(
+  constructor(request: RecognizeRequest, context: RecognizerContext, engine: Engine, pace: PaceLimit, link: Pausable) {
+    this.#request = request
+    this.#context = context
+    const { sampleRateHz } = request
+    const { limits, scheduler, watch } = context
+    const backlog = new AudioBacklog(link, 1, (limits.maxPendingAudioMs * sampleRateHz) / 1000)
+    this.#backlog = backlog
+    this.intake = new AudioIntake({
+      frameBytes: 2,
+      pace,
+      watch,
+      accept: (bytes, sampleCount) => {
+        backlog.given(sampleCount)
+        this.#receivedSamples += sampleCount
+        this.#samples$.next(samplesOf(bytes))
+      },
+    })
+    this.output$ = this.#samples$.pipe(
+      finalize(() => this.#audioClosed$.next(undefined)),
       recognizeChannel({
         engine,
-        parameters,
+        parameters: segmenterParametersOf(request),
         drain$: this.#drain$,
         sampleRateHz,
         finalizeAfterMs: limits.idleMs,
-        isPaused: () => flow.isHeldBack,
+        isPaused: () => backlog.isHeldBack,
         scheduler,
       }),
       tap((event) => {
-        if (event.type === 'progress') flow.taken(0, event.sampleCount)
-        if (event.type === 'milestone') this.#note(event)
-        watchLane(event, watch)
+        if (event.type === 'progress') backlog.taken(0, event.sampleCount)
+        if (event.type === 'milestone') this.#keepMilestone(event)
+        watchSpeech(event, watch)
       }),
-      mergeMap((event) => this.#messageOf(event)),
-      finalize(() => {
-        flow.release()
+      mergeMap((event) => {
+        const message = resultMessage(event, this.recognitionId)
+        return message === undefined ? EMPTY : of(message)
       }),
+      finalize(() => backlog.release()),
     )
   }
 
-  get pendingSamples(): number {
-    return this.#flow.pendingSamples
+  /** Emits when no more audio is taken: the recognition was finished, or ended by itself and may still have results. */
+  get audioClosed$(): Observable<undefined> {
+    return this.#audioClosed$.asObservable()
   }
 
-  audio(samples: Int16Array): void {
-    this.#watch?.audio(samples.length)
-    this.#flow.given(samples.length)
-    this.#receivedSamples += samples.length
-    this.#input$.next(samples)
+  /** What the recognition is, for the operator. */
+  get facts(): StartedSession {
+    return {
+      tenant: tenantOf(this.#context.rights),
+      model: this.#request.modelName,
+      recognitionId: this.recognitionId,
+      sampleRateHz: this.#request.sampleRateHz,
+      pendingSamples: () => this.#backlog.pendingSamples,
+    }
   }
 
-  /** Whether no more audio is taken: the recognition was finished, or has ended by itself and may still have results to tell. */
-  get isDeaf(): boolean {
-    return !this.#input$.observed
-  }
-
-  /** Ends as soon as nobody speaks; what is heard after that is dropped. */
-  retire(): void {
+  /** Ends the recognition at the next pause; audio after that is dropped. */
+  drain(): void {
     this.#drain$.next(undefined)
   }
 
+  /** No more audio follows: the last results come, then the final. */
   finish(): void {
-    this.#input$.complete()
+    this.#samples$.complete()
   }
 
-  /** The final of a recognition that broke: the error, and the text until then. */
+  /** The final of a recognition that cannot go on: the error, and the text until then. */
   failure(error: SpeechError): RecognizerMessage {
+    const endMs = Math.round((this.#receivedSamples * 1000) / this.#request.sampleRateHz)
     return {
       message: 'final-result',
       recognitionId: this.recognitionId,
@@ -111,44 +127,17 @@ export class RecognitionSession {
       text: this.#text,
       confidence: 0,
       channel: 0,
-      ...(this.#span ?? { startMs: 0, endMs: Math.round((this.#receivedSamples * 1000) / this.#sampleRateHz) }),
+      ...(this.#span ?? { startMs: 0, endMs }),
     }
   }
 
-  #note({ text, startMs, endMs }: Extract<ChannelEvent, { type: 'milestone' }>): void {
+  #keepMilestone({ text, startMs, endMs }: Extract<ChannelEvent, { readonly type: 'milestone' }>): void {
     this.#text += text
     this.#span = { startMs: this.#span?.startMs ?? startMs, endMs }
   }
-
-  #messageOf(event: ChannelEvent): Observable<RecognizerMessage> {
-    const result = { recognitionId: this.recognitionId, channel: 0 }
-    switch (event.type) {
-      case 'partial':
-      case 'milestone': {
-        const { startMs, endMs, text } = event
-        const message = event.type === 'partial' ? 'partial-result' : 'milestone-result'
-        return of({ message, ...result, startMs, endMs, text })
-      }
-      case 'final': {
-        const { startMs, endMs, text, heardMs, confidence = 0 } = event
-        return of({
-          message: 'final-result',
-          ...result,
-          operationResult: recognizerSuccess,
-          startMs,
-          endMs,
-          text,
-          confidence,
-          heardMs,
-        })
-      }
-      default:
-        return EMPTY
-    }
-  }
 }
 
-const watchLane = (event: ChannelEvent, watch: SessionWatch | undefined): void => {
+const watchSpeech = (event: ChannelEvent, watch: SessionWatch | undefined): void => {
   switch (event.type) {
     case 'progress':
     case 'final':
@@ -158,18 +147,4 @@ const watchLane = (event: ChannelEvent, watch: SessionWatch | undefined): void =
     default:
       watch?.heard({ endMs: -1, ...event }, 0)
   }
-}
-
-const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {
-  const defaults = defaultSegmenterParameters
-  return validateSegmenterParameters({
-    splitter: request.audioSplitter ?? defaults.splitter,
-    sensitivity: request.vadSensitivity ?? defaults.sensitivity,
-    preSpeechMs: request.vadPreSpeechBufferMs ?? defaults.preSpeechMs,
-    postSpeechMs: request.vadPostSpeechBufferMs ?? defaults.postSpeechMs,
-    maxSpeechMs: request.vadMaxSpeechDurationMs ?? defaults.maxSpeechMs,
-    silenceTriggerMs: request.vadSilenceTriggerMs ?? defaults.silenceTriggerMs,
-    gracefulSilenceMs: request.vadGracefulSilenceThresholdMs ?? defaults.gracefulSilenceMs,
-    onsetMs: defaults.onsetMs,
-  })
 }

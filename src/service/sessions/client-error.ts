@@ -1,8 +1,8 @@
 import { errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 
-/** What a service has to say to clients. Other codes are about its own files, options and peers, as are their messages. */
-const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+/** Codes that clients may see. All others concern the service's own files, options and peers, and so do their messages. */
+const clientCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid-format',
   'unauthenticated',
   'tenant-denied',
@@ -28,30 +28,32 @@ const forClients: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'node-failed',
 ])
 
-/** What ends the incoming half of a connection that can still be written to. */
-export const unreadable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const unreadableCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'message-too-big',
   'protocol-violation',
   'invalid-json',
 ])
 
-/** Told of faults inside, whatever the client learns of them. */
+/** Whether the incoming half of a connection ended by a message that cannot be read; the client can still get an answer. */
+export const isUnreadable = (error: unknown): error is SpeechError =>
+  isSpeechError(error) && unreadableCodes.has(error.code)
+
+/** Gets faults of the service, of which clients see the code only. */
 export type OnFault = (error: unknown) => void
 
-const isFault = (error: SpeechError): boolean =>
-  error.code === 'engine-failed' || error.code === 'node-failed' || !forClients.has(error.code)
-
-/** Who is told of a fault, and how much of it. */
 export interface FaultOptions {
-  /** Told of faults inside, which clients only learn as `internal`, `engine-failed` or `missing-dependency`. */
-  readonly onFault?: OnFault
-  /** Whether a client is told which package is missing, for a service that only its developer uses. Default false. */
-  readonly namesPackages?: boolean
+  /** Gets faults of the service, which clients only see as `internal`, `engine-failed` or `missing-dependency`. */
+  readonly onFault?: OnFault | undefined
+  /** Whether clients see which package is missing, for a service that only its developer uses. @default false */
+  readonly namesPackages?: boolean | undefined
 }
+
+const isFault = (error: SpeechError): boolean =>
+  error.code === 'engine-failed' || error.code === 'node-failed' || !clientCodes.has(error.code)
 
 const maxCauses = 8
 
-/** The package that is missing, wherever it stands among the causes: a session that lacks it fails at every attempt. */
+/** The missing package, wherever it is among the causes: a session that lacks it fails at every attempt. */
 const missingDependencyOf = (error: unknown): SpeechError | undefined => {
   let at = error
   for (let depth = 0; depth < maxCauses && at instanceof Error; depth += 1, at = at.cause) {
@@ -61,9 +63,8 @@ const missingDependencyOf = (error: unknown): SpeechError | undefined => {
 }
 
 /**
- * The error as a client may learn it: itself when it is of the client's business, else `internal`, and nothing of what
- * was amiss. That a package is missing is told by its code, which no client tries again. Faults go to `onFault` as they
- * were.
+ * The error as a client sees it: itself when it concerns the client, else `internal` without any detail. A missing package
+ * has a code of its own, because no retry helps. Faults go to `onFault` unchanged.
  */
 export const clientError = (error: unknown, { onFault, namesPackages = false }: FaultOptions = {}): SpeechError => {
   const missing = missingDependencyOf(error)
@@ -75,7 +76,7 @@ export const clientError = (error: unknown, { onFault, namesPackages = false }: 
   }
   if (isSpeechError(error)) {
     if (isFault(error)) onFault?.(error)
-    if (forClients.has(error.code)) return error
+    if (clientCodes.has(error.code)) return error
   } else onFault?.(error)
   return new SpeechError('internal', errorTable.internal.help, { cause: error })
 }

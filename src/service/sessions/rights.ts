@@ -1,8 +1,11 @@
-import { everything } from '../identity/clients/client.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import type { Engine } from '../engine/engine.js'
+import type { ModelRegistry } from '../engine/model-registry.js'
+import { everything, isGranted } from '../identity/clients/client.js'
 
 export { isGranted, isGrantedByName } from '../identity/clients/client.js'
 
-/** The tenant of models that every tenant may use, and the default of `model-tenant` (docs/PROTOCOL.md 4.2). */
+/** The tenant of models that every tenant may use, and the default of `model-tenant` (PROTOCOL 4.2). */
 export const sharedTenant = 'Default'
 
 /** What a token grants; `*` stands for all. */
@@ -12,6 +15,37 @@ export interface Rights {
   readonly models: readonly string[]
 }
 
-/** The tenant of a session that names none: the one that its token is for, or else the one that all share. */
+/** The tenant of a session that names none: the only one of its token, or else the shared one. */
 export const tenantOf = ({ tenants: [first = everything, ...others] }: Pick<Rights, 'tenants'>): string =>
   first === everything || others.length > 0 ? sharedTenant : first
+
+export interface ModelRequest {
+  /** Empty or left out: the shared tenant. */
+  readonly tenant?: string | undefined
+  readonly name: string
+  /** Empty or left out: the newest. */
+  readonly version?: string | undefined
+}
+
+/**
+ * The engine of a model that the rights allow. A model that does not exist and one that is not granted get the same
+ * refusal, so that a client cannot find out which models others have.
+ */
+export const openModel = async (registry: ModelRegistry, rights: Rights, request: ModelRequest): Promise<Engine> => {
+  const { name } = request
+  const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
+  const isAllowed = (tenant === sharedTenant || isGranted(rights.tenants, tenant)) && isGranted(rights.models, name)
+  const model = isAllowed ? registry.find({ tenant, name, version: request.version ?? '' }) : undefined
+  if (model === undefined) {
+    throw new SpeechError('model-denied', 'The model is not known here, or not granted to this subscription.')
+  }
+  try {
+    return await registry.engine(model)
+  } catch (error) {
+    // Faults of the model's files are for the operator, who sees them when the models are listed.
+    if (isSpeechError(error) && (error.code === 'going-away' || error.code === 'overloaded')) throw error
+    throw new SpeechError('engine-failed', 'The model cannot be used now; tell the operator of the service.', {
+      cause: error,
+    })
+  }
+}

@@ -1,26 +1,29 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { Rights } from './rights.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { ProjectRegistry } from '../project/project.js'
+import type { PaceLimits } from './audio-intake.js'
 import type { FaultOptions } from './client-error.js'
-import type { PaceLimits } from './pace-limit.js'
 import type { RequestLimits } from './request-limit.js'
+import type { Rights } from './rights.js'
 
-/** What bounds a session; decisions.md, limits. */
+/** What bounds a session (PROTOCOL 8). */
 export interface SessionLimits extends PaceLimits, RequestLimits {
-  /** From the opening of the stream until its Start, in milliseconds. */
+  /** From the opening of the stream until its Start, in milliseconds. @default 10000 */
   readonly startWithinMs: number
-  /** How long a token, a project and a model may take to be ready, in milliseconds. */
+  /** How long a token, a project and a model may take to be ready, in milliseconds. @default 30000 */
   readonly openWithinMs: number
-  /** How long the last results may take when there is no more audio, in milliseconds. */
+  /** How long the last results may take when there is no more audio, in milliseconds. @default 60000 */
   readonly flushWithinMs: number
-  /** The longest session, in milliseconds; what was recognized until then is finalized. */
+  /** The longest session, in milliseconds; what was recognized until then is finalized. @default 14400000 */
   readonly maxSessionMs: number
-  /** Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never. */
+  /**
+   * Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never.
+   * @default 30000
+   */
   readonly idleMs: number
-  /** Audio taken in but not consumed yet, in milliseconds; above it the client is not read from. */
+  /** Audio taken in but not consumed yet, in milliseconds; above it the client is not read from. @default 10000 */
   readonly maxPendingAudioMs: number
 }
 
@@ -37,50 +40,51 @@ export const defaultSessionLimits: SessionLimits = {
   requestBurst: 100,
 }
 
-/** What a token grants, until when, and how to give the session's place back. */
+/** What a token grants, until when, and how to return the session's place. */
 export interface Admission {
   readonly rights: Rights
   /** Emits why the session must end now: the token was revoked or has expired, or its subscription has ended. */
   readonly ended$: Observable<SpeechError>
   readonly release: () => void
-  /** Whose token it is. */
+  /** The client that the token was issued to. */
   readonly clientId?: string
 }
 
-/** How a service closes. */
+/** How a service closes (PROTOCOL 5.11). */
 export interface Drain {
-  /** How long a channel on which somebody speaks may wait for a pause before it is flushed, in milliseconds. */
+  /** How long a channel with speech may wait for a pause before it is flushed, in milliseconds. */
   readonly pauseWithinMs: number
 }
 
-/** What every conversation of a service shares. */
+/** What every session of a service shares. */
 export interface SessionContext extends FaultOptions {
   /**
-   * `tenant` where the session names one. Rejects with `unauthenticated`, `tenant-denied`, or `overloaded` when no further session may begin.
+   * Verifies a token. `tenant` where the session names one. Rejects with `unauthenticated`, `tenant-denied`, or
+   * `overloaded` when no further session may begin.
    */
   readonly admit: (token: string, tenant?: string) => Promise<Admission>
   readonly models: ModelRegistry
   readonly limits: SessionLimits
-  /** Emits when the service is about to close, and to whoever subscribes after that: sessions are finalized, none begins. */
+  /** Emits when the service is about to close, and to later subscribers at once: sessions are finalized, none begins. */
   readonly drain$: Observable<Drain>
   readonly scheduler: SchedulerLike
-  /** Keeps the account of this one session; each has its own. */
-  readonly watch?: SessionWatch
+  /** Gets the events of this one session. */
+  readonly watch?: SessionWatch | undefined
 }
 
-/** The terms of one dataflow stream. */
+/** What a dataflow stream runs in. */
 export interface DataflowContext extends SessionContext {
   readonly projects: ProjectRegistry
-  /** Where nodes may keep recordings; nowhere when left out. */
-  readonly recordingsFolder?: string
+  /** Where nodes may keep recordings; without it they keep none. */
+  readonly recordingsFolder?: string | undefined
 }
 
-/** The terms of one recognition socket. */
+/** What a recognition socket runs in. */
 export interface RecognizerContext extends SessionContext {
   /** What the token of the connection grants. */
   readonly rights: Rights
   /** As of its admission. */
   readonly ended$: Observable<SpeechError>
   /** `ModelName` of the address, where there was one. */
-  readonly modelOfAddress?: string
+  readonly modelOfAddress?: string | undefined
 }

@@ -1,4 +1,4 @@
-import type { Pausable } from '../../../src/service/sessions/pause-counter.js'
+import type { Pausable } from '../../../src/service/sessions/back-pressure.js'
 
 /** Remembers what it was told, and whether it is paused now. */
 export const recordedLink = (): Pausable & { readonly calls: readonly string[]; readonly paused: boolean } => {

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { batchModels } from '../../../src/service/sessions/batch-models.js'
-import { PaceLimit, type PaceOptions } from '../../../src/service/sessions/pace-limit.js'
+import { batchModels, PaceLimit, type PaceOptions } from '../../../src/service/sessions/audio-intake.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { turn, VirtualClock } from '../virtual-clock.js'
 import { audio, dataflowTalk, scriptedNode, start } from '../dataflow/dataflow-talk.js'

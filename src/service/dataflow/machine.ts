@@ -1,0 +1,378 @@
+import { SpeechError } from '../../errors/speech-error.js'
+import type { Effect, Machine, MachineResult, Step as MachineStep } from '../../kernel/machine.js'
+import type { DataflowRequestName, StartRequest, UpdateRequest } from '../../protocol/dataflow-messages.js'
+import type { CloseReason } from '../../transport/link.js'
+import type { Admission, SessionLimits } from '../sessions/session-context.js'
+import type { DecodedMessage } from './protocol.js'
+import type { ProjectSession } from './project-session.js'
+
+/** The states of a dataflow stream (PROTOCOL 6). */
+export type DataflowState =
+  | { readonly name: 'opened' }
+  /** The token of the Start is verified, then its project opened. */
+  | { readonly name: 'started'; readonly step: 'admission' | 'project'; readonly request: StartRequest }
+  /** `leaving` is why the service ends a session that the client did not finalize. */
+  | {
+      readonly name: 'running' | 'flushing'
+      readonly project: ProjectSession
+      readonly leaving?: CloseReason | undefined
+    }
+  /** The session cannot go on; each recognition has its final first (PROTOCOL 5.16), and then `last` is sent. */
+  | { readonly name: 'aborting'; readonly error: SpeechError; readonly last: readonly DataflowOutput[] }
+  | { readonly name: 'ended'; readonly result: MachineResult }
+
+type Live = Exclude<DataflowState, { readonly name: 'ended' }>
+type Active = Extract<DataflowState, { readonly project: ProjectSession }>
+
+/** What ends a stream, whatever its state. */
+export type EndCause = keyof typeof endings
+
+/**
+ * - `stay`: the session goes on
+ * - `close`: the stream ends without a further message
+ * - `refuse`: the `Start`, or the request that was sent instead, gets its response with the error, then the stream ends
+ * - `finals`: each recognition has its final, then the stream ends
+ * - `answer`: as `finals`, with a response without a name and with the error before the end
+ * - `gone`: the stream ends, and the session is reported as left by its client
+ */
+type Ending = 'stay' | 'close' | 'refuse' | 'finals' | 'answer' | 'gone'
+
+/**
+ * How the stream ends, by cause and state. The status is that of the error (docs/ERRORS.md), or OK for a cause without
+ * one.
+ */
+export const endings = {
+  'client-left': { opened: 'gone', started: 'gone', running: 'gone', flushing: 'gone', aborting: 'gone' },
+  'start-timeout': { opened: 'refuse', started: 'stay', running: 'stay', flushing: 'stay', aborting: 'stay' },
+  'not-started': { opened: 'refuse', started: 'stay', running: 'stay', flushing: 'stay', aborting: 'stay' },
+  'start-failed': { opened: 'stay', started: 'refuse', running: 'stay', flushing: 'stay', aborting: 'stay' },
+  drain: { opened: 'refuse', started: 'refuse', running: 'stay', flushing: 'stay', aborting: 'stay' },
+  revoked: { opened: 'stay', started: 'refuse', running: 'finals', flushing: 'finals', aborting: 'stay' },
+  unreadable: {
+    opened: 'refuse',
+    started: 'refuse',
+    running: 'answer',
+    flushing: 'answer',
+    aborting: 'stay',
+  },
+  'too-many-requests': { opened: 'refuse', started: 'refuse', running: 'answer', flushing: 'answer', aborting: 'stay' },
+  'refused-audio': { opened: 'stay', started: 'stay', running: 'answer', flushing: 'stay', aborting: 'stay' },
+  'flush-timeout': { opened: 'stay', started: 'stay', running: 'stay', flushing: 'finals', aborting: 'stay' },
+  'project-failed': { opened: 'stay', started: 'stay', running: 'close', flushing: 'close', aborting: 'stay' },
+  fault: { opened: 'close', started: 'close', running: 'finals', flushing: 'finals', aborting: 'close' },
+} as const satisfies Readonly<Record<string, Readonly<Record<Live['name'], Ending>>>>
+
+interface End {
+  readonly type: 'end'
+  readonly cause: EndCause
+  /** Left out where the stream ends with OK. */
+  readonly error?: SpeechError | undefined
+  /** The request that is refused, where it is not the Start. */
+  readonly request?: DataflowRequestName | undefined
+}
+
+/** A message from the queue; after each the machine asks for the next one. */
+export type ClientMessage =
+  | (Exclude<DecodedMessage, { readonly type: 'unreadable' }> & {
+      /** Why the request is one too many, within what is declined and does not end the stream yet. */
+      readonly excess?: SpeechError | undefined
+    })
+  /** The half-close of the client. */
+  | { readonly type: 'finished' }
+  | End
+
+export type Timeout = 'start' | 'open' | 'session' | 'pause' | 'flush'
+
+export type DataflowInput =
+  | { readonly type: 'message'; readonly message: ClientMessage }
+  | { readonly type: 'admitted'; readonly admission: Admission }
+  | { readonly type: 'ready'; readonly project: ProjectSession }
+  /** The project has applied an Update, or refused it. */
+  | { readonly type: 'updated'; readonly error: SpeechError | undefined }
+  /** The project has emitted its last event. */
+  | { readonly type: 'project-ended' }
+  | { readonly type: 'timeout'; readonly timeout: Timeout }
+  | { readonly type: 'drain'; readonly pauseWithinMs: number }
+  | End
+
+export type DataflowOutput =
+  | {
+      readonly type: 'response'
+      readonly request?: DataflowRequestName | undefined
+      readonly error?: SpeechError | undefined
+    }
+  /** Why the stream ends in good order though the client did not ask for it (PROTOCOL 5.11). */
+  | { readonly type: 'leaving'; readonly reason: CloseReason }
+  /** For the operator. */
+  | { readonly type: 'started'; readonly project: ProjectSession }
+  | { readonly type: 'declined' | 'fault'; readonly error: SpeechError }
+  | { readonly type: 'flushing' | 'stopped' | 'gone' }
+
+export type DataflowAction =
+  /** Takes messages and the drain of the service. */
+  | { readonly type: 'listen' }
+  | { readonly type: 'next-message' }
+  | { readonly type: 'wait'; readonly delayMs: number; readonly timeout: Timeout }
+  | { readonly type: 'admit'; readonly request: StartRequest }
+  /** Holds the place of the session, and watches its token. */
+  | { readonly type: 'hold'; readonly admission: Admission }
+  | { readonly type: 'open'; readonly request: StartRequest; readonly admission: Admission }
+  | { readonly type: 'take-audio' | 'run' | 'drain' | 'finish'; readonly project: ProjectSession }
+  | { readonly type: 'update'; readonly project: ProjectSession; readonly request: UpdateRequest }
+  | { readonly type: 'abort'; readonly project: ProjectSession; readonly error: SpeechError }
+
+type Step = MachineStep<DataflowState, DataflowOutput, DataflowAction>
+
+/** The service's side of a dataflow stream (PROTOCOL 3 and 5): one session. */
+export const createDataflowMachine = (
+  limits: Pick<SessionLimits, 'startWithinMs' | 'openWithinMs' | 'flushWithinMs'>,
+): Machine<DataflowState, DataflowInput, DataflowOutput, DataflowAction> => {
+  const wait = (lifetime: string, timeout: Timeout, delayMs: number): Effect<DataflowAction> => ({
+    lifetime,
+    action: { type: 'wait', delayMs, timeout },
+  })
+
+  const admit = (request: StartRequest): Step => ({
+    state: { name: 'started', step: 'admission', request },
+    effects: [
+      wait('admission', 'open', limits.openWithinMs),
+      { lifetime: 'admission', action: { type: 'admit', request } },
+    ],
+  })
+
+  const open = (request: StartRequest, admission: Admission): Step => ({
+    state: { name: 'started', step: 'project', request },
+    effects: [
+      { lifetime: 'session', action: { type: 'hold', admission } },
+      wait('opening', 'open', limits.openWithinMs),
+      { lifetime: 'opening', action: { type: 'open', request, admission } },
+    ],
+  })
+
+  const run = (project: ProjectSession): Step => ({
+    state: { name: 'running', project },
+    outputs: [{ type: 'started', project }, response('Start')],
+    effects: [
+      { lifetime: 'running', action: { type: 'take-audio', project } },
+      wait('running', 'session', project.maxSessionMs),
+      { lifetime: 'project', action: { type: 'run', project } },
+    ],
+  })
+
+  const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] = []): Step => ({
+    state: { name: 'flushing', project, leaving },
+    outputs: [...outputs, { type: 'flushing' }],
+    effects: [
+      wait('flushing', 'flush', limits.flushWithinMs),
+      { lifetime: 'project', action: { type: 'finish', project } },
+    ],
+  })
+
+  const drain = (state: Live, pauseWithinMs: number): Step => {
+    if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
+    const { project } = state
+    const leaving: CloseReason = { code: 'going-away', message: 'The service is closing; go on elsewhere or later.' }
+    if (pauseWithinMs <= 0) return flush({ ...state, leaving })
+    // A speaker may finish, so that the client continues elsewhere from a pause.
+    return {
+      state: { ...state, leaving },
+      effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', project } }],
+    }
+  }
+
+  const timeout = (state: Live, which: Timeout): Step => {
+    switch (which) {
+      case 'start':
+        return end(state, { type: 'end', cause: 'start-timeout', error: lateStart() })
+      case 'open':
+        return state.name === 'started' ? withFault(state, 'start-failed', lateOpening()) : { state }
+      case 'session':
+        return state.name === 'running' ? flush({ ...state, leaving: longest }) : { state }
+      case 'pause':
+        return state.name === 'running' ? flush(state) : { state }
+      case 'flush':
+        return state.name === 'flushing' ? withFault(state, 'flush-timeout', lateResults()) : { state }
+    }
+  }
+
+  const handleMessage = (state: Live, message: ClientMessage): Step => {
+    if (message.type === 'end') return end(state, message)
+    if (state.name === 'opened') return handleFirst(state, message)
+    return 'project' in state ? handleInSession(state, message) : { state }
+  }
+
+  const handleFirst = (state: Live & { readonly name: 'opened' }, message: Exclude<ClientMessage, End>): Step => {
+    const refuse = (error: SpeechError, request?: DataflowRequestName): Step =>
+      end(state, { type: 'end', cause: 'not-started', error, request })
+    switch (message.type) {
+      case 'Start':
+        return admit(message.request)
+      case 'invalid-request':
+        return refuse(message.error)
+      case 'finished':
+        return refuse(notStarted('The stream ended without a Start message.'))
+      case 'audio':
+        return refuse(notStarted('Audio came before Start; send Start first and wait for its response.'))
+      case 'Update':
+      case 'Finalize':
+      case 'Stop':
+        return refuse(notStarted(`${message.type} came before Start; send Start first.`), message.type)
+    }
+  }
+
+  const handleInSession = (state: Active, message: Exclude<ClientMessage, End>): Step => {
+    const decline = (error: SpeechError, request: DataflowRequestName | undefined): Step => ({
+      state,
+      outputs: [{ type: 'declined', error }, response(request, error)],
+    })
+    switch (message.type) {
+      case 'Start':
+        return decline(message.excess ?? alreadyStarted(), 'Start')
+      case 'invalid-request': {
+        const error = message.request === 'Start' ? alreadyStarted() : message.error
+        return decline(message.excess ?? error, message.request)
+      }
+      case 'Update': {
+        if (message.excess !== undefined) return decline(message.excess, 'Update')
+        const { project } = state
+        return {
+          state,
+          effects: [{ lifetime: 'project', action: { type: 'update', project, request: message.request } }],
+        }
+      }
+      case 'Finalize':
+        return state.name === 'running'
+          ? flush(state, [response('Finalize')])
+          : { state, outputs: [response('Finalize')] }
+      case 'finished':
+        return state.name === 'running' ? flush(state) : { state }
+      case 'Stop':
+        return { state: { name: 'ended', result: 'complete' }, outputs: [response('Stop'), { type: 'stopped' }] }
+      case 'audio':
+        // Audio after the end of the audio is ignored (PROTOCOL 5.7).
+        return { state }
+    }
+  }
+
+  const projectEnded = (state: Live): Step => {
+    if (state.name === 'aborting') {
+      return { state: { name: 'ended', result: { error: state.error } }, outputs: state.last }
+    }
+    if (!('project' in state)) return { state }
+    const { leaving } = state
+    return {
+      state: { name: 'ended', result: 'complete' },
+      outputs: leaving === undefined ? [] : [{ type: 'leaving', reason: { ...leaving, orderly: true } }],
+    }
+  }
+
+  const handle = (state: Live, input: DataflowInput): Step => {
+    switch (input.type) {
+      case 'message':
+        return handleMessage(state, input.message)
+      case 'admitted':
+        return state.name === 'started' && state.step === 'admission' ? open(state.request, input.admission) : { state }
+      case 'ready':
+        return state.name === 'started' && state.step === 'project' ? run(input.project) : { state }
+      case 'updated':
+        return 'project' in state ? { state, outputs: [response('Update', input.error)] } : { state }
+      case 'project-ended':
+        return projectEnded(state)
+      case 'timeout':
+        return timeout(state, input.timeout)
+      case 'drain':
+        return drain(state, input.pauseWithinMs)
+      case 'end':
+        return end(state, input)
+    }
+  }
+
+  return {
+    start: {
+      state: { name: 'opened' },
+      effects: [wait('opened', 'start', limits.startWithinMs), { lifetime: 'session', action: { type: 'listen' } }],
+    },
+    reduce: (state, input) => {
+      if (state.name === 'ended') return { state }
+      const step = handle(state, input)
+      const isHandled = input.type === 'message' || input.type === 'ready'
+      // While a session starts, messages wait; once it is aborted, none is answered.
+      return isHandled && 'project' in step.state ? { ...step, effects: [...(step.effects ?? []), nextMessage] } : step
+    },
+    alive: (state) => (state.name === 'started' ? lifetimes[state.step] : lifetimes[state.name]),
+    result: (state) => (state.name === 'ended' ? state.result : undefined),
+  }
+}
+
+const lifetimes = {
+  opened: new Set(['session', 'opened']),
+  admission: new Set(['session', 'admission']),
+  project: new Set(['session', 'opening']),
+  running: new Set(['session', 'project', 'running']),
+  flushing: new Set(['session', 'project', 'flushing']),
+  aborting: new Set(['session', 'project']),
+  ended: new Set<string>(),
+} as const satisfies Readonly<Record<string, ReadonlySet<string>>>
+
+const nextMessage: Effect<DataflowAction> = { lifetime: 'session', action: { type: 'next-message' } }
+
+const response = (request: DataflowRequestName | undefined, error?: SpeechError): DataflowOutput => ({
+  type: 'response',
+  request,
+  error,
+})
+
+/** Ends the stream as the table says. */
+const end = (state: Live, { cause, error, request = 'Start' }: End): Step => {
+  const ended: DataflowState = { name: 'ended', result: error === undefined ? 'complete' : { error } }
+  const ending: Ending = endings[cause][state.name]
+  switch (ending) {
+    case 'stay':
+      return { state }
+    case 'close':
+      return { state: ended }
+    case 'gone':
+      return { state: { name: 'ended', result: 'complete' }, outputs: [{ type: 'gone' }] }
+    case 'refuse':
+      return { state: ended, outputs: [response(request, error)] }
+    case 'finals':
+      return abort(state, error, [])
+    case 'answer':
+      return abort(state, error, [response(undefined, error)])
+  }
+}
+
+const abort = (state: Live, error: SpeechError | undefined, last: readonly DataflowOutput[]): Step =>
+  'project' in state && error !== undefined
+    ? {
+        state: { name: 'aborting', error, last },
+        effects: [{ lifetime: 'project', action: { type: 'abort', project: state.project, error } }],
+      }
+    : { state }
+
+/** An end that is a fault of the service, which its operator sees. */
+const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {
+  const step = end(state, { type: 'end', cause, error })
+  return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
+}
+
+const longest: CloseReason = {
+  code: 'going-away',
+  message: 'The session has lasted as long as one may; start another one.',
+}
+
+const notStarted = (text: string): SpeechError => new SpeechError('not-started', text)
+
+const lateStart = (): SpeechError => notStarted('No Start message came in time; send it first.')
+
+const closing = (): SpeechError =>
+  new SpeechError('going-away', 'The service is closing; start the session elsewhere or later.')
+
+const alreadyStarted = (): SpeechError =>
+  new SpeechError('already-started', 'The session runs already; open another stream.')
+
+const lateOpening = (): SpeechError =>
+  new SpeechError('engine-failed', 'The session could not be made ready in time; try again.')
+
+const lateResults = (): SpeechError =>
+  new SpeechError('engine-failed', 'The last results did not come in time; try again.')

@@ -1,0 +1,89 @@
+import { either } from 'fp-ts'
+import { refusalText, type SpeechError } from '../../errors/speech-error.js'
+import {
+  readRecognizerRequest,
+  type RecognizeRequest,
+  type RecognizerMessage,
+  type RecognizerRequestName,
+  recognizerSuccess,
+} from '../../protocol/recognizer-messages.js'
+import type { ChannelEvent } from '../recognition/channel-event.js'
+import {
+  defaultSegmenterParameters,
+  validateSegmenterParameters,
+  type SegmenterParameters,
+} from '../recognition/segmenter-parameters.js'
+
+/** A text message of the client, decoded. */
+export type DecodedMessage =
+  | { readonly type: 'recognize'; readonly request: RecognizeRequest }
+  | { readonly type: 'stop-recognition' | 'finalize-recognition' }
+  /** A known request with a field that does not fit. */
+  | { readonly type: 'invalid-request'; readonly request: RecognizerRequestName; readonly error: SpeechError }
+  /** No JSON, or no known request. */
+  | { readonly type: 'unreadable'; readonly error: SpeechError }
+
+/** Decodes a text message. Never throws. */
+export const decodeMessage = (text: string): DecodedMessage => {
+  const read = readRecognizerRequest(text)
+  if (either.isLeft(read)) {
+    const { request, error } = read.left
+    return request === undefined ? { type: 'unreadable', error } : { type: 'invalid-request', request, error }
+  }
+  return read.right.request === 'recognize' ? { type: 'recognize', request: read.right } : { type: read.right.request }
+}
+
+/** The response to a request: success, or the error. */
+export const responseMessage = (
+  request: RecognizerRequestName,
+  recognitionId: string,
+  error: SpeechError | undefined,
+): RecognizerMessage => ({
+  message: `${request}-response`,
+  operationResult: error === undefined ? recognizerSuccess : refusalText(error),
+  recognitionId,
+})
+
+/** The result message of a recognition's event, for those that have one. */
+export const resultMessage = (event: ChannelEvent, recognitionId: string): RecognizerMessage | undefined => {
+  switch (event.type) {
+    case 'partial':
+    case 'milestone': {
+      const { startMs, endMs, text } = event
+      const message = event.type === 'partial' ? 'partial-result' : 'milestone-result'
+      return { message, recognitionId, channel: 0, startMs, endMs, text }
+    }
+    case 'final': {
+      const { startMs, endMs, text, heardMs, confidence = 0 } = event
+      const operationResult = recognizerSuccess
+      return {
+        message: 'final-result',
+        recognitionId,
+        channel: 0,
+        operationResult,
+        startMs,
+        endMs,
+        text,
+        confidence,
+        heardMs,
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The voice activity that a request asks for. Throws `invalid-field`. */
+export const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {
+  const defaults = defaultSegmenterParameters
+  return validateSegmenterParameters({
+    splitter: request.audioSplitter ?? defaults.splitter,
+    sensitivity: request.vadSensitivity ?? defaults.sensitivity,
+    preSpeechMs: request.vadPreSpeechBufferMs ?? defaults.preSpeechMs,
+    postSpeechMs: request.vadPostSpeechBufferMs ?? defaults.postSpeechMs,
+    maxSpeechMs: request.vadMaxSpeechDurationMs ?? defaults.maxSpeechMs,
+    silenceTriggerMs: request.vadSilenceTriggerMs ?? defaults.silenceTriggerMs,
+    gracefulSilenceMs: request.vadGracefulSilenceThresholdMs ?? defaults.gracefulSilenceMs,
+    onsetMs: defaults.onsetMs,
+  })
+}

@@ -1,0 +1,119 @@
+import type { SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { ModelRegistry } from '../engine/model-registry.js'
+import type { SessionWatch } from '../monitor/session-watch.js'
+
+export interface AudioIntakeOptions {
+  readonly frameBytes: number
+  readonly pace: PaceLimit
+  readonly watch?: SessionWatch | undefined
+  /** Gets whole frames, at least one. */
+  readonly accept: (bytes: Uint8Array, frameCount: number) => void
+}
+
+/** Where the audio of a client enters a session: one call per message, without an allocation. */
+export class AudioIntake {
+  readonly #frameBytes: number
+  readonly #pace: PaceLimit
+  readonly #watch: SessionWatch | undefined
+  readonly #accept: (bytes: Uint8Array, frameCount: number) => void
+
+  constructor({ frameBytes, pace, watch, accept }: AudioIntakeOptions) {
+    this.#frameBytes = frameBytes
+    this.#pace = pace
+    this.#watch = watch
+    this.#accept = accept
+  }
+
+  /** Hands the audio to the session; returns why not when it cuts a frame or comes too fast. */
+  take(bytes: Uint8Array): SpeechError | undefined {
+    const frameCount = bytes.length / this.#frameBytes
+    if (!Number.isInteger(frameCount)) {
+      const text = `An audio message of ${bytes.length} bytes cuts a sample; send a multiple of ${this.#frameBytes} bytes.`
+      return new SpeechError('cut-sample', text)
+    }
+    const tooFast = this.#pace.take(frameCount)
+    // An empty message does not reset the idle timer.
+    if (tooFast !== undefined || frameCount === 0) return tooFast
+    this.#watch?.audio(frameCount)
+    this.#accept(bytes, frameCount)
+    return undefined
+  }
+}
+
+export interface PaceLimits {
+  /** How fast audio may come, in percent of real time; 0 is without a limit. @default 125 */
+  readonly maxPacePercent: number
+  /** How much audio may be ahead of that, in milliseconds. @default 5000 */
+  readonly paceBurstMs: number
+}
+
+export interface PaceOptions {
+  readonly limits: PaceLimits
+  readonly scheduler: SchedulerLike
+  readonly sampleRateHz: number
+  /** When the client asked for the session, by the scheduler's clock: audio from then until it was ready may come at once. */
+  readonly askedAtMs: number
+  /** Whether the models of the session allow any pace; called only when audio is too fast. */
+  readonly allowBatch: () => boolean
+}
+
+/**
+ * Limits how fast audio comes (PROTOCOL 8): all audio since the first message may be at most the burst, and the pace times
+ * the time since then. The sum counts, so a client that sends in real time is never too fast, however long its network
+ * stood still.
+ */
+export class PaceLimit {
+  readonly #options: PaceOptions
+  readonly #readyAtMs: number
+  #startedAtMs: number | undefined
+  #sampleCount = 0
+
+  constructor(options: PaceOptions) {
+    this.#options = options
+    this.#readyAtMs = options.scheduler.now()
+  }
+
+  /** So many samples of each channel came: returns `too-fast` when that is too much by now. */
+  take(sampleCount: number): SpeechError | undefined {
+    const { limits, scheduler, sampleRateHz, askedAtMs, allowBatch } = this.#options
+    const { maxPacePercent, paceBurstMs } = limits
+    if (maxPacePercent === 0) return undefined
+    this.#startedAtMs ??= scheduler.now()
+    this.#sampleCount += sampleCount
+    const elapsedMs = scheduler.now() - this.#startedAtMs + this.#readyAtMs - askedAtMs
+    const aheadMs = (this.#sampleCount * 1000) / sampleRateHz - (elapsedMs * maxPacePercent) / 100
+    return aheadMs <= paceBurstMs || allowBatch() ? undefined : tooFast(limits)
+  }
+}
+
+const tooFast = ({ maxPacePercent, paceBurstMs }: PaceLimits): SpeechError =>
+  new SpeechError(
+    'too-fast',
+    `Audio came faster than ${maxPacePercent / 100} times real time after a burst of ${paceBurstMs / 1000} s; send it at the pace of real time.`,
+  )
+
+export interface BatchModels {
+  /** The registry, which counts the models that are opened through it. */
+  readonly models: ModelRegistry
+  /** Whether a model was opened, and every opened model allows audio that is faster than real time. */
+  readonly allowBatch: () => boolean
+}
+
+/** Watches which models a session opens: `"batch": true` in the `model.json` of all of them lifts the pace limit. */
+export const batchModels = (models: ModelRegistry): BatchModels => {
+  let opened = 0
+  let batch = 0
+  return {
+    models: {
+      ...models,
+      engine: async (model) => {
+        const engine = await models.engine(model)
+        opened += 1
+        if (model.options['batch'] === true) batch += 1
+        return engine
+      },
+    },
+    allowBatch: () => opened > 0 && opened === batch,
+  }
+}

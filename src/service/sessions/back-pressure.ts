@@ -1,0 +1,138 @@
+/** A link, or anything else that can stop delivering for a while. */
+export interface Pausable {
+  pause(): void
+  resume(): void
+}
+
+/** Lets several parts pause one link independently: the link is paused while at least one of them asks for it. */
+export class PauseCounter {
+  readonly #link: Pausable
+  #count = 0
+
+  constructor(link: Pausable) {
+    this.#link = link
+  }
+
+  /** A handle for one part. Pausing or resuming it twice is the same as once. */
+  reason(): Pausable {
+    let isHeld = false
+    return {
+      pause: () => {
+        if (isHeld) return
+        isHeld = true
+        this.#count += 1
+        if (this.#count === 1) this.#link.pause()
+      },
+      resume: () => {
+        if (!isHeld) return
+        isHeld = false
+        this.#count -= 1
+        if (this.#count === 0) this.#link.resume()
+      },
+    }
+  }
+}
+
+/**
+ * Handles messages one after another, in order. When `handle` returns false, the message needs more time: the link is
+ * paused, and what is still in flight waits, until `next` is called. The queue is bounded by what a paused link still
+ * delivers.
+ */
+export class SerialQueue<Message> {
+  readonly #link: Pausable
+  readonly #handle: (message: Message) => boolean
+  #waiting: Message[] = []
+  #isReady = true
+
+  /** @param handle returns whether the message is done; must not throw */
+  constructor(link: Pausable, handle: (message: Message) => boolean) {
+    this.#link = link
+    this.#handle = handle
+  }
+
+  /** Handles the message, at once or after those before it. A message that arrives during `handle` waits, too. */
+  push(message: Message): void {
+    if (!this.#isReady) {
+      this.#waiting.push(message)
+      return
+    }
+    this.#start(message)
+    this.#drain()
+  }
+
+  /** The message that needed more time is done. */
+  next(): void {
+    this.#isReady = true
+    this.#drain()
+    // Only now: what waits here arrived before what the link holds.
+    if (this.#isReady) this.#link.resume()
+  }
+
+  /** Discards the messages that wait. */
+  clear(): void {
+    this.#waiting = []
+  }
+
+  #start(message: Message): void {
+    this.#isReady = false
+    if (this.#handle(message)) this.#isReady = true
+    // `handle` may have called `next` already.
+    else if (!this.#isReady) this.#link.pause()
+  }
+
+  #drain(): void {
+    while (this.#isReady && this.#waiting.length > 0) this.#start(this.#waiting.shift() as Message)
+  }
+}
+
+/**
+ * Bounds the audio that was taken from a link and that not every channel has consumed: above the bound the link is
+ * paused, and below half of it resumed, so that the back-pressure of the network slows the client down.
+ */
+export class AudioBacklog {
+  readonly #link: Pausable
+  readonly #maxPending: number
+  readonly #takenBy: number[]
+  #given = 0
+  #isReleased = false
+  #isHeldBack = false
+
+  /** @param maxPending in samples of one channel */
+  constructor(link: Pausable, channels: number, maxPending: number) {
+    this.#link = link
+    this.#maxPending = maxPending
+    this.#takenBy = new Array<number>(channels).fill(0)
+  }
+
+  /** So many samples of each channel came in. */
+  given(sampleCount: number): void {
+    this.#given += sampleCount
+    if (this.#isReleased || this.pendingSamples <= this.#maxPending) return
+    this.#isHeldBack = true
+    this.#link.pause()
+  }
+
+  /** A channel has consumed so many samples; `Infinity` when it takes no more audio and nothing waits for it. */
+  taken(channel: number, sampleCount: number): void {
+    this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
+    if (this.pendingSamples > this.#maxPending / 2) return
+    this.#isHeldBack = false
+    this.#link.resume()
+  }
+
+  /** Whether the link is paused until audio is consumed. */
+  get isHeldBack(): boolean {
+    return this.#isHeldBack
+  }
+
+  /** The audio is over: the link is resumed, and not paused again. */
+  release(): void {
+    this.#isReleased = true
+    this.#link.resume()
+  }
+
+  /** Samples of one channel that were taken from the link and not consumed yet. */
+  get pendingSamples(): number {
+    return this.#given - Math.min(...this.#takenBy)
+  }
+}

@@ -1,0 +1,339 @@
+import { describe, expect, it } from 'vitest'
+import type { ErrorCode } from '../../../src/errors/error-code.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import type { Effect, Step } from '../../../src/kernel/machine.js'
+import {
+  createRecognizerMachine,
+  endings,
+  type ClientMessage,
+  type EndCause,
+  type RecognizerAction,
+  type RecognizerInput,
+  type RecognizerOutput,
+  type RecognizerState,
+} from '../../../src/service/recognizer/machine.js'
+import type { RecognitionSession } from '../../../src/service/recognizer/recognition-session.js'
+
+const limits = { idleMs: 30, openWithinMs: 10, maxSessionMs: 4_000, flushWithinMs: 60 }
+const machine = createRecognizerMachine(limits)
+
+const recognition = { recognitionId: 'r1' } as unknown as RecognitionSession
+const error = (code: ErrorCode): SpeechError => new SpeechError(code, 'Why.')
+
+const states = {
+  opened: { name: 'opened' },
+  started: { name: 'started', before: 'idle' },
+  running: { name: 'running', recognition, isDraining: false, isTakingAudio: true },
+  draining: { name: 'running', recognition, isDraining: true, isTakingAudio: false },
+  flushing: { name: 'flushing', recognition, isDraining: false },
+  leaving: { name: 'flushing', recognition, isDraining: true },
+  idle: { name: 'idle' },
+} as const satisfies Readonly<Record<string, RecognizerState>>
+type StateName = keyof typeof states
+
+const shownOutput = (output: RecognizerOutput): string => {
+  switch (output.type) {
+    case 'response':
+      return `${output.request} ${output.error?.code ?? 'ok'}${output.recognitionId === '' ? '' : ` ${output.recognitionId}`}`
+    case 'failure':
+    case 'fault':
+      return `${output.type} ${output.error.code}`
+    default:
+      return `<${output.type}>`
+  }
+}
+
+const shownEffect = ({ lifetime, action }: Effect<RecognizerAction>): string =>
+  action.type === 'wait' ? `${lifetime}: ${action.timeout} in ${action.delayMs}` : `${lifetime}: ${action.type}`
+
+/** A step in one line: the next state or the close, what is sent and reported, what begins. */
+const shown = ({ state, outputs = [], effects = [] }: Step<RecognizerState, RecognizerOutput, RecognizerAction>) => {
+  const next =
+    state.name !== 'ended'
+      ? state.name
+      : state.result === 'complete'
+        ? 'close'
+        : `close ${(state.result.error as SpeechError).code}`
+  const begun = effects.filter(({ action }) => action.type !== 'next-message').map(shownEffect)
+  return [next, outputs.map(shownOutput).join(', '), begun.join(', ')].join(' | ').replace(/( \| )+$/, '')
+}
+
+const message = (decoded: ClientMessage): RecognizerInput => ({ type: 'message', message: decoded })
+const end = (cause: EndCause, code?: ErrorCode): RecognizerInput => ({
+  type: 'end',
+  cause,
+  error: code === undefined ? undefined : error(code),
+})
+const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
+const excess = error('too-many-requests')
+
+const inputs = {
+  recognize: message({ type: 'recognize', request }),
+  'a recognize beyond the burst': message({ type: 'recognize', request, excess }),
+  'a recognize with a bad field': message({
+    type: 'invalid-request',
+    request: 'recognize',
+    error: error('invalid-field'),
+  }),
+  'stop-recognition': message({ type: 'stop-recognition' }),
+  'a stop-recognition beyond the burst': message({ type: 'stop-recognition', excess }),
+  'finalize-recognition': message({ type: 'finalize-recognition' }),
+  'a finalize-recognition beyond the burst': message({ type: 'finalize-recognition', excess }),
+  'audio that no recognition takes': message({ type: 'audio' }),
+  'a recognition that is ready': { type: 'ready', recognition },
+  'a recognition that cannot be opened': { type: 'not-ready', error: error('model-denied') },
+  'a recognition that takes no more audio': { type: 'audio-closed' },
+  'a recognition that ended': {
+    type: 'recognition-ended',
+    final: { message: 'final-result', operationResult: 'Success', text: '' },
+  },
+  'the timeout open': { type: 'timeout', timeout: 'open' },
+  'the timeout idle': { type: 'timeout', timeout: 'idle' },
+  'the timeout session': { type: 'timeout', timeout: 'session' },
+  'the timeout pause': { type: 'timeout', timeout: 'pause' },
+  'the timeout flush': { type: 'timeout', timeout: 'flush' },
+  'a drain': { type: 'drain', pauseWithinMs: 8 },
+  'a drain without time': { type: 'drain', pauseWithinMs: 0 },
+  'a client that left': end('client-left'),
+  'a revoked token': end('revoked', 'unauthenticated'),
+  'an unreadable message': end('unreadable', 'invalid-json'),
+  'too many requests': end('too-many-requests', 'too-many-requests'),
+  'refused audio': end('refused-audio', 'too-fast'),
+  'a recognition that failed': end('recognition-failed', 'engine-failed'),
+  'a fault': end('fault', 'internal'),
+} as const satisfies Readonly<Record<string, RecognizerInput>>
+
+/** What a step does, by input and state; a state that is left out ignores the input. */
+const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
+  recognize: {
+    opened: 'started |  | started: open in 10, started: open',
+    started: 'started | recognize already-started',
+    running: 'running | recognize already-started',
+    draining: 'running | recognize already-started',
+    flushing: 'flushing | recognize already-started',
+    leaving: 'flushing | recognize already-started',
+    idle: 'started |  | started: open in 10, started: open',
+  },
+  'a recognize beyond the burst': {
+    opened: 'opened | recognize too-many-requests',
+    started: 'started | recognize too-many-requests',
+    running: 'running | recognize too-many-requests',
+    draining: 'running | recognize too-many-requests',
+    flushing: 'flushing | recognize too-many-requests',
+    leaving: 'flushing | recognize too-many-requests',
+    idle: 'idle | recognize too-many-requests',
+  },
+  'a recognize with a bad field': {
+    opened: 'opened | recognize invalid-field',
+    started: 'started | recognize invalid-field',
+    running: 'running | recognize already-started',
+    draining: 'running | recognize already-started',
+    flushing: 'flushing | recognize already-started',
+    leaving: 'flushing | recognize already-started',
+    idle: 'idle | recognize invalid-field',
+  },
+  'stop-recognition': {
+    opened: 'opened | stop-recognition no-recognition',
+    started: 'started | stop-recognition no-recognition',
+    running: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    draining: 'close going-away | stop-recognition ok r1, <idle>',
+    flushing: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    leaving: 'close going-away | stop-recognition ok r1, <idle>',
+    idle: 'idle | stop-recognition no-recognition',
+  },
+  'a stop-recognition beyond the burst': {
+    opened: 'opened | stop-recognition too-many-requests',
+    started: 'started | stop-recognition too-many-requests',
+    running: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    draining: 'close going-away | stop-recognition ok r1, <idle>',
+    flushing: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    leaving: 'close going-away | stop-recognition ok r1, <idle>',
+    idle: 'idle | stop-recognition too-many-requests',
+  },
+  'finalize-recognition': {
+    opened: 'opened | finalize-recognition no-recognition',
+    started: 'started | finalize-recognition no-recognition',
+    running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: flush in 60, recognition: finish',
+    draining: 'running | finalize-recognition going-away r1',
+    flushing: 'flushing | finalize-recognition ok r1',
+    leaving: 'flushing | finalize-recognition ok r1',
+    idle: 'idle | finalize-recognition no-recognition',
+  },
+  'a finalize-recognition beyond the burst': {
+    opened: 'opened | finalize-recognition too-many-requests',
+    started: 'started | finalize-recognition too-many-requests',
+    running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: flush in 60, recognition: finish',
+    draining: 'running | finalize-recognition going-away r1',
+    flushing: 'flushing | finalize-recognition ok r1',
+    leaving: 'flushing | finalize-recognition ok r1',
+    idle: 'idle | finalize-recognition too-many-requests',
+  },
+  'audio that no recognition takes': {
+    opened: 'close not-started',
+  },
+  'a recognition that is ready': {
+    started: 'running | <started>, recognize ok r1 | running: take-audio, running: session in 4000, recognition: run',
+  },
+  'a recognition that cannot be opened': {
+    started: 'idle | recognize model-denied | idle: idle in 30',
+  },
+  'a recognition that takes no more audio': {},
+  'a recognition that ended': {
+    running: 'idle | <idle>, <final> | idle: idle in 30',
+    draining: 'close going-away | <idle>, <final>',
+    flushing: 'idle | <idle>, <final> | idle: idle in 30',
+    leaving: 'close going-away | <idle>, <final>',
+  },
+  'the timeout open': {
+    started: 'idle | fault engine-failed, recognize engine-failed | idle: idle in 30',
+  },
+  'the timeout idle': {
+    opened: 'close',
+    idle: 'close',
+  },
+  'the timeout session': {
+    running: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    draining: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+  },
+  'the timeout pause': {
+    running: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    draining: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+  },
+  'the timeout flush': {
+    flushing: 'close engine-failed | fault engine-failed, failure engine-failed',
+    leaving: 'close engine-failed | fault engine-failed, failure engine-failed',
+  },
+  'a drain': {
+    opened: 'close going-away',
+    started: 'close going-away | recognize going-away',
+    running: 'running |  | running: pause in 8, running: drain',
+    draining: 'running |  | running: pause in 8, running: drain',
+    idle: 'close going-away',
+  },
+  'a drain without time': {
+    opened: 'close going-away',
+    started: 'close going-away | recognize going-away',
+    running: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    draining: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    idle: 'close going-away',
+  },
+  'a client that left': {
+    opened: 'close',
+    started: 'close',
+    running: 'close | <gone>',
+    draining: 'close | <gone>',
+    flushing: 'close | <gone>',
+    leaving: 'close | <gone>',
+    idle: 'close',
+  },
+  'a revoked token': {
+    opened: 'close unauthenticated',
+    started: 'close unauthenticated | recognize unauthenticated',
+    running: 'close unauthenticated | failure unauthenticated',
+    draining: 'close unauthenticated | failure unauthenticated',
+    flushing: 'close unauthenticated | failure unauthenticated',
+    leaving: 'close unauthenticated | failure unauthenticated',
+    idle: 'close unauthenticated',
+  },
+  'an unreadable message': {
+    opened: 'close invalid-json',
+    started: 'close invalid-json',
+    running: 'close invalid-json | failure invalid-json',
+    draining: 'close invalid-json | failure invalid-json',
+    flushing: 'close invalid-json | failure invalid-json',
+    leaving: 'close invalid-json | failure invalid-json',
+    idle: 'close invalid-json',
+  },
+  'too many requests': {
+    opened: 'close too-many-requests',
+    started: 'close too-many-requests',
+    running: 'close too-many-requests | failure too-many-requests',
+    draining: 'close too-many-requests | failure too-many-requests',
+    flushing: 'close too-many-requests | failure too-many-requests',
+    leaving: 'close too-many-requests | failure too-many-requests',
+    idle: 'close too-many-requests',
+  },
+  'refused audio': {
+    running: 'close too-fast | failure too-fast',
+    draining: 'close too-fast | failure too-fast',
+  },
+  'a recognition that failed': {
+    running: 'close engine-failed | failure engine-failed',
+    draining: 'close engine-failed | failure engine-failed',
+    flushing: 'close engine-failed | failure engine-failed',
+    leaving: 'close engine-failed | failure engine-failed',
+  },
+  'a fault': {
+    opened: 'close internal',
+    started: 'close internal',
+    running: 'close internal | failure internal',
+    draining: 'close internal | failure internal',
+    flushing: 'close internal | failure internal',
+    leaving: 'close internal | failure internal',
+    idle: 'close internal',
+  },
+}
+
+describe('the machine of a recognition socket', () => {
+  const cells = (Object.keys(inputs) as (keyof typeof inputs)[]).flatMap((input) =>
+    (Object.keys(states) as StateName[]).map((state) => [input, state] as const),
+  )
+  it.each(cells)('takes %s when %s', (input, state) => {
+    const step = machine.reduce(states[state], inputs[input])
+    expect(shown(step)).toBe(table[input][state] ?? states[state].name)
+  })
+
+  it('has a row for every cause of an end', () => {
+    const causes = Object.values<RecognizerInput>(inputs).flatMap((input) =>
+      input.type === 'end' ? [input.cause] : [],
+    )
+    // The others are the consequence of another input.
+    expect(Object.keys(endings).filter((cause) => !causes.includes(cause as EndCause))).toEqual([
+      'idle-timeout',
+      'drain',
+      'early-audio',
+      'flush-timeout',
+    ])
+  })
+
+  it('remembers that it drains, and that the recognition takes no more audio', () => {
+    const drained = machine.reduce(states.running, inputs['a drain']).state
+    const closed = machine.reduce(drained, inputs['a recognition that takes no more audio']).state
+    expect(closed).toEqual(states.draining)
+    expect(machine.reduce(states.flushing, inputs['a drain']).state).toEqual(states.leaving)
+  })
+
+  it('asks for the next message after each one, and after the opening of a recognition, while the connection lives', () => {
+    const isNextAsked = (state: StateName, input: keyof typeof inputs): boolean =>
+      (machine.reduce(states[state], inputs[input]).effects ?? []).some(({ action }) => action.type === 'next-message')
+    expect(isNextAsked('opened', 'recognize')).toBe(false)
+    expect(isNextAsked('started', 'a recognition that is ready')).toBe(true)
+    expect(isNextAsked('started', 'a recognition that cannot be opened')).toBe(true)
+    expect(isNextAsked('started', 'the timeout open')).toBe(true)
+    expect(isNextAsked('running', 'recognize')).toBe(true)
+    expect(isNextAsked('idle', 'audio that no recognition takes')).toBe(true)
+    expect(isNextAsked('opened', 'audio that no recognition takes')).toBe(false)
+    expect(isNextAsked('running', 'a recognition that ended')).toBe(false)
+  })
+
+  it('begins with the clock of an idle socket, unless that is off', () => {
+    expect(shown(machine.start)).toBe('opened |  | session: listen, opened: idle in 30')
+    expect(shown(createRecognizerMachine({ ...limits, idleMs: 0 }).start)).toBe('opened |  | session: listen')
+  })
+
+  it('ignores every input after its end', () => {
+    const ended: RecognizerState = { name: 'ended', result: 'complete' }
+    for (const input of Object.values(inputs)) expect(machine.reduce(ended, input)).toEqual({ state: ended })
+    expect(machine.alive(ended).size).toBe(0)
+  })
+
+  it('begins only effects whose lifetime is alive', () => {
+    for (const state of Object.values(states)) {
+      for (const input of Object.values(inputs)) {
+        const step = machine.reduce(state, input)
+        const alive = machine.alive(step.state)
+        for (const { lifetime } of step.effects ?? []) expect(alive).toContain(lifetime)
+      }
+    }
+  })
+})
