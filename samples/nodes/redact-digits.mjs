@@ -1,11 +1,11 @@
-// Takes numbers out of transcripts: digits, and the words for them, become # before anyone else in the project sees them.
+// Removes numbers from transcripts: digits, and the words for them, become # before any other node of the project sees them.
 import { map } from 'rxjs'
 import { defineNode, nodeOptions, text, wholeNumberFrom } from 'rxspeech/nodes'
 
 const spoken = 'zero oh one two three four five six seven eight nine'.split(' ')
 const isDigit = (word) => /\d/.test(word) || spoken.includes(word.toLowerCase())
 
-/** Runs of at least `least` digits are redacted; a single "one" mostly is none. */
+/** Redacts runs of at least `least` digits, because a single "one" is usually not a number. */
 const redact = (words, least, mark) => {
   const out = []
   let run = []
@@ -37,11 +37,11 @@ const redactWords = (words, least, mark) => {
 
 export const redactDigits = defineNode({
   name: 'redact-digits',
-  summary: 'Takes spoken and written numbers out of the texts of events.',
+  summary: 'Removes spoken and written numbers from the texts of events.',
   inputs: { events: 'event' },
   outputs: { events: 'event' },
   options: nodeOptions({}, { least: wholeNumberFrom(1, 20), mark: text }),
-  // Rather no session than one whose numbers are seen.
+  // Without the node, numbers would be visible: the session has to fail.
   onFault: 'fail',
   open:
     ({ least = 2, mark = '#' }) =>

@@ -1,4 +1,4 @@
-// Tells how a call goes, by a table of words: after every milestone an event with the score of it and of the call so far.
+// Scores the mood of a call with a table of words: after every milestone an event with its score and that of the call so far.
 import { concatMap, defer, of } from 'rxjs'
 import { defineNode, nodeOptions, numberFrom, tableOf } from 'rxspeech/nodes'
 
@@ -12,11 +12,11 @@ const scoreOf = (said, lexicon) =>
 
 export const sentiment = defineNode({
   name: 'sentiment',
-  summary: 'Scores what is said by a table of words.',
+  summary: 'Scores milestones with a table of words.',
   inputs: { events: 'event' },
   outputs: { events: 'event' },
   options: nodeOptions({}, { lexicon: tableOf(numberFrom(-5, 5)) }),
-  // A call without its mood is still a call.
+  // The session is useful without scores.
   onFault: 'bypass',
   open:
     ({ lexicon = everyday }) =>

@@ -4,9 +4,9 @@ import { parse } from 'yaml'
 import { lastValueFrom, of, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
-import { limitRanges, holdsRanges, projectKeys } from '../../src/service/project/project-keys.js'
+import { limitRanges, capacityRanges, projectKeys } from '../../src/service/project/format/project-keys.js'
 import { graphOf } from '../service/project/graphs.js'
-import { drawGraph, inputWords } from '../../src/service/project/draw-graph.js'
+import { drawGraph, inputText } from '../../src/service/project/draw-graph.js'
 import { inMemoryService } from '../../src/testing/in-memory-service.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
 
@@ -39,15 +39,15 @@ describe('docs/PROJECTS.md', () => {
       expect(rows.get(key)).toContain(String(least))
       if (most < 2 ** 31 - 1) expect(rows.get(key)).toContain(String(most))
     }
-    const holds = tableBelow(page, 'wire').find(([key]) => named(key) === 'holds')?.[1] ?? ''
-    for (const [unit, [least, most]] of Object.entries(holdsRanges)) {
-      expect(holds).toContain(`\`${String(least)} ${unit}\` to \`${String(most)} ${unit}\``)
+    const capacity = tableBelow(page, 'wire').find(([key]) => named(key) === 'capacity')?.[1] ?? ''
+    for (const [unit, [least, most]] of Object.entries(capacityRanges)) {
+      expect(capacity).toContain(`\`${String(least)} ${unit}\` to \`${String(most)} ${unit}\``)
     }
   })
 
   it('shows a project that is sound', async () => {
     const graph = await graphOf(text, [])
-    expect(inputWords(graph)).toBe('pcm or ulaw, 8000 or 16000 Hz, stereo')
+    expect(inputText(graph)).toBe('pcm or ulaw, 8000 or 16000 Hz, stereo')
     expect(drawGraph(graph)).toBe(
       [
         'in                               entry',

@@ -3,16 +3,13 @@ import { basename, dirname, extname, resolve } from 'node:path'
 import { allNodes, hasModelIn } from '../../service/start/models-and-projects.js'
 import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
 import { createModelRegistry } from '../../service/engine/model-registry.js'
-import { checkProject, type ProjectCheck } from '../../service/project/check-project.js'
-import { drawGraph, inputWords } from '../../service/project/draw-graph.js'
-import { drawMermaid } from '../../service/project/draw-mermaid.js'
+import { checkProject, type ProjectCheck } from '../../service/project/check/check-project.js'
+import { drawGraph, drawMermaid, inputText } from '../../service/project/draw-graph.js'
 import { loadProjects } from '../../service/project/load-projects.js'
-import { faultLine } from '../../service/project/project-fault.js'
-import type { ProjectFacts } from '../../service/project/project-facts.js'
-import type { ProjectGraph } from '../../service/project/project-graph.js'
-import { loadYaml } from '../../service/project/read-yaml.js'
-import { readResourceFile } from '../../service/project/resource-file.js'
-import { excerptOf, positionOf } from '../../service/project/source-text.js'
+import type { ProjectGraph } from '../../service/project/format/project-graph.js'
+import { loadYaml } from '../../service/project/format/read-yaml.js'
+import { readResourceFile, type ProjectFacts } from '../../service/project/check/project-facts.js'
+import { excerptOf, faultLine, positionOf } from '../../service/project/format/project-fault.js'
 import { customNodes } from '../options/custom-node-flags.js'
 import { exitCode } from '../process/exit-code.js'
 import { unreadable } from '../input/input-error.js'
@@ -99,7 +96,7 @@ const indented = (text: string): string =>
     .join('\n')
 
 const drawing = (file: string, graph: ProjectGraph): string =>
-  `OK ${file}: version ${graph.version}, takes ${inputWords(graph)}\n\n${drawGraph(graph)}\n`
+  `OK ${file}: version ${graph.version}, takes ${inputText(graph)}\n\n${drawGraph(graph)}\n`
 
 const jsonOf = (text: string, { graph, faults }: ProjectCheck): unknown => ({
   ok: graph !== undefined,

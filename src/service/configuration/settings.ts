@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import { nearestName } from '../../protocol/nearest-name.js'
-import { maxReportedFaults } from '../project/yaml-bounds.js'
+import { maxReportedFaults } from '../project/format/project-fault.js'
 import * as t from 'io-ts'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { parseNetwork } from '../listen/trusted-proxies.js'

@@ -2,50 +2,53 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { wholeNumber } from '../../transport/limits.js'
 
 /**
- * Where custom nodes come from: a file or a package that the operator names, and nobody else. Its exports are looked
- * through for what `defineNode` made.
+ * A module with custom nodes, which only the operator can name: a file or a package. All its exports that `defineNode`
+ * made are nodes.
  */
 export type CustomNodeSource = (
   | {
-      /** A JavaScript module, CommonJS or ESM; a relative path counts from `from`. */
+      /** A JavaScript module, CommonJS or ESM. A relative path is resolved from `from`. */
       readonly file: string
     }
   | {
-      /** A package that is installed in `from`, or above it. */
+      /** A package that is installed in the folder `from` or above it. */
       readonly package: string
     }
 ) &
-  HostOptions
+  CustomNodeOptions
 
 /** How the nodes of a source are found and run. */
-export interface HostOptions {
-  /** The folder that a relative path and a package count from. Default: the working directory. */
-  readonly from?: string
+export interface CustomNodeOptions {
+  /** The folder that a relative path and a package are resolved from. @default the working directory */
+  readonly from?: string | undefined
   /**
-   * `worker`, the default: each node of each session in a thread of its own, which can be ended whatever it does.
-   * `inline`: on the service's own thread, without copies, for nodes that are trusted not to block it.
+   * `worker`: each node of each session runs in a thread of its own, which can be terminated at any time.
+   * `inline`: nodes run on the service's own thread, without copies. Only for nodes that are trusted not to block it.
+   * @default 'worker'
    */
-  readonly run?: 'worker' | 'inline'
-  /** How long a node may take over what it was given at once, in milliseconds; only a worker can be held to it. Default 1000. */
-  readonly budgetMs?: number
-  /** How long a worker and its node may take to be ready, in milliseconds. Default 10,000. */
-  readonly openWithinMs?: number
-  /** Memory of a worker, in MB. Default 64. */
-  readonly memoryMb?: number
-  /** Workers of this source at the same time; a session that needs one more is refused with `overloaded`. Default 64. */
-  readonly maxWorkers?: number
+  readonly run?: 'worker' | 'inline' | undefined
+  /** How long a node in a worker may take to process what it receives at once, in milliseconds. @default 1000 */
+  readonly budgetMs?: number | undefined
+  /** How long a worker and its node may take to open, in milliseconds. @default 10000 */
+  readonly openWithinMs?: number | undefined
+  /** The memory of a worker, in MB. @default 64 */
+  readonly memoryMb?: number | undefined
+  /** How many workers of this source run at the same time; a session beyond that is refused with `overloaded`. @default 64 */
+  readonly maxWorkers?: number | undefined
 }
 
-export type ResolvedHostOptions = Required<Omit<HostOptions, 'from'>>
+export type ResolvedCustomNodeOptions = {
+  readonly [Name in Exclude<keyof CustomNodeOptions, 'from'>]-?: NonNullable<CustomNodeOptions[Name]>
+}
 
-/** The options with their defaults; throws `invalid-options` with the name of the one that is out of range. */
-export const resolveHostOptions = ({
+/** The options with their defaults. Throws `invalid-options` that names an option out of range. */
+export const resolveCustomNodeOptions = ({
   run = 'worker',
   budgetMs = 1000,
   openWithinMs = 10_000,
   memoryMb = 64,
   maxWorkers = 64,
-}: HostOptions): ResolvedHostOptions => {
+}: CustomNodeOptions): ResolvedCustomNodeOptions => {
   const ways: readonly string[] = ['worker', 'inline']
   if (!ways.includes(run)) {
     throw new SpeechError('invalid-options', `nodes: run must be worker or inline, not ${JSON.stringify(run)}.`)

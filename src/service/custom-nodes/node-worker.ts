@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { SpeechError } from '../../errors/speech-error.js'
 import { findPackageRoot } from '../engine/package-root.js'
-import type { ResolvedHostOptions } from './custom-node-source.js'
+import type { ResolvedCustomNodeOptions } from './custom-node-source.js'
 import type { FromNodeWorker, NodeWorkerData, ToNodeWorker } from './worker-messages.js'
 
-/** A thread with one node in it. */
+/** A thread that runs one node. */
 export interface NodeWorker {
   readonly post: (message: ToNodeWorker) => void
   readonly terminate: () => void
@@ -14,14 +14,14 @@ export interface NodeWorker {
 
 export interface NodeWorkerEvents {
   readonly message: (message: FromNodeWorker) => void
-  /** It ended, asked for or not; exactly once, and last. */
+  /** The thread ended, terminated or not. The last event. */
   readonly ended: (cause: unknown) => void
 }
 
-/** Starts a thread; throws `overloaded` when there are as many as there may be. */
+/** Starts a thread. Throws `overloaded` when `maxWorkers` run already. */
 export type StartNodeWorker = (events: NodeWorkerEvents) => NodeWorker
 
-/** The built file: a thread cannot be started from TypeScript. */
+/** The compiled file: a thread cannot be started from TypeScript. */
 const workerFile = (): string => {
   const file = join(findPackageRoot(__dirname), 'dist/cjs/service/custom-nodes/custom-node-worker.js')
   if (!existsSync(file)) {
@@ -30,22 +30,22 @@ const workerFile = (): string => {
   return file
 }
 
-/** Makes threads for the nodes of one module, at most `maxWorkers` at a time. */
-export const nodeWorkerStarter = (
+/** Starts threads for the nodes of one module, at most `maxWorkers` at a time. */
+export const createNodeWorkerStarter = (
   file: string,
-  { memoryMb, maxWorkers }: Pick<ResolvedHostOptions, 'memoryMb' | 'maxWorkers'>,
+  { memoryMb, maxWorkers }: Pick<ResolvedCustomNodeOptions, 'memoryMb' | 'maxWorkers'>,
 ): StartNodeWorker => {
   const program = workerFile()
   const workerData: NodeWorkerData = { type: 'rxspeech-custom-node', file }
   let running = 0
   return ({ message, ended }) => {
     if (running >= maxWorkers) {
-      throw new SpeechError('overloaded', 'The service runs as many custom nodes as it may; try again later.')
+      throw new SpeechError('overloaded', 'The service runs its maximum number of custom nodes; try again later.')
     }
     const worker = new Worker(program, {
       workerData,
       execArgv: [],
-      // What a node prints must not get between the service's own words on stdout.
+      // The service's own stdout is for its ready line and its log.
       stdout: true,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
       name: 'rxspeech-custom-node',
@@ -60,7 +60,7 @@ export const nodeWorkerStarter = (
       ended(cause)
     })
     return {
-      post: (one) => worker.postMessage(one),
+      post: (toWorker) => worker.postMessage(toWorker),
       terminate: () => void worker.terminate(),
     }
   }

@@ -1,25 +1,25 @@
 import type { NodeItem } from '../nodes/core/node.js'
 
-const itemsAtOnce = 256
+const maxItemsPerMessage = 256
 
-/** What a node may have said and nobody heard yet. Beyond it the node floods. */
+/** How much output of a node may wait. Beyond that the node floods. */
 const maxWaitingItems = 10_000
 const maxWaitingBytes = 16 * 1024 * 1024
 
 export interface OutboxEvents {
-  readonly say: (items: readonly NodeItem[]) => void
+  readonly send: (items: readonly NodeItem[]) => void
   readonly flooded: () => void
-  /** Everything is said, and no more will come. */
+  /** The outbox was closed and everything is delivered. */
   readonly empty: () => void
 }
 
-/** What a node says goes over in messages of some items, the next when the one before was heard. */
+/** Sends a node's output in messages of several items, each after the message before it was delivered. */
 export class Outbox {
   readonly #events: OutboxEvents
   #waiting: NodeItem[] = []
   #waitingBytes = 0
-  #isUnheard = false
-  #isDue = false
+  #isSending = false
+  #isScheduled = false
   #state: 'open' | 'closed' | 'flooded' = 'open'
 
   constructor(events: OutboxEvents) {
@@ -34,36 +34,37 @@ export class Outbox {
       this.#state = 'flooded'
       this.#waiting = []
       this.#events.flooded()
-    } else if (!this.#isDue) {
-      // What is said at once goes over at once.
-      this.#isDue = true
+    } else if (!this.#isScheduled) {
+      // Items that are emitted together share a message.
+      this.#isScheduled = true
       queueMicrotask(() => {
-        this.#isDue = false
+        this.#isScheduled = false
         this.#flush()
       })
     }
   }
 
-  heard(): void {
-    this.#isUnheard = false
+  /** The last message was delivered. */
+  delivered(): void {
+    this.#isSending = false
     this.#flush()
   }
 
-  /** No more will be pushed; when all is heard it is empty. */
+  /** Nothing more is pushed. */
   close(): void {
     if (this.#state === 'open') this.#state = 'closed'
     this.#flush()
   }
 
   #flush(): void {
-    if (this.#isUnheard) return
+    if (this.#isSending) return
     if (this.#waiting.length === 0) {
       if (this.#state === 'closed') this.#events.empty()
       return
     }
-    const items = this.#waiting.splice(0, itemsAtOnce)
+    const items = this.#waiting.splice(0, maxItemsPerMessage)
     for (const item of items) if (item.type === 'audio') this.#waitingBytes -= item.bytes.length
-    this.#isUnheard = true
-    this.#events.say(items)
+    this.#isSending = true
+    this.#events.send(items)
   }
 }

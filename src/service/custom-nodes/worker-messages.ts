@@ -3,11 +3,11 @@ import type { Settings } from '../../protocol/dataflow-messages.js'
 import type { FaultKind } from '../nodes/core/node-fault.js'
 import type { NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
 
-/** A resource as it crosses to the thread: a function cannot. */
+/** A resource as it is sent to a thread, which cannot receive functions. */
 export type SentResource =
   Exclude<Resource, { readonly kind: 'secret' }> | { readonly kind: 'secret'; readonly secret: string }
 
-/** What a node in a thread may know of its session: `NodeContext` without what is alive. */
+/** The data of a `NodeContext`, which a node in a thread gets. */
 export interface SentContext {
   readonly node: string
   readonly session: SessionFacts
@@ -19,13 +19,13 @@ export interface SentContext {
   readonly idleMs: number
   readonly settings: Settings
   readonly callProperties: Settings
-  /** Those that its options name. */
+  /** The resources that the node's options name. */
   readonly resources: Readonly<Record<string, SentResource>>
 }
 
 export interface OpenMessage {
   readonly type: 'open'
-  /** Which of the module's nodes. */
+  /** The name of one of the module's nodes. */
   readonly name: string
   readonly options: unknown
   readonly context: SentContext
@@ -33,23 +33,23 @@ export interface OpenMessage {
 
 export type ToNodeWorker =
   | OpenMessage
-  /** Subscribes. */
+  /** Subscribes to the node. */
   | { readonly type: 'run' }
-  | { readonly type: 'items'; readonly items: readonly NodeItem[] }
+  | { readonly type: 'input'; readonly items: readonly NodeItem[] }
   | { readonly type: 'update'; readonly settings: Settings; readonly callProperties: Settings }
-  /** The input completes. */
+  /** Completes the input. */
   | { readonly type: 'finish' }
-  /** The last `said` is dealt with; more may be said. */
-  | { readonly type: 'heard' }
+  /** The last `output` was delivered. */
+  | { readonly type: 'delivered' }
 
 export type FromNodeWorker =
   | { readonly type: 'opened' }
-  /** The node's factory refuses the session. */
+  /** The node's factory refused the session. */
   | { readonly type: 'refused'; readonly message: string }
-  /** The last `items` are dealt with. */
-  | { readonly type: 'taken' }
-  | { readonly type: 'consumed'; readonly count: number; readonly port: string | undefined }
-  | { readonly type: 'said'; readonly items: readonly NodeItem[] }
+  /** The node has returned from the last `input`. */
+  | { readonly type: 'processed' }
+  | { readonly type: 'ack'; readonly count: number; readonly port: string | undefined }
+  | { readonly type: 'output'; readonly items: readonly NodeItem[] }
   | { readonly type: 'completed' }
   | { readonly type: 'failed'; readonly kind: FaultKind; readonly message: string }
   | {
@@ -58,7 +58,7 @@ export type FromNodeWorker =
       readonly fields: Readonly<Record<string, string | number | boolean>>
     }
 
-/** What a thread is started with. */
+/** The `workerData` of a thread. */
 export interface NodeWorkerData {
   readonly type: 'rxspeech-custom-node'
   readonly file: string

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { catchError, EMPTY, Subject, throwError, type Observable } from 'rxjs'
+import { catchError, EMPTY, ReplaySubject, Subject, throwError, type Observable } from 'rxjs'
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Settings, StartRequest, UpdateRequest } from '../../protocol/dataflow-messages.js'
 import type { StartedSession, SessionWatch } from '../monitor/session-watch.js'
 import type { NodeItem } from '../nodes/core/node.js'
-import type { GraphMonitor, GraphSession } from '../project/graph-session.js'
-import type { OpenGraph } from '../project/open-graph.js'
+import type { GraphMonitor, GraphSession } from '../project/runtime/graph-session.js'
+import type { OpenGraph } from '../project/runtime/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
 import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
 import type { Pausable } from '../sessions/back-pressure.js'
@@ -35,6 +35,8 @@ export class ProjectSession {
   readonly maxSessionMs: number
   readonly #request: StartRequest
   readonly #audio$ = new Subject<Uint8Array>()
+  readonly #abort$ = new ReplaySubject<SpeechError>(1)
+  readonly #drain$ = new ReplaySubject<undefined>(1)
   readonly #graph: OpenGraph
   readonly #variables: Variables
   #isAborted = false
@@ -75,9 +77,9 @@ export class ProjectSession {
       watch,
       accept: (bytes) => this.#audio$.next(bytes),
     })
-    this.output$ = graph
-      .run(this.#audio$)
-      .pipe(catchError((error: unknown) => (this.#isAborted ? EMPTY : throwError(() => error))))
+    this.output$ = graph(this.#audio$, { abort$: this.#abort$, drain$: this.#drain$ }).pipe(
+      catchError((error: unknown) => (this.#isAborted ? EMPTY : throwError(() => error))),
+    )
   }
 
   /** What the session runs, for the operator. */
@@ -110,12 +112,12 @@ export class ProjectSession {
   /** Ends the session early: each recognition emits its final, then the output completes. */
   abort(error: SpeechError): void {
     this.#isAborted = true
-    this.#graph.breakOff(error)
+    this.#abort$.next(error)
   }
 
   /** Each recognition ends at the next pause of its channel; after the last of them every other node flushes. */
   drain(): void {
-    this.#graph.retire()
+    this.#drain$.next(undefined)
   }
 
   /** No more audio follows: every node flushes, and the output completes after the last event. */
@@ -158,7 +160,7 @@ const graphSession = (
   const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
   return {
     format,
-    feeder: link,
+    source: link,
     limits: {
       idleMs: limits.idleMs,
       maxPendingAudioMs: limits.maxPendingAudioMs,

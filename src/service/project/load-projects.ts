@@ -1,25 +1,38 @@
+import { either } from 'fp-ts'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ModelName } from '../nodes/core/node.js'
-import { checkProject, type ProjectCheck } from './check-project.js'
-import type { ProjectFacts } from './project-facts.js'
-import { faultLine } from './project-fault.js'
-import { maxProjectBytes } from './project-keys.js'
+import { builtInNodes } from '../nodes/built-in-nodes.js'
+import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
+import { checkProject, type ProjectCheck } from './check/check-project.js'
+import { readResourceFile, type ProjectFacts } from './check/project-facts.js'
+import { faultLine } from './format/project-fault.js'
+import { maxProjectBytes } from './format/project-keys.js'
+import { loadYaml, type ReadYaml } from './format/read-yaml.js'
 import { graphProject, type Project, type ProjectName } from './project.js'
-import { loadYaml, type ReadYaml } from './read-yaml.js'
-import { readResourceFile } from './resource-file.js'
 
-export interface LoadProjectsOptions {
-  /** Folders of the form `<tenant>/<name>/<version>.yaml`. */
-  readonly folders: readonly string[]
+/** The nodes that projects can use: the built-in ones and `more`. Throws `invalid-options` for a name that occurs twice. */
+export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly AnyNodeDefinition[] => {
+  const nodes = [...builtInNodes, ...more]
+  const names = nodes.map(({ name }) => name)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated === undefined) return nodes
+  throw new SpeechError('invalid-options', `There are two nodes of the name ${repeated}; give one of them another.`)
+}
+
+export interface TextProjectOptions {
   readonly facts: Pick<ProjectFacts, 'nodes' | 'hasModel' | 'recordings'>
   /** The model of a project that names none. */
   readonly model: ModelName
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** A project file by its place. */
+export interface LoadProjectsOptions extends TextProjectOptions {
+  /** Folders of the form `<tenant>/<name>/<version>.yaml`. */
+  readonly folders: readonly string[]
+}
+
+/** A project file with the names that its path gives it. */
 export interface ProjectPlace extends ProjectName {
   readonly file: string
 }
@@ -28,12 +41,12 @@ export interface LoadedProject {
   readonly place: ProjectPlace
   readonly project: Project
   readonly check: ProjectCheck
-  readonly problem?: SpeechError
+  readonly problem?: SpeechError | undefined
 }
 
 /**
- * Reads and checks every project of the folders, once, now. A project that is broken is there all the same, and refuses
- * every session. Rejects with `invalid-options` for a folder that can't be read, and `missing-dependency`.
+ * Reads and checks all projects of the folders once. A project with faults is loaded too and refuses every session.
+ * Rejects with `invalid-options` for a folder that can't be read, and with `missing-dependency`.
  */
 export const loadProjects = async (options: LoadProjectsOptions): Promise<readonly LoadedProject[]> => {
   const places = options.folders.flatMap(projectPlaces)
@@ -49,8 +62,7 @@ const namesIn = (folder: string): readonly string[] =>
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Every project file of a folder, by its place. */
-export const projectPlaces = (folder: string): readonly ProjectPlace[] => {
+const projectPlaces = (folder: string): readonly ProjectPlace[] => {
   const root = resolve(folder)
   const foldersIn = (path: string): readonly string[] => namesIn(path).filter((name) => isFolder(join(path, name)))
   try {
@@ -99,7 +111,7 @@ const loadProject = (place: ProjectPlace, readYaml: ReadYaml, options: LoadProje
   return { place, check, problem, project: brokenProject(place, problem) }
 }
 
-/** What is wrong is the operator's business. */
+/** A project with faults. The client does not learn what is wrong; the operator finds it in the log. */
 const brokenProject = (place: ProjectName, problem: SpeechError): Project => ({
   tenant: place.tenant,
   name: place.name,
@@ -115,5 +127,28 @@ const readText = (file: string): string | undefined => {
     return statSync(file).size > maxProjectBytes ? undefined : readFileSync(file, 'utf8')
   } catch {
     return undefined
+  }
+}
+
+/**
+ * A project from a text, which is checked when its first session starts. For services in tests: the refusal,
+ * `project-denied`, names the faults. Without a folder it has no file resources.
+ */
+export const textProject = (name: ProjectName, text: string, { facts, model, env }: TextProjectOptions): Project => {
+  let loading: Promise<Project> | undefined
+  const load = async (): Promise<Project> => {
+    const { graph, faults } = checkProject(text, await loadYaml(), {
+      ...facts,
+      readFile: () => either.left('names a file, and a project that is given as text has none'),
+      secret: (variable) => env[variable],
+      isHere: true,
+    })
+    if (graph !== undefined) return graphProject(name, graph, model)
+    const lines = faults.map((fault) => faultLine(`${name.name}.yaml`, text, fault))
+    throw new SpeechError('project-denied', `The project ${name.name} is broken: ${lines.join('; ')}`)
+  }
+  return {
+    ...name,
+    open: async (session) => (await (loading ??= load())).open(session),
   }
 }

@@ -1,36 +1,36 @@
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { ModelName } from '../nodes/core/node.js'
-import type { GraphSession } from './graph-session.js'
-import { openGraph, type OpenGraph } from './open-graph.js'
-import type { ProjectGraph } from './project-graph.js'
+import type { ProjectGraph } from './format/project-graph.js'
+import type { GraphSession } from './runtime/graph-session.js'
+import { openGraph, type OpenGraph } from './runtime/open-graph.js'
 
-/** What a tenant's client names in `ProjectName`: a graph that takes the session's audio and tells its events. */
+/** A project of a tenant, which a client names in `ProjectName`. */
 export interface Project {
   readonly tenant: string
   readonly name: string
   readonly version: string
-  /** Rejects with `project-denied` where the project is broken, and as `openGraph` does. */
+  /** Opens the graph for one session. Rejects with `project-denied` for a project with faults, and as `openGraph` does. */
   readonly open: (session: GraphSession) => Promise<OpenGraph>
 }
 
 export type ProjectName = Pick<Project, 'tenant' | 'name' | 'version'>
 
-/** The projects of a service, found by tenant and name, never by path. */
+/** The projects of a service, by tenant and name and never by path. */
 export interface ProjectRegistry {
-  /** The newest version, also where it is broken: opening it is refused then, and no older one takes its place. */
+  /** The newest version, even if it has faults: no older version takes its place. */
   find(tenant: string, name: string): Project | undefined
   /** Whether the tenant has any project at all. */
   hasTenant(tenant: string): boolean
-  /** A subscription names the tenant: it has what every tenant has from now on, unless the tenants are a closed list. */
+  /** Gives a tenant the projects that every tenant has, unless the list of tenants is closed. */
   addTenant(tenant: string): void
   list(): readonly Project[]
-  /** One `invalid-project` for every project file that is broken. */
+  /** One `invalid-project` for every project file with faults. */
   problems(): readonly SpeechError[]
 }
 
-/** A project that was checked; `model` is for sessions that name none, where the project names none either. */
-export const graphProject = (place: ProjectName, graph: ProjectGraph, model: ModelName): Project => ({
-  ...place,
+/** The project of a checked graph. `model` is the model when neither the session nor the project names one. */
+export const graphProject = (name: ProjectName, graph: ProjectGraph, model: ModelName): Project => ({
+  ...name,
   open: (session) => openGraph(graph, withModel(session, graph.model ?? model)),
 })
 
@@ -42,10 +42,10 @@ const withModel = (session: GraphSession, model: ModelName): GraphSession => ({
   },
 })
 
-/** 10 is newer than 9, and 1.10 than 1.9. */
+/** Version 10 is newer than 9, and 1.10 newer than 1.9. */
 const versionOrder = new Intl.Collator('en', { numeric: true })
 
-/** Of projects that bear the same three names the first wins. `forTenant`: what a tenant has that is added later. */
+/** Of projects with the same tenant, name and version the first wins. `forTenant` returns the projects of an added tenant. */
 export const projectRegistry = (
   projects: readonly Project[],
   problems: readonly SpeechError[] = [],
@@ -60,7 +60,7 @@ export const projectRegistry = (
     if (known.some(({ version }) => version === project.version)) return
     versions.set(
       key,
-      [...known, project].sort((one, other) => versionOrder.compare(one.version, other.version)),
+      [...known, project].sort((a, b) => versionOrder.compare(a.version, b.version)),
     )
   }
   for (const project of projects) add(project)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import { asyncScheduler, firstValueFrom, lastValueFrom, NEVER, of, Subject, toArray, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { HostOptions } from '../../../src/service/custom-nodes/custom-node-source.js'
+import type { CustomNodeOptions } from '../../../src/service/custom-nodes/custom-node-source.js'
 import { loadCustomNodes } from '../../../src/service/custom-nodes/load-custom-nodes.js'
 import type { Node, NodeContext, NodeItem } from '../../../src/service/nodes/core/node.js'
 import { nodeContext } from '../nodes/node-context.js'
@@ -15,7 +15,7 @@ const event = (name: string, data?: unknown): NodeItem => ({
   event: data === undefined ? { name } : { name, data },
 })
 
-const load = async (name: string, host: HostOptions = {}, file = 'bad-nodes.mjs') => {
+const load = async (name: string, host: CustomNodeOptions = {}, file = 'bad-nodes.mjs') => {
   const definitions = await loadCustomNodes([{ from, file, ...host }], [])
   const definition = definitions.find((one) => one.name === name)
   if (definition === undefined) throw new Error(`no ${name}`)
@@ -31,7 +31,7 @@ const open = async (
     ...change
   }: Partial<NodeContext> & {
     options?: unknown
-    host?: HostOptions
+    host?: CustomNodeOptions
     file?: string
   } = {},
 ): Promise<{ readonly node: Node; readonly context: NodeContext }> => {
@@ -41,7 +41,7 @@ const open = async (
   return { node: await configured.right.open(context), context }
 }
 
-const fault = async (name: string, host: HostOptions = {}): Promise<unknown> => {
+const fault = async (name: string, host: CustomNodeOptions = {}): Promise<unknown> => {
   const { node, context } = await open(name, { host })
   return lastValueFrom(node(of(event('good'), event('bad')), context)).then(
     () => 'no fault',
@@ -55,7 +55,7 @@ const run = async (input$: Observable<NodeItem>, ...given: Parameters<typeof ope
 }
 
 describe('a node in a worker', () => {
-  it('gets its input in order, flushes when it completes, and is told what its session is', async () => {
+  it('gets its input in order and the context of its session, and flushes when its input completes', async () => {
     const logged: unknown[] = []
     const items = await run(of(event('a'), event('b')), 'told', {
       options: { loud: true },
@@ -71,7 +71,7 @@ describe('a node in a worker', () => {
     ])
   })
 
-  it('sees an Update', async () => {
+  it('sees the settings of an Update', async () => {
     const updated$ = new Subject<undefined>()
     const input$ = new Subject<NodeItem>()
     let settings = { Mood: 'good' }
@@ -86,10 +86,10 @@ describe('a node in a worker', () => {
     expect(seen[1]).toMatchObject({ event: { data: { settings: { Mood: 'bad' } } } })
   })
 
-  it('has consumed what it is done with', async () => {
-    let consumed = 0
-    await run(of(event('a'), event('b'), event('c')), 'told', { consumed: (count) => (consumed += count) })
-    expect(consumed).toBe(3)
+  it('acknowledges what it has processed', async () => {
+    let acked = 0
+    await run(of(event('a'), event('b'), event('c')), 'told', { ack: (count) => (acked += count) })
+    expect(acked).toBe(3)
   })
 
   it.each([
@@ -98,28 +98,28 @@ describe('a node in a worker', () => {
     ['floods', 'flooded', { budgetMs: 5_000 }],
     ['exits', 'threw', {}],
     ['hoards', 'threw', { memoryMb: 32, budgetMs: 20_000 }],
-  ] as const)('that %s is a fault, %s, and the thread is gone', async (name, kind, host) => {
+  ] as const)('that %s fails with the cause %s, and its thread ends', async (name, kind, host) => {
     expect(await fault(name, host)).toMatchObject({ name: 'NodeFault', kind })
   })
 
-  it('that says more than is heard keeps no one from anything', async () => {
+  it('that emits more than is delivered does not block the service', async () => {
     const { node, context } = await open('drips')
     const heard = await firstValueFrom(node(NEVER, context))
     expect(heard).toEqual(event('drip'))
   })
 
-  it('that refuses the session, or is not ready in time, says nothing of its inside to clients', async () => {
+  it('hides the reason from clients when it refuses the session or does not open in time', async () => {
     const refused = await open('refuses').catch((error: unknown) => error)
     expect(refused).toMatchObject({ code: 'engine-failed' })
     expect(String(refused)).not.toContain('secret')
     await expect(open('deaf', { host: { openWithinMs: 300 } })).rejects.toMatchObject({ kind: 'hung' })
   })
 
-  it('completes early when it likes', async () => {
+  it('can complete before its input', async () => {
     expect(await run(NEVER, 'early')).toEqual([])
   })
 
-  it('is one more than there may be', async () => {
+  it('is refused beyond the maximum number of workers', async () => {
     const definition = await load('silent', { maxWorkers: 1 })
     const configured = definition.configure({})
     if (either.isLeft(configured)) throw new Error('refused')
@@ -151,7 +151,7 @@ describe('loadCustomNodes', () => {
     )
   })
 
-  it('checks options here, by name', async () => {
+  it('checks options by name', async () => {
     const definition = await load('told')
     expect(definition.configure({ loud: 1 })).toEqual(
       either.left([{ path: ['loud'], message: 'must be true or false' }]),
@@ -159,11 +159,11 @@ describe('loadCustomNodes', () => {
   })
 })
 
-describe.each(['worker', 'inline'] as const)('the examples, run %s', (way) => {
+describe.each(['worker', 'inline'] as const)('the sample nodes, run %s', (way) => {
   const host = { run: way }
   const milestone = (said: string) => event('SR Milestone', { Text: said, Words: [{ Text: said.split(' ')[0] }] })
 
-  it('redact digits, written and spoken, and leave a single one', async () => {
+  it('redact digits, written and spoken, except a single one', async () => {
     const items = await run(of(milestone('five one 42 is my number one'), event('Other')), 'redact-digits', {
       file: join(samples, 'redact-digits.mjs'),
       host,
@@ -174,7 +174,7 @@ describe.each(['worker', 'inline'] as const)('the examples, run %s', (way) => {
     ])
   })
 
-  it('score what is said', async () => {
+  it('score the mood of milestones', async () => {
     const items = await run(of(milestone('that works, great!'), milestone('a problem')), 'sentiment', {
       file: join(samples, 'sentiment.mjs'),
       host,

@@ -9,14 +9,14 @@ const outbox = () => {
   const said: number[] = []
   const told: string[] = []
   const box = new Outbox({
-    say: (items) => said.push(items.length),
+    send: (items) => said.push(items.length),
     flooded: () => told.push('flooded'),
     empty: () => told.push('empty'),
   })
   return { box, said, told }
 }
 
-it('says at once what comes at once, and the rest only when that was heard', async () => {
+it('sends what is pushed together in one message, and the rest after that was delivered', async () => {
   const { box, said } = outbox()
   for (let at = 0; at < 300; at += 1) box.push(item('x'))
   await turn()
@@ -24,23 +24,23 @@ it('says at once what comes at once, and the rest only when that was heard', asy
   box.push(item('y'))
   await turn()
   expect(said).toEqual([256])
-  box.heard()
+  box.delivered()
   expect(said).toEqual([256, 45])
 })
 
-it('is empty only after the last was heard, and takes no more then', async () => {
+it('is empty only after the last message was delivered, and accepts nothing more then', async () => {
   const { box, said, told } = outbox()
   box.push(item('x'))
   box.close()
   expect([said, told]).toEqual([[1], []])
-  box.heard()
+  box.delivered()
   expect(told).toEqual(['empty'])
   box.push(item('y'))
   await turn()
   expect(said).toEqual([1])
 })
 
-it('tells a flood by its items and by its bytes, once, and drops it', async () => {
+it('reports a flood of items or of bytes once, and drops it', async () => {
   const { box, said, told } = outbox()
   for (let at = 0; at < 20_000; at += 1) box.push(item('x'))
   await turn()

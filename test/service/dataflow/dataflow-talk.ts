@@ -6,8 +6,8 @@ import type { SessionLimits } from '../../../src/service/sessions/session-contex
 import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/core/node.js'
 import { defineNode } from '../../../src/service/nodes/core/define-node.js'
 import { noOptions } from '../../../src/service/nodes/core/node-options.js'
-import { lineGraph } from '../../../src/service/project/line-graph.js'
 import { graphProject, projectRegistry } from '../../../src/service/project/project.js'
+import { singleNodeGraph } from '../../../src/service/project/transcribe-projects.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
 import { turn } from '../virtual-clock.js'
 import { oneModel, stage, talk, type Stage, type Talk } from '../sessions/talk.js'
@@ -121,12 +121,12 @@ export const dataflowTalk = (
     inputs: { audio: 'audio' },
     outputs: { events: 'event', audio: 'audio' },
     options: noOptions,
-    tellsConsumption: true,
+    manualAck: true,
     handlesDrain,
     open: async (_options, context) => open(context),
   })
   const place = { tenant: 'Acme', name: 'talk', version: '1' }
-  const projects = projectRegistry([graphProject(place, lineGraph(node), { name: 'm' })])
+  const projects = projectRegistry([graphProject(place, singleNodeGraph(node), { name: 'm' })])
   const one = talk<DataflowMessage>(set.clock, (incoming$, link) =>
     serveDataflow(incoming$, link, { ...set.terms, projects }),
   )

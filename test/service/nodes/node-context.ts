@@ -15,7 +15,7 @@ export const nodeContext = (change: Partial<NodeContext> = {}): NodeContext => (
   updated$: NEVER,
   resource: () => undefined,
   engine: () => Promise.reject(new SpeechError('model-denied', 'There is no model here.')),
-  consumed: () => undefined,
+  ack: () => undefined,
   recordingsFolder: undefined,
   idleMs: 30_000,
   log: () => undefined,

@@ -203,7 +203,7 @@ nodes:
   out: publisher
 wires:
   - in -> hear
-  - { from: hear, to: slow, holds: 2 items, whenFull: dropNewest }
+  - { from: hear, to: slow, capacity: 2 items, whenFull: dropNewest }
   - hear -> gone
   - slow -> out
   - gone -> out

@@ -1,5 +1,6 @@
 import { either } from 'fp-ts'
 import { Subject, VirtualTimeScheduler } from 'rxjs'
+import type { SpeechError } from '../../../src/errors/speech-error.js'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { builtInNodes } from '../../../src/service/nodes/built-in-nodes.js'
 import { defineNode } from '../../../src/service/nodes/core/define-node.js'
@@ -11,17 +12,17 @@ import type {
   NodeDefinition,
   NodeItem,
 } from '../../../src/service/nodes/core/node.js'
-import { checkProject } from '../../../src/service/project/check-project.js'
-import type { GraphSession } from '../../../src/service/project/graph-session.js'
-import { openGraph } from '../../../src/service/project/open-graph.js'
-import type { ProjectFacts } from '../../../src/service/project/project-facts.js'
-import { faultLine } from '../../../src/service/project/project-fault.js'
-import type { ProjectGraph } from '../../../src/service/project/project-graph.js'
-import { loadYaml } from '../../../src/service/project/read-yaml.js'
+import { checkProject } from '../../../src/service/project/check/check-project.js'
+import type { GraphSession } from '../../../src/service/project/runtime/graph-session.js'
+import { openGraph, type OpenGraph } from '../../../src/service/project/runtime/open-graph.js'
+import type { ProjectFacts } from '../../../src/service/project/check/project-facts.js'
+import { faultLine } from '../../../src/service/project/format/project-fault.js'
+import type { ProjectGraph } from '../../../src/service/project/format/project-graph.js'
+import { loadYaml } from '../../../src/service/project/format/read-yaml.js'
 import { nodeContext } from '../nodes/node-context.js'
 import { recordedLink } from '../sessions/recorded-link.js'
 
-/** One byte a frame and eight frames a millisecond. */
+/** One byte per frame and eight frames per millisecond. */
 export const telephone: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }
 
 export const facts = (nodes: readonly AnyNodeDefinition[], change: Partial<ProjectFacts> = {}): ProjectFacts => ({
@@ -32,7 +33,7 @@ export const facts = (nodes: readonly AnyNodeDefinition[], change: Partial<Proje
   ...change,
 })
 
-/** A node of a test: audio and events in, audio and events out, and no options. */
+/** A node of a test, without options. */
 export const nodeOf = (
   name: string,
   open: (context: NodeContext) => Node | Promise<Node>,
@@ -49,18 +50,35 @@ export const nodeOf = (
     ...change,
   })
 
-/** Checks a project and throws the faults of one that has some. */
+/** The graph of a project; throws its faults. */
 export const graphOf = async (text: string, nodes: readonly AnyNodeDefinition[]): Promise<ProjectGraph> => {
   const { graph, faults } = checkProject(text, await loadYaml(), facts(nodes))
   if (graph === undefined) throw new Error(faults.map((fault) => faultLine('p.yaml', text, fault)).join('\n'))
   return graph
 }
 
-/** An item in a few words: `Name`, `a20` for 20 ms of audio. */
+/** An item as a short text: the name of an event, `a20` for 20 ms of audio. */
 export const brief = (item: NodeItem): string =>
   item.type === 'audio' ? `a${String(item.bytes.length / 8)}` : item.event.name
 
-/** A graph at work in virtual time, and all that it said. */
+/** Opens the graph of a project for a session in virtual time. */
+export const opened = async (
+  text: string,
+  nodes: readonly AnyNodeDefinition[],
+  change: Partial<GraphSession> = {},
+): Promise<OpenGraph> =>
+  openGraph(await graphOf(text, nodes), {
+    format: telephone,
+    context: nodeContext(),
+    limits,
+    source: recordedLink(),
+    log: () => undefined,
+    ...change,
+  })
+
+const limits: GraphSession['limits'] = { idleMs: 0, maxPendingAudioMs: 1000, finishWithinMs: 1000, maxCallMs: 100 }
+
+/** Runs a graph in virtual time; `said` and `items` are its output. */
 export const running = async (
   text: string,
   nodes: readonly AnyNodeDefinition[],
@@ -69,16 +87,13 @@ export const running = async (
   const clock = new VirtualTimeScheduler()
   const link = recordedLink()
   const client: { resumed: () => void } = { resumed: () => undefined }
-  const { node: _node, inputs: _inputs, outputs: _outputs, consumed: _consumed, ...shared } = nodeContext()
   const faults: unknown[] = []
   const logged: string[] = []
   const counted: object[] = []
-  const graph = await graphOf(text, nodes)
-  const open = await openGraph(graph, {
-    format: telephone,
-    context: { ...shared, scheduler: clock },
-    limits: { idleMs: 0, maxPendingAudioMs: 1000, finishWithinMs: 1000, maxCallMs: 100, ...change },
-    feeder: {
+  const graph = await opened(text, nodes, {
+    context: nodeContext({ scheduler: clock }),
+    limits: { ...limits, ...change },
+    source: {
       pause: () => link.pause(),
       resume: () => {
         link.resume()
@@ -95,7 +110,8 @@ export const running = async (
   const audio$ = new Subject<Uint8Array>()
   const said: string[] = []
   const items: NodeItem[] = []
-  const subscription = open.run(audio$).subscribe({
+  const [abort$, drain$] = [new Subject<SpeechError>(), new Subject<undefined>()]
+  const subscription = graph(audio$, { abort$, drain$ }).subscribe({
     next: (item) => {
       items.push(item)
       said.push(brief(item))
@@ -106,12 +122,14 @@ export const running = async (
   const give = (...lengthsMs: readonly number[]): void => {
     for (const ms of lengthsMs) audio$.next(new Uint8Array(ms * 8).fill(1))
   }
-  return { clock, link, client, faults, logged, counted, audio$, said, items, subscription, give, open }
+  const abort = (error: SpeechError): void => abort$.next(error)
+  const drain = (): void => drain$.next(undefined)
+  return { clock, link, client, faults, logged, counted, audio$, said, items, subscription, give, abort, drain }
 }
 
 export const event = (name: string): NodeItem => ({ type: 'event', event: { name } })
 
-/** A node between entry and publisher, audio and events of which go to the client. */
+/** A project with one node between entry and publisher. */
 export const around = (name: string, more = '', wire = ''): string => `
 version: 1
 nodes:
@@ -124,5 +142,5 @@ wires:
   - x.events -> out.events
 `
 
-/** A node that changes nothing. */
+/** A node that passes its input on. */
 export const through: Node = (input$) => input$

@@ -2,9 +2,8 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { loadProjects } from '../../../src/service/project/load-projects.js'
-import { nodeCatalog } from '../../../src/service/project/node-catalog.js'
-import { readResourceFile } from '../../../src/service/project/resource-file.js'
+import { readResourceFile } from '../../../src/service/project/check/project-facts.js'
+import { loadProjects, nodeCatalog } from '../../../src/service/project/load-projects.js'
 import { converse } from '../../interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../plain-service.js'
 
@@ -38,7 +37,7 @@ const load = (...given: readonly string[]) =>
   loadProjects({ folders: given, facts: { nodes: nodeCatalog() }, model: {}, env: {} })
 
 describe('the projects of folders', () => {
-  it('are found by their places, the broken ones too, and say what is wrong with them', async () => {
+  it('are found by their paths, also those with faults, which they report', async () => {
     const folder = await folderOf({
       'Acme/calls/1.yaml': text,
       'Acme/calls/2.yml': text,
@@ -60,13 +59,13 @@ describe('the projects of folders', () => {
     await expect(loaded[1]?.project.open({} as never)).rejects.toMatchObject({ code: 'project-denied' })
   })
 
-  it('are refused where the folder is not there', async () => {
+  it('are refused when the folder does not exist', async () => {
     await expect(load('/nowhere/at/all')).rejects.toMatchObject({ code: 'invalid-options' })
   })
 })
 
 describe('a file that a project names', () => {
-  it('is read within the folder of the project, and nowhere else, also by a link', async () => {
+  it('is read only from the folder of the project, also through a link', async () => {
     const folder = await folderOf({ 'a/words.txt': 'one', 'secret.txt': 'two' })
     await symlink(join(folder, 'secret.txt'), join(folder, 'a/link.txt'))
     const read = readResourceFile(join(folder, 'a'))
@@ -79,7 +78,7 @@ describe('a file that a project names', () => {
 })
 
 describe('a service with projects', () => {
-  it('runs them over gRPC, refuses audio that they do not take, and the broken ones without a word of why', async () => {
+  it('runs them over gRPC, refuses audio that they do not accept, and hides the faults of broken ones', async () => {
     const folder = await folderOf({ 'Acme/calls/1.yaml': text, 'Acme/broken/1.yaml': 'version: 1' })
     const service = await plainService({ projectFolders: [folder] })
     open = service

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { projectRegistry, type Project } from '../../../src/service/project/project.js'
 
-it('finds a project by its tenant and its name, whole and exactly', () => {
+it('finds a project by its exact tenant and name', () => {
   const projectOf = (tenant: string, name: string, version = '1'): Project => ({
     tenant,
     name,
@@ -27,7 +27,7 @@ it('finds a project by its tenant and its name, whole and exactly', () => {
   ])
 })
 
-it('gives the newest version, and the first of two that are the same', () => {
+it('finds the newest version, and the first of two equal ones', () => {
   const projects = ['9', '10', '1.10', '10'].map((version): Project => ({
     tenant: 'A',
     name: 'p',
@@ -39,7 +39,7 @@ it('gives the newest version, and the first of two that are the same', () => {
   expect(registry.list().map(({ version }) => version)).toEqual(['1.10', '9', '10'])
 })
 
-it('gives a tenant that is added later what every tenant has, once, and nothing where the tenants are a closed list', () => {
+it('gives an added tenant the projects of every tenant once, and none when the list of tenants is closed', () => {
   const given: string[] = []
   const projectsOf = (tenant: string): readonly Project[] => {
     given.push(tenant)

@@ -12,12 +12,12 @@ import type { Engine } from '../../engine/engine.js'
 export type PortKind = 'audio' | 'event'
 
 /**
- * What travels on a wire between nodes: audio in the format of its port, whole frames; or an event. `port` says where it
- * came in or goes out; left out, it is the node's first port of that kind.
+ * An item on a wire between nodes: whole frames of audio in the format of the port, or an event. `port` is the port of the
+ * node that it enters or leaves by, the node's first port of that kind by default.
  */
 export type NodeItem =
-  | { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: string }
-  | { readonly type: 'event'; readonly event: EventEnvelope; readonly port?: string }
+  | { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: string | undefined }
+  | { readonly type: 'event'; readonly event: EventEnvelope; readonly port?: string | undefined }
 
 /** The format of each audio port, by its name. */
 export type PortFormats = Readonly<Record<string, AudioFormat>>
@@ -69,16 +69,16 @@ export interface NodeContext {
   readonly callProperties: () => Settings
   /** Emits after each `Update` that changed one of them. */
   readonly updated$: Observable<unknown>
-  /** Whether the graph keeps the client's audio waiting just now, for a node to catch up: none comes, and nobody is silent. */
+  /** Whether a full wire pauses the client's audio: no audio arrives then although the client is not silent. */
   readonly isPaused?: () => boolean
   /**
-   * Emits why the session ends before its time, once. What a node says within that call is the last of it that is
-   * delivered; then it is cancelled. No use where a node runs in a thread of its own.
+   * Emits once with the reason when the session ends early. What a node emits during that call is still delivered; then
+   * the node is unsubscribed. Absent in a worker thread.
    */
   readonly aborted$?: Observable<SpeechError>
   /**
-   * Emits when the session is to end where nobody speaks, as when the service closes. A node that says `handlesDrain` then ends by
-   * itself, in its time. No use where a node runs in a thread of its own.
+   * Emits when the session is to end at the next silence, for example because the service closes. A node with
+   * `handlesDrain` then completes by itself. Absent in a worker thread.
    */
   readonly drain$?: Observable<unknown>
   /** A resource of the project by its name. */
@@ -86,17 +86,18 @@ export interface NodeContext {
   /** A model that the session may use, loaded; rejects with `model-denied`. */
   readonly engine: (model: ModelName) => Promise<Engine>
   /**
-   * For a node that says `tellsConsumption`: so many frames of audio (or events) of a port are dealt with, so that what
-   * is under way stays bounded. `Infinity` where no more is wanted. The port is the node's first when left out.
+   * For a node with `manualAck`: acknowledges that `count` frames of audio (or events) of a port are processed. The wire
+   * to the port counts everything else as held. `Infinity` stops the counting for a port that needs no more input.
+   * The port defaults to the node's first one.
    */
-  readonly consumed: (count: number, port?: string) => void
+  readonly ack: (count: number, port?: string) => void
   /** Where nodes may keep recordings; absent where the operator configured none. */
   readonly recordingsFolder: string | undefined
   /** Milliseconds without audio after which a node flushes and ends; 0 is never. */
   readonly idleMs: number
   /**
-   * Milliseconds of the session that had gone by when the node was opened: absent or 0, or more for one that was opened
-   * anew after a fault. Its input begins there; the times that it tells count from the session's first sample.
+   * Where in the session the input of the node begins, in milliseconds: more than 0 for a node that was opened again after
+   * a fault. Times in its events count from the first sample of the session. @default 0
    */
   readonly offsetMs?: number
   /** For the operator's log. Never audio, text of speech, tokens or secrets. */
@@ -114,8 +115,9 @@ export type Node = (input$: Observable<NodeItem>, context: NodeContext) => Obser
 export type OpenNode = (context: NodeContext) => Promise<Node>
 
 /**
- * What becomes of a node that throws, hangs, floods or blocks: the session ends with `node-failed`; or it goes on
- * without the node, whose input passes through where the kinds fit; or the node is opened anew, at most so many times.
+ * What follows when a node throws, hangs, floods or blocks: `fail` ends the session with `node-failed`; `bypass` continues
+ * without the node and passes its input through where kinds and formats fit; `restarts` opens the node again, at most so
+ * many times.
  */
 export type FaultPolicy = 'fail' | 'bypass' | { readonly restarts: number }
 
@@ -127,8 +129,8 @@ export interface NodeDefinition<Options> {
   readonly summary: string
   readonly inputs: Readonly<Record<string, PortKind>>
   readonly outputs: Readonly<Record<string, PortKind>>
-  /** Audio inputs that need no wire; every other one does. Events may always stay away. */
-  readonly optionalInputs?: readonly string[]
+  /** Audio inputs that need no wire; every other audio input needs one. Event inputs are always optional. @default none */
+  readonly optionalInputs?: readonly string[] | undefined
   /** What the operator must have set up for it, such as a folder for recordings. */
   readonly needs?: readonly 'recordings'[]
   /** Decodes `options` of the project; made by `nodeOptions`, so that unknown keys can be refused by name. */
@@ -144,13 +146,16 @@ export interface NodeDefinition<Options> {
    * refusal, `invalid-field` with the name of the setting, or nothing. Left out: any will do.
    */
   readonly checkSettings?: (next: Settings, now: Settings, options: Options) => SpeechError | undefined
-  /** Whether the node calls `context.consumed`; else what it was given counts as consumed when it returns. */
-  readonly tellsConsumption?: boolean
-  /** Whether the node ends by itself after `context.drain$`: the session waits for it, within a bound, and is finalized then. */
-  readonly handlesDrain?: boolean
-  /** What a project that says nothing gets. Default `fail`. */
-  readonly onFault?: FaultPolicy
-  /** Called once a session, before the start is answered; rejects to refuse the session. */
+  /**
+   * Whether the node calls `context.ack` itself, because it processes its input later than the call that delivers it.
+   * Otherwise an item is acknowledged when that call returns. @default false
+   */
+  readonly manualAck?: boolean | undefined
+  /** Whether the node completes by itself after `context.drain$`; the session waits for it, with a deadline. @default false */
+  readonly handlesDrain?: boolean | undefined
+  /** The fault policy of a project that sets none. @default 'fail' */
+  readonly onFault?: FaultPolicy | undefined
+  /** Called once per session, before the Start is answered; rejects to refuse the session. */
   readonly open: (options: Options, context: NodeContext) => Node | Promise<Node>
 }
 

@@ -40,7 +40,7 @@ export const recorder = defineNode({
   inputs: { audio: 'audio' },
   outputs: { events: 'event' },
   needs: ['recordings'],
-  tellsConsumption: true,
+  manualAck: true,
   options,
   open: (given, context) => openRecorder(given, context),
 })
@@ -56,7 +56,7 @@ const openRecorder = (given: Options, context: NodeContext): Node => {
 const record = (
   input$: Observable<NodeItem>,
   { channels, maxDurationMs = dayMs / 6, maxBytes = 2 ** 31 }: Options,
-  { node, session, consumed, log, offsetMs = 0 }: NodeContext,
+  { node, session, ack, log, offsetMs = 0 }: NodeContext,
   folder: string,
   format: AudioFormat,
 ): Observable<NodeItem> =>
@@ -70,7 +70,7 @@ const record = (
       format,
       apart,
       maxFrames,
-      consumed,
+      consumed: ack,
       onFault: (fault) => {
         subscriber.error(fault)
       },
@@ -101,7 +101,7 @@ const record = (
           recording.add(item.bytes)
           if (!recording.isTruncated) return
           end(true)
-          consumed(Infinity)
+          ack(Infinity)
         },
         error: (error: unknown) => {
           subscriber.error(error)

@@ -40,7 +40,7 @@ export const recognizer = defineNode({
   options,
   formats: (inputs, { channel }) => either.map(() => ({}))(checkChannel('recognizer', inputs, channel)),
   uses: ({ model }) => (model === undefined ? [] : [{ option: 'model', resource: model, kind: 'model' }]),
-  tellsConsumption: true,
+  manualAck: true,
   handlesDrain: true,
   checkSettings: (next, now, { fromSettings = true, ...given }) =>
     fromSettings ? checkRecognitionUpdate(next, now, { parameters: segmenterOptions(given) }) : undefined,
@@ -63,7 +63,7 @@ export const recognizer = defineNode({
             closeAfterSilentWallMs,
             finalizeAfterMs: session.idleMs,
             tells: ({ type }) => partials || type !== 'partial',
-            consumed: session.consumed,
+            consumed: session.ack,
             ...(session.drain$ === undefined ? {} : { drain$: session.drain$ }),
             ...(session.isPaused === undefined ? {} : { isPaused: session.isPaused }),
             scheduler: session.scheduler,

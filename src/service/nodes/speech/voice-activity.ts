@@ -70,7 +70,7 @@ export const voiceActivity = defineNode({
     if (audio === undefined) return either.left('voice-activity needs audio')
     return either.map(() => ({ audio }))(checkChannel('voice-activity', inputs, channel))
   },
-  tellsConsumption: true,
+  manualAck: true,
   checkSettings: (next, _now, { fromSettings = true, ...given }) => {
     const defaults = { model: {}, parameters: segmenterOptions(given) }
     return fromSettings ? checkRecognitionUpdate(next, next, defaults) : undefined
@@ -100,7 +100,7 @@ export const voiceActivity = defineNode({
               closeAfterSilentWallMs,
               finalizeAfterMs: session.idleMs,
               tells: ({ type }) => type === 'speech-started' || type === 'speech-ended',
-              consumed: session.consumed,
+              consumed: session.ack,
               scheduler: session.scheduler,
             }),
           ),

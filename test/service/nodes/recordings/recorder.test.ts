@@ -39,7 +39,7 @@ describe('recorder', () => {
     const consumed = (count: number): void => {
       frames += count
     }
-    const node = await open({}, { consumed })
+    const node = await open({}, { ack: consumed })
     const input$ = from([
       audio(bytes.subarray(0, 320)),
       audio(bytes.subarray(320, 200_320)),
@@ -81,7 +81,7 @@ describe('recorder', () => {
 
   it('ends a file at its longest, says so, and wants no more', async () => {
     const counts: number[] = []
-    const node = await open({ maxDurationMs: 100 }, { consumed: (count) => counts.push(count) })
+    const node = await open({ maxDurationMs: 100 }, { ack: (count) => counts.push(count) })
     const input$ = concat(from([audio(numbered(1600)), audio(numbered(1600))]), NEVER)
     expect(await lastValueFrom(node(input$, nodeContext()).pipe(toArray()))).toEqual([
       recorded('session-1-node-all.wav', 100, { Truncated: true }),

@@ -61,7 +61,7 @@ const contextOf = (format: AudioFormat, settings: Settings, engine: Engine) => {
       asked.push(model)
       return Promise.resolve(engine)
     },
-    consumed: (frameCount) => {
+    ack: (frameCount) => {
       consumed.push(frameCount)
     },
   })

@@ -96,7 +96,7 @@ describe('voice-activity', () => {
 
   it('tells what is dealt with, and completes when an empty input does', async () => {
     const consumed: number[] = []
-    await heard(mono, {}, [new Uint8Array(1600)], { consumed: (count: number) => consumed.push(count) })
+    await heard(mono, {}, [new Uint8Array(1600)], { ack: (count: number) => consumed.push(count) })
     expect(consumed.filter((count) => count !== Infinity).reduce((sum, one) => sum + one, 0)).toBe(800)
     expect(consumed.at(-1)).toBe(Infinity)
     expect(await heard(mono, {}, [])).toEqual([])

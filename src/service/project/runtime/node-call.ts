@@ -1,0 +1,102 @@
+import { Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
+import { NodeFault } from '../../nodes/core/node-fault.js'
+import type { Node, NodeContext, NodeItem } from '../../nodes/core/node.js'
+
+/** How many items a node may emit between two inputs. More is a flood. */
+export const maxOutputsPerInput = 10_000
+
+export interface NodeCallEvents {
+  readonly next: (item: NodeItem) => void
+  readonly complete: () => void
+  /** Called once; nothing follows it. */
+  readonly fault: (error: unknown) => void
+}
+
+export interface NodeCallOptions {
+  /** How long one call of the node may block the thread, in milliseconds. */
+  readonly maxCallMs: number
+  readonly scheduler: SchedulerLike
+}
+
+/**
+ * One run of a node, from its subscription to its end or its first fault. A flood is cut at its 10,001st item; how long a
+ * call took is known only when it returns.
+ */
+export class NodeCall {
+  readonly #input$ = new Subject<NodeItem>()
+  readonly #end$ = new Subject<undefined>()
+  readonly #events: NodeCallEvents
+  readonly #options: NodeCallOptions
+  #outputs = 0
+  #isOver = false
+
+  constructor(events: NodeCallEvents, options: NodeCallOptions) {
+    this.#events = events
+    this.#options = options
+  }
+
+  start(node: Node, context: NodeContext): void {
+    const startMs = this.#options.scheduler.now()
+    this.#subscribe(node, context)
+    this.#checkDuration(startMs)
+  }
+
+  give(item: NodeItem): void {
+    this.#outputs = 0
+    const startMs = this.#options.scheduler.now()
+    this.#input$.next(item)
+    this.#checkDuration(startMs)
+  }
+
+  /** Completes the input. */
+  finish(): void {
+    this.#outputs = 0
+    const startMs = this.#options.scheduler.now()
+    this.#input$.complete()
+    this.#checkDuration(startMs)
+  }
+
+  /** Unsubscribes from the node; nothing is reported after that. */
+  cancel(): void {
+    this.#isOver = true
+    this.#end$.next(undefined)
+  }
+
+  #subscribe(node: Node, context: NodeContext): void {
+    let output$: Observable<NodeItem>
+    try {
+      output$ = node(this.#input$.asObservable(), context)
+    } catch (error) {
+      this.#fault(error)
+      return
+    }
+    output$.pipe(takeUntil(this.#end$)).subscribe({
+      next: (item) => {
+        this.#outputs += 1
+        if (this.#outputs <= maxOutputsPerInput) this.#events.next(item)
+        else this.#fault(new NodeFault('flooded', `It emitted more than ${maxOutputsPerInput} items at a time.`))
+      },
+      complete: () => {
+        if (this.#isOver) return
+        this.#isOver = true
+        this.#events.complete()
+      },
+      error: (error: unknown) => this.#fault(error),
+    })
+  }
+
+  #checkDuration(startMs: number): void {
+    const { scheduler, maxCallMs } = this.#options
+    const tookMs = scheduler.now() - startMs
+    if (tookMs <= maxCallMs) return
+    this.#fault(new NodeFault('blocked', `It blocked its thread for ${tookMs} ms; ${maxCallMs} ms are allowed.`))
+  }
+
+  #fault(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    // Still subscribed: when the fault ends the session, the node can emit what it owes the client.
+    this.#events.fault(error)
+    this.cancel()
+  }
+}

@@ -1,0 +1,284 @@
+import { either } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import { checkProject } from '../../../../src/service/project/check/check-project.js'
+import { drawMermaid } from '../../../../src/service/project/draw-graph.js'
+import type { ProjectFacts } from '../../../../src/service/project/check/project-facts.js'
+import { faultLine } from '../../../../src/service/project/format/project-fault.js'
+import { loadYaml } from '../../../../src/service/project/format/read-yaml.js'
+import { excerptOf } from '../../../../src/service/project/format/project-fault.js'
+import { facts, graphOf } from '../graphs.js'
+
+const check = async (text: string, change: Partial<ProjectFacts> = {}) => {
+  const { faults, graph } = checkProject(text, await loadYaml(), facts([], change))
+  return { graph, lines: faults.map((fault) => faultLine('p.yaml', text, fault)), faults }
+}
+
+const sound = `version: 1
+nodes:
+  in: entry
+  hear: { node: recognizer }
+  out: publisher
+wires:
+  - in -> hear
+  - hear -> out
+`
+
+/** A change of the project without faults, and the faults it causes. */
+const broken: readonly (readonly [string, string, string, readonly string[]])[] = [
+  ['no version', 'version: 1\n', '', ['p.yaml:1:1: version is missing; it must be a version such as 1 or 1.2']],
+  ['an unknown key', 'version: 1', 'version: 1\nnodess: 1', ['p.yaml:2:1: nodess is not known; did you mean nodes?']],
+  [
+    'a key that is there twice',
+    'out: publisher',
+    'out: publisher\n  out: publisher',
+    ['p.yaml:6:3: nodes.out is there twice'],
+  ],
+  [
+    'an unknown node',
+    'recognizer',
+    'recogniser',
+    ['p.yaml:4:17: nodes.hear.node names "recogniser", which is no node; did you mean recognizer?'],
+  ],
+  [
+    'an unknown option and a bad one',
+    '{ node: recognizer }',
+    '{ node: recognizer, options: { sensitivty: 3, sensitivity: 11 } }',
+    [
+      'p.yaml:4:40: nodes.hear.options.sensitivty is not an option; the options are',
+      'p.yaml:4:55: nodes.hear.options.sensitivity must be a whole number from 1 to 10',
+    ],
+  ],
+  [
+    'a policy that is none',
+    '{ node: recognizer }',
+    '{ node: recognizer, onFault: restart(0) }',
+    ['p.yaml:4:38: nodes.hear.onFault must be fail, bypass or restart(n), n from 1 to 100'],
+  ],
+  [
+    'a wire to a node that is not there',
+    'in -> hear',
+    'in -> heer',
+    [
+      'p.yaml:4:3: nodes.hear has no wire to its audio input audio',
+      'p.yaml:7:5: wires.0.to names "heer", which is not among the nodes; did you mean hear?',
+    ],
+  ],
+  [
+    'a port that is not there',
+    'hear -> out',
+    'hear.texts -> out',
+    ['p.yaml:8:5: wires.1.from names "texts", which is no output of hear; there are events'],
+  ],
+  [
+    'kinds that do not fit',
+    'hear -> out',
+    'hear.events -> out.audio',
+    ['p.yaml:8:5: wires.1 leads from event (hear.events) to audio (out.audio); both must be the same'],
+  ],
+  [
+    'two wires of audio to one input',
+    'in -> hear',
+    'in -> g\n  - in -> hear\n  - g -> hear',
+    ['p.yaml:10:5: wires.2.to leads to hear.audio, which takes one wire of audio and has wires.1'],
+  ],
+  [
+    'the same wire twice',
+    'hear -> out',
+    'hear -> out\n  - hear -> out',
+    ['p.yaml:9:5: wires.2 joins hear.events -> out.events a second time'],
+  ],
+  [
+    'a wire into the entry',
+    'hear -> out',
+    'hear -> out\n  - hear -> in',
+    ['p.yaml:9:5: wires.2.to names in, which has no input'],
+  ],
+  [
+    'items of audio',
+    'in -> hear',
+    '{ from: in, to: hear, capacity: 5 items }',
+    ['p.yaml:7:37: wires.0.capacity must be in ms, for the wire carries audio'],
+  ],
+  [
+    'a bound out of range',
+    'in -> hear',
+    '{ from: in, to: hear, capacity: 5 ms }',
+    ['p.yaml:7:37: wires.0.capacity must be 500 to 60000 ms, or 2 to 10000 items'],
+  ],
+  [
+    'the former name of a key',
+    'in -> hear',
+    '{ from: in, to: hear, holds: 500 ms }',
+    ['p.yaml:7:27: wires.0.holds is not known; there are from, to, capacity, whenFull'],
+  ],
+  [
+    'two entries',
+    'out: publisher',
+    'out: publisher\n  two: entry',
+    [
+      'p.yaml:6:3: nodes.two is a second entry; nodes.in is the first, and there may be one',
+      'p.yaml:6:3: warning: nodes.two has outputs, and no wire leads on from it',
+    ],
+  ],
+  [
+    'no publisher',
+    'out: publisher',
+    'out: webhoook',
+    [
+      'p.yaml:1:1: nodes must have a node publisher, or the client would hear nothing',
+      'p.yaml:5:8: nodes.out.node names "webhoook", which is no node;',
+    ],
+  ],
+  [
+    'a circle',
+    'in -> hear',
+    'in -> hear\n  - a -> b\n  - b -> a',
+    [
+      'p.yaml:11:5: wires.2 closes a circle: a -> b -> a',
+      'p.yaml:5:3: nodes.a is reached by no wire from the entry',
+      'p.yaml:6:3: nodes.b is reached by no wire from the entry',
+    ],
+  ],
+  [
+    'audio that does not fit',
+    'in -> hear',
+    'in -> s\n  - s.left -> hear',
+    ['p.yaml:5:3: nodes.s does not fit pcm 8000 Hz mono and'],
+  ],
+  [
+    'a resource that is not there',
+    '{ node: recognizer }',
+    '{ node: recognizer, options: { model: best } }',
+    ['p.yaml:4:40: nodes.hear.options.model names "best", which is not among the resources; there are none'],
+  ],
+  [
+    'a resource of another kind',
+    'version: 1',
+    'version: 1\nresources: { best: { secret: { env: KEY } } }',
+    [
+      'p.yaml:2:14: resources.best.secret.env names KEY, which is not set in the environment',
+      'p.yaml:2:14: warning: resources.best is used by no node',
+    ],
+  ],
+  [
+    'a limit out of range',
+    'version: 1',
+    'version: 1\nlimits: { idleMs: 1 }',
+    ['p.yaml:2:19: limits.idleMs must be a whole number from 1000 to 2147483647'],
+  ],
+  [
+    'an alias',
+    'hear: { node: recognizer }',
+    'hear: &x { node: recognizer }\n  two: *x',
+    ['p.yaml:5:8: nodes.two must not be an alias; write out what it stands for'],
+  ],
+  [
+    'a file that is not there',
+    'version: 1',
+    'version: 1\nresources: { words: { file: ../x } }',
+    [
+      'p.yaml:2:14: resources.words.file names a file that is not there',
+      'p.yaml:2:14: warning: resources.words is used by no node',
+    ],
+  ],
+]
+
+/** Additional nodes for some changes. */
+const more: Readonly<Record<string, string>> = {
+  'two wires of audio to one input': '  g: { node: gain, options: { gainDb: 1 } }\n',
+  'a circle': '  a: { node: gain, options: { gainDb: 1 } }\n  b: { node: gain, options: { gainDb: 1 } }\n',
+  'audio that does not fit': '  s: channel-split\n',
+}
+
+describe('the check of a project', () => {
+  it('accepts a project without faults', async () => {
+    const { graph, lines } = await check(sound)
+    expect(lines).toEqual([])
+    expect(graph?.nodes.map(({ id }) => id)).toEqual(['in', 'hear', 'out'])
+  })
+
+  it.each(broken)('reports the position and the fault: %s', async (what, from, to, said) => {
+    const text = sound.replace('  out: publisher', `${more[what] ?? ''}  out: publisher`).replace(from, to)
+    const { lines, graph } = await check(text)
+    for (const part of said)
+      expect(
+        lines.some((line) => line.startsWith(part)),
+        lines.join('\n'),
+      ).toBe(true)
+    expect(graph).toBeUndefined()
+  })
+
+  it('checks models when they are known', async () => {
+    const text = sound.replace('version: 1', 'version: 1\nmodel: best')
+    expect((await check(text, { hasModel: ({ name }) => name === 'best' })).lines).toEqual([])
+    expect((await check(text, { hasModel: () => false })).lines).toEqual([
+      'p.yaml:2:8: model names best, which is not among the models here',
+    ])
+  })
+
+  it('reads a version as it is written, and compares it with the name of the file', async () => {
+    const text = sound.replace('version: 1', 'version: 1.10')
+    expect((await check(text, { versionOfFile: '1.10' })).graph?.version).toBe('1.10')
+    expect((await check(text, { versionOfFile: '1.1' })).lines).toEqual([
+      "p.yaml:1:10: version is 1.10, but the file's own name says 1.1",
+    ])
+  })
+
+  it('loads resources that nodes name', async () => {
+    const text = `${sound.replace('{ node: recognizer }', '{ node: recognizer, options: { model: best } }')}resources: { best: { model: { tenant: A, name: m } } }\n`
+    const { graph } = await check(text)
+    expect(graph?.resources.get('best')).toEqual({ kind: 'model', model: { tenant: 'A', name: 'm' } })
+    const wrong = text.replace('{ model: { tenant: A, name: m } }', '{ file: x }')
+    expect((await check(wrong, { readFile: () => either.right(new Uint8Array(1)) })).lines).toEqual([
+      'p.yaml:4:40: nodes.hear.options.model must name a resource that is a model; best is a file',
+    ])
+  })
+
+  it.each([
+    ['nothing', '', 'The file is empty; it must hold a project'],
+    ['no YAML', 'a: [', 'The file is no YAML here'],
+    ['a list', '- 1', 'The file must be a table of keys and values'],
+    ['lists in lists without end', '['.repeat(19_000), 'The file '],
+    ['more than may be', `# ${'x'.repeat(1_048_576)}`, 'The file must not be longer than 1048576 bytes'],
+    [
+      '100,000 wires',
+      `wires:\n${'  - a -> b\n'.repeat(90_000)}`,
+      'The file must not have more than 20000 lines, items, keys and quotes together',
+    ],
+  ])('refuses %s', async (_what, text, said) => {
+    const { lines } = await check(text)
+    expect(lines[0]).toContain(said)
+  })
+
+  it('reports the first 50 faults, errors first, and the number of the others', async () => {
+    const { lines } = await check(`${sound}\n${Array.from({ length: 5_000 }, (_none, at) => `key${at}: 1`).join('\n')}`)
+    expect(lines).toHaveLength(51)
+    expect(lines[49]).toMatch(/ key49 is not known/)
+    expect(lines[50]).toMatch(/: The file has 4950 more faults; correct these first$/)
+  })
+
+  it('reports keys such as __proto__ as unknown', async () => {
+    const { lines } = await check(sound.replace('version: 1', 'version: 1\n__proto__: { x: 1 }\nconstructor: 2'))
+    expect(lines).toEqual([
+      expect.stringContaining('p.yaml:2:1: __proto__ is not known'),
+      expect.stringContaining('p.yaml:3:1: constructor is not known'),
+    ])
+  })
+
+  it('shows the line with carets below the fault', () => {
+    expect(excerptOf('a: 1\n  b: twelve # c\n', { from: 10, to: 16 })).toBe('  b: twelve # c\n     ^^^^^^')
+  })
+})
+
+it('draws a graph for Mermaid and escapes its reserved words', async () => {
+  expect(drawMermaid(await graphOf(sound.replaceAll('hear', 'end'), []))).toBe(
+    [
+      'flowchart LR',
+      '  n0(["in: entry"])',
+      '  n1["end: recognizer"]',
+      '  n2(["out: publisher"])',
+      '  n0 -->|"audio"| n1',
+      '  n1 -->|"events"| n2',
+    ].join('\n'),
+  )
+})
