@@ -5,7 +5,7 @@ import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { hashSecret, memorySubscriptions, newClientSecret, startService } from '../src/service/start/service.js'
+import { hashSecret, memorySubscriptions, newClientSecret, startService } from '../dist/esm/service.js'
 import { scriptedEngine } from '../dist/esm/testing.js'
 import { shares } from './profile-shares.mjs'
 

@@ -1,7 +1,7 @@
 // Pure functions and operators, in bytes or messages a second of this machine; told as times real time, too.
 import { from } from 'rxjs'
 import { chunk, decodeMuLaw, encodeMuLaw, interleave } from '../dist/cjs/index.js'
-import { readRecognizerMessage } from '../src/protocol/recognizer-messages.js'
+import { readRecognizerMessage } from '../dist/cjs/protocol/recognizer-messages.js'
 
 const seconds = (work) => {
   const start = process.hrtime.bigint()

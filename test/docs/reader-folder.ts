@@ -45,7 +45,7 @@ export const openReaderFolder = (packages: readonly string[] = []): ReaderFolder
     link('test/faults/models', `${samples}/models`)
   }
   mkdirSync(join(path, 'bin'))
-  symlinkSync('../../src/cli/main.js', join(path, 'bin/rxspeech'))
+  symlinkSync('../node_modules/rxspeech/dist/cjs/cli/main.js', join(path, 'bin/rxspeech'))
   const env = { PATH: `${join(path, 'bin')}:${process.env['PATH'] ?? ''}` }
   return {
     path,

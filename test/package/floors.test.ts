@@ -16,27 +16,27 @@ const manifest = {
 /** A small house in order: one file a folder, imports that all go down, and five doors. */
 const sound: Tree = {
   'errors/speech-error.ts': 'export class SpeechError extends Error {}',
-  'audio/format.ts': `import type { SpeechError } from '../../src/errors/speech-error.js'\nexport type Format = SpeechError`,
+  'audio/format.ts': `import type { SpeechError } from '../errors/speech-error.js'\nexport type Format = SpeechError`,
   'protocol/codec.ts': `import * as t from 'io-ts'\nexport const codec = t.type({ rate: t.number })`,
-  'operators/chunk.ts': `import { map } from 'rxjs'\nimport type { Format } from '../../src/audio/format.js'\nexport const chunk = (_: Format) => map(String)`,
+  'operators/chunk.ts': `import { map } from 'rxjs'\nimport type { Format } from '../audio/format.js'\nexport const chunk = (_: Format) => map(String)`,
   'transport/link.ts': `import WebSocket from 'isomorphic-ws'\nexport const open = (url: string) => new WebSocket(url)`,
   'auth/token.ts': 'export const token = 1',
-  'client/recognize.ts': `import { open } from '../../src/transport/link.js'\nimport { chunk } from '../../src/operators/audio/chunk.js'\nexport const recognize = [open, chunk]`,
+  'client/recognize.ts': `import { open } from '../transport/link.js'\nimport { chunk } from '../operators/chunk.js'\nexport const recognize = [open, chunk]`,
   'service/engine/engine.ts': `export const load = () => import('pino')`,
-  'service/recognition/segments.ts': `import { load } from '../../src/service/engine/engine.js'\nexport const segments = load`,
+  'service/recognition/segments.ts': `import { load } from '../engine/engine.js'\nexport const segments = load`,
   'service/nodes/node.ts': `import { segments } from '../recognition/segments.js'\nexport const node = segments`,
-  'service/project/graph.ts': `import { node } from '../../src/service/nodes/core/node.js'\nexport const graph = node`,
+  'service/project/graph.ts': `import { node } from '../nodes/node.js'\nexport const graph = node`,
   'service/identity/grants.ts': `import { createHash } from 'node:crypto'\nexport const grants = () => createHash('sha256')`,
   'service/dataflow/talk.ts': `import { graph } from '../project/graph.js'\nexport const talk = graph`,
-  'service/listen/socket.ts': `import { talk } from '../service/sessions/talk.js'\nimport { grants } from '../identity/grants.js'\nexport const socket = [talk, grants]`,
-  'service/service.ts': `import { socket } from '../../src/transport/websocket/socket.js'\nexport const service = socket`,
-  'testing/faults.ts': `import { service } from '../../src/service/start/service.js'\nexport const faults = service`,
+  'service/listen/socket.ts': `import { talk } from '../dataflow/talk.js'\nimport { grants } from '../identity/grants.js'\nexport const socket = [talk, grants]`,
+  'service/service.ts': `import { socket } from './listen/socket.js'\nexport const service = socket`,
+  'testing/faults.ts': `import { service } from '../service/service.js'\nexport const faults = service`,
   'cli/main.ts': `#!/usr/bin/env node\nimport { program } from 'commander'\nimport { faults } from '../testing/faults.js'\nprogram.parse()\nvoid faults`,
   'web/page.ts': 'export const page = 1',
-  'index.ts': `export { recognize } from '../../src/client/recognizer/recognize.js'`,
-  'browser.ts': `export { recognize } from '../../src/client/recognizer/recognize.js'`,
-  'grpc.ts': `export { service } from '../../src/service/start/service.js'`,
-  'service/index.ts': `export { service } from '../../src/service/start/service.js'`,
+  'index.ts': `export { recognize } from './client/recognize.js'`,
+  'browser.ts': `export { recognize } from './client/recognize.js'`,
+  'grpc.ts': `export { service } from './service/service.js'`,
+  'service/index.ts': `export { service } from './service.js'`,
   'testing/index.ts': `export { faults } from './faults.js'`,
 }
 
@@ -69,7 +69,7 @@ describe('floors', () => {
   const planted: readonly (readonly [what: string, changes: Tree, ...breaches: string[]])[] = [
     [
       'an import from a higher floor',
-      { 'audio/wav.ts': `\nimport { chunk } from '../../src/operators/audio/chunk.js'\nexport const wav = chunk` },
+      { 'audio/wav.ts': `\nimport { chunk } from '../operators/chunk.js'\nexport const wav = chunk` },
       'audio/wav.ts:2 circle',
       'audio/wav.ts:2 floor',
     ],
@@ -105,30 +105,30 @@ describe('floors', () => {
     ],
     [
       'a room of the service that imports against the order',
-      { 'service/engine/remote.ts': `import { node } from '../../src/service/nodes/core/node.js'\nexport const remote = node` },
+      { 'service/engine/remote.ts': `import { node } from '../nodes/node.js'\nexport const remote = node` },
       'service/engine/remote.ts:1 circle',
       'service/engine/remote.ts:1 room',
     ],
     [
       'the identity service leaning on another room',
-      { 'service/identity/audit.ts': `import { load } from '../../src/service/engine/engine.js'\nexport const audit = load` },
+      { 'service/identity/audit.ts': `import { load } from '../engine/engine.js'\nexport const audit = load` },
       'service/identity/audit.ts:1 room',
     ],
     [
       'a listener that reaches past the conversation for an engine',
-      { 'service/listen/http.ts': `import { load } from '../../src/service/engine/engine.js'\nexport const http = load` },
+      { 'service/listen/http.ts': `import { load } from '../engine/engine.js'\nexport const http = load` },
       'service/listen/http.ts:1 room',
     ],
     [
       'a room of the service that imports the files above it',
-      { 'service/nodes/all.ts': `import { service } from '../../src/service/start/service.js'\nexport const all = service` },
+      { 'service/nodes/all.ts': `import { service } from '../service.js'\nexport const all = service` },
       'service/nodes/all.ts:1 room',
       'service/service.ts:1 circle',
     ],
     [
       'a circle between folders of one subject though no files form one',
       {
-        'transport/grpc/channel.ts': `import { open } from '../../src/transport/link.js'\nexport const channel = open`,
+        'transport/grpc/channel.ts': `import { open } from '../link.js'\nexport const channel = open`,
         'transport/twins.ts': `import { low } from './grpc/low.js'\nexport const twins = low`,
         'transport/grpc/low.ts': 'export const low = 1',
       },
@@ -146,7 +146,7 @@ describe('floors', () => {
     ],
     [
       'an index.ts that is no door',
-      { 'operators/index.ts': `export { chunk } from '../../src/operators/audio/chunk.js'` },
+      { 'operators/index.ts': `export { chunk } from './chunk.js'` },
       'operators/index.ts:1 place',
     ],
     ['a folder without a floor', { 'helpers/pad.ts': 'export const pad = 1' }, 'helpers/pad.ts:1 place'],
@@ -240,7 +240,7 @@ describe('floors', () => {
     ],
     [
       'an import of a program',
-      { 'cli/again.ts': `export const again = () => import('../../src/cli/main.js')` },
+      { 'cli/again.ts': `export const again = () => import('./main.js')` },
       'cli/again.ts:1 program',
     ],
   ]

@@ -145,7 +145,7 @@ describe.skipIf(dictationIsSkipped)(`${dictationTitle} with a wrong model`, () =
   })
 
   it('prints nothing, and lets the process end though nobody closed it', { timeout: 120_000 }, async () => {
-    const door = join(__dirname, '../../../../src/service/engine/pocketsphinx/pocketsphinx.js')
+    const door = join(__dirname, '../../../../dist/cjs/service/engine/pocketsphinx/pocketsphinx.js')
     const program = `
       const { pocketsphinx } = require(${JSON.stringify(door)})
       const model = { tenant: 'T', name: 'n', version: '1', folder: ${JSON.stringify(folder)} }

@@ -60,7 +60,7 @@ describe('decoderWorkerStarter', () => {
 
   it('lets the process end while an engine is idle, though nobody closed it', async () => {
     const script = `
-      const { soundswallower } = require('../../../../src/service/engine/soundswallower/soundswallower.js')
+      const { soundswallower } = require('./dist/cjs/service/engine/soundswallower/soundswallower.js')
       const folder = 'test/service/engine/fixtures/Default/cards/1'
       const options = { engine: 'soundswallower', sampleRateHz: 8000, grammar: 'cards.gram' }
       soundswallower().open({ tenant: 'T', name: 'n', version: '1', folder, options }).then(() => console.log('open'))`

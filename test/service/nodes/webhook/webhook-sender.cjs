@@ -1,6 +1,6 @@
 // Gives the built webhook node one event, and says what it tells; whom it trusts is a matter of the process.
 const { asyncScheduler, NEVER, of, toArray, lastValueFrom } = require('rxjs')
-const { webhook } = require('../../../dist/cjs/service/nodes/webhook.js')
+const { webhook } = require('../../../../dist/cjs/service/nodes/webhook/webhook.js')
 
 const [, , url] = process.argv
 const context = {
