@@ -4,7 +4,11 @@
 export type { AudioFormat, Encoding } from './audio/format.js'
 export type { ErrorCode } from './errors/error-code.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
-export { accumulateMilestones, type Transcript, type TranscriptChannel } from './operators/results/accumulate-milestones.js'
+export {
+  accumulateMilestones,
+  type Transcript,
+  type TranscriptChannel,
+} from './operators/results/accumulate-milestones.js'
 export { chunk, type ChunkOptions } from './operators/audio/chunk.js'
 export { deinterleave, type DeinterleaveOptions } from './operators/audio/deinterleave.js'
 export { keepFresh, type KeepFreshOptions } from './auth/keep-fresh.js'
@@ -32,4 +36,4 @@ export type { RejectedTokens, TokenSource } from './client/ask-token.js'
 export type { SessionOptions } from './client/options.js'
 export type { LinkLimits } from './transport/limits.js'
 export type { Dial, Link, SocketMessage } from './transport/link.js'
-export type { WebSocketDialOptions } from './transport/websocket/socket-dial.js'
+export type { WebSocketDialOptions } from './transport/websocket/dial.js'

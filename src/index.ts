@@ -14,9 +14,8 @@ export { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './audio/g711.j
 export { bytesOf, samplesOf } from './audio/pcm.js'
 export { readWav, type WavStream } from './audio/read-wav.js'
 export { wavHeader } from './audio/wav-header.js'
-export { requestToken } from './auth/request-token.js'
+export { requestToken, type RequestTokenOptions } from './auth/request-token.js'
 export type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './auth/token-fetch.js'
-export type { RequestTokenOptions } from './auth/token-options.js'
 export { errorTable, type ErrorCode, type ErrorRow } from './errors/error-table.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
 export {
@@ -27,9 +26,14 @@ export {
 export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
 export type { CaptionOptions } from './operators/captions/caption-options.js'
 export { chunk, type ChunkOptions } from './operators/audio/chunk.js'
-export { describeLedger } from './operators/metrics/ledger.js'
+export {
+  describeLedger,
+  ledger,
+  type LedgerAccount,
+  type LedgerReport,
+  type LedgerState,
+} from './operators/metrics/ledger.js'
 export type { DropSum, LedgerDrop } from './operators/metrics/drop-tally.js'
-export { ledger, type LedgerAccount, type LedgerReport, type LedgerState } from './operators/metrics/ledger.js'
 export {
   metrics,
   type SessionMetrics,
@@ -85,4 +89,4 @@ export type { RejectedTokens, TokenSource } from './client/ask-token.js'
 export type { SessionOptions } from './client/options.js'
 export type { LinkLimits } from './transport/limits.js'
 export type { Dial, Link, SocketMessage } from './transport/link.js'
-export type { WebSocketDialOptions } from './transport/websocket/socket-dial.js'
+export type { WebSocketDialOptions } from './transport/websocket/dial.js'

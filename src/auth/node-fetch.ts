@@ -1,7 +1,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
-import { throughProxy } from '../proxy/proxy-agent.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
+import { throughProxy } from '../proxy/connect.js'
 import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 

@@ -1,5 +1,5 @@
-import type { GrpcDialOptions } from '../transport/grpc/grpc.js'
-import type { WebSocketDialOptions } from '../transport/websocket/socket-dial.js'
+import type { GrpcDialOptions } from '../transport/grpc/client.js'
+import type { WebSocketDialOptions } from '../transport/websocket/dial.js'
 import { redacted, type DialLine } from './cassette.js'
 
 /** What a connection is for and where it leads, without anything that could let one in. */

@@ -1,7 +1,7 @@
 import { concatMap, from, merge, mergeMap, Observable, of, timer, type SchedulerLike } from 'rxjs'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import type { SessionEvent } from '../protocol/session-event.js'
-import { timeoutMs } from '../transport/limits.js'
+import { checkOption, durationMs } from '../protocol/validation.js'
 import type { Dial } from '../transport/link.js'
 import type { Cassette, TapedMessage } from './cassette.js'
 import { connectionsOf, refuseHoles, type TapedConnection } from './cassette-connections.js'
@@ -44,7 +44,7 @@ export const playClient = <Message extends WireMessage>(
     speed,
     scheduler,
     messageOf,
-    answerTimeoutMs: timeoutMs('answerTimeoutMs', answerTimeoutMs),
+    answerTimeoutMs: checkOption('answerTimeoutMs', durationMs(1), answerTimeoutMs),
   }
   const play = (connection: TapedConnection): Observable<SessionEvent> => playOn(dial, connection, cassette, settings)
   return from(turnsOf(connectionsOf(cassette))).pipe(

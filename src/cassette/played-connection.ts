@@ -57,7 +57,7 @@ export class PlayedConnection<Message extends WireMessage> {
   }
 
   begin(): void {
-    this.#listening = this.#link.incoming.subscribe({
+    this.#listening = this.#link.incoming$.subscribe({
       next: (message) => this.#hear(heardMessage(message)),
       complete: () => this.#hear({ step: 'finish' }),
       error: () => this.#hear({ step: 'close' }),

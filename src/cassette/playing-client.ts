@@ -61,7 +61,7 @@ export class PlayingClient<Message extends WireMessage> {
     const { subscriber } = this.#output
     if (subscriber.closed) return
     this.#life.add(
-      this.#link.incoming.subscribe({
+      this.#link.incoming$.subscribe({
         next: (message) => this.#hear(message),
         complete: () => subscriber.complete(),
         error: (error: unknown) => subscriber.error(error),
@@ -151,9 +151,9 @@ export class PlayingClient<Message extends WireMessage> {
   }
 
   #hasRoom(): boolean {
-    if (!this.#link.congested) return true
+    if (!this.#link.isCongested) return true
     if (this.#room === undefined || this.#room.closed) {
-      this.#room = this.#link.room.subscribe({ complete: () => this.#play() })
+      this.#room = this.#link.drain$.subscribe({ complete: () => this.#play() })
     }
     return false
   }

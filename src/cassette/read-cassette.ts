@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { either } from 'fp-ts'
 import { SpeechError, toSpeechError } from '../errors/speech-error.js'
-import { wholeNumber } from '../transport/limits.js'
+import { checkOption, wholeNumber } from '../protocol/validation.js'
 import type { Cassette, CassetteHeader, CassetteLine } from './cassette.js'
 import { readHeader, readLine } from './cassette-codec.js'
 
@@ -58,8 +58,8 @@ class CassetteReader {
   #state: 'running' | 'holed' | 'ended' = 'running'
 
   constructor({ maxBytes = 256 * 1024 * 1024, maxLineBytes = 4 * 1024 * 1024 }: ReadCassetteOptions) {
-    this.#maxBytes = wholeNumber('maxBytes', maxBytes, 1, Number.MAX_SAFE_INTEGER)
-    this.#maxLineBytes = wholeNumber('maxLineBytes', maxLineBytes, 1, Number.MAX_SAFE_INTEGER)
+    this.#maxBytes = checkOption('maxBytes', wholeNumber({ min: 1 }), maxBytes)
+    this.#maxLineBytes = checkOption('maxLineBytes', wholeNumber({ min: 1 }), maxLineBytes)
   }
 
   take(text: string): void {

@@ -4,10 +4,10 @@ import { SpeechError, toSpeechError } from '../errors/speech-error.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { DataflowOptions } from '../client/dataflow/dataflow.js'
 import type { Recognition, RecognizeOptions } from '../client/recognizer/recognize-on.js'
-import type { GrpcDialOptions } from '../transport/grpc/grpc.js'
-import { timeoutMs, wholeNumber } from '../transport/limits.js'
+import type { GrpcDialOptions } from '../transport/grpc/client.js'
+import { checkOption, durationMs, wholeNumber } from '../protocol/validation.js'
 import type { Dial } from '../transport/link.js'
-import type { WebSocketDialOptions } from '../transport/websocket/socket-dial.js'
+import type { WebSocketDialOptions } from '../transport/websocket/dial.js'
 import { dataflowAddress, socketAddress, type Address } from './address-line.js'
 import type { AudioKeeping } from './cassette.js'
 import { openSink, type CassetteSink } from './cassette-sink.js'
@@ -48,8 +48,8 @@ export type RecordedSession = <Options extends Recordable>(
  */
 export const record = (sink: CassetteSink, options: RecordOptions = {}): RecordedSession => {
   const { maxQueueBytes = 8 * 1024 * 1024, flushTimeoutMs = 10_000 } = options
-  wholeNumber('maxQueueBytes', maxQueueBytes, 1, Number.MAX_SAFE_INTEGER)
-  timeoutMs('flushTimeoutMs', flushTimeoutMs)
+  checkOption('maxQueueBytes', wholeNumber({ min: 1 }), maxQueueBytes)
+  checkOption('flushTimeoutMs', durationMs(1), flushTimeoutMs)
   const { audio = 'embedded', secrets = [], onLoss = warn } = options
   const open = openSink(sink)
   return (session, sessionOptions) => {
@@ -87,12 +87,12 @@ const recordedBy = (options: Recordable, recorder: Recorder): Pick<Recordable, '
 
 /** A transport is loaded by who uses it. */
 const dialSocketLater = (options: WebSocketDialOptions): ReturnType<NonNullable<RecognizeOptions['dial']>> =>
-  defer(() => from(import('../transport/websocket/websocket.js'))).pipe(
+  defer(() => from(import('../transport/websocket/client.js'))).pipe(
     mergeMap(({ dialWebSocket }) => dialWebSocket(options)),
   )
 
 const dialDataflowLater = (options: GrpcDialOptions): ReturnType<NonNullable<DataflowOptions['dial']>> =>
-  defer(() => from(import('../transport/grpc/grpc.js'))).pipe(mergeMap(({ dialGrpc }) => dialGrpc(options)))
+  defer(() => from(import('../transport/grpc/client.js'))).pipe(mergeMap(({ dialGrpc }) => dialGrpc(options)))
 
 /** The events of the session; its end is written, and told when it is kept. */
 const ending = (

@@ -30,16 +30,16 @@ export const recordedDial = <Message extends WireMessage>(
 
 /** The link itself, seen by a recorder: each message is written before it goes on, so that no answer stands before it. */
 class RecordedLink<Message extends WireMessage> implements Link<Message, Message> {
-  readonly incoming: Observable<Message>
-  readonly room: Observable<void>
+  readonly incoming$: Observable<Message>
+  readonly drain$: Observable<void>
   readonly #link: Link<Message, Message>
   readonly #connection: ConnectionRecorder
 
   constructor(link: Link<Message, Message>, connection: ConnectionRecorder) {
     this.#link = link
     this.#connection = connection
-    this.room = link.room
-    this.incoming = link.incoming.pipe(
+    this.drain$ = link.drain$
+    this.incoming$ = link.incoming$.pipe(
       tap({
         next: (message) => connection.received(message),
         complete: () => connection.ended(),
@@ -52,8 +52,8 @@ class RecordedLink<Message extends WireMessage> implements Link<Message, Message
     return this.#link.bufferedBytes
   }
 
-  get congested(): boolean {
-    return this.#link.congested
+  get isCongested(): boolean {
+    return this.#link.isCongested
   }
 
   send(message: Message): void {

@@ -115,9 +115,9 @@ export class Line<In, Out> {
     if (this.#connection === undefined) return
     const { link, dialogue, mask } = this.#connection
     link.send(dialogue.start(this.token ?? ''))
-    this.#open.add(link.leaving?.subscribe(() => this.#owner.leaves(this)))
+    this.#open.add(link.leaving$?.subscribe(() => this.#owner.leaves(this)))
     this.#open.add(
-      link.incoming.subscribe({
+      link.incoming$.subscribe({
         next: (message) => this.#report(readMasked(dialogue, mask, message)),
         complete: () => this.#report({ type: 'link-ended' }),
         error: (error: unknown) =>

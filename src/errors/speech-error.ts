@@ -1,13 +1,11 @@
-import { peerWords } from './peer-words.js'
 import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
-import { errorTable } from './error-table.js'
 
 export interface SpeechErrorOptions {
   readonly cause?: unknown
   /** Overrides the table, where the peer's own word decides (such as `Retry-After`). */
-  readonly retryable?: boolean
+  readonly retryable?: boolean | undefined
   /** How long to wait before the next attempt, in milliseconds, when the peer said so. */
-  readonly retryAfterMs?: number
+  readonly retryAfterMs?: number | undefined
 }
 
 /**
@@ -42,16 +40,3 @@ export const isSpeechError = (error: unknown): error is SpeechError =>
 /** The error itself when it is a `SpeechError`, else one of the given code that has it as its cause. */
 export const toSpeechError = (error: unknown, code: ErrorCode, message: string): SpeechError =>
   isSpeechError(error) ? error : new SpeechError(code, message, { cause: error })
-
-/** The text of a refusal on the wire, `<code>: <sentence>`. Nothing of the inside ever comes back: an unknown error is `internal`. */
-export const refusalText = (error: unknown): string =>
-  isSpeechError(error) ? `${error.code}: ${error.message}` : `internal: ${errorTable.internal.help}`
-
-/** Reads a refusal from the wire: a code of the table when it names one, else `refused` with the peer's words. */
-export const parseRefusal = (operationResult: string): SpeechError => {
-  const said = peerWords(operationResult)
-  const [, code = '', sentence = ''] = /^([a-z][a-z-]*):(.*)$/.exec(said) ?? []
-  return isErrorCode(code)
-    ? new SpeechError(code, sentence.trim() || 'The service refused and gave no reason.')
-    : new SpeechError('refused', `The service refused: ${said || 'it gave no reason'}`)
-}

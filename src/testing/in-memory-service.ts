@@ -19,8 +19,7 @@ import { nodeCatalog, textProject } from '../service/project/load-projects.js'
 import { projectRegistry, type Project } from '../service/project/project.js'
 import { transcribeName, transcribeProjects } from '../service/project/transcribe-projects.js'
 import type { DataflowMessage, Link, SocketMessage } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions } from '../transport/memory/memory.js'
-import type { MemoryPeer, PresentedAddress } from '../transport/memory/memory-peer.js'
+import { dialMemory, type MemoryLinkOptions, type MemoryPeer, type PresentedAddress } from '../transport/memory/link.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 export interface InMemoryServiceOptions {

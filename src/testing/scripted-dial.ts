@@ -1,7 +1,7 @@
 import { defer, finalize, Subscription, type Observable } from 'rxjs'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Dial, Link } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions } from '../transport/memory/memory.js'
+import { dialMemory, type MemoryLinkOptions } from '../transport/memory/link.js'
 
 /** What a scripted peer hears from the client, and its end of the link, to close or pause it. */
 export interface ScriptedPeer<Heard, Said> {
@@ -25,7 +25,7 @@ export const scriptedDial =
     defer(() => {
       const life = new Subscription()
       const connected$ = dialMemory<Said, Heard>((link) => {
-        const said$ = script({ heard$: link.incoming, link })
+        const said$ = script({ heard$: link.incoming$, link })
         life.add(
           said$.subscribe({
             next: (message) => {

@@ -40,7 +40,7 @@ export class Inbox<T> {
   }
 
   /** Hot, one subscriber. A second one gets `already-started`. */
-  get incoming(): Observable<T> {
+  get incoming$(): Observable<T> {
     return new Observable((subscriber) => this.#read(subscriber))
   }
 

@@ -12,7 +12,7 @@ export interface Link<In, Out> {
    * (`connection-lost`, or the code that the peer's close code or status names). Everything that arrived before the end
    * is delivered before it.
    */
-  readonly incoming: Observable<In>
+  readonly incoming$: Observable<In>
   /**
    * Hands a message to the transport, in order. After an end of either side it does nothing. Never throws. Bytes are not
    * copied: do not change them afterwards.
@@ -21,14 +21,14 @@ export interface Link<In, Out> {
   /** Bytes handed over that the transport has not taken yet. */
   readonly bufferedBytes: number
   /** Emits once and completes when `bufferedBytes` is at or below the low-water mark, at once if it is now; also when the link ends. */
-  readonly room: Observable<void>
+  readonly drain$: Observable<void>
   /** Whether `bufferedBytes` is above the high-water mark: a sender that can wait should wait for `room`. */
-  readonly congested: boolean
+  readonly isCongested: boolean
   /**
    * Emits when the connection is about to end and goes on for now, as HTTP/2's GOAWAY says it; also when it has broken.
    * Not where the transport has no word for it.
    */
-  readonly leaving?: Observable<void>
+  readonly leaving$?: Observable<void>
   /** Stops reading from the peer (back-pressure reaches it) until `resume`. At most what is in flight still arrives. */
   pause(): void
   resume(): void

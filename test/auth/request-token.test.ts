@@ -1,9 +1,8 @@
 import { inspect } from 'node:util'
 import { concat, EMPTY, firstValueFrom, map, NEVER, of, throwError, timer, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { requestToken } from '../../src/auth/request-token.js'
+import { requestToken, type RequestTokenOptions } from '../../src/auth/request-token.js'
 import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from '../../src/auth/token-fetch.js'
-import type { RequestTokenOptions } from '../../src/auth/token-options.js'
 import { errorTable, type ErrorCode } from '../../src/errors/error-table.js'
 import { codeThrownBy, marbles } from '../operators/marbles.js'
 

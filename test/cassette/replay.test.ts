@@ -198,7 +198,7 @@ describe('replay, for the client', () => {
         const heard$ = dial().pipe(
           mergeMap((link) => {
             link.send(request.text)
-            return link.incoming
+            return link.incoming$
           }),
         )
         const error = (cause: unknown): void =>
@@ -229,7 +229,7 @@ describe('replay, for the client', () => {
       const heard$ = dial({ channel }).pipe(
         mergeMap((link) => {
           link.send(request.text)
-          return link.incoming
+          return link.incoming$
         }),
       )
       await lastValueFrom(heard$).catch((error: unknown) => said.push(String(error)))
@@ -260,7 +260,7 @@ describe('replay, for the client', () => {
       .pipe(
         mergeMap((link) => {
           // Who listens sends from within what it hears.
-          const answering$ = link.incoming.pipe(
+          const answering$ = link.incoming$.pipe(
             tap((message) => {
               heard.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
               if (heard.length === 1) link.send(bytes(20, 1))

@@ -180,11 +180,11 @@ describe('audio on its way', () => {
     virtually(({ watch, recognizing }) => {
       const room$ = new Subject<undefined>()
       const link: Link<SocketMessage, SocketMessage> = {
-        incoming: concat(of('{"message-name":"recognize-response","operation-result":"Success"}'), NEVER),
+        incoming$: concat(of('{"message-name":"recognize-response","operation-result":"Success"}'), NEVER),
         send: () => undefined,
         bufferedBytes: 5,
-        congested: true,
-        room: room$ as Subject<unknown> as Link<SocketMessage, SocketMessage>['room'],
+        isCongested: true,
+        drain$: room$ as Subject<unknown> as Link<SocketMessage, SocketMessage>['drain$'],
         pause: () => undefined,
         resume: () => undefined,
         finish: () => undefined,

@@ -2,7 +2,7 @@ import { concat, EMPTY, merge, mergeMap, NEVER, of, throwError, timer } from 'rx
 import type { Observable, SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
-import type { MemoryLinkOptions } from '../../src/transport/memory/memory.js'
+import type { MemoryLinkOptions } from '../../src/transport/memory/link.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
 import { event, ok, response, said } from './virtual-session.js'
 

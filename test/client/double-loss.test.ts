@@ -11,14 +11,14 @@ const openLink = () => {
   const incoming$ = new Subject<SocketMessage>()
   let isStarted = false
   const link: Link<SocketMessage, SocketMessage> = {
-    incoming: new Observable((subscriber) => {
+    incoming$: new Observable((subscriber) => {
       subscriber.add(incoming$.subscribe(subscriber))
       if (isStarted) subscriber.next(said('recognize-response', ok))
     }),
     send: () => (isStarted = true),
     bufferedBytes: 0,
-    congested: false,
-    room: of(undefined),
+    isCongested: false,
+    drain$: of(undefined),
     pause: () => undefined,
     resume: () => undefined,
     finish: () => undefined,

@@ -9,7 +9,7 @@ import { contentType } from '../../src/protocol/dataflow-messages.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import type { Recognition } from '../../src/client/recognizer/recognize-on.js'
-import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import { loadDataflow } from '../../src/transport/grpc/proto.js'
 import type { DataflowMessage } from '../../src/transport/link.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
 

@@ -7,7 +7,7 @@ import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.
 import { dataflow, type DataflowOptions } from '../../src/client/dataflow/dataflow.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
-import type { MemoryLinkOptions } from '../../src/transport/memory/memory.js'
+import type { MemoryLinkOptions } from '../../src/transport/memory/link.js'
 import type { AudioFormat } from '../../src/audio/format.js'
 import { marbles, type MarbleHelpers } from '../operators/marbles.js'
 

@@ -34,7 +34,7 @@ const flood = async <M>(link: Link<M, M>, message: M, count: number): Promise<nu
   for (let sent = 0; sent < count; sent += 1) {
     link.send(message)
     mostBuffered = Math.max(mostBuffered, link.bufferedBytes)
-    if (link.congested) await firstValueFrom(link.room)
+    if (link.isCongested) await firstValueFrom(link.drain$)
   }
   return mostBuffered
 }
@@ -61,8 +61,8 @@ const contract = <M>(transport: Transport<M>) =>
 
     it('delivers texts and bytes in order, in both directions', async () => {
       const { near, far } = pair
-      const there = firstValueFrom(far.incoming.pipe(take(4), toArray()))
-      const back = firstValueFrom(near.incoming.pipe(take(2), toArray()))
+      const there = firstValueFrom(far.incoming$.pipe(take(4), toArray()))
+      const back = firstValueFrom(near.incoming$.pipe(take(2), toArray()))
       near.send(text('one'))
       near.send(audio(Uint8Array.of(1, 2, 3)))
       near.send(text('žluťoučký'))
@@ -75,7 +75,7 @@ const contract = <M>(transport: Transport<M>) =>
 
     it('delivers the bytes as they were, whatever part of a larger buffer they are', async () => {
       const whole = Uint8Array.from({ length: 64 }, (_, index) => index)
-      const message = firstValueFrom(pair.far.incoming)
+      const message = firstValueFrom(pair.far.incoming$)
       pair.near.send(audio(whole.subarray(3, 24)))
       const received = await message
       const bytes =
@@ -86,23 +86,23 @@ const contract = <M>(transport: Transport<M>) =>
     it('keeps what arrives until it is subscribed', async () => {
       const { near, far } = pair
       near.send(text('early'))
-      const answered = firstValueFrom(near.incoming)
+      const answered = firstValueFrom(near.incoming$)
       far.send(text('answer'))
       await answered
       await turn()
-      expect(read(await firstValueFrom(far.incoming))).toBe('early')
+      expect(read(await firstValueFrom(far.incoming$))).toBe('early')
     })
 
     it('refuses a second subscriber of what arrives', async () => {
-      pair.near.incoming.subscribe()
-      expect((await errorOf(pair.near.incoming)).code).toBe('already-started')
+      pair.near.incoming$.subscribe()
+      expect((await errorOf(pair.near.incoming$)).code).toBe('already-started')
     })
 
     it('delivers everything before the end of good order', async () => {
       const { near, far } = pair
       for (let count = 0; count < 200; count += 1) far.send(text(`event ${count}`))
       far.close()
-      const { messages, end } = await untilEnd(near.incoming)
+      const { messages, end } = await untilEnd(near.incoming$)
       expect(end).toBe('complete')
       expect(messages).toHaveLength(200)
     })
@@ -111,7 +111,7 @@ const contract = <M>(transport: Transport<M>) =>
       const { near, far } = pair
       for (let count = 0; count < 200; count += 1) far.send(text(`event ${count}`))
       far.close({ code: 'too-fast', message: 'Slower, please.' })
-      const { messages, end } = await untilEnd(near.incoming)
+      const { messages, end } = await untilEnd(near.incoming$)
       expect(end).toBe('too-fast')
       expect(messages).toHaveLength(200)
     })
@@ -120,7 +120,7 @@ const contract = <M>(transport: Transport<M>) =>
       const { near, far } = pair
       const seen: (string | number)[] = []
       const ended = new Promise<void>((resolve) => {
-        near.incoming.subscribe({
+        near.incoming$.subscribe({
           next: (message) => {
             seen.push(read(message))
             near.pause()
@@ -138,7 +138,7 @@ const contract = <M>(transport: Transport<M>) =>
     it('delivers everything before a refusal to a reader that is paused when it comes', async () => {
       const { near, far } = pair
       near.pause()
-      const ended = untilEnd(near.incoming)
+      const ended = untilEnd(near.incoming$)
       for (let count = 0; count < 50; count += 1) far.send(text(`event ${count}`))
       far.close({ code: 'going-away', message: 'Good night.' })
       for (let turns = 0; turns < 200; turns += 1) await turn()
@@ -152,27 +152,27 @@ const contract = <M>(transport: Transport<M>) =>
       'tells the client the reason when the service closes with %s',
       async (code) => {
         pair.far.close({ code, message: 'Do this: wait.' })
-        const error = await errorOf(pair.near.incoming)
+        const error = await errorOf(pair.near.incoming$)
         expect({ code: error.code, message: error.message }).toEqual({ code, message: 'Do this: wait.' })
       },
     )
 
     it.runIf(transport.clientGivesReasons)('tells the service the reason when the client closes with one', async () => {
       pair.near.close({ code: 'protocol-violation', message: 'That was no event.' })
-      expect((await errorOf(pair.far.incoming)).code).toBe('protocol-violation')
+      expect((await errorOf(pair.far.incoming$)).code).toBe('protocol-violation')
     })
 
     it.runIf(!transport.clientGivesReasons)('breaks the link when the client closes with a reason', async () => {
       pair.near.close({ code: 'protocol-violation', message: 'That was no event.' })
-      expect((await errorOf(pair.far.incoming)).code).toBe('connection-lost')
+      expect((await errorOf(pair.far.incoming$)).code).toBe('connection-lost')
     })
 
     it('completes at both ends when the client closes, and delivers what it had sent', async () => {
       const { near, far } = pair
-      const nearEnd = untilEnd(near.incoming)
+      const nearEnd = untilEnd(near.incoming$)
       near.send(text('last words'))
       near.close()
-      const { messages, end } = await untilEnd(far.incoming)
+      const { messages, end } = await untilEnd(far.incoming$)
       expect(end).toBe('complete')
       expect(reads(messages)).toEqual(['last words'])
       expect((await nearEnd).end).toBe('complete')
@@ -183,7 +183,7 @@ const contract = <M>(transport: Transport<M>) =>
       far.close({ code: 'overloaded', message: 'Full.' })
       far.close()
       far.close({ code: 'internal', message: 'No.' })
-      expect((await errorOf(near.incoming)).code).toBe('overloaded')
+      expect((await errorOf(near.incoming$)).code).toBe('overloaded')
       near.close()
       near.close()
     })
@@ -192,25 +192,25 @@ const contract = <M>(transport: Transport<M>) =>
       const { near, far } = pair
       far.close()
       far.send(text('too late'))
-      expect((await untilEnd(near.incoming)).messages).toEqual([])
+      expect((await untilEnd(near.incoming$)).messages).toEqual([])
       near.send(text('too late'))
       near.finish()
       near.pause()
       near.resume()
       near.close()
       near.send(text('too late'))
-      expect(near.congested).toBe(false)
+      expect(near.isCongested).toBe(false)
     })
 
     it.runIf(transport.halfCloses)(
       'completes what the peer reads when it finishes, while the peer goes on',
       async () => {
         const { near, far } = pair
-        const back = untilEnd(near.incoming)
+        const back = untilEnd(near.incoming$)
         near.send(text('all'))
         near.finish()
         near.send(text('too late'))
-        expect(reads((await untilEnd(far.incoming)).messages)).toEqual(['all'])
+        expect(reads((await untilEnd(far.incoming$)).messages)).toEqual(['all'])
         far.send(text('final'))
         far.close()
         expect(await back).toEqual({ messages: [text('final')], end: 'complete' })
@@ -220,12 +220,12 @@ const contract = <M>(transport: Transport<M>) =>
     it.runIf(!transport.halfCloses)('goes on after finish, which it has not', async () => {
       pair.near.finish()
       pair.near.send(text('still here'))
-      expect(read(await firstValueFrom(pair.far.incoming))).toBe('still here')
+      expect(read(await firstValueFrom(pair.far.incoming$))).toBe('still here')
     })
 
     it('has room at once when nothing waits', async () => {
-      expect(pair.near.congested).toBe(false)
-      expect(await firstValueFrom(pair.near.room.pipe(toArray()))).toHaveLength(1)
+      expect(pair.near.isCongested).toBe(false)
+      expect(await firstValueFrom(pair.near.drain$.pipe(toArray()))).toHaveLength(1)
     })
 
     it('lets a paused reader hold the sender back, and then delivers 50 MB whole', { timeout: 60_000 }, async () => {
@@ -236,7 +236,7 @@ const contract = <M>(transport: Transport<M>) =>
       const first = new Promise<void>((resolve) => (firstCame = resolve))
       let allCame = (): void => {}
       const all = new Promise<void>((resolve) => (allCame = resolve))
-      far.incoming.subscribe((message) => {
+      far.incoming$.subscribe((message) => {
         received += Number(read(message))
         if (received === chunkBytes) far.pause()
         firstCame()
@@ -263,12 +263,12 @@ const contract = <M>(transport: Transport<M>) =>
     it('gives room to a sender that waits when the link ends', async () => {
       const { near, far } = pair
       far.pause()
-      far.incoming.subscribe()
-      while (!near.congested) {
+      far.incoming$.subscribe()
+      while (!near.isCongested) {
         near.send(audio(new Uint8Array(chunkBytes)))
-        if (!near.congested) await turn()
+        if (!near.isCongested) await turn()
       }
-      const room = firstValueFrom(near.room)
+      const room = firstValueFrom(near.drain$)
       near.close()
       await room
     })
@@ -278,23 +278,23 @@ const contract = <M>(transport: Transport<M>) =>
       const impatient = await connectPair(served, { ...limits, closeTimeoutMs: 50 })
       const { near, far } = impatient
       far.pause()
-      far.incoming.subscribe({ error: () => {} })
-      while (!near.congested) {
+      far.incoming$.subscribe({ error: () => {} })
+      while (!near.isCongested) {
         near.send(audio(new Uint8Array(chunkBytes)))
-        if (!near.congested) await turn()
+        if (!near.isCongested) await turn()
       }
       near.close()
       far.resume()
-      await untilEnd(far.incoming).catch(() => {})
+      await untilEnd(far.incoming$).catch(() => {})
       impatient.dialled.unsubscribe()
     })
 
     it('ends with message-too-big at the sender, and goes no further at the receiver, when a message is too big', async () => {
       const { near, far } = pair
-      const farEnd = untilEnd(far.incoming)
+      const farEnd = untilEnd(far.incoming$)
       near.send(text('fits'))
       near.send(audio(new Uint8Array(65_537 + 1024)))
-      const { end } = await untilEnd(near.incoming)
+      const { end } = await untilEnd(near.incoming$)
       expect(end).toBe('message-too-big')
       const seen = await farEnd
       expect(seen.end).not.toBe('complete')
@@ -304,15 +304,15 @@ const contract = <M>(transport: Transport<M>) =>
     it('ends with message-too-big at the client when the service sends too much at once', async () => {
       const { near, far } = pair
       far.send(audio(new Uint8Array(65_537 + 1024)))
-      expect((await errorOf(near.incoming)).code).toBe('message-too-big')
-      expect((await untilEnd(far.incoming)).end).not.toBe('complete')
+      expect((await errorOf(near.incoming$)).code).toBe('message-too-big')
+      expect((await untilEnd(far.incoming$)).end).not.toBe('complete')
     })
 
     it('closes the link when the dial is unsubscribed', async () => {
-      const farEnd = untilEnd(pair.far.incoming)
+      const farEnd = untilEnd(pair.far.incoming$)
       pair.dialled.unsubscribe()
       await farEnd
-      expect((await untilEnd(pair.near.incoming)).end).toBe('complete')
+      expect((await untilEnd(pair.near.incoming$)).end).toBe('complete')
     })
 
     it('connects anew for every subscription of one dial', async () => {
@@ -323,7 +323,7 @@ const contract = <M>(transport: Transport<M>) =>
           pair.dialled.add(dial$.subscribe(resolve))
         })
         link.send(text(word))
-        expect(read(await firstValueFrom((await accepted).incoming))).toBe(word)
+        expect(read(await firstValueFrom((await accepted).incoming$))).toBe(word)
       }
     })
 
@@ -331,7 +331,7 @@ const contract = <M>(transport: Transport<M>) =>
       'errors with connection-lost at both ends when the network breaks',
       async () => {
         const { near, far } = pair
-        const ends = Promise.all([untilEnd(near.incoming), untilEnd(far.incoming)])
+        const ends = Promise.all([untilEnd(near.incoming$), untilEnd(far.incoming$)])
         served.cut?.()
         expect((await ends).map(({ end }) => end)).toEqual(['connection-lost', 'connection-lost'])
       },
@@ -342,7 +342,7 @@ const contract = <M>(transport: Transport<M>) =>
       async () => {
         const { near } = pair
         near.pause()
-        const end = untilEnd(near.incoming)
+        const end = untilEnd(near.incoming$)
         served.cut?.()
         expect((await end).end).toBe('connection-lost')
       },

@@ -45,7 +45,7 @@ import { resolveServiceLimits } from '../../src/service/start/service-options.js
 import { memorySubscriptions } from '../../src/service/identity/clients/client.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
-import { endTrailer } from '../../src/transport/grpc/orderly-end.js'
+import { endTrailer } from '../../src/transport/grpc/errors.js'
 
 const root = join(__dirname, '../..')
 const page = readFileSync(join(root, 'docs/PROTOCOL.md'), 'utf8')

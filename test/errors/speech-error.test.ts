@@ -1,8 +1,8 @@
-import { peerWords } from '../../src/errors/peer-words.js'
+import { sanitizePeerText, refusalError, refusalText } from '../../src/errors/refusal.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { errorTable, type ErrorCode } from '../../src/errors/error-table.js'
-import { isSpeechError, parseRefusal, refusalText, SpeechError, toSpeechError } from '../../src/errors/speech-error.js'
+import { isSpeechError, SpeechError, toSpeechError } from '../../src/errors/speech-error.js'
 
 const codes = Object.keys(errorTable) as readonly ErrorCode[]
 const anyCode = fc.constantFrom(...codes)
@@ -84,10 +84,10 @@ describe('toSpeechError', () => {
   })
 })
 
-/** What `peerWords` leaves as it is. */
-const oneLine = sentence.map((text) => peerWords(text).slice(0, 200).trim()).filter((text) => text !== '')
+/** What `sanitizePeerText` leaves as it is. */
+const oneLine = sentence.map((text) => sanitizePeerText(text).slice(0, 200).trim()).filter((text) => text !== '')
 
-describe('refusalText and parseRefusal', () => {
+describe('refusalText and refusalError', () => {
   it('read what was written: the code and the sentence', () => {
     fc.assert(
       fc.property(anyCode, oneLine, (code, message) => {
@@ -95,7 +95,7 @@ describe('refusalText and parseRefusal', () => {
           code: readCode,
           message: readMessage,
           retryable,
-        } = parseRefusal(refusalText(new SpeechError(code, message)))
+        } = refusalError(refusalText(new SpeechError(code, message)))
         expect([readCode, readMessage, retryable]).toEqual([code, message, errorTable[code].retryable])
       }),
     )
@@ -103,17 +103,17 @@ describe('refusalText and parseRefusal', () => {
 
   it('keep the code where it came without a sentence', () => {
     const message = 'The service refused and gave no reason.'
-    for (const code of codes) expect(parseRefusal(`${code}: `)).toMatchObject({ code, message })
+    for (const code of codes) expect(refusalError(`${code}: `)).toMatchObject({ code, message })
   })
 
   it('read every other text as a refusal in the words of the peer', () => {
     for (const text of ['no such model', 'nonsense: x', 'constructor: x', '__proto__: x', 'Internal: x', 'internal']) {
-      expect(parseRefusal(text)).toMatchObject({ code: 'refused', message: `The service refused: ${text}` })
+      expect(refusalError(text)).toMatchObject({ code: 'refused', message: `The service refused: ${text}` })
     }
-    expect(parseRefusal('').message).toBe('The service refused: it gave no reason')
+    expect(refusalError('').message).toBe('The service refused: it gave no reason')
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(isSpeechError(parseRefusal(text))).toBe(true)
+        expect(isSpeechError(refusalError(text))).toBe(true)
       }),
     )
   })
@@ -138,7 +138,7 @@ describe('refusalText and parseRefusal', () => {
 
   it('read a refusal of a million characters in linear time', { timeout: 10_000 }, () => {
     for (const text of ['a-'.repeat(500_000), `internal: ${' '.repeat(1_000_000)}`, ': '.repeat(500_000)]) {
-      expect(isSpeechError(parseRefusal(text))).toBe(true)
+      expect(isSpeechError(refusalError(text))).toBe(true)
     }
   })
 })

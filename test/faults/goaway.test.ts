@@ -3,7 +3,7 @@ import { interval, lastValueFrom, map, take, tap, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contentType } from '../../src/protocol/dataflow-messages.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
-import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import { loadDataflow } from '../../src/transport/grpc/proto.js'
 import type { DataflowMessage } from '../../src/transport/link.js'
 
 type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>

@@ -5,7 +5,7 @@ import { isSpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
-import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import { loadDataflow } from '../../src/transport/grpc/proto.js'
 import { liveService, type LiveService } from './live-service.js'
 
 let live: LiveService

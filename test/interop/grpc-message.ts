@@ -1,4 +1,4 @@
-import { loadDataflow } from '../../src/transport/grpc/load-dataflow.js'
+import { loadDataflow } from '../../src/transport/grpc/proto.js'
 
 export const grpcHeaders = { 'content-type': 'application/grpc', te: 'trailers' } as const
 

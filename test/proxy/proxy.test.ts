@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { checkProxy, proxyFor, proxyHeaders } from '../../src/proxy/proxy.js'
-import { proxyOfTarget } from '../../src/transport/grpc/grpc-proxy.js'
+import { proxyOfTarget } from '../../src/transport/grpc/channel.js'
 
 const names = ['https_proxy', 'http_proxy', 'all_proxy', 'no_proxy', 'wss_proxy', 'ws_proxy', 'grpc_proxy']
 beforeEach(() => {

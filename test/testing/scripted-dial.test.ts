@@ -13,7 +13,7 @@ const connect = (
   dial().subscribe((link) => links.push(link))
   const [link] = links
   if (link === undefined) throw new Error('no link')
-  link.incoming.subscribe({
+  link.incoming$.subscribe({
     next: (one) => log.push(one),
     complete: () => log.push('complete'),
     error: (error: unknown) => log.push(isSpeechError(error) ? error.code : 'junk'),
@@ -32,7 +32,7 @@ describe('a scripted dial', () => {
       })
       const links: Link<string, string>[] = []
       const subscription = dial().subscribe((link) => links.push(link))
-      const incoming$ = links[0]?.incoming ?? EMPTY
+      const incoming$ = links[0]?.incoming$ ?? EMPTY
       hot('---x').subscribe(() => links[0]?.send('yes'))
       hot('-----x').subscribe(() => subscription.unsubscribe())
       expectObservable(incoming$).toBe('--a-b|', { a: 'hi', b: 'there' })
@@ -60,8 +60,8 @@ describe('a scripted dial', () => {
     )
     const { link } = connect(dial)
     link.send('abcd')
-    expect(link.congested).toBe(true)
-    expect(connect(dial).link.congested).toBe(false)
+    expect(link.isCongested).toBe(true)
+    expect(connect(dial).link.isCongested).toBe(false)
     expect(connections).toBe(2)
   })
 

@@ -24,7 +24,7 @@ describe('Inbox', () => {
     inbox.push('a', 1)
     inbox.finish(new SpeechError('going-away', ''))
     inbox.push('late', 4)
-    inbox.incoming.subscribe(observer)
+    inbox.incoming$.subscribe(observer)
     expect(seen).toEqual(['a', 'going-away'])
   })
 
@@ -33,7 +33,7 @@ describe('Inbox', () => {
     const { seen, observer } = recorder()
     inbox.push('a', 1)
     inbox.discard()
-    inbox.incoming.subscribe(observer)
+    inbox.incoming$.subscribe(observer)
     expect(seen).toEqual(['complete'])
     expect(inbox.heldBytes).toBe(0)
   })
@@ -41,7 +41,7 @@ describe('Inbox', () => {
   it('delivers in order what a delivery causes', () => {
     const inbox = inboxOf()
     const seen: string[] = []
-    inbox.incoming.subscribe((message) => {
+    inbox.incoming$.subscribe((message) => {
       if (message === 'a') {
         inbox.push('b', 1)
         inbox.push('c', 1)
@@ -55,7 +55,7 @@ describe('Inbox', () => {
   it('gives the end after the message whose delivery caused it', () => {
     const inbox = inboxOf()
     const { seen, observer } = recorder()
-    inbox.incoming.subscribe({
+    inbox.incoming$.subscribe({
       ...observer,
       next: (message) => {
         if (message === 'a') inbox.finish()
@@ -72,7 +72,7 @@ describe('Inbox', () => {
     inbox.push('a', 1)
     inbox.push('b', 1)
     inbox.finish()
-    inbox.incoming.subscribe({
+    inbox.incoming$.subscribe({
       ...observer,
       next: (message) => {
         seen.push(message)
@@ -87,7 +87,7 @@ describe('Inbox', () => {
   it('gives the end to a paused reader when nothing is held before it', () => {
     const inbox = inboxOf()
     const { seen, observer } = recorder()
-    inbox.incoming.subscribe(observer)
+    inbox.incoming$.subscribe(observer)
     inbox.pause()
     inbox.finish(new SpeechError('connection-lost', ''))
     expect(seen).toEqual(['connection-lost'])
@@ -96,7 +96,7 @@ describe('Inbox', () => {
   it('drops what comes after the reader has left, and is not full', () => {
     const inbox = inboxOf(1)
     const { seen, observer } = recorder()
-    inbox.incoming.subscribe(observer).unsubscribe()
+    inbox.incoming$.subscribe(observer).unsubscribe()
     inbox.push('a', 100)
     expect(seen).toEqual([])
     expect(inbox.isFull).toBe(false)
@@ -107,7 +107,7 @@ describe('Inbox', () => {
     const seen: string[] = []
     inbox.push('a', 1)
     inbox.push('b', 1)
-    inbox.incoming.pipe(take(1)).subscribe((message) => seen.push(message))
+    inbox.incoming$.pipe(take(1)).subscribe((message) => seen.push(message))
     expect(seen).toEqual(['a'])
   })
 
@@ -117,7 +117,7 @@ describe('Inbox', () => {
     expect(inbox.isFull).toBe(false)
     inbox.push('', 0)
     expect(inbox.isFull).toBe(true)
-    inbox.incoming.subscribe()
+    inbox.incoming$.subscribe()
     expect(inbox.isFull).toBe(false)
   })
 
@@ -126,7 +126,7 @@ describe('Inbox', () => {
     const seen: number[] = []
     for (let index = 0; index < 5000; index += 1) inbox.push(index, 1)
     expect(inbox.heldBytes).toBe(5000)
-    inbox.incoming.subscribe((index) => seen.push(index))
+    inbox.incoming$.subscribe((index) => seen.push(index))
     expect(seen).toEqual(Array.from({ length: 5000 }, (_, index) => index))
     expect(inbox.heldBytes).toBe(0)
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { resolveLimits, timeoutMs } from '../../src/transport/limits.js'
+import { resolveLimits } from '../../src/transport/limits.js'
+import { checkOption, durationMs } from '../../src/protocol/validation.js'
 
 describe('resolveLimits', () => {
   it('gives the documented defaults', () => {
@@ -18,12 +19,12 @@ describe('resolveLimits', () => {
 
 describe('timeoutMs', () => {
   it.each([0, -1, 1.5, NaN, Infinity, 2 ** 31])('refuses %d by the name of the option', (value) => {
-    expect(() => timeoutMs('connectTimeoutMs', value)).toThrow(
+    expect(() => checkOption('connectTimeoutMs', durationMs(1), value)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('connectTimeoutMs') }),
     )
   })
 
   it('takes the longest that a timer keeps', () => {
-    expect(timeoutMs('connectTimeoutMs', 2 ** 31 - 1)).toBe(2 ** 31 - 1)
+    expect(checkOption('connectTimeoutMs', durationMs(1), 2 ** 31 - 1)).toBe(2 ** 31 - 1)
   })
 })

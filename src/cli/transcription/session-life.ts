@@ -1,4 +1,5 @@
-import { isSpeechError, parseRefusal } from '../../errors/speech-error.js'
+import { isSpeechError } from '../../errors/speech-error.js'
+import { refusalError } from '../../errors/refusal.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { RunFailure } from '../process/failure.js'
 
@@ -23,7 +24,7 @@ export class SessionLife {
 
   /** On a stream, a recognition can end with an error while the session ends well. */
   throwRefusal(): void {
-    if (this.#refusal !== undefined) throw new RunFailure(parseRefusal(this.#refusal).message)
+    if (this.#refusal !== undefined) throw new RunFailure(refusalError(this.#refusal).message)
   }
 
   /**

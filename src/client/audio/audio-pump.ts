@@ -18,7 +18,7 @@ export interface AudioEncoder<Out> {
   audio(bytes: Uint8Array): Out
 }
 
-type SendingLink<Out> = Pick<Link<unknown, Out>, 'send' | 'congested' | 'room'>
+type SendingLink<Out> = Pick<Link<unknown, Out>, 'send' | 'isCongested' | 'drain$'>
 
 /** The way of the audio out: held until the link is open and while it is congested, else sent as it comes. */
 export class AudioPump<Out> {
@@ -39,7 +39,7 @@ export class AudioPump<Out> {
 
   /** Whether audio that came now would go out at once. */
   get hasRoom(): boolean {
-    return this.#tape.isSent && this.#link?.congested === false && this.#waiting === undefined
+    return this.#tape.isSent && this.#link?.isCongested === false && this.#waiting === undefined
   }
 
   /**
@@ -71,7 +71,7 @@ export class AudioPump<Out> {
     ) {
       this.#tape.pass(bytes)
       link.send(voice.audio(bytes))
-      if (this.#link === link && link.congested) this.#awaitRoom(link)
+      if (this.#link === link && link.isCongested) this.#awaitRoom(link)
       return
     }
     this.#tape.push(bytes)
@@ -113,10 +113,10 @@ export class AudioPump<Out> {
     for (let link = this.#link; link !== undefined && this.#voice !== undefined; link = this.#link) {
       if (this.#tape.isSent) {
         this.#report.idle()
-        if (this.#link?.congested === true) this.#awaitRoom(link)
+        if (this.#link?.isCongested === true) this.#awaitRoom(link)
         return
       }
-      if (link.congested) {
+      if (link.isCongested) {
         this.#awaitRoom(link)
         break
       }
@@ -145,11 +145,11 @@ export class AudioPump<Out> {
 
   #awaitRoom(link: SendingLink<Out>): void {
     if (this.#waiting !== undefined) return
-    // Not the subscription itself: `room` may emit at once, and draining may wait anew before that returns.
+    // Not the subscription itself: `drain$` may emit at once, and draining may wait anew before that returns.
     const waiting = new Subscription()
     this.#waiting = waiting
     waiting.add(
-      link.room.subscribe(() => {
+      link.drain$.subscribe(() => {
         this.#waiting = undefined
         this.#drain()
       }),

@@ -11,9 +11,9 @@ import {
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { checkProxy } from '../../proxy/proxy.js'
-import { resolveGrpcLimits } from '../../transport/grpc/grpc-link.js'
-import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/grpc.js'
-import { durationMs } from '../../transport/limits.js'
+import { resolveGrpcLimits } from '../../transport/grpc/link.js'
+import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
+import { checkOption, durationMs } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial } from '../../transport/link.js'
 import { DataflowProtocol } from './protocol.js'
 import { defaultHeartbeatMs } from '../default-heartbeat.js'
@@ -139,7 +139,7 @@ const checkOptions = (options: DataflowOptions, start: Start): void => {
   optionalObservable('update$', options.update$)
   optionalFunction('dial', options.dial)
   resolveGrpcLimits(options)
-  durationMs('keepaliveMs', options.keepaliveMs ?? 0)
+  checkOption('keepaliveMs', durationMs(0), options.keepaliveMs ?? 0)
   for (const option of ['settings', 'callProperties'] as const) {
     if (options[option] === undefined || settingsCodec.is(options[option])) continue
     throw new SpeechError('invalid-options', `${option} must be ${settingsCodec.name}.`)

@@ -1,5 +1,6 @@
 import { either } from 'fp-ts'
-import { parseRefusal, type SpeechError } from '../../errors/speech-error.js'
+import { refusalError } from '../../errors/refusal.js'
+import type { SpeechError } from '../../errors/speech-error.js'
 import {
   contentType,
   requestNames,
@@ -115,7 +116,7 @@ const meanings: Readonly<Record<string, ControlSignal['type']>> = {
 const heardResponse = ({ operationResult }: DataflowResponse, request: string): DecodedMessage => {
   const success = isSuccess(operationResult)
   const type = meanings[request]
-  const error: { readonly error?: SpeechError } = success ? {} : { error: parseRefusal(operationResult) }
+  const error: { readonly error?: SpeechError } = success ? {} : { error: refusalError(operationResult) }
   return {
     event: { type: 'response', request, success, operationResult },
     ...(type && { meaning: { type, ...error } }),

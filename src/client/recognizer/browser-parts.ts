@@ -1,5 +1,5 @@
 // What a session in a browser needs once it connects: a chunk of its own, which `recognizeInBrowser` loads.
-export { dialBrowserSocket as dialSocket } from '../../transport/websocket/browser-websocket.js'
+export { dialBrowserSocket as dialSocket } from '../../transport/websocket/browser-client.js'
 export { equip } from '../equipment.js'
 export { maskToken } from '../mask-token.js'
 export { RecognizerProtocol } from './protocol.js'

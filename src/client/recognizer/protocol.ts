@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { decodeSamples } from '../../audio/codec.js'
 import type { Encoding } from '../../audio/format.js'
 import { bytesOf } from '../../audio/pcm.js'
-import { parseRefusal } from '../../errors/speech-error.js'
+import { refusalError } from '../../errors/refusal.js'
 import { isSuccess } from '../../protocol/dataflow-messages.js'
 import {
   writeRecognizerRequest,
@@ -95,7 +95,7 @@ const heard = (message: RecognizerMessage): DecodedMessage => {
           operationResult,
           ...(recognitionId === undefined ? {} : { recognitionId }),
         },
-        meaning: success ? { type } : { type, error: parseRefusal(operationResult) },
+        meaning: success ? { type } : { type, error: refusalError(operationResult) },
       }
     }
   }
@@ -113,7 +113,7 @@ const heardFinal = (message: RecognizerFinal): DecodedMessage => {
   }
   return {
     event,
-    meaning: success ? { type: 'last-word' } : { type: 'last-word', error: parseRefusal(operationResult) },
+    meaning: success ? { type: 'last-word' } : { type: 'last-word', error: refusalError(operationResult) },
   }
 }
 

@@ -4,8 +4,8 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import { resolveWebSocketLimits } from '../../transport/websocket/websocket-limits.js'
-import type { WebSocketDialOptions } from '../../transport/websocket/socket-dial.js'
+import { resolveWebSocketLimits } from '../../transport/websocket/socket.js'
+import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { defaultHeartbeatMs } from '../default-heartbeat.js'
 import {
   optionalBoolean,

@@ -1,5 +1,5 @@
 import { checkProxy } from '../../proxy/proxy.js'
-import { dialWebSocket } from '../../transport/websocket/websocket.js'
+import { dialWebSocket } from '../../transport/websocket/client.js'
 import { equip } from '../equipment.js'
 import { maskToken } from '../mask-token.js'
 import {

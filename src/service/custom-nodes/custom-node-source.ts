@@ -1,5 +1,5 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import { wholeNumber } from '../../transport/limits.js'
+import { checkOption, wholeNumber } from '../../protocol/validation.js'
 
 /**
  * A module with custom nodes, which only the operator can name: a file or a package. All its exports that `defineNode`
@@ -55,9 +55,9 @@ export const resolveCustomNodeOptions = ({
   }
   return {
     run,
-    budgetMs: wholeNumber('nodes: budgetMs', budgetMs, 10, 600_000),
-    openWithinMs: wholeNumber('nodes: openWithinMs', openWithinMs, 10, 600_000),
-    memoryMb: wholeNumber('nodes: memoryMb', memoryMb, 16, 4096),
-    maxWorkers: wholeNumber('nodes: maxWorkers', maxWorkers, 1, 10_000),
+    budgetMs: checkOption('nodes: budgetMs', wholeNumber({ min: 10, max: 600_000 }), budgetMs),
+    openWithinMs: checkOption('nodes: openWithinMs', wholeNumber({ min: 10, max: 600_000 }), openWithinMs),
+    memoryMb: checkOption('nodes: memoryMb', wholeNumber({ min: 16, max: 4096 }), memoryMb),
+    maxWorkers: checkOption('nodes: maxWorkers', wholeNumber({ min: 1, max: 10_000 }), maxWorkers),
   }
 }

@@ -1,5 +1,5 @@
 import { catchError, defer, EMPTY, from, map, merge, Observable, of, take, tap, type Subscriber } from 'rxjs'
-import { refusalText } from '../../errors/speech-error.js'
+import { refusalText } from '../../errors/refusal.js'
 import { runMachine } from '../../kernel/machine.js'
 import { longTimer } from '../../kernel/timers.js'
 import { contentType, dataflowSuccess, type StartRequest } from '../../protocol/dataflow-messages.js'

@@ -1,12 +1,17 @@
 import { Server, type ServerDuplexStream } from '@grpc/grpc-js'
 import { finalize, fromEvent, map, takeUntil, tap, type MonoTypeOperatorFunction } from 'rxjs'
-import { refusalText, SpeechError } from '../../errors/speech-error.js'
+import { refusalText } from '../../errors/refusal.js'
+import { SpeechError } from '../../errors/speech-error.js'
 import { contentType, writeDataflowResponse } from '../../protocol/dataflow-messages.js'
-import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
+import {
+  grpcServerLink,
+  closeSessionSoon,
+  http2StreamOf,
+  reportUnreadable,
+  unreadableError,
+} from '../../transport/grpc/server.js'
 import type { DataflowMessage, Link } from '../../transport/link.js'
-import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
-import { closeSessionSoon, http2StreamOf } from '../../transport/grpc/server-http2-stream.js'
-import { tellUnreadable, unreadableOf } from '../../transport/grpc/unreadable-frames.js'
+import { loadDataflow } from '../../transport/grpc/proto.js'
 import { silentMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
@@ -59,7 +64,7 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     'grpc.max_concurrent_streams': streamsPerConnection,
     ...(connectionAgeMs > 0 && { 'grpc.max_connection_age_ms': connectionAgeMs }),
     'grpc.max_connection_age_grace_ms': connectionGraceMs,
-    interceptors: [tellUnreadable],
+    interceptors: [reportUnreadable],
   })
   const accepted = new AcceptedConnections({ gate, trust, headerWithinMs: patience.handshakeMs })
   const allowances = new RequestAllowances(streamsPerConnection)
@@ -124,7 +129,7 @@ const streamHandler = (
       peer: address,
       now: () => terms.scheduler.now(),
     })
-    const converse = (incoming$: typeof link.incoming) =>
+    const converse = (incoming$: typeof link.incoming$) =>
       serveDataflow(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...terms, admit, watch }).pipe(
         watchConversation(watch),
         finalize(() => started?.()),
@@ -150,7 +155,7 @@ const peerOf = (peer: string): Connection => {
 
 const refuseAbove = (maxMessageBytes: number): MonoTypeOperatorFunction<DataflowMessage> =>
   map((message) => {
-    const unreadable = unreadableOf(message)
+    const unreadable = unreadableError(message)
     if (unreadable !== undefined) throw unreadable
     const sizeBytes = Buffer.byteLength(message.content) + message.binaryContent.length
     if (sizeBytes <= maxMessageBytes) return message

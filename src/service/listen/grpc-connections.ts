@@ -2,7 +2,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import { createServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
-import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server-http2-stream.js'
+import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server.js'
 import { AcceptedConnections } from './accepted-connections.js'
 import {
   cutHandshake,

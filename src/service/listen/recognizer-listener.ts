@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { finalize, take } from 'rxjs'
-import { WebSocketServer, WebSocket } from 'ws'
+import { WebSocketServer } from 'ws'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
-import { webSocketLink } from '../../transport/websocket/websocket-link.js'
+import { ProtocolErrorSocket, webSocketLink } from '../../transport/websocket/server.js'
 import { clientError } from '../sessions/client-error.js'
 import { authFailureOf, silentMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
@@ -41,7 +41,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
-    WebSocket: TellingSocket,
+    WebSocket: ProtocolErrorSocket,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
 
@@ -105,7 +105,7 @@ const socketServer = (options: RecognizerListenerOptions, server: WebSocketServe
         watch,
         ...(modelOfAddress === null ? {} : { modelOfAddress }),
       }
-      const converse = (incoming$: typeof link.incoming) =>
+      const converse = (incoming$: typeof link.incoming$) =>
         serveRecognizer(incoming$, link, own).pipe(watchConversation(watch))
       sessions.add(serveLink(link, converse, terms).pipe(finalize(release)))
     })
@@ -163,19 +163,3 @@ const refusal =
 /** Of the target only path and query are read; whatever follows a host can be parsed. */
 const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
   url.startsWith('/') ? new URL(`http://service${url}`) : undefined
-
-/**
- * The socket of the package `ws`, which closes by itself when it finds that it cannot read its peer. This one tells
- * that first, by the event `unreadable` with the close code and with what would have been done: the connection can
- * still be written to, and whoever runs there is owed a last word.
- */
-export class TellingSocket extends WebSocket {
-  override close(code?: number, data?: string | Buffer): void {
-    const close = (): void => {
-      super.close(code, data)
-    }
-    // Only the package itself closes for a reason and without words.
-    const found = code !== undefined && data === undefined && this.readyState === this.OPEN
-    if (!found || !this.emit('unreadable', code, close)) close()
-  }
-}

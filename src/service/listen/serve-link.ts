@@ -21,7 +21,7 @@ export const serveLink = <In, Out>(
       link.close({ code: 'going-away', message: 'The service is closing.' })
     })
     subscriber.add(
-      defer(() => conversation(link.incoming, link)).subscribe({
+      defer(() => conversation(link.incoming$, link)).subscribe({
         next: (message) => {
           if (subscriber.closed) return
           link.send(message)

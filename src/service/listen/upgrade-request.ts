@@ -2,7 +2,8 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { errorTable } from '../../errors/error-table.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
-import { refusalText, type SpeechError } from '../../errors/speech-error.js'
+import { refusalText } from '../../errors/refusal.js'
+import type { SpeechError } from '../../errors/speech-error.js'
 
 /** Where a token stood on an upgrade request; a browser can only name it among the subprotocols. */
 export interface PresentedToken {

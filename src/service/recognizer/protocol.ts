@@ -1,5 +1,6 @@
 import { either } from 'fp-ts'
-import { refusalText, type SpeechError } from '../../errors/speech-error.js'
+import { refusalText } from '../../errors/refusal.js'
+import type { SpeechError } from '../../errors/speech-error.js'
 import {
   readRecognizerRequest,
   type RecognizeRequest,

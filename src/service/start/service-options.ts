@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs'
 import { maxTimerMs } from '../../kernel/timers.js'
-import { wholeNumber } from '../../transport/limits.js'
+import { checkOption, wholeNumber } from '../../protocol/validation.js'
 import type { AdmissionLimits } from '../sessions/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from '../sessions/session-context.js'
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
@@ -160,8 +160,11 @@ export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => 
     ...limits,
   }
   for (const name of Object.keys(leastLimits) as (keyof typeof leastLimits)[]) {
-    wholeNumber(`limits.${name}`, chosen[name], leastLimits[name], maxTimerMs)
+    checkOption(`limits.${name}`, wholeNumber({ min: leastLimits[name], max: maxTimerMs }), chosen[name])
   }
   // The gRPC package is let take four times as much, and has a limit of its own.
-  return { ...chosen, maxMessageBytes: wholeNumber('maxMessageBytes', maxMessageBytes, 1, 2 ** 29 - 1) }
+  return {
+    ...chosen,
+    maxMessageBytes: checkOption('maxMessageBytes', wholeNumber({ min: 1, max: 2 ** 29 - 1 }), maxMessageBytes),
+  }
 }

@@ -3,7 +3,7 @@ import { toSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../../transport/inbox.js'
 import { resolveLimits } from '../../transport/limits.js'
 import type { Link } from '../../transport/link.js'
-import { Room } from '../../transport/room.js'
+import { DrainSignal } from '../../transport/drain.js'
 import { corrupted } from './corrupt.js'
 import type { Direction, Fault } from './fault-script.js'
 import { MessageLane } from './message-lane.js'
@@ -40,12 +40,12 @@ export const messageBytes = (message: unknown): number => {
 
 /** A link between a link and its owner, on which faults can be done. It holds no more than the link below would. */
 export class FaultyLink<In, Out> implements Link<In, Out> {
-  readonly incoming: Observable<In>
-  readonly room: Observable<void>
+  readonly incoming$: Observable<In>
+  readonly drain$: Observable<void>
 
   readonly #inner: Link<In, Out>
   readonly #inbox: Inbox<In>
-  readonly #outlet: Room
+  readonly #outlet: DrainSignal
   readonly #toClient: MessageLane<Inward<In>>
   readonly #toService: MessageLane<Outward<Out>>
   readonly #subscription = new Subscription()
@@ -54,9 +54,9 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
   constructor(inner: Link<In, Out>, { shapes, scheduler, random, passed }: FaultyLinkOptions) {
     this.#inner = inner
     this.#inbox = new Inbox(limits.maxMessageBytes, () => this.#steerReading())
-    this.incoming = this.#inbox.incoming
-    this.#outlet = new Room(() => this.bufferedBytes, limits, scheduler)
-    this.room = this.#outlet.room
+    this.incoming$ = this.#inbox.incoming$
+    this.#outlet = new DrainSignal(() => this.bufferedBytes, limits, scheduler)
+    this.drain$ = this.#outlet.drain$
     this.#toClient = new MessageLane({
       shape: () => shapes()['to-client'],
       scheduler,
@@ -90,7 +90,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
 
   /** Listens to the link below; what that has said already arrives at once, and may bring a fault about. */
   begin(): void {
-    const subscription = this.#inner.incoming.subscribe({
+    const subscription = this.#inner.incoming$.subscribe({
       next: (message) => this.#toClient.carry({ type: 'message', message }, messageBytes(message)),
       complete: () => this.#toClient.carryUntouched({ type: 'end' }, 0),
       error: (cause: unknown) => {
@@ -105,7 +105,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
     return this.#toService.heldBytes + this.#inner.bufferedBytes
   }
 
-  get congested(): boolean {
+  get isCongested(): boolean {
     return this.#open && this.bufferedBytes > limits.highWaterMarkBytes
   }
 

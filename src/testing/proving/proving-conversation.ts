@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import { Subscription } from 'rxjs'
-import { refusalText, SpeechError } from '../../errors/speech-error.js'
+import { refusalText } from '../../errors/refusal.js'
+import { SpeechError } from '../../errors/speech-error.js'
 import type { Link } from '../../transport/link.js'
 import type { ResolvedBehavior } from './proving-behavior.js'
 import type { ConnectionRecord } from './proving-evidence.js'
@@ -39,7 +40,7 @@ export const converse = <Message>(
   const life = new Subscription(() => {
     terms.record.isOpen = false
   })
-  const listening = link.incoming.subscribe({
+  const listening = link.incoming$.subscribe({
     next: (message) => conversation.hear(message),
     complete: () => {
       if (wording.halfCloses) conversation.finalize()

@@ -7,9 +7,9 @@ import { subprotocol, refuseUpgrade } from '../../service/listen/upgrade-request
 import { keepaliveOptions, listenForGrpc } from '../../service/listen/grpc-connections.js'
 import { openHttp } from '../../service/listen/http-listener.js'
 import { hostPort, type ServerCertificate } from '../../service/listen/listen-address.js'
-import { grpcServerLink } from '../../transport/grpc/grpc-server-link.js'
-import { loadDataflow } from '../../transport/grpc/load-dataflow.js'
-import { webSocketLink } from '../../transport/websocket/websocket-link.js'
+import { grpcServerLink } from '../../transport/grpc/server.js'
+import { loadDataflow } from '../../transport/grpc/proto.js'
+import { webSocketLink } from '../../transport/websocket/server.js'
 import { presentedToken, type ProvingDoors } from './proving-doors.js'
 
 export interface ProvingListenOptions {

@@ -1,6 +1,9 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { ErrorCode } from '../../errors/error-code.js'
+import { type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
+import { checkOption, durationMs } from '../../protocol/validation.js'
 
-/** What a message, a close and an error event of a WebSocket hold, as far as a link reads it. */
+/** The properties of the events of a WebSocket that a link reads. */
 export interface SocketEvents {
   readonly message: { readonly data: unknown }
   readonly close: { readonly code: number; readonly reason: string }
@@ -8,7 +11,7 @@ export interface SocketEvents {
   readonly open: unknown
 }
 
-/** What a link needs of a WebSocket, be it the browser's or the one of the package `ws`. */
+/** The members of a WebSocket that a link uses, of the browser's or of the package `ws`. */
 export interface Socket {
   readonly readyState: number
   readonly bufferedAmount: number
@@ -18,13 +21,13 @@ export interface Socket {
     listener: (event: SocketEvents[K]) => void,
     options?: { readonly once: boolean },
   ): void
-  /** Some classes do without; what is not removed is not listened to any more. */
+  /** Some classes lack it; their listeners then ignore late events. */
   removeEventListener?<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
   send(data: string | Uint8Array): void
   close(code?: number, reason?: string): void
 }
 
-/** What only the one of the package `ws` can do. */
+/** A WebSocket of the package `ws`. */
 export interface NodeSocket extends Socket {
   send(data: string | Uint8Array, taken?: () => void): void
   pause(): void
@@ -33,8 +36,8 @@ export interface NodeSocket extends Socket {
   ping(): void
   pong(): void
   on(event: 'pong', listener: () => void): unknown
-  /** Only where the socket tells of what it cannot read before it closes for it, with the code and by `close`. */
-  on(event: 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown
+  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer. */
+  on(event: 'protocol-error', listener: (closeCode: number, close: () => void) => void): unknown
 }
 
 export const isNodeSocket = (socket: Socket): socket is NodeSocket => 'terminate' in socket
@@ -49,3 +52,24 @@ export interface CloseReason {
   readonly code: ErrorCode
   readonly message: string
 }
+
+export interface WebSocketLinkOptions extends LinkLimits {
+  /**
+   * The period of the pings in milliseconds. A peer that shows no sign of life for a whole period, or does not read for
+   * so long, ends the link with `connection-lost`. 0: no pings. A browser cannot ping; there it has no effect.
+   * @default 0
+   */
+  readonly heartbeatMs?: number | undefined
+  /** The clock of the time-outs. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+/** The options of a link with their defaults. */
+export type WebSocketLimits = Resolved<WebSocketLinkOptions>
+
+/** Fills in the defaults; throws `invalid-options` with the name of an option that is out of range. */
+export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => ({
+  ...resolveLimits(options),
+  heartbeatMs: checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0),
+  scheduler: options.scheduler ?? asyncScheduler,
+})

@@ -19,7 +19,7 @@ const { recognize } = require(${JSON.stringify(join(root, 'dist/cjs/index.js'))}
 const says = ${JSON.stringify(says)}
 const incoming = new Subject()
 const link = {
-  incoming, bufferedBytes: 0, congested: false, room: of(undefined), pause() {}, resume() {}, finish() {}, close() {},
+  incoming$: incoming, bufferedBytes: 0, isCongested: false, drain$: of(undefined), pause() {}, resume() {}, finish() {}, close() {},
   send(message) {
     const answer = typeof message === 'string' ? says[JSON.parse(message)['message-name']] : undefined
     if (answer !== undefined) queueMicrotask(() => incoming.next(JSON.stringify(answer)))

@@ -1,14 +1,15 @@
 import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { refusalText, SpeechError } from '../../../src/errors/speech-error.js'
+import { refusalText } from '../../../src/errors/refusal.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
 import { serveLink } from '../../../src/service/listen/serve-link.js'
-import { memoryLinks } from '../../../src/transport/memory/memory.js'
+import { memoryLinks } from '../../../src/transport/memory/link.js'
 
 const joined = (conversation: (incoming$: Observable<string>) => Observable<string>) => {
   const [client, service] = memoryLinks<string, string>()
   const heard: string[] = []
   const faults: unknown[] = []
-  client.incoming.subscribe({
+  client.incoming$.subscribe({
     next: (message) => heard.push(message),
     complete: () => heard.push('complete'),
     error: (error: unknown) => heard.push(refusalText(error)),
@@ -69,7 +70,7 @@ describe('a conversation over a link', () => {
     const order: string[] = []
     const one = joined(() => new Observable(() => () => order.push('conversation')))
     const session = one.begin()
-    one.client.incoming.subscribe({ error: () => undefined })
+    one.client.incoming$.subscribe({ error: () => undefined })
     session.unsubscribe()
     expect(order).toEqual(['conversation'])
     expect(one.heard).toEqual(['going-away: The service is closing.'])
@@ -93,7 +94,7 @@ describe('a conversation over a link', () => {
 
   it('ends with a client that answers within a message by closing', () => {
     const [client, service] = memoryLinks<string, string>()
-    client.incoming.subscribe(() => {
+    client.incoming$.subscribe(() => {
       client.close()
     })
     let torn = 0

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { refusalText, SpeechError } from '../../../src/errors/speech-error.js'
+import { refusalText } from '../../../src/errors/refusal.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
 import { clientError } from '../../../src/service/sessions/client-error.js'
 
 const missing = new SpeechError('missing-dependency', 'Dictation needs a package: npm install koffi.')

@@ -10,7 +10,7 @@ import type { Engine } from '../../../src/service/engine/engine.js'
 import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
 import { serveLink } from '../../../src/service/listen/serve-link.js'
 import type { Link } from '../../../src/transport/link.js'
-import { memoryLinks } from '../../../src/transport/memory/memory.js'
+import { memoryLinks } from '../../../src/transport/memory/link.js'
 import { VirtualClock } from '../virtual-clock.js'
 
 /** Something that is promised, and settled by the test. */
@@ -106,7 +106,7 @@ export const talk = <M>(
     end = how
     over.resolve(how)
   }
-  client.incoming.subscribe({
+  client.incoming$.subscribe({
     next: (message) => {
       const next = waiting.shift()
       if (next === undefined) heard.push(message)

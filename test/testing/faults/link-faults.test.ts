@@ -35,7 +35,7 @@ describe('faults on a link', () => {
       let link: Link<Message, Message> | undefined
       dial().subscribe((one) => (link = one))
       hot('-x-y').subscribe((one) => link?.send(one))
-      expectObservable(link?.incoming ?? NEVER).toBe('--a-b|')
+      expectObservable(link?.incoming$ ?? NEVER).toBe('--a-b|')
       expectObservable(heard$).toBe('-x-y-|')
     })
   })
@@ -43,7 +43,7 @@ describe('faults on a link', () => {
   it('breaks off at a moment of the script, and is refused during an outage', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const { dial } = play({ scheduler }, { script: faultMarbles('--r--o 10ms |') }, cold('-a-b-c-'))
-      const attempt = (): Observable<Message> => dial().pipe(mergeMap((link) => link.incoming))
+      const attempt = (): Observable<Message> => dial().pipe(mergeMap((link) => link.incoming$))
       const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
       const refused = expect.objectContaining({ code: 'connection-failed' }) as unknown
       expectObservable(attempt()).toBe('-a#', undefined, lost)
@@ -62,7 +62,7 @@ describe('faults on a link', () => {
       dial().subscribe((one) => (link = one))
       hot('xy').subscribe((one) => link?.send(one))
       hot('--x').subscribe(() => expect(link?.bufferedBytes).toBe(2))
-      expectObservable(link?.incoming ?? NEVER).toBe('---a---b-')
+      expectObservable(link?.incoming$ ?? NEVER).toBe('---a---b-')
       expectObservable(heard$).toBe('-----xy')
     })
   })
@@ -89,7 +89,7 @@ describe('faults on a link', () => {
       dial().subscribe((one) => (link = one))
       hot('-x-y').subscribe((one) => link?.send(one))
       const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
-      expectObservable(link?.incoming ?? NEVER).toBe('-a 20ms #', undefined, lost)
+      expectObservable(link?.incoming$ ?? NEVER).toBe('-a 20ms #', undefined, lost)
       expectObservable(heard$).toBe('-x-----|')
     })
   })
@@ -101,10 +101,10 @@ describe('faults on a link', () => {
       dial().subscribe((one) => (link = one))
       const big = new Uint8Array(300_000)
       hot('--b', { b: big }).subscribe((one) => link?.send(one))
-      hot('---x').subscribe(() => expect(link?.congested).toBe(true))
+      hot('---x').subscribe(() => expect(link?.isCongested).toBe(true))
       expectObservable(heard$.pipe(map(({ length }) => length))).toBe('11ms b', { b: big.length })
       hot('12ms x').subscribe(() => {
-        expect(link?.congested).toBe(false)
+        expect(link?.isCongested).toBe(false)
         expect(faults.done.map(({ atMs }) => atMs)).toEqual([1, 11])
       })
     })
@@ -119,7 +119,7 @@ describe('faults on a link', () => {
         },
         cold('--a-a-', { a: 'abc' }),
       )
-      expectObservable(dial().pipe(mergeMap((link) => link.incoming))).toBe('--b-(aa)i', {
+      expectObservable(dial().pipe(mergeMap((link) => link.incoming$))).toBe('--b-(aa)i', {
         b: 'a\u0000c',
         a: 'abc',
         i: '{',
@@ -128,7 +128,7 @@ describe('faults on a link', () => {
     marbles(({ expectObservable, scheduler }) => {
       const legend = { i: { do: 'inject', message: '{' } } as const
       const { dial } = play({ scheduler }, { script: faultMarbles('--i', { legend }) })
-      expectObservable(dial().pipe(mergeMap((link) => link.incoming))).toBe('--i', { i: '{' })
+      expectObservable(dial().pipe(mergeMap((link) => link.incoming$))).toBe('--i', { i: '{' })
     })
   })
 
@@ -150,7 +150,7 @@ describe('faults on a link', () => {
         const { dial, faults } = play({ scheduler }, { seed }, cold('a-b-c-d-e-f'))
         faults.act({ do: 'delay', delayMs: 10, jitterMs: 50 })
         dial()
-          .pipe(mergeMap((link) => link.incoming))
+          .pipe(mergeMap((link) => link.incoming$))
           .subscribe(() => times.push(scheduler.now()))
         flush()
       })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { switchMap } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { SpeechError } from '../../../src/errors/speech-error.js'
-import { dialGrpc } from '../../../src/transport/grpc/grpc.js'
+import { dialGrpc } from '../../../src/transport/grpc/client.js'
 import { portOf, tcpProxy } from '../tcp-proxy.js'
 
 const keepaliveMs = 50
@@ -55,7 +55,7 @@ afterEach(async () => {
 const callOf = (whileOpen?: Promise<void>, to = address): Promise<SpeechError | 'left'> =>
   new Promise((resolve) => {
     const subscription = dialGrpc({ address: to, insecure: true, keepaliveMs })
-      .pipe(switchMap((link) => link.incoming))
+      .pipe(switchMap((link) => link.incoming$))
       .subscribe({ error: resolve })
     void whileOpen?.then(() => {
       subscription.unsubscribe()

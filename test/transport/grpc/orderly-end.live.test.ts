@@ -12,9 +12,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contentType } from '../../../src/protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
-import { grpcServerLink } from '../../../src/transport/grpc/grpc-server-link.js'
-import { loadDataflow } from '../../../src/transport/grpc/load-dataflow.js'
-import { endTrailer, orderlyEnd, orderlyEndOf } from '../../../src/transport/grpc/orderly-end.js'
+import { grpcServerLink } from '../../../src/transport/grpc/server.js'
+import { loadDataflow } from '../../../src/transport/grpc/proto.js'
+import { endTrailer, orderlyEnd, orderlyEndOf } from '../../../src/transport/grpc/errors.js'
 import type { CloseReason, DataflowMessage } from '../../../src/transport/link.js'
 
 type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
@@ -59,7 +59,7 @@ describe('a stream that the service ends unasked with OK', () => {
     const Stream = (call: ServerCall): void => {
       const nth = (calls += 1)
       const link = grpcServerLink(call)
-      link.incoming.subscribe({
+      link.incoming$.subscribe({
         next: (message) => {
           if (message.contentType === contentType.request) link.send(response('StartResponse'))
           else if (nth === 1) link.close(reason)

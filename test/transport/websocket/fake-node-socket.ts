@@ -12,7 +12,7 @@ export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
   /** The peer's answer to a ping arrives. */
   answer = (): void => {}
 
-  on(event: 'pong' | 'unreadable', listener: (closeCode: number, close: () => void) => void): unknown {
+  on(event: 'pong' | 'protocol-error', listener: (closeCode: number, close: () => void) => void): unknown {
     if (event === 'pong') this.answer = () => listener(0, () => undefined)
     return this
   }

@@ -1,6 +1,6 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { Heartbeat, type Patient } from '../../../src/transport/websocket/heartbeat.js'
+import { Heartbeat, type HeartbeatTarget } from '../../../src/transport/websocket/node-link.js'
 import { FakeNodeSocket } from './fake-node-socket.js'
 
 const everyMs = 100
@@ -9,15 +9,15 @@ const everyMs = 100
 const endMs = 3_000
 
 /** A heartbeat that is stopped after a second, by a clock that `standStill` puts forward as a busy process does. */
-const beating = (patient: Partial<Patient> = {}) => {
+const beating = (target: Partial<HeartbeatTarget> = {}) => {
   const scheduler = new VirtualTimeScheduler(undefined, endMs)
   const frameMs = scheduler.now
   let stoodStillMs = 0
   scheduler.now = () => frameMs() + stoodStillMs
   const socket = new FakeNodeSocket()
-  const silentAtMs: number[] = []
-  const silent = (): void => void silentAtMs.push(frameMs())
-  const all: Patient = { resting: () => false, waiting: () => 0, taken: () => 0, silent, ...patient }
+  const deadAtMs: number[] = []
+  const onDead = (): void => void deadAtMs.push(frameMs())
+  const all: HeartbeatTarget = { isReadPaused: () => false, takenBytes: () => 0, onDead, ...target }
   const heartbeat = new Heartbeat(socket, everyMs, scheduler, all)
   scheduler.schedule(() => heartbeat.stop(), 1_050)
   return {
@@ -27,7 +27,7 @@ const beating = (patient: Partial<Patient> = {}) => {
     silent: () => {
       scheduler.flush()
       expect(scheduler.actions, 'timers that are left').toEqual([])
-      return silentAtMs
+      return deadAtMs
     },
   }
 }
@@ -73,7 +73,7 @@ describe('the heartbeat', () => {
 
   it('does not judge a peer that it began not to hear after the ping', () => {
     let rests = false
-    const { socket, at, silent } = beating({ resting: () => rests })
+    const { socket, at, silent } = beating({ isReadPaused: () => rests })
     at(90, () => (socket.answers = false))
     at(150, () => (rests = true))
     at(950, () => {
@@ -85,7 +85,7 @@ describe('the heartbeat', () => {
 
   it('does not take bytes for a sign of life that had not to wait: the network holds many for a peer that is gone', () => {
     let taken = 0
-    const { socket, at, silent } = beating({ taken: () => taken })
+    const { socket, at, silent } = beating({ takenBytes: () => taken })
     socket.answers = false
     for (let atMs = 10; atMs < 1_000; atMs += 20) at(atMs, () => (taken += 320))
     expect(silent()).toEqual([200])
@@ -93,7 +93,8 @@ describe('the heartbeat', () => {
 
   it('takes a peer for dead that took bytes once, and none since', () => {
     let taken = 0
-    const { socket, at, silent } = beating({ waiting: () => 1_000, taken: () => taken })
+    const { socket, at, silent } = beating({ takenBytes: () => taken })
+    socket.bufferedAmount = 1_000
     socket.answers = false
     at(50, () => (taken = 500))
     at(150, () => (taken = 600))

@@ -1,6 +1,7 @@
 import type { Observable, ObservableInput, Subscription } from 'rxjs'
 import { bytesOf } from '../../../audio/pcm.js'
-import { isSpeechError, parseRefusal, SpeechError, type SpeechErrorOptions } from '../../../errors/speech-error.js'
+import { isSpeechError, SpeechError, type SpeechErrorOptions } from '../../../errors/speech-error.js'
+import { refusalError } from '../../../errors/refusal.js'
 import type { SessionEvent } from '../../../protocol/session-event.js'
 import { HopCutter } from '../hop-cutter.js'
 import type { LaneSegment, SegmentListener } from '../segment-lane.js'
@@ -90,7 +91,7 @@ export class RemoteSegment implements LaneSegment {
 
   private decide(error: string | undefined, confidence: number | undefined): void {
     if (error !== undefined) {
-      this.fail(parseRefusal(error))
+      this.fail(refusalError(error))
     } else if (this.end()) {
       const text = this.text.trim()
       this.listener.decided([], { text, ...(confidence !== undefined && text !== '' && { confidence }) })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { peerWords } from '../../../errors/peer-words.js'
+import { sanitizePeerText } from '../../../errors/refusal.js'
 import { workerFile } from '../decoder-worker.js'
 import type { ModelDescription } from '../engine.js'
 import { invalidModel } from '../model-files.js'
@@ -21,7 +21,7 @@ export const tryInProcess = (model: ModelDescription, settings: SherpaSettings):
     let said = ''
     const refuse = (): void => {
       const sentence = 'sherpa-onnx does not load its files; check that they are whole and belong together.'
-      reject(invalidModel(model, sentence, new Error(peerWords(said))))
+      reject(invalidModel(model, sentence, new Error(sanitizePeerText(said))))
     }
     child.stderr.setEncoding('utf8').on('data', (part: string) => (said = (said + part).slice(-longestReport)))
     // It may end before it has read what it shall do

@@ -11,7 +11,8 @@ import {
   type Observable,
 } from 'rxjs'
 import type { ErrorCode } from '../../../errors/error-code.js'
-import { isSpeechError, refusalText, type SpeechError } from '../../../errors/speech-error.js'
+import { isSpeechError, type SpeechError } from '../../../errors/speech-error.js'
+import { refusalText } from '../../../errors/refusal.js'
 import { type EventEnvelope, eventName, recognitionData } from '../../../protocol/dataflow-events.js'
 import type { NodeItem } from '../core/node.js'
 

@@ -1,0 +1,114 @@
+import { SpeechError } from '../errors/speech-error.js'
+
+/** `connection-failed` where nothing more is known. `peer` is `host:port`, which alone of an address may stand in a message. */
+export const noConnection = (peer: string, cause?: unknown): SpeechError =>
+  new SpeechError('connection-failed', `No connection to ${peer}; check the address, and that the service runs.`, {
+    cause,
+  })
+
+/** `connect-timeout`, naming the peer and the bound. */
+export const connectTimeout = (peer: string, connectTimeoutMs: number): SpeechError =>
+  new SpeechError(
+    'connect-timeout',
+    `${peer} did not accept the connection within ${connectTimeoutMs} ms; check the address and the network.`,
+  )
+
+interface Failure {
+  readonly pattern: RegExp
+  /** What it means, after the address. */
+  readonly sentence: (peer: string) => string
+  /** False where another attempt meets the same. */
+  readonly retryable: boolean
+}
+
+const brokenOff = /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i
+
+/** What Node says of sockets (errno names), of TLS (OpenSSL's names and sentences) and of HTTP, most particular first. */
+const failures: readonly Failure[] = [
+  {
+    pattern: /ALTNAME_INVALID|does not match certificate/i,
+    sentence: (peer) => `The certificate of ${peer} is for another name; use the name that it is for.`,
+    retryable: false,
+  },
+  {
+    pattern: /CERT_HAS_EXPIRED|certificate has expired|CERT_NOT_YET_VALID|certificate is not yet valid/i,
+    sentence: (peer) => `The certificate of ${peer} is not valid today; renew it or correct the clock.`,
+    retryable: false,
+  },
+  {
+    pattern: /self.signed|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|unable to (verify|get)|CERT_|certificate/i,
+    sentence: (peer) => `The certificate of ${peer} is not trusted; give the CA certificate of the service.`,
+    retryable: false,
+  },
+  {
+    pattern: /EPROTO|wrong version number|ERR_SSL|HPE_|Parse Error|ERR_HTTP2|Protocol error/i,
+    sentence: (peer) => `${peer} does not speak the protocol; check the port, and whether it expects TLS.`,
+    retryable: false,
+  },
+  {
+    pattern: /subprotocol/i,
+    sentence: (peer) => `${peer} did not agree on a subprotocol; check the protocols option.`,
+    retryable: false,
+  },
+  {
+    pattern: /Sec-WebSocket|Upgrade header/i,
+    sentence: (peer) => `${peer} does not answer as a WebSocket server; check the address.`,
+    retryable: false,
+  },
+  {
+    pattern: /ECONNREFUSED/,
+    sentence: (peer) => `Nothing listens at ${peer}; check the address and that the service runs.`,
+    retryable: true,
+  },
+  {
+    pattern: /ENOTFOUND|EAI_AGAIN|Name resolution failed|ENODATA/i,
+    sentence: (peer) => `The name of ${peer} is not known; check the address and the network.`,
+    retryable: true,
+  },
+  {
+    pattern: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL/,
+    sentence: (peer) => `${peer} cannot be reached; check the address and the network.`,
+    retryable: true,
+  },
+  {
+    pattern: brokenOff,
+    sentence: (peer) => `${peer} closed the connection before it was open; check the port, and whether it expects TLS.`,
+    retryable: true,
+  },
+]
+
+/**
+ * A peer that has shown its certificate and then breaks off is the right one at a bad moment, such as a balancer whose
+ * service restarts: `connection-lost`, after which a first connection is tried again. Undefined for any other failure.
+ */
+export const brokenAfterTls = (peer: string, error: unknown): SpeechError | undefined =>
+  error instanceof Error && brokenOff.test(textOf(error))
+    ? new SpeechError('connection-lost', `${peer} broke the connection off after the TLS handshake; try again later.`, {
+        cause: error,
+      })
+    : undefined
+
+/** With Node's name of the failure, where there is one. */
+const textOf = (error: Error): string =>
+  'code' in error && typeof error.code === 'string' ? `${error.code} ${error.message}` : error.message
+
+/**
+ * `connection-failed` with a sentence that helps. `peer` is `host:port`; no other part of an address ever stands in a
+ * message, for a query or a user part may hold a token.
+ */
+export const connectFailure = (peer: string, error: unknown): SpeechError => {
+  const text = error instanceof Error ? textOf(error) : ''
+  const failure = failures.find(({ pattern }) => pattern.test(text))
+  return failure === undefined
+    ? noConnection(peer, error)
+    : new SpeechError('connection-failed', failure.sentence(peer), {
+        cause: withoutPacket(error),
+        retryable: failure.retryable,
+      })
+}
+
+/** Node adds to an answer that is no HTTP all that was received, in which the peer may repeat a token. */
+const withoutPacket = (error: unknown): unknown =>
+  error instanceof Error && 'rawPacket' in error
+    ? Object.assign(new Error(error.message), 'code' in error ? { code: error.code } : {})
+    : error

@@ -1,0 +1,206 @@
+import {
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type StatusObject,
+} from '@grpc/grpc-js'
+import { asyncScheduler, concat, defer, NEVER, Observable, type Subscriber } from 'rxjs'
+import type { SpeechError } from '../../errors/speech-error.js'
+import { schedule } from '../../kernel/timers.js'
+import { probeProxy } from '../../proxy/connect.js'
+import type { Proxy } from '../../proxy/proxy.js'
+import { connectTimeout, brokenAfterTls, connectFailure } from '../connection-errors.js'
+import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, defaultMaxMessageBytes, type Resolved } from '../limits.js'
+import { checkOption, durationMs } from '../../protocol/validation.js'
+import type { DataflowMessage, Dial, Link } from '../link.js'
+import {
+  type ChannelTarget,
+  isChannelOpen,
+  type OpenChannel,
+  shareChannel,
+  stopPinging,
+  targetName,
+  proxyOfTarget,
+} from './channel.js'
+import { type CallReason, GrpcLink, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
+import { askedWaitMs, type HeardStatus, isCallForQuiet, statusError, orderlyEndOf } from './errors.js'
+import { type DataflowMethod, loadDataflow, type LoadDataflowOptions } from './proto.js'
+
+/** A channel of the gRPC package. */
+type Channel = ReturnType<Client['getChannel']>
+
+export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, GrpcLinkOptions {
+  /** How long to wait for the open connection: name, TCP, TLS and HTTP/2 together, in milliseconds. Default 10 000. */
+  readonly connectTimeoutMs?: number
+  /** A channel of the caller's, who also closes it; everything that describes a channel is then taken from there. */
+  readonly channel?: Channel
+}
+
+type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
+
+const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call =>
+  client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
+
+const channelOf = (options: GrpcDialOptions, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
+  const { address, channel } = options
+  if (channel === undefined) return shareChannel(options, proxy, maxMessageBytes)
+  const client = new Client(address, credentials.createInsecure(), { channelOverride: channel })
+  return { client, release: () => {}, left$: NEVER }
+}
+
+/** Calls back once when the channel is connected, unless `stopped` by then. */
+const whenReady = (channel: Channel, stopped: () => boolean, ready: () => void): void => {
+  const state = channel.getConnectivityState(true)
+  if (state === connectivityState.READY) ready()
+  else {
+    channel.watchConnectivityState(state, Infinity, () => {
+      if (!stopped()) whenReady(channel, stopped, ready)
+    })
+  }
+}
+
+const connect = (
+  subscriber: Subscriber<Link<DataflowMessage, DataflowMessage>>,
+  options: GrpcDialOptions,
+  proxy: Proxy | undefined,
+): (() => void) => {
+  const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
+  const limits = resolveGrpcLimits({ ...options, closeTimeoutMs })
+  const connectTimeoutMs = checkOption(
+    'connectTimeoutMs',
+    durationMs(1),
+    options.connectTimeoutMs ?? defaultConnectTimeoutMs,
+  )
+  checkOption('keepaliveMs', durationMs(0), options.keepaliveMs ?? 0)
+  const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
+  const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
+  const peer = targetName(options.address)
+  const call = openCall(client, method)
+  let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
+  const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
+  const timer = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
+  // The status says the same, and more; without a listener the process would end.
+  call.on('error', () => {})
+  let headers: Metadata | undefined
+  call.once('metadata', (received: Metadata) => (headers = received))
+  const heard = ({ code, details, metadata }: StatusObject): HeardStatus => ({
+    code,
+    details,
+    retryAfterMs: askedWaitMs([metadata, headers], limits.scheduler.now()),
+  })
+  call.once('status', (status: StatusObject) => {
+    timer.unsubscribe()
+    if (isCallForQuiet(status)) stopPinging(options.address)
+    release()
+    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, heard(status), options.insecure !== true))
+    state = 'over'
+  })
+  const stopped = (): boolean => state !== 'connecting'
+  whenReady(client.getChannel(), stopped, () => {
+    timer.unsubscribe()
+    const link = new GrpcClientLink(call, limits, left$, heard)
+    state = link
+    subscriber.next(link)
+  })
+  return () => {
+    timer.unsubscribe()
+    // Not a half-close: that would ask the service to finish the work that nobody waits for any more.
+    if (state instanceof GrpcClientLink) state.close({ code: 'connection-lost', message: 'The client left.' })
+    else call.cancel()
+  }
+}
+
+/** The call can end before the channel is known to be ready: for want of a connection, or by a quick refusal. */
+const statusBeforeOpen = (peer: string, status: HeardStatus, isTls: boolean): SpeechError => {
+  const error = statusError(status)
+  if (error !== undefined && error.code !== 'connection-lost') return error
+  const { details = '' } = status
+  if (error !== undefined && wasConnected.test(details)) return error
+  const isAfterTls = isTls && afterTls.test(details)
+  const cause = new Error(isAfterTls ? details.replace('Failed to connect', 'Connection dropped') : details)
+  return (isAfterTls ? brokenAfterTls(peer, cause) : undefined) ?? connectFailure(peer, cause)
+}
+
+/** The connection was lost, or the service left it by GOAWAY, before this end saw that it was ready. */
+const wasConnected = /^(Connection dropped|Stream refused)/
+
+/** The gRPC package gives the time of what fails once TLS is done, and of nothing before. */
+const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
+
+/**
+ * Opens the dataflow call (service.md 4.1): emits one open link when the channel is connected and stays open until it is
+ * unsubscribed, which cancels the call once what was sent is taken. The end of the link does not complete it. Links with
+ * equal address, certificates and options share one channel for a hundred of them, which closes after the last.
+ *
+ * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
+ * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;
+ * what a reader who falls further behind has not read is lost when the service ends with a status other than OK.
+ *
+ * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
+ * `connect-timeout`; or the code that the service's status names.
+ */
+export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
+  defer(() => {
+    const proxy = options.channel === undefined ? proxyOfTarget(options) : undefined
+    return proxy === undefined ? connected(options, undefined) : connectedThrough(proxy, options)
+  })
+
+const connected = (options: GrpcDialOptions, proxy: Proxy | undefined): Dial<DataflowMessage, DataflowMessage> =>
+  new Observable((subscriber) => connect(subscriber, options, proxy))
+
+/** The first call of a channel asks the proxy first: only so it is told why a proxy refuses, and ends where that hangs. */
+const connectedThrough = (proxy: Proxy, options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> => {
+  const { address, scheduler = asyncScheduler, maxMessageBytes = defaultMaxMessageBytes } = options
+  if (isChannelOpen(options, proxy, maxMessageBytes)) return connected(options, proxy)
+  const withinMs = checkOption('connectTimeoutMs', durationMs(1), options.connectTimeoutMs ?? defaultConnectTimeoutMs)
+  const startMs = scheduler.now()
+  const rest$ = defer(() => {
+    const connectTimeoutMs = Math.max(1, withinMs - Math.round(scheduler.now() - startMs))
+    return connected({ ...options, connectTimeoutMs }, proxy)
+  })
+  return concat(probeProxy({ proxy, peer: targetName(address), timeoutMs: withinMs, scheduler }), rest$)
+}
+
+/** The client's end of a call. A client cannot say why it ends one: in good order it half-closes, else it cancels. */
+export class GrpcClientLink extends GrpcLink {
+  constructor(
+    private readonly call: ClientDuplexStream<DataflowMessage, DataflowMessage>,
+    limits: Resolved<GrpcLinkOptions>,
+    readonly leaving$: Observable<void>,
+    heard: (status: StatusObject) => HeardStatus,
+  ) {
+    super(call, limits)
+    call.once('status', (status: StatusObject) => {
+      const over = (): void =>
+        this.callOver(statusError(heard(status), limits.maxMessageBytes) ?? orderlyEndOf(status.metadata))
+      // What the call has read ahead comes first. `end` follows it, but never comes while reading is stopped.
+      if (call.readableLength === 0) over()
+      else call.once('end', over)
+    })
+  }
+
+  /**
+   * A pause alone does not stop the reading, only what it makes pile up: when a status other than OK arrives, the gRPC
+   * package drops every message that was not read by then.
+   */
+  protected override get shouldPauseReading(): boolean {
+    return this.inbox.isOverLimit
+  }
+
+  finish(): void {
+    if (this.state !== 'open') return
+    this.state = 'finished'
+    this.call.end()
+  }
+
+  protected endCall(reason: CallReason | undefined): void {
+    if (reason === undefined) this.call.end()
+    else this.whenTaken(() => this.call.cancel())
+  }
+
+  protected abortCall(): void {
+    this.call.cancel()
+  }
+}

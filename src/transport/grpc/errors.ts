@@ -1,0 +1,143 @@
+import { Metadata } from '@grpc/grpc-js'
+import { type ErrorCode, errorTable } from '../../errors/error-table.js'
+import { sanitizePeerText, parseRefusal, reasonText } from '../../errors/refusal.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import { retryAfterMs, spreadRetryAfter } from '../../protocol/retry-after.js'
+import type { CloseReason } from '../link.js'
+
+/** Keeps the status within what every HTTP/2 peer takes as a header, percent-encoded. */
+const maxDetailsBytes = 1024
+
+export interface GrpcStatus {
+  readonly code: number
+  readonly details: string
+}
+
+/** A status as a client heard it. */
+export interface HeardStatus extends Partial<GrpcStatus> {
+  /** How long the service asks to wait, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/**
+ * How long a service asks to wait, from the headers and trailers of a call: `retry-after` as in HTTP, which a balancer
+ * gives too, or gRPC's own `grpc-retry-pushback-ms`.
+ */
+export const askedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
+  for (const one of metadata) {
+    const waitMs = retryAfterMs(textOf(one, 'retry-after'), nowMs)
+    if (waitMs !== undefined) return waitMs
+    const pushback = textOf(one, 'grpc-retry-pushback-ms')
+    if (pushback !== undefined && /^\d{1,8}$/.test(pushback)) return Number(pushback)
+  }
+  return undefined
+}
+
+const textOf = (metadata: Metadata | undefined, name: string): string | undefined => {
+  const [value] = metadata?.get(name) ?? []
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Refusals that have nothing to do with who was refused: another attempt may do. */
+const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['overloaded', 'going-away'])
+
+/**
+ * How a call is ended for a reason: the error table's status, `<code>: <sentence>` as its details, and where another
+ * attempt may do the trailer `retry-after`, in seconds as in HTTP.
+ */
+export const refusalStatus = (
+  reason: Omit<CloseReason, 'orderly'>,
+  random?: () => number,
+): GrpcStatus & { readonly metadata: Metadata } => {
+  const metadata = new Metadata()
+  const { code, retryAfterMs: waitMs } = reason
+  if (waitMs !== undefined || passing.has(code)) metadata.set('retry-after', spreadRetryAfter(waitMs, random))
+  return { code: errorTable[code].grpcStatus, details: reasonText(reason, maxDetailsBytes), metadata }
+}
+
+/** The numbers of the gRPC status codes, as far as a code of the error table says the same. */
+const statusMeanings: Readonly<Record<number, ErrorCode>> = {
+  1: 'connection-lost', // CANCELLED
+  2: 'internal', // UNKNOWN
+  4: 'connection-lost', // DEADLINE_EXCEEDED: this side sets no deadline, so somebody between cut the call
+  7: 'tenant-denied', // PERMISSION_DENIED
+  8: 'overloaded', // RESOURCE_EXHAUSTED
+  10: 'connection-lost', // ABORTED: to be tried again from further up, as a session does
+  12: 'protocol-violation', // UNIMPLEMENTED: no such service at this address
+  13: 'internal', // INTERNAL
+  14: 'connection-lost', // UNAVAILABLE
+  15: 'connection-lost', // DATA_LOSS
+  16: 'unauthenticated', // UNAUTHENTICATED
+}
+
+const tooBigOfPeer = 'The peer sent a message that is larger than maxMessageBytes.'
+
+/** INTERNAL, in the numbers of gRPC. */
+const internalStatus = 13
+
+/**
+ * Whether a server has ended the connection for its pings (HTTP/2 ENHANCE_YOUR_CALM, RFC 9113 section 7). The gRPC package
+ * of Node calls that an exhausted bandwidth, and says so of nothing else.
+ */
+export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =>
+  /too.many.pings|enhance.your.calm|^bandwidth exhausted/i.test(details)
+
+/**
+ * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else
+ * the number, and two texts that the gRPC packages of every language share where the number says too little. A message
+ * beyond `maxMessageBytes`, this end's own limit, was the peer's: another call need not have one.
+ */
+export const statusError = (status: HeardStatus, maxMessageBytes?: number): SpeechError | undefined => {
+  const error = meaningOf(status, maxMessageBytes)
+  const { retryAfterMs: waitMs } = status
+  if (error === undefined || waitMs === undefined) return error
+  const { code, message, cause, retryable } = error
+  return new SpeechError(code, message, { cause, retryable, retryAfterMs: waitMs })
+}
+
+const meaningOf = (status: HeardStatus, maxMessageBytes: number | undefined): SpeechError | undefined => {
+  // The gRPC package ends a call of a frame that it cannot read without either.
+  const { code = internalStatus, details = '' } = status
+  if (code === 0) return undefined
+  const named = parseRefusal(details)
+  if (named !== undefined) return named
+  if (code === 8 && /larger than/i.test(details)) {
+    const retryable = details.includes(`vs ${maxMessageBytes})`)
+    return new SpeechError('message-too-big', retryable ? tooBigOfPeer : errorTable['message-too-big'].help, {
+      retryable,
+    })
+  }
+  // What a balancer answers in place of the service (the same as for a WebSocket).
+  if (/HTTP status code (429|503)$/.test(details)) {
+    return new SpeechError('overloaded', errorTable.overloaded.help, { cause: new Error(details) })
+  }
+  if (isCallForQuiet(status) || (code === internalStatus && details.includes('RST_STREAM'))) {
+    return new SpeechError('connection-lost', errorTable['connection-lost'].help)
+  }
+  const meaning = statusMeanings[code]
+  return meaning === undefined
+    ? new SpeechError(
+        'refused',
+        `The service refused with gRPC status ${code}: ${sanitizePeerText(details) || 'it gave no reason'}`,
+      )
+    : new SpeechError(meaning, errorTable[meaning].help, {
+        cause: new Error(`gRPC status ${code}: ${sanitizePeerText(details)}`),
+      })
+}
+
+/** A trailer beside the status OK: why the service has ended a stream in good order that nobody asked it to end. */
+export const endTrailer = 'rxspeech-end'
+
+const maxTrailerBytes = 512
+
+export const orderlyEnd = (reason: CloseReason): Metadata => {
+  const trailers = new Metadata()
+  trailers.set(endTrailer, reasonText(reason, maxTrailerBytes))
+  return trailers
+}
+
+/** What the trailers of a status say of the end; undefined where they say nothing. */
+export const orderlyEndOf = (trailers: Metadata): SpeechError | undefined => {
+  const [said] = trailers.get(endTrailer)
+  return typeof said === 'string' ? parseRefusal(said) : undefined
+}

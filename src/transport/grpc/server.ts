@@ -1,0 +1,150 @@
+import { type Server, type ServerDuplexStream, ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js'
+import type { Http2Server, Http2Session, ServerHttp2Stream } from 'node:http2'
+import { errorTable } from '../../errors/error-table.js'
+import { refusalError, refusalText } from '../../errors/refusal.js'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { Resolved } from '../limits.js'
+import type { DataflowMessage, Link } from '../link.js'
+import { type CallReason, GrpcLink, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
+import { refusalStatus, orderlyEnd } from './errors.js'
+import { undecodableContentType } from './proto.js'
+
+type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
+
+/** HTTP/2 error code CANCEL (RFC 9113 section 7). */
+const cancelCode = 8
+
+class GrpcServerLink extends GrpcLink {
+  readonly #call: ServerCall
+
+  constructor(call: ServerCall, limits: Resolved<GrpcLinkOptions>) {
+    super(call, limits)
+    this.#call = call
+    // A client that cancels seems to half-close first (Node ends the stream before it resets it), so this waits a turn.
+    call.once('end', () => setImmediate(() => this.peerFinished()))
+    // Emitted at every end of the call; the link is still open only when the client or the connection ended it.
+    call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
+  }
+
+  /** A server cannot half-close: ending its half ends the call. */
+  finish(): void {}
+
+  protected endCall(reason: CallReason | undefined): void {
+    // A handler of the gRPC package sets the status by emitting an error; written messages go first.
+    if (reason === undefined) this.#call.end()
+    else if (reason.orderly === true) this.#call.end(orderlyEnd(reason))
+    else this.#call.emit('error', refusalStatus(reason))
+  }
+
+  protected abortCall(): void {
+    http2StreamOf(this.#call)?.close(cancelCode)
+  }
+}
+
+/**
+ * The link over a server's call of `loadDataflow().Stream`; to be created within the handler. The client's half-close
+ * completes `incoming$`; a cancelled call, and one that the gRPC package ended for a message that is too big, errors with
+ * `connection-lost`. `close` ends the call with OK, or with the status of the reason's code and `<code>: <sentence>` as
+ * details. `finish` does nothing. Throws `invalid-options`.
+ */
+export const grpcServerLink = (
+  call: ServerCall,
+  options: GrpcLinkOptions = {},
+): Link<DataflowMessage, DataflowMessage> => new GrpcServerLink(call, resolveGrpcLimits(options))
+
+const isStream = (value: unknown): value is ServerHttp2Stream =>
+  typeof value === 'object' && value !== null && 'close' in value && 'session' in value
+
+/**
+ * The HTTP/2 stream below a server's call, found behind the call and its interceptors. The gRPC package has no public way
+ * to reset a stream whose client does not read, and whose buffers would stay until the connection ends. Undefined when
+ * the internals of the package change.
+ */
+export const http2StreamOf = (call: object): ServerHttp2Stream | undefined => {
+  let below: unknown = Reflect.get(call, 'call')
+  while (typeof below === 'object' && below !== null) {
+    const stream: unknown = Reflect.get(below, 'stream')
+    if (isStream(stream)) return stream
+    below = Reflect.get(below, 'nextCall')
+  }
+  return undefined
+}
+
+/**
+ * Sends GOAWAY (RFC 9113 section 6.8), after which open streams go on. Never while frames of the session are being read,
+ * because closing it there corrupts Node's memory and aborts the process.
+ */
+export const closeSessionSoon = (session: Http2Session | undefined): void => {
+  setImmediate(() => {
+    if (session?.closed === false) session.close()
+  })
+}
+
+const isHttp2Server = (value: unknown): value is Http2Server =>
+  typeof value === 'object' && value !== null && 'on' in value && 'updateSettings' in value
+
+/**
+ * The HTTP/2 servers inside a gRPC server, which has no public way to see a request for a method that it lacks. Empty when
+ * the internals of the package change; those requests are then not counted.
+ */
+export const http2ServersOf = (server: Server): readonly Http2Server[] => {
+  const inside: unknown = Reflect.get(server, 'http2Servers')
+  return inside instanceof Map ? [...inside.keys()].filter(isHttp2Server) : []
+}
+
+interface Receiver {
+  onReceiveMessage(message: unknown): void
+}
+
+/** The error for the details with which the gRPC package refuses a frame that it cannot read. */
+const frameError = (details: string): SpeechError | undefined => {
+  const [, size] = /^Received message larger than max \((\d+) vs/.exec(details) ?? []
+  if (size !== undefined) {
+    return new SpeechError('message-too-big', `A message of ${size} bytes is larger than is allowed.`)
+  }
+  if (details.startsWith('Received message that decompresses')) {
+    return new SpeechError('message-too-big', 'A message is larger than is allowed when it is decompressed.')
+  }
+  return /^Failed to decompress message|^Received message compressed with/.test(details)
+    ? new SpeechError(
+        'protocol-violation',
+        'A message cannot be decompressed; send it without compression, or by gzip.',
+      )
+    : undefined
+}
+
+/**
+ * Reports a frame that the gRPC package cannot read to the handler, as a last message that `unreadableError` recognizes, so
+ * that the service can refuse it with a code and a response. The package alone ends the call without either.
+ */
+export const reportUnreadable: ServerInterceptor = (method, call) => {
+  if (!method.requestStream) return new ServerInterceptingCall(call)
+  const start = call.start.bind(call)
+  const sendStatus = call.sendStatus.bind(call)
+  let receiver: Receiver | undefined
+  let isReported = false
+  call.start = (listener) => {
+    receiver = listener
+    start(listener)
+  }
+  call.sendStatus = (status) => {
+    const error = frameError(status.details ?? '')
+    if (error === undefined || receiver === undefined) sendStatus(status)
+    else if (!isReported) {
+      // The rest of the stream is unreadable as well, and is dropped.
+      isReported = true
+      receiver.onReceiveMessage(unreadable(error))
+    }
+  }
+  return new ServerInterceptingCall(call)
+}
+
+const unreadable = (error: SpeechError): DataflowMessage => ({
+  contentType: undecodableContentType,
+  content: refusalText(error),
+  binaryContent: new Uint8Array(0),
+})
+
+/** The error of a message of `reportUnreadable`; undefined for any other message. */
+export const unreadableError = ({ contentType, content }: DataflowMessage): SpeechError | undefined =>
+  contentType === undecodableContentType && content !== '' ? refusalError(content) : undefined

@@ -1,0 +1,21 @@
+import IsomorphicWebSocket from 'isomorphic-ws'
+import { SpeechError } from '../../errors/speech-error.js'
+import { dialBy, type OpenSocket, type SocketClass } from './dial.js'
+import { SocketLink } from './link.js'
+
+/** Any WebSocket of the standard, which takes nothing but an address and subprotocols. */
+export const openBrowserSocket: OpenSocket = (url, options, limits) => {
+  const refused = (['headers', 'ca', 'proxy'] as const).find((name) => (options[name] ?? false) !== false)
+  if (refused !== undefined) {
+    throw new SpeechError(
+      'invalid-options',
+      `${refused} cannot be given in the browser${refused === 'headers' ? '; present the token by subprotocol' : ''}.`,
+    )
+  }
+  const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
+  const socket = new SocketClass(url.href, [...(options.protocols ?? [])])
+  return { socket, link: () => new SocketLink(socket, limits), abandon: () => socket.close() }
+}
+
+/** `dialWebSocket` of a browser. Errors: `invalid-options`, `connect-timeout`; `connection-failed` for all that a browser does not tell. */
+export const dialBrowserSocket = dialBy(openBrowserSocket)

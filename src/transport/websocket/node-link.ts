@@ -1,0 +1,210 @@
+import type { SchedulerLike, Subscription, Unsubscribable } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import { schedule } from '../../kernel/timers.js'
+import type { SocketMessage } from '../link.js'
+import { closeFrame, receiverError, unreadableError } from './errors.js'
+import { SocketLink } from './link.js'
+import type { CloseReason, NodeSocket, SocketEvents, WebSocketLimits } from './socket.js'
+
+/** The period of the pongs that an end sends while its reading is paused: shorter than the heartbeats of peers. */
+const pausedPongMs = 1_000
+
+/** The link over a WebSocket of the package `ws`, which can be paused, pinged and terminated, and calls back when it took a message. */
+export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatTarget {
+  readonly #onTaken = (): void => this.drain.update()
+  #isReadPaused = false
+  #sentBytes = 0
+  #heartbeat: Heartbeat | undefined
+  #pongTimer: Unsubscribable | undefined
+  #terminateTimer: Subscription | undefined
+  #closeTimer: Subscription | undefined
+
+  constructor(socket: NodeSocket, limits: WebSocketLimits) {
+    super(socket, limits, true)
+    // 'arraybuffer' copies every message; a Buffer is a view.
+    socket.binaryType = 'nodebuffer'
+    socket.on('protocol-error', (closeCode, close) => this.#onProtocolError(closeCode, close))
+    socket.addEventListener('error', (event) => this.#onError(event))
+    if (limits.heartbeatMs > 0) this.#heartbeat = new Heartbeat(socket, limits.heartbeatMs, limits.scheduler, this)
+  }
+
+  isReadPaused(): boolean {
+    return this.#isReadPaused
+  }
+
+  takenBytes(): number {
+    return this.#sentBytes - this.socket.bufferedAmount
+  }
+
+  onDead(): void {
+    this.lose(new SpeechError('connection-lost', 'The peer did not answer a ping in time.'))
+    this.socket.terminate()
+  }
+
+  protected override write(message: SocketMessage): void {
+    const { socket } = this
+    this.#sentBytes += message.length
+    // Below the low-water mark no sender can be waiting for this message to be taken, so no callback is needed.
+    const mayWait = socket.bufferedAmount + message.length > this.limits.lowWaterMarkBytes
+    if (mayWait) socket.send(message, this.#onTaken)
+    else socket.send(message)
+  }
+
+  protected override endSocket(reason: CloseReason | undefined): void {
+    const frame = closeFrame(reason)
+    this.#closeTimer?.unsubscribe()
+    // The peer's close frame has to be read, and all that comes before it.
+    this.socket.resume()
+    if (frame === undefined) this.socket.terminate()
+    else this.socket.close(frame.code, frame.reason)
+    this.#terminateLater()
+  }
+
+  protected override receive(data: unknown): void {
+    this.#heartbeat?.beat()
+    // A plain `Uint8Array`, since the `slice` of a Buffer shares its bytes where a reader expects a copy.
+    const isView = ArrayBuffer.isView(data)
+    if (!isView) super.receive(data)
+    else if (this.state === 'open')
+      this.inbox.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), data.byteLength)
+  }
+
+  protected override onClose(event: SocketEvents['close']): void {
+    super.onClose(event)
+    this.#closeTimer?.unsubscribe()
+    this.#terminateTimer?.unsubscribe()
+  }
+
+  protected override lose(error: SpeechError | undefined): void {
+    this.#stopPings()
+    super.lose(error)
+  }
+
+  protected override steerReading(): void {
+    if (this.state !== 'open' || this.#isReadPaused === this.inbox.isFull) return
+    this.#isReadPaused = this.inbox.isFull
+    if (this.#isReadPaused) {
+      this.socket.pause()
+      this.#pongTimer ??= this.#pongLater()
+    } else {
+      // What the peer has sent meanwhile is still unread, perhaps a pong among it.
+      this.#heartbeat?.beat()
+      this.socket.resume()
+    }
+  }
+
+  /**
+   * While reading is paused a ping of the peer stays unread, perhaps for longer than the peer waits for the pong. An
+   * unsolicited pong shows the peer that this end is alive (RFC 6455 section 5.5.3).
+   */
+  #pongLater(): Unsubscribable {
+    return schedule(this.limits.scheduler, pausedPongMs, () => {
+      this.#pongTimer = undefined
+      if (this.state !== 'open') return
+      // Buffered bytes show the same as soon as the peer reads.
+      if (this.socket.bufferedAmount === 0) this.socket.pong()
+      if (this.#isReadPaused) this.#pongTimer = this.#pongLater()
+    })
+  }
+
+  /**
+   * Errors the inbox while the socket is still open, so that the reader can answer before it closes the link. If it does
+   * not close, such as while reading is paused, the socket closes after the close timeout.
+   */
+  #onProtocolError(closeCode: number, close: () => void): void {
+    if (this.state === 'open') {
+      this.#closeTimer = this.limits.scheduler.schedule(close, this.limits.closeTimeoutMs)
+      this.inbox.finish(unreadableError(closeCode))
+    } else close()
+  }
+
+  /** The package found a protocol error of the peer, and closes the socket with the code that RFC 6455 asks for. */
+  #onError(event: SocketEvents['error']): void {
+    if (this.#closeTimer !== undefined) return
+    this.lose(receiverError(event.error))
+    this.#terminateLater()
+  }
+
+  #stopPings(): void {
+    this.#heartbeat?.stop()
+    this.#pongTimer?.unsubscribe()
+  }
+
+  #terminateLater(): void {
+    this.#stopPings()
+    if (this.#terminateTimer !== undefined || this.socket.readyState > 2) return
+    this.#terminateTimer = this.limits.scheduler.schedule(() => this.socket.terminate(), this.limits.closeTimeoutMs)
+  }
+}
+
+/** The end of a connection whose peer a `Heartbeat` watches. */
+export interface HeartbeatTarget {
+  /** Whether this end does not read now, so that it cannot see a pong. */
+  isReadPaused(): boolean
+  /** All bytes that the transport has taken from this end so far. */
+  takenBytes(): number
+  /** Called when the peer counts as dead. */
+  onDead(): void
+}
+
+/**
+ * Detects a dead connection (RFC 6455 section 5.5.2): sends a ping every `everyMs`, and calls `onDead` when a whole period
+ * passes without a sign of life. A sign of life is a pong, any message, or bytes taken while some were buffered, since a
+ * ping waits behind them and a slow reader is alive. A period in which this end did not read, or its process did not
+ * run, does not count. One timer a connection.
+ */
+export class Heartbeat {
+  readonly #socket: NodeSocket
+  readonly #everyMs: number
+  readonly #scheduler: SchedulerLike
+  readonly #target: HeartbeatTarget
+  #timer: Unsubscribable | undefined
+  #isAlive = true
+  // At the begin of the period.
+  #startMs = 0
+  #bufferedBytes = 0
+  #takenBytes = 0
+
+  constructor(socket: NodeSocket, everyMs: number, scheduler: SchedulerLike, target: HeartbeatTarget) {
+    this.#socket = socket
+    this.#everyMs = everyMs
+    this.#scheduler = scheduler
+    this.#target = target
+    socket.on('pong', () => this.beat())
+    this.#startPeriod()
+  }
+
+  /** To be called at a sign of life. */
+  beat(): void {
+    this.#isAlive = true
+  }
+
+  stop(): void {
+    this.#timer?.unsubscribe()
+  }
+
+  #startPeriod(): void {
+    this.#startMs = this.#scheduler.now()
+    this.#bufferedBytes = this.#socket.bufferedAmount
+    this.#takenBytes = this.#target.takenBytes()
+    this.#timer = schedule(this.#scheduler, this.#everyMs, () => this.#endPeriod())
+  }
+
+  #endPeriod(): void {
+    if (!this.#isAlive && !this.#isExcused()) {
+      this.#target.onDead()
+      return
+    }
+    this.#isAlive = this.#target.isReadPaused()
+    this.#startPeriod()
+    this.#socket.ping()
+  }
+
+  #isExcused(): boolean {
+    return (
+      this.#target.isReadPaused() ||
+      (this.#bufferedBytes > 0 && this.#target.takenBytes() > this.#takenBytes) ||
+      this.#scheduler.now() - this.#startMs > this.#everyMs * 1.5
+    )
+  }
+}

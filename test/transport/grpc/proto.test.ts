@@ -1,0 +1,114 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { DataflowMessage } from '../../../src/transport/link.js'
+import { loadDataflow, undecodableContentType } from '../../../src/transport/grpc/proto.js'
+
+const message = (fields: Partial<DataflowMessage>): DataflowMessage => ({
+  contentType: 0,
+  content: '',
+  binaryContent: new Uint8Array(0),
+  ...fields,
+})
+
+describe('loadDataflow', () => {
+  it('has no package, so that the path is /dataflow/Stream', () => {
+    expect(loadDataflow().Stream).toMatchObject({ path: '/dataflow/Stream', requestStream: true, responseStream: true })
+  })
+
+  it('has the field numbers of the decisions', () => {
+    const { requestSerialize, responseSerialize } = loadDataflow().Stream
+    const bytes = Buffer.from([0x0a, 8, 0x0a, 1, 0x61, 0x12, 1, 7, 0x18, 2])
+    const sent = message({ contentType: 2, content: 'a', binaryContent: Uint8Array.of(7) })
+    expect(requestSerialize(sent)).toEqual(bytes)
+    expect(responseSerialize(sent)).toEqual(bytes)
+  })
+
+  it.each([
+    message({ contentType: 2, content: '{"MessageName":"Start"}' }),
+    message({ contentType: 0, binaryContent: Uint8Array.from({ length: 640 }, (_, index) => index % 256) }),
+    message({ contentType: 3, content: 'žluť' }),
+    message({ contentType: 77, content: 'of a later version' }),
+    message({}),
+  ])('brings back what it was given: %j', (given) => {
+    const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = loadDataflow().Stream
+    expect(requestDeserialize(requestSerialize(given))).toStrictEqual(given)
+    expect(responseDeserialize(responseSerialize(given))).toStrictEqual(given)
+  })
+
+  it('reads a message without anything as empty audio', () => {
+    expect(loadDataflow().Stream.requestDeserialize(Buffer.alloc(0))).toStrictEqual(message({}))
+  })
+
+  it('makes a value of bytes that are no message, in both directions', () => {
+    const junk = Buffer.from([0x0a, 0xff, 1, 2])
+    const { requestDeserialize, responseDeserialize } = loadDataflow().Stream
+    const expected = message({ contentType: undecodableContentType, binaryContent: Uint8Array.of(0x0a, 0xff, 1, 2) })
+    expect(requestDeserialize(junk)).toStrictEqual(expected)
+    expect(responseDeserialize(junk)).toStrictEqual(expected)
+  })
+
+  it('reads its own proto once', () => {
+    expect(loadDataflow()).toBe(loadDataflow())
+  })
+})
+
+describe('loadDataflow of another proto', () => {
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'proto-'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const fields = 'string content = 4; bytes binary_content = 9; Kind content_type = 2;'
+  const proto = (changes: { service?: string; content?: string; input?: string; output?: string } = {}): string => `
+    syntax = "proto3";
+    package speech.v2;
+    enum Kind { AUDIO = 0; EVENT = 1; REQUEST = 2; RESPONSE = 3; }
+    message Part { ${changes.content ?? fields} }
+    message In { ${changes.input ?? 'Part message = 7;'} }
+    message Out { ${changes.output ?? 'Part message = 3;'} }
+    ${changes.service ?? 'service dataflow { rpc Stream (stream In) returns (stream Out); }'}`
+
+  const loadText = async (text: string) => {
+    const protoPath = join(folder, 'other.proto')
+    await writeFile(protoPath, text)
+    return loadDataflow({ protoPath })
+  }
+
+  it('needs only the names: any package and any field numbers will do', async () => {
+    const { Stream } = await loadText(proto())
+    expect(Stream.path).toBe('/speech.v2.dataflow/Stream')
+    const given = message({ contentType: 1, content: 'x', binaryContent: Uint8Array.of(1) })
+    expect(Stream.responseDeserialize(Stream.responseSerialize(given))).toStrictEqual(given)
+  })
+
+  it.each([
+    [
+      'the service',
+      'no service named dataflow',
+      { service: 'service other { rpc Stream (stream In) returns (stream Out); }' },
+    ],
+    ['the method', 'no method Stream', { service: 'service dataflow { rpc Talk (stream In) returns (stream Out); }' }],
+    ['the stream', 'does not stream', { service: 'service dataflow { rpc Stream (In) returns (stream Out); }' }],
+    ['message of the client', 'no field message in what the client sends', { input: 'Part content = 1;' }],
+    ['message of the service', 'no field message in what the service sends', { output: 'Part content = 1;' }],
+    ['content', 'message.content', { content: 'string text = 1; bytes binary_content = 2; Kind content_type = 3;' }],
+    ['binary_content', 'message.binary_content', { content: 'string content = 1; Kind content_type = 3;' }],
+    ['content_type', 'message.content_type', { content: 'string content = 1; bytes binary_content = 2;' }],
+    ['a plain content_type', 'other types', { content: 'string content = 1; Part content_type = 3;' }],
+  ])('refuses one that lacks %s, by name', async (_missing, words, changes) => {
+    await expect(loadText(proto(changes))).rejects.toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringMatching(`other.proto.*${words}`),
+    })
+  })
+
+  it('refuses a file that is no proto, or is not there, without its folder', async () => {
+    await expect(loadText('message {')).rejects.toMatchObject({ code: 'invalid-options' })
+    expect(() => loadDataflow({ protoPath: join(folder, 'absent.proto') })).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.not.stringContaining(folder) }),
+    )
+  })
+})
