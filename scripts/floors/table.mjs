@@ -31,6 +31,12 @@ export const sideways = {}
  * @type {Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>}
  */
 export const rooms = {
+  cassette: {
+    format: [],
+    record: ['format'],
+    replay: ['format', 'record'],
+    chart: ['format'],
+  },
   service: {
     monitor: [],
     identity: ['monitor'],

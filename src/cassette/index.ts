@@ -1,6 +1,6 @@
-// The door to cassettes, for Node: sessions written down, played again, and drawn.
+// The entry point of cassettes, for Node: sessions are recorded, replayed and drawn.
 export type {
-  AudioKeeping,
+  AudioStorage,
   Cassette,
   CassetteHeader,
   CassetteLine,
@@ -13,12 +13,12 @@ export type {
   LostLine,
   MessageLine,
   OpenLine,
-} from './cassette.js'
-export { toFile, toStream, type CassetteSink } from './cassette-sink.js'
-export type { CassetteLoss, LineWriter } from './line-queue.js'
-export type { CassetteMismatch } from './mismatch.js'
-export type { PlayClientOptions } from './played-client.js'
-export { parseCassette, readCassette, type ReadCassetteOptions } from './read-cassette.js'
-export { record, type RecordedSession, type RecordOptions } from './record.js'
-export { replay, type Replay, type ReplayOptions } from './replay.js'
-export { toMarbles, type ToMarblesOptions } from './to-marbles.js'
+} from './format/cassette.js'
+export { toMarbles, type ToMarblesOptions } from './chart/to-marbles.js'
+export { parseCassette, readCassette, type ReadCassetteOptions } from './format/read-cassette.js'
+export type { CassetteLoss, LineWriter } from './record/line-queue.js'
+export { record, type RecordedSession, type RecordOptions } from './record/record.js'
+export { toFile, toStream, type CassetteSink } from './record/sink.js'
+export type { PlayClientOptions } from './replay/client-player.js'
+export { replay, type Replay, type ReplayOptions } from './replay/replay.js'
+export type { CassetteMismatch } from './replay/service-player.js'

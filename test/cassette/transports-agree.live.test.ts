@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { lastValueFrom, toArray } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
-import type { Cassette } from '../../src/cassette/cassette.js'
-import { parseCassette } from '../../src/cassette/read-cassette.js'
-import { record } from '../../src/cassette/record.js'
-import { replay } from '../../src/cassette/replay.js'
+import type { Cassette } from '../../src/cassette/format/cassette.js'
+import { parseCassette } from '../../src/cassette/format/read-cassette.js'
+import { record } from '../../src/cassette/record/record.js'
+import { replay } from '../../src/cassette/replay/replay.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
@@ -24,7 +24,7 @@ interface Sound {
   readonly chunks: readonly Uint8Array[]
 }
 
-/** The beginning of a recording, as long as is asked for. */
+/** The beginning of a recording. */
 const soundOf = async (path: string, mostMs: number): Promise<Sound> => {
   const { format, bytes: whole } = await readRecording(path)
   const bytes = whole.subarray(0, bytesForMs(format, mostMs))
@@ -51,12 +51,12 @@ const recordOver = async (over: Over, { format, chunks }: Sound, model: string):
 }
 
 const replayed = (over: Over, { cassette }: Recorded, { chunks }: Sound): Promise<SessionEvent[]> => {
-  const tape = replay(cassette)
-  const session = over === 'grpc' ? dataflow(tape.dataflow()) : recognize(tape.recognizer())
+  const recorded = replay(cassette)
+  const session = over === 'grpc' ? dataflow(recorded.dataflow()) : recognize(recorded.recognizer())
   return lastValueFrom(session(chunks).pipe(toArray()))
 }
 
-/** What one union promises of two transports: the way of the session, and milestones and finals channel by channel. */
+/** What must be equal over both transports: the states, and milestones and finals by channel. */
 const promised = (events: readonly SessionEvent[]): unknown => ({
   states: events.flatMap((event) => (event.type === 'connection' ? [event.state] : [])),
   refusals: events.filter((event) => event.type === 'response' && !event.success),
@@ -66,7 +66,7 @@ const promised = (events: readonly SessionEvent[]): unknown => ({
 const results = (events: readonly SessionEvent[]): number =>
   events.filter(({ type }) => type === 'milestone' || type === 'final').length
 
-/** All but what the ledger and the clock of the session say of their own. */
+/** The events that messages cause; the session itself emits the others. */
 const fromTheWire = (events: readonly SessionEvent[]): readonly SessionEvent[] =>
   events.filter(({ type }) => type !== 'ledger' && type !== 'connection')
 
@@ -79,7 +79,7 @@ const sounds = [
 ]
 
 describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, mostMs, least }) => {
-  it('give equal events over both transports, when recorded and when replayed', async () => {
+  it('give equal events over both transports when recorded and when replayed', async () => {
     const sound = await soundOf(path, mostMs)
     const grpc = await recordOver('grpc', sound, model)
     const websocket = await recordOver('websocket', sound, model)
@@ -88,7 +88,7 @@ describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model
     expect(results(fromGrpc)).toBeGreaterThanOrEqual(least)
     expect(promised(fromGrpc)).toEqual(promised(fromSocket))
     expect(promised(fromGrpc)).toEqual(promised(grpc.events))
-    // Message for message what each session said when it was recorded.
+    // Each replay equals its recording, event by event.
     expect(fromTheWire(fromGrpc)).toEqual(fromTheWire(grpc.events))
     const perChannel = (events: readonly SessionEvent[], channel: number): readonly SessionEvent[] =>
       fromTheWire(events).filter((event) => 'channel' in event && event.channel === channel)

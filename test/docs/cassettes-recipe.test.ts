@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { headerFields, lineFields } from '../../src/cassette/cassette-codec.js'
+import { headerFields, lineFields } from '../../src/cassette/format/codec.js'
 import { blocksOf, commandsOf, filesOf, named, tableBelow } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout } from './run-program.js'

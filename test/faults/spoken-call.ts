@@ -1,7 +1,7 @@
 import { tap, type Observable, type ObservableInput } from 'rxjs'
 import { expect } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
-import type { record } from '../../src/cassette/record.js'
+import type { record } from '../../src/cassette/record/record.js'
 import { pace } from '../../src/operators/audio/pace.js'
 import type { LedgerEvent, MilestoneEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
-import { readCassette } from '../../cassette/read-cassette.js'
-import { toMarbles } from '../../cassette/to-marbles.js'
+import { readCassette } from '../../cassette/format/read-cassette.js'
+import { toMarbles } from '../../cassette/chart/to-marbles.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { unreadable } from '../input/input-error.js'
 import { textFlag, wholeNumberFlag } from '../options/flag-values.js'

@@ -1,6 +1,6 @@
 import { share, type Observable, type Subject } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
-import type { RecordedSession } from '../../cassette/record.js'
+import type { RecordedSession } from '../../cassette/record/record.js'
 import type { Settings } from '../../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { SessionOptions, TokenSource } from '../../client/options.js'

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
-import type { CassetteLoss } from '../../cassette/line-queue.js'
-import type { RecordedSession } from '../../cassette/record.js'
+import type { CassetteLoss } from '../../cassette/record/line-queue.js'
+import type { RecordedSession } from '../../cassette/record/record.js'
 import { RunFailure } from '../process/failure.js'
 
 /** A cassette that is being written for a command. */
@@ -15,8 +15,8 @@ export interface CassetteFile {
 /** Rejects at once where the file cannot be written, before a session is opened for nothing. */
 export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
   const [{ record }, { toFile }] = await Promise.all([
-    import('../../cassette/record.js'),
-    import('../../cassette/cassette-sink.js'),
+    import('../../cassette/record/record.js'),
+    import('../../cassette/record/sink.js'),
   ])
   await (await open(path, 'w', 0o600).catch((error: unknown) => Promise.reject(unwritable(path, error)))).close()
   const file = toFile(path)
