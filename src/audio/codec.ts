@@ -1,4 +1,5 @@
-import type { Encoding } from './format.js'
+import { deinterleaveChannels } from './channels.js'
+import { bytesPerSample, type AudioFormat, type Encoding } from './format.js'
 import { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './g711.js'
 import { bytesOf, samplesOf } from './pcm.js'
 
@@ -28,3 +29,9 @@ export const encodeSamples = (samples: Int16Array, encoding: Encoding): Uint8Arr
       return encodeALaw(samples)
   }
 }
+
+/** The 16-bit samples of each channel that whole frames code. Throws `cut-sample` for incomplete frames. */
+export const decodeChannels = (bytes: Uint8Array, format: AudioFormat): readonly Int16Array[] =>
+  format.channels === 1
+    ? [decodeSamples(bytes, format.encoding)]
+    : deinterleaveChannels(bytes, bytesPerSample(format)).map((channel) => decodeSamples(channel, format.encoding))

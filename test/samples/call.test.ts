@@ -82,7 +82,7 @@ describe('the sample call', () => {
   })
 
   it.each([0, 1] as const)('is read without a mistake on channel %i when voice activity cuts it', async (channel) => {
-    const segmenter = await createSegmenter(defaultSegmenterParameters, 8000)
+    const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
     const chunks = chunksOf(channels[channel], 160)
     const outputs = [...chunks.flatMap((chunk) => segmenter.push(chunk)), ...segmenter.finish()]
     segmenter.free()

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../protocol/json-object.js'
 import type { Settings } from '../../protocol/dataflow-messages.js'
-import type { FaultKind } from '../nodes/core/node-fault.js'
-import type { NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
+import type { FaultKind, NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
 
 /** A resource as it is sent to a thread, which cannot receive functions. */
 export type SentResource =

@@ -1,4 +1,4 @@
-// The door for who writes nodes: light enough for a worker thread, and for a file of a few lines.
+// The entry point for authors of nodes. It loads little, because it also runs in worker threads.
 export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from '../../audio/format.js'
 export { decodeSamples, encodeSamples } from '../../audio/codec.js'
 export { type EventEnvelope, eventName } from '../../protocol/dataflow-events.js'
@@ -14,20 +14,22 @@ export {
   text,
   wholeNumberFrom,
 } from './core/node-options.js'
-export { isNodeFault, NodeFault, type FaultKind } from './core/node-fault.js'
-export type {
-  AnyNodeDefinition,
-  ConfiguredNode,
-  FaultPolicy,
-  ModelName,
-  Node,
-  NodeContext,
-  NodeDefinition,
-  NodeItem,
-  OptionFault,
-  PortFormats,
-  PortKind,
-  Resource,
-  ResourceUse,
-  SessionFacts,
+export {
+  isNodeFault,
+  NodeFault,
+  type AnyNodeDefinition,
+  type ConfiguredNode,
+  type FaultKind,
+  type FaultPolicy,
+  type ModelName,
+  type Node,
+  type NodeContext,
+  type NodeDefinition,
+  type NodeItem,
+  type OptionFault,
+  type PortFormats,
+  type PortKind,
+  type Resource,
+  type ResourceUse,
+  type SessionFacts,
 } from './core/node.js'

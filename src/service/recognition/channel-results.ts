@@ -1,114 +1,150 @@
+import type { Word } from '../../protocol/session-event.js'
 import type { Hypothesis } from '../engine/engine.js'
-import { Confidence } from './confidence.js'
+import type { ChannelEvent, EndCause } from './channel-event.js'
 import type { EngineProgress } from './engine-progress.js'
-import type { EndCause, ChannelEvent } from './channel-event.js'
-import type { SilenceBehind } from './segment-samples.js'
+import type { PendingSilence } from './segment-samples.js'
 
 type DecidedSegment = Extract<Hypothesis, { type: 'segment' }>
 
-/** Why a lane ends, and where in the audio; without `atMs` where the audio received ends. */
+/** Why a channel ends, and at which time of the audio; where the received audio ends if `atMs` is undefined. */
 export interface ChannelEnd {
   readonly cause: EndCause
-  readonly atMs?: number
+  readonly atMs?: number | undefined
 }
 
 const none: readonly ChannelEvent[] = []
 
-/** Turns an engine's hypotheses into results whose milestones concatenate to the final text (service.md 4.2 rules 4 to 6). */
+/** Turns the hypotheses of an engine into results whose milestones concatenate to the final text (PROTOCOL 5). */
 export class ChannelResults {
-  private text = ''
-  private partialText = ''
-  private startMs: number | undefined
-  private endMs = 0
-  private readonly confidence = new Confidence()
-  /** Behind segments that are not decided yet. One for each 30 s of audio at most. */
-  private silences: SilenceBehind[] = []
+  readonly #progress: EngineProgress
+  readonly #separator: string
+  #text = ''
+  #partialText = ''
+  #startMs: number | undefined
+  #endMs = 0
+  readonly #confidence = new MeanConfidence()
+  /** Silences behind segments that are not decided yet: at most one for each 30 s of audio. */
+  #silences: PendingSilence[] = []
 
-  constructor(
-    private readonly account: EngineProgress,
-    private readonly separator: string,
-  ) {}
+  constructor(progress: EngineProgress, separator: string) {
+    this.#progress = progress
+    this.#separator = separator
+  }
 
   of(hypothesis: Hypothesis): readonly ChannelEvent[] {
     switch (hypothesis.type) {
       case 'partial':
-        return this.partial(Math.round(hypothesis.startMs), hypothesis.text.trim())
+        return this.#partial(Math.round(hypothesis.startMs), hypothesis.text.trim())
       case 'segment':
-        this.partialText = ''
-        this.account.decide()
+        this.#partialText = ''
+        this.#progress.decideOldest()
         return [
-          ...this.milestone(heardOf(hypothesis, this.account.receivedMs)),
+          ...this.#milestone(withinAudio(hypothesis, this.#progress.receivedMs)),
           ...this.progress(),
-          ...this.dueSilences(),
+          ...this.#dueSilences(),
         ]
       case 'progress':
-        this.account.take(hypothesis.sampleCount)
+        this.#progress.acknowledge(hypothesis.sampleCount)
         return this.progress()
       case 'fault':
         return [{ ...hypothesis, startMs: Math.round(hypothesis.startMs) }]
     }
   }
 
-  /** It says that all before its end has its result, so it waits for the milestones of the segments before it. */
-  silence(silence: SilenceBehind): readonly ChannelEvent[] {
-    this.silences.push(silence)
-    return this.dueSilences()
+  /** A silence states that all audio before its end has its results, so it waits for the segments before it. */
+  silence(silence: PendingSilence): readonly ChannelEvent[] {
+    this.#silences.push(silence)
+    return this.#dueSilences()
   }
 
   progress(): readonly ChannelEvent[] {
-    const sampleCount = this.account.settle()
+    const sampleCount = this.#progress.takeProcessed()
     return sampleCount === 0 ? none : [{ type: 'progress', sampleCount }]
   }
 
-  /** The end, when the engine has decided all: what was not reported as progress yet, and the one final. */
+  /** The end, once the engine has decided everything: the remaining progress and the final. */
   end({ cause, atMs = Infinity }: ChannelEnd): readonly ChannelEvent[] {
-    const confidence = this.confidence.mean
-    const heardMs = Math.min(atMs, this.account.receivedMs)
-    const span =
-      this.startMs === undefined ? { startMs: 0, endMs: heardMs } : { startMs: this.startMs, endMs: this.endMs }
-    const sure = confidence === undefined ? {} : { confidence }
+    const heardMs = Math.min(atMs, this.#progress.receivedMs)
+    const confidence = this.#confidence.value
     return [
       ...this.progress(),
-      { type: 'final', ...span, text: this.text, ...sure, heardMs: Math.floor(heardMs), cause },
+      {
+        type: 'final',
+        startMs: this.#startMs ?? 0,
+        endMs: this.#startMs === undefined ? heardMs : this.#endMs,
+        text: this.#text,
+        ...(confidence === undefined ? {} : { confidence }),
+        heardMs: Math.floor(heardMs),
+        cause,
+      },
     ]
   }
 
-  private dueSilences(): readonly ChannelEvent[] {
-    if (this.silences.length === 0) return none
-    const isDue = ({ segmentsBefore }: SilenceBehind): boolean => segmentsBefore <= this.account.decidedSegments
-    const due = this.silences.filter(isDue)
-    this.silences = this.silences.slice(due.length)
+  #dueSilences(): readonly ChannelEvent[] {
+    if (this.#silences.length === 0) return none
+    const isDue = ({ segmentsBefore }: PendingSilence): boolean => segmentsBefore <= this.#progress.decidedSegments
+    const due = this.#silences.filter(isDue)
+    this.#silences = this.#silences.slice(due.length)
     return due.map(({ type, startMs, endMs }) => ({ type, startMs, endMs }))
   }
 
-  private partial(startMs: number, text: string): readonly ChannelEvent[] {
-    if (text === this.partialText) return none
-    this.partialText = text
-    return [{ type: 'partial', startMs, endMs: this.account.heardMs, text }]
+  #partial(startMs: number, text: string): readonly ChannelEvent[] {
+    if (text === this.#partialText) return none
+    this.#partialText = text
+    return [{ type: 'partial', startMs, endMs: this.#progress.processedMs, text }]
   }
 
-  private milestone({ startMs, endMs, text, words, confidence: whole }: DecidedSegment): readonly ChannelEvent[] {
-    const said = text.trim()
-    if (said === '') return none
-    const piece = this.text === '' ? said : this.separator + said
-    this.text += piece
-    this.startMs = Math.min(this.startMs ?? startMs, startMs)
-    this.endMs = Math.max(this.endMs, endMs)
-    const sure = words.length === 0 && whole !== undefined ? [{ text: said, startMs, endMs, confidence: whole }] : words
-    this.confidence.add(sure)
-    const confidence = new Confidence().add(sure).mean ?? 0
-    return [{ type: 'milestone', startMs, endMs, text: piece, words, confidence }]
+  #milestone({ startMs, endMs, text, words, confidence }: DecidedSegment): readonly ChannelEvent[] {
+    const trimmed = text.trim()
+    if (trimmed === '') return none
+    const added = this.#text === '' ? trimmed : this.#separator + trimmed
+    this.#text += added
+    this.#startMs = Math.min(this.#startMs ?? startMs, startMs)
+    this.#endMs = Math.max(this.#endMs, endMs)
+    const rated =
+      words.length === 0 && confidence !== undefined ? [{ text: trimmed, startMs, endMs, confidence }] : words
+    this.#confidence.add(rated)
+    return [
+      {
+        type: 'milestone',
+        startMs,
+        endMs,
+        text: added,
+        words,
+        confidence: new MeanConfidence().add(rated).value ?? 0,
+      },
+    ]
+  }
+}
+
+/** The mean of posteriors from 0 to 1, weighted by the duration of their words. */
+class MeanConfidence {
+  #weighted = 0
+  #durationMs = 0
+
+  add(words: readonly Word[]): this {
+    for (const { startMs, endMs, confidence } of words) {
+      const lengthMs = Math.max(endMs - startMs, 1)
+      this.#weighted += lengthMs * Math.min(Math.max(confidence, 0), 1)
+      this.#durationMs += lengthMs
+    }
+    return this
+  }
+
+  /** Undefined before the first word. */
+  get value(): number | undefined {
+    return this.#durationMs === 0 ? undefined : this.#weighted / this.#durationMs
   }
 }
 
 /**
- * An engine may count its times in frames; on the wire they are whole milliseconds, and none is beyond the audio that came:
- * clients take what a result spans for confirmed.
+ * The segment in whole milliseconds, none of them beyond the received audio: an engine may count its times in frames, and
+ * clients take the span of a result as confirmed.
  */
-const heardOf = (segment: DecidedSegment, receivedMs: number): DecidedSegment => {
-  const within = <Span extends { readonly startMs: number; readonly endMs: number }>(span: Span): Span => {
+const withinAudio = (segment: DecidedSegment, receivedMs: number): DecidedSegment => {
+  const clip = <Span extends { readonly startMs: number; readonly endMs: number }>(span: Span): Span => {
     const endMs = Math.min(Math.round(span.endMs), receivedMs)
     return { ...span, startMs: Math.min(Math.round(span.startMs), endMs), endMs }
   }
-  return { ...within(segment), words: segment.words.map(within) }
+  return { ...clip(segment), words: segment.words.map(clip) }
 }

@@ -1,96 +1,98 @@
 import type { SegmentPart } from '../engine/engine.js'
 
-/** A segment that the engine has not decided yet, by counts of samples handed to the engine. */
-interface UnderWay {
+/** A segment that the engine has not decided yet, in samples sent to the engine. */
+interface PendingSegment {
   readonly startMs: number
   readonly from: number
   to: number
 }
 
-/** Engines decode in steps of 100 ms; a rest of less than two may wait for more audio. */
-const longestStepMs = 200
+/** Engines decode in steps of 100 ms; a remainder of less than two steps may wait for more audio. */
+const maxStepMs = 200
 
 /**
- * Which of a lane's samples are dealt with: those that no segment needs at once, those of a segment when the engine has
- * taken them in. Audio that a segmenter withholds counts as dealt with, since it has a bound of its own.
+ * Counts how far a channel is processed. Samples that no segment needs are processed at once, those of a segment when the
+ * engine has taken them in. Audio that the segmenter holds back counts as processed, because it has a bound of its own.
  */
 export class EngineProgress {
-  private readonly inputPerSample: number
-  private received = 0
-  private given = 0
-  private taken = 0
-  private reported = 0
-  private readonly underWay: UnderWay[] = []
-  private decided = 0
+  readonly #inputRateHz: number
+  readonly #engineRateHz: number
+  readonly #inputPerSample: number
+  #received = 0
+  #sent = 0
+  #acknowledged = 0
+  #reported = 0
+  readonly #pending: PendingSegment[] = []
+  #decidedSegments = 0
 
-  constructor(
-    private readonly inputRateHz: number,
-    private readonly engineRateHz: number,
-  ) {
-    this.inputPerSample = inputRateHz / engineRateHz
+  constructor(inputRateHz: number, engineRateHz: number) {
+    this.#inputRateHz = inputRateHz
+    this.#engineRateHz = engineRateHz
+    this.#inputPerSample = inputRateHz / engineRateHz
   }
 
   get receivedMs(): number {
-    return Math.round((this.received * 1000) / this.inputRateHz)
+    return Math.round((this.#received * 1000) / this.#inputRateHz)
   }
 
-  /** Segments that the engine was given, an open one included, and those of them that it has decided. */
-  get givenSegments(): number {
-    return this.decided + this.underWay.length
+  /** Segments that the engine was sent, including an open one. */
+  get sentSegments(): number {
+    return this.#decidedSegments + this.#pending.length
   }
 
   get decidedSegments(): number {
-    return this.decided
+    return this.#decidedSegments
   }
 
-  /** Returns how long they last, in milliseconds. */
+  /** Counts samples of the input and returns their duration in milliseconds. */
   receive(sampleCount: number): number {
-    this.received += sampleCount
-    return (sampleCount * 1000) / this.inputRateHz
+    this.#received += sampleCount
+    return (sampleCount * 1000) / this.#inputRateHz
   }
 
-  give(part: SegmentPart): void {
+  /** Counts what the engine is sent. */
+  send(part: SegmentPart): void {
     if (part.type === 'open') {
-      this.underWay.push({ startMs: part.startMs, from: this.given, to: this.given })
+      this.#pending.push({ startMs: part.startMs, from: this.#sent, to: this.#sent })
     } else if (part.type === 'audio') {
-      this.given += part.samples.length
-      const last = this.underWay.at(-1)
-      if (last !== undefined) last.to = this.given
+      this.#sent += part.samples.length
+      const last = this.#pending.at(-1)
+      if (last !== undefined) last.to = this.#sent
     }
   }
 
-  /** The engine took so many samples more in. */
-  take(sampleCount: number): void {
-    this.taken = Math.min(this.taken + sampleCount, this.given)
+  /** The engine took in `sampleCount` more samples. */
+  acknowledge(sampleCount: number): void {
+    this.#acknowledged = Math.min(this.#acknowledged + sampleCount, this.#sent)
   }
 
-  /** The engine decided its oldest segment, and so has taken in all of it. */
-  decide(): void {
-    const decided = this.underWay.shift()
+  /** The engine decided its oldest segment, which means that it has taken in all of it. */
+  decideOldest(): void {
+    const decided = this.#pending.shift()
     if (decided === undefined) return
-    this.decided += 1
-    this.taken = Math.max(this.taken, decided.to)
+    this.#decidedSegments += 1
+    this.#acknowledged = Math.max(this.#acknowledged, decided.to)
   }
 
-  /** Whether the engine owes more than the step that engines decode in: then it is not the client who is silent. */
-  get isBehind(): boolean {
-    return ((this.given - this.taken) * 1000) / this.engineRateHz > longestStepMs
+  /** Whether the engine lags by more than a decoding step. As long as it does, missing audio is not the client's silence. */
+  get isEngineBehind(): boolean {
+    return ((this.#sent - this.#acknowledged) * 1000) / this.#engineRateHz > maxStepMs
   }
 
-  /** How far into its oldest segment the engine has heard; all that it was given where it doesn't tell. */
-  get heardMs(): number {
-    const [oldest] = this.underWay
+  /** The audio time up to which the oldest pending segment is processed, or sent if the engine reports no progress. */
+  get processedMs(): number {
+    const [oldest] = this.#pending
     if (oldest === undefined) return this.receivedMs
-    const heard = Math.min(this.taken, oldest.to) - oldest.from
-    const samples = heard > 0 ? heard : oldest.to - oldest.from
-    return oldest.startMs + Math.round((samples * 1000) / this.engineRateHz)
+    const acknowledged = Math.min(this.#acknowledged, oldest.to) - oldest.from
+    const samples = acknowledged > 0 ? acknowledged : oldest.to - oldest.from
+    return oldest.startMs + Math.round((samples * 1000) / this.#engineRateHz)
   }
 
-  /** How many input samples more are dealt with than at the last call; never less than none. */
-  settle(): number {
-    const dealtWith = Math.floor(this.received - (this.given - this.taken) * this.inputPerSample)
-    const more = Math.max(dealtWith - this.reported, 0)
-    this.reported += more
-    return more
+  /** How many input samples were processed since the last call; never negative. */
+  takeProcessed(): number {
+    const processed = Math.floor(this.#received - (this.#sent - this.#acknowledged) * this.#inputPerSample)
+    const added = Math.max(processed - this.#reported, 0)
+    this.#reported += added
+    return added
   }
 }

@@ -1,96 +1,100 @@
 import { defer, EMPTY, repeat, timer, type Observable, type SchedulerLike } from 'rxjs'
 
 export interface IdleRules {
-  /** No audio for so long closes the open segment; 0 switches it off. */
+  /** No audio for this long closes the open segment; 0 turns the rule off. */
   readonly closeAfterSilentWallMs: number
-  /** No audio for so long ends the recognition; 0 switches it off. */
+  /** No audio for this long ends the recognition; 0 turns the rule off. */
   readonly finalizeAfterMs: number
-  /** Whether the client's audio is kept waiting: then it is not the client who is silent. */
-  readonly isPaused?: () => boolean
+  /** Whether the client's audio is held back at the moment. Then missing audio is not the client's silence. */
+  readonly isPaused?: (() => boolean) | undefined
 }
 
-/** However long the rules wait, the clock is looked at once in this time: timers have a bound of their own. */
-const longestNapMs = 60_000
+/** The longest time between two looks at the clock: timers have a bound of their own. */
+const maxWaitMs = 60_000
 
-/** How far ahead of real time a client counts as one that sends ahead; the burst that any client may send (decisions.md). */
-const longestLeadMs = 5_000
+/** How far a client that sends faster than real time may be ahead: the burst that PROTOCOL 8 allows every client. */
+const maxLeadMs = 5_000
 
-/** Whoever wants to leave waits no longer for audio than this. */
-export const stillMs = 1_000
+/** Draining waits no longer than this for audio. */
+export const quietMs = 1_000
 
-/** A timer later than this means that the process stood still, and what came in meanwhile is still to be read. */
+/** A timer that fires later than this shows that the process stood still; audio may wait to be read. */
 const stallMs = 200
 
-/** Watches by the wall clock whether audio still comes. One timer, set anew when it fires, however much audio there is. */
+/**
+ * Watches by the wall clock whether audio still arrives (PROTOCOL 5.5). It has a single timer, which is set again when it
+ * fires, regardless of the amount of audio.
+ */
 export class IdleMonitor {
-  private lastMs: number
-  /** When the audio that came would have been heard to its end, had it been played as it came. */
-  private playedMs: number
-  private expectedMs = Infinity
+  readonly #rules: IdleRules
+  readonly #scheduler: SchedulerLike
+  #lastMs: number
+  /** When the received audio would end if it had been played as it arrived. */
+  #playedMs: number
+  #expectedMs = Infinity
 
-  constructor(
-    private readonly rules: IdleRules,
-    private readonly scheduler: SchedulerLike,
-  ) {
-    this.lastMs = scheduler.now()
-    this.playedMs = this.lastMs
+  constructor(rules: IdleRules, scheduler: SchedulerLike) {
+    this.#rules = rules
+    this.#scheduler = scheduler
+    this.#lastMs = scheduler.now()
+    this.#playedMs = this.#lastMs
   }
 
-  /** So much audio came. Who sends faster than real time has not fallen silent before it would have been heard. */
+  /** Audio arrived. A client that sends faster than real time counts as silent only when its audio would be over. */
   receive(audioMs: number): void {
     this.touch()
-    this.playedMs = Math.min(Math.max(this.playedMs, this.lastMs) + audioMs, this.lastMs + longestLeadMs)
+    this.#playedMs = Math.min(Math.max(this.#playedMs, this.#lastMs) + audioMs, this.#lastMs + maxLeadMs)
   }
 
-  /** The engine took some audio in: it is not the client who is silent then. */
+  /** The engine processed some audio, so the client does not count as silent. */
   touch(): void {
-    this.lastMs = this.scheduler.now()
+    this.#lastMs = this.#scheduler.now()
   }
 
-  /** What is due now; nothing after a stall, for then it is not the client who was silent. */
+  /** What is due now. Nothing after a stall, because the client was not silent then. */
   get due(): 'nothing' | 'close' | 'finalize' {
-    if (this.stalled) return 'nothing'
-    if (this.rules.isPaused?.() === true) {
+    if (this.#isStalled) return 'nothing'
+    if (this.#rules.isPaused?.() === true) {
       this.touch()
       return 'nothing'
     }
-    const nowMs = this.scheduler.now()
-    const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
-    if (finalizeAfterMs > 0 && nowMs - this.lastMs >= finalizeAfterMs) return 'finalize'
-    return closeAfterSilentWallMs > 0 && nowMs >= this.closeAtMs ? 'close' : 'nothing'
+    const nowMs = this.#scheduler.now()
+    const { closeAfterSilentWallMs, finalizeAfterMs } = this.#rules
+    if (finalizeAfterMs > 0 && nowMs - this.#lastMs >= finalizeAfterMs) return 'finalize'
+    return closeAfterSilentWallMs > 0 && nowMs >= this.#closeAtMs ? 'close' : 'nothing'
   }
 
-  /** Whether nothing has come for a while, however far ahead the client had sent. */
-  get isStill(): boolean {
-    const isHeldBack = this.stalled || this.rules.isPaused?.() === true
-    return !isHeldBack && this.scheduler.now() - this.lastMs >= stillMs
-  }
-
-  private get closeAtMs(): number {
-    return Math.max(this.lastMs, this.playedMs) + this.rules.closeAfterSilentWallMs
+  /** Whether no audio has arrived for `quietMs`, however far ahead the client had sent. */
+  get isQuiet(): boolean {
+    const isPaused = this.#isStalled || this.#rules.isPaused?.() === true
+    return !isPaused && this.#scheduler.now() - this.#lastMs >= quietMs
   }
 
   /** Emits when something may be due. Never completes, unless both rules are off. */
   get ticks$(): Observable<unknown> {
-    if (this.rules.closeAfterSilentWallMs === 0 && this.rules.finalizeAfterMs === 0) return EMPTY
+    if (this.#rules.closeAfterSilentWallMs === 0 && this.#rules.finalizeAfterMs === 0) return EMPTY
     return defer(() => {
-      const napMs = this.stalled ? stallMs : this.napMs()
-      this.expectedMs = this.scheduler.now() + napMs
-      return timer(napMs, this.scheduler)
+      const waitMs = this.#isStalled ? stallMs : this.#waitMs()
+      this.#expectedMs = this.#scheduler.now() + waitMs
+      return timer(waitMs, this.#scheduler)
     }).pipe(repeat())
   }
 
-  private get stalled(): boolean {
-    return this.scheduler.now() - this.expectedMs > stallMs
+  get #closeAtMs(): number {
+    return Math.max(this.#lastMs, this.#playedMs) + this.#rules.closeAfterSilentWallMs
   }
 
-  private napMs(): number {
-    const nowMs = this.scheduler.now()
-    const { closeAfterSilentWallMs, finalizeAfterMs } = this.rules
+  get #isStalled(): boolean {
+    return this.#scheduler.now() - this.#expectedMs > stallMs
+  }
+
+  #waitMs(): number {
+    const nowMs = this.#scheduler.now()
+    const { closeAfterSilentWallMs, finalizeAfterMs } = this.#rules
     const left = [
-      closeAfterSilentWallMs > 0 ? this.closeAtMs - nowMs : Infinity,
-      finalizeAfterMs > 0 ? this.lastMs + finalizeAfterMs - nowMs : Infinity,
+      closeAfterSilentWallMs > 0 ? this.#closeAtMs - nowMs : Infinity,
+      finalizeAfterMs > 0 ? this.#lastMs + finalizeAfterMs - nowMs : Infinity,
     ].filter((leftMs) => leftMs > 0)
-    return Math.max(1, Math.min(longestNapMs, ...left))
+    return Math.max(1, Math.min(maxWaitMs, ...left))
   }
 }

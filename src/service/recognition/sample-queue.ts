@@ -1,69 +1,70 @@
 /**
- * The newest audio of one channel that no segment has taken yet, addressed by sample positions since the first sample.
- * It is the pre-speech ring and the withheld end of a segment in one: whoever keeps it says what may be forgotten.
+ * The newest samples of one channel that no segment has taken yet, addressed by their positions since the first sample.
+ * It holds both the audio before a segment and the part of an open segment that may not leave yet; the reader decides what
+ * is discarded.
  */
 export class SampleQueue {
-  private samples: Int16Array
-  private offset = 0
-  private length = 0
-  private readonly initialCapacity: number
-  private start = 0
+  #samples: Int16Array
+  #offset = 0
+  #length = 0
+  readonly #initialCapacity: number
+  #begin = 0
 
   constructor(initialCapacity: number) {
-    this.initialCapacity = initialCapacity
-    this.samples = new Int16Array(initialCapacity)
+    this.#initialCapacity = initialCapacity
+    this.#samples = new Int16Array(initialCapacity)
   }
 
-  /** Position of the oldest sample kept. */
+  /** Position of the oldest sample held. */
   get begin(): number {
-    return this.start
+    return this.#begin
   }
 
   /** Position behind the newest sample. */
   get end(): number {
-    return this.start + this.length
+    return this.#begin + this.#length
   }
 
   append(frame: Int16Array): void {
-    if (this.offset + this.length + frame.length > this.samples.length) this.makeRoom(frame.length)
-    this.samples.set(frame, this.offset + this.length)
-    this.length += frame.length
+    if (this.#offset + this.#length + frame.length > this.#samples.length) this.#makeRoom(frame.length)
+    this.#samples.set(frame, this.#offset + this.#length)
+    this.#length += frame.length
   }
 
-  /** Hands over a copy of what lies before `position`, and forgets it. */
+  /** Removes the samples before `position` and returns a copy of them. */
   take(position: number): Int16Array {
-    const count = this.countBefore(position)
-    const taken = this.samples.slice(this.offset, this.offset + count)
-    this.drop(count)
+    const count = this.#countBefore(position)
+    const taken = this.#samples.slice(this.#offset, this.#offset + count)
+    this.#discard(count)
     return taken
   }
 
-  forgetBefore(position: number): void {
-    this.drop(this.countBefore(position))
+  discardBefore(position: number): void {
+    this.#discard(this.#countBefore(position))
   }
 
-  private countBefore(position: number): number {
-    return Math.min(Math.max(position - this.start, 0), this.length)
+  #countBefore(position: number): number {
+    return Math.min(Math.max(position - this.#begin, 0), this.#length)
   }
 
-  private drop(count: number): void {
-    this.start += count
-    this.offset += count
-    this.length -= count
+  #discard(count: number): void {
+    this.#begin += count
+    this.#offset += count
+    this.#length -= count
   }
 
-  /** Moves the kept samples to the front, into an array whose size follows need: it grows by doubling and shrinks again. */
-  private makeRoom(added: number): void {
-    const needed = 2 * (this.length + added)
-    const fits = needed <= this.samples.length
-    const oversized = this.samples.length > Math.max(this.initialCapacity, 4 * needed)
-    if (fits && !oversized) {
-      this.samples.copyWithin(0, this.offset, this.offset + this.length)
+  /** Moves the samples to the front of an array whose size follows the need: it doubles, and shrinks again. */
+  #makeRoom(added: number): void {
+    const needed = 2 * (this.#length + added)
+    const fits = needed <= this.#samples.length
+    const isOversized = this.#samples.length > Math.max(this.#initialCapacity, 4 * needed)
+    if (fits && !isOversized) {
+      this.#samples.copyWithin(0, this.#offset, this.#offset + this.#length)
     } else {
-      const moved = new Int16Array(Math.max(this.initialCapacity, needed))
-      moved.set(this.samples.subarray(this.offset, this.offset + this.length))
-      this.samples = moved
+      const moved = new Int16Array(Math.max(this.#initialCapacity, needed))
+      moved.set(this.#samples.subarray(this.#offset, this.#offset + this.#length))
+      this.#samples = moved
     }
-    this.offset = 0
+    this.#offset = 0
   }
 }

@@ -1,8 +1,8 @@
 import { SpeechError } from '../../errors/speech-error.js'
 
-/** How speech is cut into segments; service.md 4.2 `recognize`. Durations are milliseconds of audio, whole numbers. */
+/** How speech is cut into segments (PROTOCOL 7). Durations are whole milliseconds of audio. */
 export interface SegmenterParameters {
-  /** `realtime-vad` decides as it goes; `audio-segmenter` looks ahead by up to 30 s of audio and is meant for recordings. */
+  /** `realtime-vad` decides as the audio arrives; `audio-segmenter` looks ahead by up to 30 s and is meant for recordings. */
   readonly splitter: 'realtime-vad' | 'audio-segmenter'
   /** 1 to 10; 10 is the easiest to trigger. */
   readonly sensitivity: number
@@ -10,17 +10,17 @@ export interface SegmenterParameters {
   readonly preSpeechMs: number
   /** Audio kept after the last speech frame, 0 to 5000. */
   readonly postSpeechMs: number
-  /** The longest speech before a cut is forced: -1 for no limit, else 1000 or more. */
+  /** The longest speech before a cut is forced: 1000 or more, or -1 for no limit. */
   readonly maxSpeechMs: number
   /** The silence that ends a segment, 50 to 60 000. */
   readonly silenceTriggerMs: number
-  /** The silence that ends the recognition; 0 switches it off. */
+  /** The silence that ends the recognition; 0 for never. */
   readonly gracefulSilenceMs: number
-  /** Speech shorter than this, out of silence, is a burst and refused. Ours, not on the wire; 0 to 1000. */
+  /** Speech after silence that is shorter than this is ignored as a burst, 0 to 1000. Not a field on the wire. */
   readonly onsetMs: number
 }
 
-/** The defaults of service.md 4.2, and 60 ms to confirm an onset. */
+/** The defaults of PROTOCOL 4.2, and 60 ms to confirm an onset. */
 export const defaultSegmenterParameters: SegmenterParameters = {
   splitter: 'realtime-vad',
   sensitivity: 6,
@@ -34,7 +34,7 @@ export const defaultSegmenterParameters: SegmenterParameters = {
 
 type NumberKey = Exclude<keyof SegmenterParameters, 'splitter'>
 
-/** What the one who reads a refusal wrote: a field of `recognize`, or a setting of a project. */
+/** How an error names a parameter: as a field of `recognize`, or as a setting of a project. */
 export type ParameterNaming = 'field' | 'setting'
 
 interface NumberRule {
@@ -44,7 +44,7 @@ interface NumberRule {
   readonly allows: (value: number) => boolean
 }
 
-const between = (low: number, high: number) => (value: number) => value >= low && value <= high
+const between = (min: number, max: number) => (value: number) => value >= min && value <= max
 
 const numberRules: Readonly<Record<NumberKey, NumberRule>> = {
   sensitivity: {
@@ -91,8 +91,8 @@ const refuse = (field: string, expected: string): never => {
 }
 
 /**
- * The parameters themselves when they can be kept to; else throws `invalid-field` with the name of the first that
- * can't, as the one who wrote it named it. Takes `unknown` values on purpose: they come from messages and from project files.
+ * Returns the parameters if all are valid, and throws `invalid-field` with the name of the first invalid one if not. It
+ * takes `unknown` values because they come from messages and from project files.
  */
 export const validateSegmenterParameters = (
   parameters: Readonly<Record<keyof SegmenterParameters, unknown>>,

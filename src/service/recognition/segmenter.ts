@@ -1,28 +1,64 @@
-import type { SegmenterOutput } from './segmenter-output.js'
-import { frameMs, SegmentMachine } from './segment-machine.js'
+import { createResampler } from '../../audio/resampler.js'
+import { frameMs, SegmentMachine, type SegmenterOutput } from './segment-machine.js'
 import { validateSegmenterParameters, type SegmenterParameters } from './segmenter-parameters.js'
 import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-detector.js'
 
-/** Cuts the samples of one channel into segments of speech. However they are chunked, the segments are the same. */
+/** Cuts the samples of one channel into segments of speech. The segments do not depend on the size of the chunks. */
 export interface Segmenter {
-  /** Takes in samples, any number; they are copied. What it returns was decided, or may leave, by now. */
+  /** Takes in any number of samples and copies them. Returns what is decided, and the audio that may leave, by now. */
   push(samples: Int16Array): readonly SegmenterOutput[]
-  /** The audio ended: closes the open segment where it ended, the last part of a frame included. Nothing may follow. */
+  /** The audio ended: closes the open segment where it ended, including the last part of a frame. Must be the last call. */
   finish(): readonly SegmenterOutput[]
-  /** No audio came for a while, by the wall clock: closes the open segment, if any. Audio may follow. */
+  /** No audio arrived for a while by the wall clock: closes the open segment, if any. Audio may follow. */
   interrupt(): readonly SegmenterOutput[]
-  /** Whoever listens wants to leave where nobody speaks: `pause` is told once, now or when the open segment has ended. */
+  /** The recognition is to end in a pause: outputs `pause` once, now or when the open segment has ended. */
   drain(): readonly SegmenterOutput[]
   /**
-   * Other parameters, valid ones: from the next frame at which neither a segment nor an onset is open, so that nothing that
-   * has begun is cut. Of two in a row the later counts.
+   * Changes the parameters, which must be valid, at the next frame at which neither a segment nor an onset is open. The
+   * last of several changes counts.
    */
   setParameters(parameters: SegmenterParameters): void
-  /** Gives the detector's memory back. Idempotent. */
+  /** Frees the memory of the detector. Idempotent. */
   free(): void
 }
 
-/** Joins a detector and the machine: chunks of any size in, whole frames to both. */
+export interface SegmenterOptions {
+  readonly parameters: SegmenterParameters
+  /** The rate of the samples that are pushed. */
+  readonly inputRateHz: number
+  /** The rate of the segments: 8000, 16000, 32000 or 48000 Hz. @default inputRateHz */
+  readonly engineRateHz?: number | undefined
+}
+
+/**
+ * Opens a segmenter for one channel; it resamples where the rates differ. Rejects with `invalid-field` and the wire's name
+ * of the field, `invalid-format`, `invalid-options` for an input rate out of range, or `missing-dependency`.
+ */
+export const createSegmenter = async (options: SegmenterOptions): Promise<Segmenter> => {
+  const { inputRateHz, engineRateHz = inputRateHz } = options
+  const parameters = validateSegmenterParameters(options.parameters)
+  const detector = await createVoiceDetector({ sampleRateHz: engineRateHz, sensitivity: parameters.sensitivity })
+  const segmenter = joinSegmenter(detector, parameters, engineRateHz)
+  return inputRateHz === engineRateHz ? segmenter : withResampler(segmenter, inputRateHz, engineRateHz)
+}
+
+const withResampler = async (segmenter: Segmenter, fromHz: number, toHz: number): Promise<Segmenter> => {
+  const resampler = await createResampler({ fromHz, toHz, channels: 1 }).catch((error: unknown) => {
+    segmenter.free()
+    throw error
+  })
+  return {
+    ...segmenter,
+    push: (samples) => segmenter.push(resampler.process(samples)),
+    finish: () => [...segmenter.push(resampler.flush()), ...segmenter.finish()],
+    free: () => {
+      resampler.free()
+      segmenter.free()
+    },
+  }
+}
+
+/** Joins a detector and the machine: takes chunks of any size and gives both whole frames. */
 export const joinSegmenter = (
   detector: VoiceDetector,
   parameters: SegmenterParameters,
@@ -32,8 +68,8 @@ export const joinSegmenter = (
   const frame = new Int16Array((sampleRateHz * frameMs) / 1000)
   let filled = 0
   let next: SegmenterParameters | undefined
-  const retuneWhenIdle = (): void => {
-    if (next === undefined || !machine.idle) return
+  const applyWhenIdle = (): void => {
+    if (next === undefined || !machine.isIdle) return
     machine.setParameters(next)
     detector.setSensitivity(next.sensitivity)
     next = undefined
@@ -47,9 +83,9 @@ export const joinSegmenter = (
         filled += 1
         if (filled < frame.length) continue
         filled = 0
-        if (next !== undefined) retuneWhenIdle()
+        if (next !== undefined) applyWhenIdle()
         machine.step(detector.isSpeech(frame), frame)
-        detector.hold(machine.speaking)
+        detector.freezeFloor(machine.isSpeaking)
       }
       return machine.takeOutputs()
     },
@@ -60,7 +96,7 @@ export const joinSegmenter = (
     },
     interrupt: () => {
       const outputs = machine.interrupt()
-      detector.hold(machine.speaking)
+      detector.freezeFloor(machine.isSpeaking)
       return outputs
     },
     drain: () => machine.drain(),
@@ -69,14 +105,4 @@ export const joinSegmenter = (
     },
     free: () => detector.free(),
   }
-}
-
-/**
- * Opens a segmenter for one channel at 8, 16, 32 or 48 kHz. Rejects with `invalid-field` and the wire's name of the
- * field, `invalid-format`, or `missing-dependency`.
- */
-export const createSegmenter = async (parameters: SegmenterParameters, sampleRateHz: number): Promise<Segmenter> => {
-  const checked = validateSegmenterParameters(parameters)
-  const detector = await createVoiceDetector({ sampleRateHz, sensitivity: checked.sensitivity })
-  return joinSegmenter(detector, checked, sampleRateHz)
 }

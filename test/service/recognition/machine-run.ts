@@ -1,5 +1,4 @@
-import { SegmentMachine } from '../../../src/service/recognition/segment-machine.js'
-import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
+import { type SegmenterOutput, SegmentMachine } from '../../../src/service/recognition/segment-machine.js'
 import {
   defaultSegmenterParameters,
   type SegmenterParameters,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createResamplingSegmenter } from '../../../src/service/recognition/resampling-segmenter.js'
-import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
+import { createSegmenter } from '../../../src/service/recognition/segmenter.js'
+import type { SegmenterOutput } from '../../../src/service/recognition/segment-machine.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
 import { collectRun } from './machine-run.js'
 import { amplitude, noiseSource, sine, sound } from './sounds.js'
@@ -19,7 +19,7 @@ const babble = (): Int16Array => {
 }
 
 const run = async (toHz: number, chunk: number) => {
-  const front = await createResamplingSegmenter({
+  const front = await createSegmenter({
     parameters: defaultSegmenterParameters,
     inputRateHz: rateHz,
     engineRateHz: toHz,
@@ -34,7 +34,7 @@ const run = async (toHz: number, chunk: number) => {
   return collectRun([[0, outputs]])
 }
 
-describe('createResamplingSegmenter', () => {
+describe('createSegmenter', () => {
   it('gives segments at the rate of the engine, with the times of the input, to the last sample', async () => {
     const same = await run(rateHz, 320)
     const [segment] = (await run(8000, 320)).segments
@@ -52,13 +52,11 @@ describe('createResamplingSegmenter', () => {
 
   it('refuses parameters and rates by name', async () => {
     const parameters = { ...defaultSegmenterParameters, sensitivity: 11 }
-    await expect(
-      createResamplingSegmenter({ parameters, inputRateHz: 8000, engineRateHz: 16_000 }),
-    ).rejects.toMatchObject({
+    await expect(createSegmenter({ parameters, inputRateHz: 8000, engineRateHz: 16_000 })).rejects.toMatchObject({
       code: 'invalid-field',
     })
     await expect(
-      createResamplingSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 100, engineRateHz: 16_000 }),
+      createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 100, engineRateHz: 16_000 }),
     ).rejects.toMatchObject({ code: 'invalid-options' })
   })
 })

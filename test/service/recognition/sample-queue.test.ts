@@ -23,7 +23,7 @@ describe('an audio tail', () => {
           if (step === 'append') {
             tail.append(Int16Array.from({ length: count }, (_, index) => end + index))
             end += count
-          } else if (step === 'forget') tail.forgetBefore(begin + count)
+          } else if (step === 'forget') tail.discardBefore(begin + count)
           else {
             const taken = tail.take(begin + count)
             expect([...taken]).toEqual(

@@ -13,8 +13,7 @@ import {
 import type { Word } from '../../../src/protocol/session-event.js'
 import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
-import type { ResamplingSegmenterOptions } from '../../../src/service/recognition/resampling-segmenter.js'
-import { joinSegmenter, type Segmenter } from '../../../src/service/recognition/segmenter.js'
+import { joinSegmenter, type Segmenter, type SegmenterOptions } from '../../../src/service/recognition/segmenter.js'
 
 /** A rate of one sample a millisecond, so that chunks and marbles count alike. */
 export const laneRateHz = 1000
@@ -100,7 +99,7 @@ export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
 }
 
 export interface ScriptedFront {
-  readonly open: (options: ResamplingSegmenterOptions) => PromiseLike<Segmenter>
+  readonly open: (options: SegmenterOptions) => PromiseLike<Segmenter>
   readonly held: () => number
 }
 
@@ -119,11 +118,11 @@ export const scriptedFront = (
   opening: { readonly waitMs?: number; readonly scheduler?: SchedulerLike; readonly fails?: Error } = {},
 ): ScriptedFront => {
   let held = 0
-  const segmenter = (options: ResamplingSegmenterOptions): Segmenter => {
+  const segmenter = (options: SegmenterOptions): Segmenter => {
     held += 1
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
-      hold: () => undefined,
+      freezeFloor: () => undefined,
       setSensitivity: () => undefined,
       free: () => (held -= 1),
     }

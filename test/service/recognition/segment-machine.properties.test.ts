@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
+import type { SegmenterOutput } from '../../../src/service/recognition/segment-machine.js'
 import { joinSegmenter } from '../../../src/service/recognition/segmenter.js'
 import {
   defaultSegmenterParameters,
@@ -47,7 +47,7 @@ const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, c
   let count = 0
   const detector = {
     isSpeech: () => frames[count++] ?? false,
-    hold: () => undefined,
+    freezeFloor: () => undefined,
     setSensitivity: () => undefined,
     free: () => undefined,
   }

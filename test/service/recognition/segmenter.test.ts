@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { meanPower } from '../../../src/service/recognition/frame-log.js'
-import type { SegmenterOutput } from '../../../src/service/recognition/segmenter-output.js'
+import { meanPower } from '../../../src/service/recognition/forced-cut.js'
+import type { SegmenterOutput } from '../../../src/service/recognition/segment-machine.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
 import { createSegmenter, joinSegmenter } from '../../../src/service/recognition/segmenter.js'
 import { collectRun, type MachineRun } from './machine-run.js'
@@ -21,7 +21,10 @@ const segmentsOf = async (
   settings: Partial<typeof defaultSegmenterParameters> = {},
   chunk = samples.length,
 ): Promise<MachineRun> => {
-  const segmenter = await createSegmenter({ ...defaultSegmenterParameters, ...settings }, rateHz)
+  const segmenter = await createSegmenter({
+    parameters: { ...defaultSegmenterParameters, ...settings },
+    inputRateHz: rateHz,
+  })
   const outputs: SegmenterOutput[] = []
   for (let from = 0; from < samples.length; from += chunk)
     outputs.push(...segmenter.push(samples.subarray(from, from + chunk)))
@@ -48,7 +51,7 @@ describe('joinSegmenter', () => {
     const frozen: boolean[] = []
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
-      hold: (hold: boolean) => frozen.push(hold),
+      freezeFloor: (isFrozen: boolean) => frozen.push(isFrozen),
       setSensitivity: () => undefined,
       free: () => undefined,
     }
@@ -67,11 +70,11 @@ describe('joinSegmenter', () => {
 describe('createSegmenter', () => {
   it('refuses parameters by the name of the field', async () => {
     const parameters = { ...defaultSegmenterParameters, postSpeechMs: -1 }
-    await expect(createSegmenter(parameters, 8000)).rejects.toMatchObject({ code: 'invalid-field' })
+    await expect(createSegmenter({ parameters, inputRateHz: 8000 })).rejects.toMatchObject({ code: 'invalid-field' })
   })
 
   it('gives the same empty answer while nobody speaks', async () => {
-    const segmenter = await createSegmenter(defaultSegmenterParameters, 8000)
+    const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
     expect(segmenter.push(new Int16Array(800))).toBe(segmenter.push(new Int16Array(0)))
     segmenter.free()
   })
@@ -148,7 +151,11 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
 })
 
 describe('a segmenter that is given other parameters', () => {
-  const detector = { isSpeech: (frame: Int16Array) => frame[0] !== 0, hold: () => undefined, free: () => undefined }
+  const detector = {
+    isSpeech: (frame: Int16Array) => frame[0] !== 0,
+    freezeFloor: () => undefined,
+    free: () => undefined,
+  }
   const run = (changes: Readonly<Record<number, Partial<typeof defaultSegmenterParameters>>>) => {
     const tuned: number[] = []
     const setSensitivity = (sensitivity: number): void => {

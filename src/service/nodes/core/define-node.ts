@@ -8,8 +8,19 @@ const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
 const portPattern = /^[a-z][a-zA-Z0-9]*$/
 
 /**
- * Makes a kind of node of a name, ports, an options codec and a factory. Throws `invalid-options` where a name or a
- * port is none, for that is the author's fault and shall show at once.
+ * Defines a kind of node from a name, ports, an options codec and a factory. Throws `invalid-options` for an invalid name
+ * of the node or of a port.
+ *
+ * @example
+ * const loud = defineNode({
+ *   name: 'loud',
+ *   summary: 'Tags every event.',
+ *   inputs: { events: 'event' },
+ *   outputs: { events: 'event' },
+ *   options: nodeOptions({ tag: text }, {}),
+ *   open: ({ tag }) => (input$) =>
+ *     input$.pipe(map((item) => (item.type === 'event' ? { ...item, event: { ...item.event, tags: [tag] } } : item))),
+ * })
  */
 export const defineNode = <Options>(definition: NodeDefinition<Options>): AnyNodeDefinition => {
   const { options: codec, formats = asFirstInput(definition), uses = () => [], open, ...more } = definition
@@ -36,12 +47,12 @@ const checkNames = ({ name, inputs, outputs }: Pick<AnyNodeDefinition, 'name' | 
   if (!namePattern.test(name)) {
     throw new SpeechError('invalid-options', `${JSON.stringify(name)} is no name of a node; write it as my-node.`)
   }
-  const port = [...Object.keys(inputs), ...Object.keys(outputs)].find((one) => !portPattern.test(one))
+  const port = [...Object.keys(inputs), ...Object.keys(outputs)].find((candidate) => !portPattern.test(candidate))
   if (port === undefined) return
   throw new SpeechError('invalid-options', `${JSON.stringify(port)} is no name of a port of ${name}; write it as left.`)
 }
 
-/** Every audio output has the format of the first audio input. */
+/** The format of the first audio input, for every audio output. */
 const asFirstInput =
   ({ inputs, outputs, name }: Pick<AnyNodeDefinition, 'name' | 'inputs' | 'outputs'>) =>
   (formats: PortFormats): either.Either<string, PortFormats> => {
@@ -49,7 +60,7 @@ const asFirstInput =
     const first = Object.keys(inputs).find((port) => inputs[port] === 'audio')
     const format = first === undefined ? undefined : formats[first]
     if (audioOutputs.length === 0) return either.right({})
-    if (format === undefined) return either.left(`${name} must say which format its audio has`)
+    if (format === undefined) return either.left(`${name} must define the format of its audio outputs`)
     return either.right(Object.fromEntries(audioOutputs.map((port) => [port, format])))
   }
 
@@ -61,12 +72,12 @@ const faultsOf = (errors: t.Errors): readonly OptionFault[] => {
       message: message ?? `must be ${last?.type.name ?? 'valid'}`,
     }
   })
-  // An intersection tells a value that is no object at all once for each of its parts.
-  return faults.filter((one, index) => faults.findIndex((other) => sameFault(one, other)) === index)
+  // An intersection reports a value that is not an object once for each of its parts.
+  return faults.filter((fault, index) => faults.findIndex((earlier) => isSameFault(fault, earlier)) === index)
 }
 
-const sameFault = (one: OptionFault, other: OptionFault): boolean =>
-  one.message === other.message && one.path.join('.') === other.path.join('.')
+const isSameFault = (left: OptionFault, right: OptionFault): boolean =>
+  left.message === right.message && left.path.join('.') === right.path.join('.')
 
 const unknownNames = (codec: t.Any, given: unknown): readonly OptionFault[] => {
   const known = optionNames(codec)

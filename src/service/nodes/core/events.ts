@@ -1,14 +1,21 @@
-import * as t from 'io-ts'
-import { isJsonObject, ownValue } from '../../../protocol/json-object.js'
 import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
+import { isJsonObject, ownValue } from '../../../protocol/json-object.js'
 import { foldCase } from './fold-words.js'
+import type { NodeItem } from './node.js'
 
-/** All channels (decisions.md: event envelope). */
+/** The channel number of events that belong to all channels (PROTOCOL 3.3). */
 export const allChannels = -2
 
+/** An event on the node's first event port. */
+export const eventItem = (event: EventEnvelope): NodeItem => ({ type: 'event', event })
+
+/** An event of all channels and without times, as nodes report what happens to themselves. */
+export const reportItem = (name: string, data: Readonly<Record<string, string | number>>): NodeItem =>
+  eventItem({ name, channel: allChannels, startMs: -1, endMs: -1, data })
+
 /**
- * Whether a name fits a pattern, in which `*` stands for any letters, also none: `SR *`. The letter case counts. Takes
- * the time of a search for each part between two stars, whatever the pattern.
+ * Whether a name matches a pattern in which `*` stands for any characters, also none: `SR *`. Letter case counts. The time
+ * is that of one search for each part between two stars.
  */
 export const matchesPattern = (pattern: string, name: string): boolean => {
   const [first = '', ...rest] = pattern.split('*')
@@ -24,43 +31,21 @@ export const matchesPattern = (pattern: string, name: string): boolean => {
   return name.length - last.length >= at && name.endsWith(last)
 }
 
-/** An event of all channels is of each of them. */
+/** Whether an event belongs to the channel; an event of all channels belongs to each of them. */
 export const isOfChannel = (event: EventEnvelope, channel: number): boolean =>
   event.channel === channel || event.channel === allChannels
 
-const dataOf = (event: EventEnvelope, name: string): unknown =>
+const dataField = (event: EventEnvelope, name: string): unknown =>
   isJsonObject(event.data) ? ownValue(event.data, name) : undefined
 
-/** `Data.Text` of recognition, or nothing. */
-export const textOf = (event: EventEnvelope): string | undefined => {
-  const text = dataOf(event, 'Text')
-  return typeof text === 'string' ? text : undefined
-}
-
-/** `Data.Confidence`, or nothing. */
+/** `Data.Confidence`, if it is a number. */
 export const confidenceOf = (event: EventEnvelope): number | undefined => {
-  const confidence = dataOf(event, 'Confidence')
+  const confidence = dataField(event, 'Confidence')
   return typeof confidence === 'number' ? confidence : undefined
 }
 
-/** Whether `Data.Text` contains what was folded by `foldCase`, in any letter case. */
+/** Whether `Data.Text` contains, in any letter case, what was folded by `foldCase`. */
 export const textContains = (event: EventEnvelope, folded: string): boolean => {
-  const text = textOf(event)
-  return text !== undefined && foldCase(text).includes(folded)
-}
-
-/** A table that has nothing but these names, to stand in a list: a name that is unknown makes the whole no such table. */
-export const tableWith = <Model>(
-  codec: t.Type<Model, unknown>,
-  names: readonly string[],
-  expected: string,
-): t.Type<Model, unknown> => {
-  const is = (value: unknown): value is Model =>
-    isJsonObject(value) && Object.keys(value).every((name) => names.includes(name)) && codec.is(value)
-  return new t.Type<Model, unknown>(
-    expected,
-    is,
-    (input, context) => (is(input) ? t.success(input) : t.failure(input, context)),
-    (value) => value,
-  )
+  const text = dataField(event, 'Text')
+  return typeof text === 'string' && foldCase(text).includes(folded)
 }

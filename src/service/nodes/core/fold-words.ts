@@ -1,4 +1,4 @@
-/** Scripts that put no space between words: there each letter is a word of its own. */
+/** Scripts that put no space between words: each letter counts as a word. */
 const unspaced =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
 
@@ -9,15 +9,15 @@ const word = new RegExp(
 )
 
 /**
- * Text without letter case: compatibility forms are one (Unicode NFKC), "ß" is "ss", and a sigma at the end of a word is
- * the sigma within it. By upper case first, as case folding does (Unicode 15, section 5.18).
+ * Text without letter case: compatibility forms are one (Unicode NFKC), "ß" is "ss", and a final sigma equals a medial one.
+ * It maps to upper case first, as case folding does (Unicode 15, section 5.18).
  */
 export const foldCase = (text: string): string =>
   text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 
 /**
- * The words of a text, without letter case and punctuation: "Don't – STOP!" is `dont`, `stop`. A hyphen parts words,
- * an apostrophe within one is left out, letters of scripts without spaces are words. Linear in the text.
+ * The words of a text without letter case and punctuation: "Don't – STOP!" gives `dont`, `stop`. A hyphen separates words,
+ * an apostrophe within a word is removed, and letters of scripts without spaces are words. Linear in the text.
  */
 export const foldWords = (text: string): readonly string[] =>
-  (foldCase(text).match(word) ?? []).map((one) => one.replace(/['’]/gu, ''))
+  (foldCase(text).match(word) ?? []).map((match) => match.replace(/['’]/gu, ''))

@@ -1,68 +1,50 @@
-import { Observable, type OperatorFunction } from 'rxjs'
-import type { NodeItem } from './node.js'
+import { filter, type OperatorFunction } from 'rxjs'
+import type { AudioFormat } from '../../../audio/format.js'
+import { SpeechError } from '../../../errors/speech-error.js'
+import { useResource } from '../../../kernel/use-resource.js'
+import type { Node, NodeItem, PortFormats } from './node.js'
 
-/** What a node does with one item after the other: state of one subscription. */
-export interface ItemSteps {
-  readonly take: (item: NodeItem) => readonly NodeItem[]
-  /** What is still to be said when the input completes. */
-  readonly end?: () => readonly NodeItem[]
-  /** Gives back what the steps hold, however they end. Called once. */
+type AudioItem = Extract<NodeItem, { type: 'audio' }>
+
+/** What a node does with one item after another: the state of one subscription. */
+export interface NodeSteps<Item extends NodeItem = NodeItem> {
+  /** Takes an item, of audio whole frames, and returns what is decided by now. */
+  readonly take: (item: Item) => readonly NodeItem[]
+  /** The input completed: returns the remaining items. */
+  readonly finish?: () => readonly NodeItem[]
+  /** Frees memory, however the subscription ends. */
   readonly free?: () => void
 }
 
 /**
- * Runs the steps of a node that answers at once. `open` is called for each subscription. What comes in while an answer is
- * being told waits for its turn, so that answers keep the order of the items; what waits is as much as the subscriber
- * sends back by itself. Completes after `end`; errors of the source and of the steps pass through.
+ * Runs the steps of a node. `open` is called for each subscription. Items that arrive while an answer is emitted wait, so
+ * answers keep the order of the items. Completes after `finish`; errors of the source and of the steps pass through.
  */
-export const stepItems =
-  (open: () => ItemSteps): OperatorFunction<NodeItem, NodeItem> =>
-  (source$) =>
-    new Observable((subscriber) => {
-      const steps = open()
-      let waiting: NodeItem[] = []
-      let busy = false
-      let sourceDone = false
-      const tell = (items: readonly NodeItem[]): void => {
-        for (const item of items) {
-          if (subscriber.closed) return
-          subscriber.next(item)
-        }
-      }
-      const work = (): void => {
-        if (busy) return
-        busy = true
-        try {
-          while (waiting.length > 0 && !subscriber.closed) {
-            const items = waiting
-            waiting = []
-            for (const item of items) tell(subscriber.closed ? [] : steps.take(item))
-          }
-          busy = false
-          if (!sourceDone || subscriber.closed) return
-          tell(steps.end?.() ?? [])
-          subscriber.complete()
-        } catch (error) {
-          subscriber.error(error)
-        }
-      }
-      if (steps.free !== undefined) subscriber.add(steps.free)
-      subscriber.add(
-        source$.subscribe({
-          next: (item) => {
-            waiting.push(item)
-            work()
-          },
-          error: (error: unknown) => {
-            subscriber.error(error)
-          },
-          complete: () => {
-            sourceDone = true
-            work()
-          },
-        }),
-      )
-    })
+export const stepItems = <Item extends NodeItem = NodeItem>(
+  open: () => NodeSteps<Item> | Promise<NodeSteps<Item>>,
+): OperatorFunction<Item, NodeItem> =>
+  useResource(
+    open,
+    (steps, item) => steps.take(item),
+    (steps) => steps.finish?.() ?? [],
+  )
 
-/** An event on the node's first event port. */
-export const eventItem = (event: Extract<NodeItem, { type: 'event' }>['event']): NodeItem => ({ type: 'event', event })
+/** A node of steps that take audio only. */
+export const audioNode =
+  (open: () => NodeSteps<AudioItem> | Promise<NodeSteps<AudioItem>>): Node =>
+  (input$) =>
+    input$.pipe(
+      filter((item) => item.type === 'audio'),
+      stepItems(open),
+    )
+
+/** The format of an audio port; a project provides one for every audio port that has a wire. */
+export const portFormat = (formats: PortFormats, port = 'audio'): AudioFormat => {
+  const format = formats[port]
+  if (format === undefined) throw new SpeechError('internal', `The node has no audio at its port ${port}.`)
+  return format
+}
+
+/** Audio as items: none if there are no bytes, because an empty item means nothing. */
+export const audioItems = (bytes: Uint8Array, port?: string): readonly NodeItem[] =>
+  bytes.length === 0 ? [] : [port === undefined ? { type: 'audio', bytes } : { type: 'audio', bytes, port }]

@@ -8,12 +8,12 @@ import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import type { Engine } from '../../engine/engine.js'
 
-/** What a port takes or gives. */
+/** What a port carries. */
 export type PortKind = 'audio' | 'event'
 
 /**
- * An item on a wire between nodes: whole frames of audio in the format of the port, or an event. `port` is the port of the
- * node that it enters or leaves by, the node's first port of that kind by default.
+ * What a wire between nodes carries: whole frames of audio in the format of the port, or an event. `port` names the port of
+ * the item; without it, the item belongs to the node's first port of that kind.
  */
 export type NodeItem =
   | { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: string | undefined }
@@ -22,28 +22,28 @@ export type NodeItem =
 /** The format of each audio port, by its name. */
 export type PortFormats = Readonly<Record<string, AudioFormat>>
 
-/** A model by the names that a client may give; what is left out is the project's default. */
+/** A model by the names that a client may give; each name defaults to the project's. */
 export interface ModelName {
   readonly tenant?: string
   readonly name?: string
   readonly version?: string
 }
 
-/** What a project names under `resources`: read when the project is loaded, never by a client's word. */
+/** An entry of a project's `resources`, read when the project is loaded; clients cannot name one. */
 export type Resource =
   | { readonly kind: 'model'; readonly model: ModelName }
   | { readonly kind: 'file'; readonly fileName: string; readonly bytes: Uint8Array }
-  /** Behind a function, so that it is not printed with what holds it. */
+  /** A function, so that printing the resource does not print the secret. */
   | { readonly kind: 'secret'; readonly reveal: () => string }
 
-/** That an option of a node names a resource, which must be there and of this kind. */
+/** An option of a node that names a resource, which must exist and be of this kind. */
 export interface ResourceUse {
   readonly option: string
   readonly resource: string
   readonly kind: Resource['kind']
 }
 
-/** Whose session it is. */
+/** The identity of a session. */
 export interface SessionFacts {
   readonly id: string
   readonly tenant: string
@@ -51,7 +51,7 @@ export interface SessionFacts {
   readonly clientId: string
 }
 
-/** What a node may know of its session. Everything from outside the data comes by here. */
+/** What a node knows of its session, and all that it may use beside its input. */
 export interface NodeContext {
   /** The node's own id in the project. */
   readonly node: string
@@ -61,29 +61,30 @@ export interface NodeContext {
   readonly outputs: PortFormats
   readonly language: string
   /** The format of the audio that the client sends. */
-  readonly sessionFormat?: AudioFormat
-  /** `Audio.Output` of the Start message as it came: what the client wants to hear back. */
+  readonly sessionFormat?: AudioFormat | undefined
+  /** `Audio.Output` of the Start message as received: the format in which the client wants audio. */
   readonly audioOutput: JsonObject | undefined
-  /** Free primitives of the Start message, merged with later `Update`s: read them when you need them. */
+  /** `Settings` of the Start message, merged with later `Update`s; read them when you need them. */
   readonly settings: () => Settings
+  /** `CallProperties`, in the same way. */
   readonly callProperties: () => Settings
   /** Emits after each `Update` that changed one of them. */
   readonly updated$: Observable<unknown>
-  /** Whether a full wire pauses the client's audio: no audio arrives then although the client is not silent. */
-  readonly isPaused?: () => boolean
+  /** Whether the client's audio is held back because a node is behind; then missing audio is not silence. */
+  readonly isPaused?: (() => boolean) | undefined
   /**
-   * Emits once with the reason when the session ends early. What a node emits during that call is still delivered; then
-   * the node is unsubscribed. Absent in a worker thread.
+   * Emits once, with the reason, when the session is aborted. Items that a node emits within that call are still
+   * delivered; then the node is unsubscribed. Never emits in a node that runs in its own thread.
    */
-  readonly aborted$?: Observable<SpeechError>
+  readonly aborted$?: Observable<SpeechError> | undefined
   /**
-   * Emits when the session is to end at the next silence, for example because the service closes. A node with
-   * `handlesDrain` then completes by itself. Absent in a worker thread.
+   * Emits when the session is to end in a pause of the speech, as when the service closes. A node with `handlesDrain` then
+   * completes by itself. Never emits in a node that runs in its own thread.
    */
-  readonly drain$?: Observable<unknown>
+  readonly drain$?: Observable<unknown> | undefined
   /** A resource of the project by its name. */
   readonly resource: (name: string) => Resource | undefined
-  /** A model that the session may use, loaded; rejects with `model-denied`. */
+  /** Loads a model that the session may use; rejects with `model-denied`. */
   readonly engine: (model: ModelName) => Promise<Engine>
   /**
    * For a node with `manualAck`: acknowledges that `count` frames of audio (or events) of a port are processed. The wire
@@ -91,59 +92,65 @@ export interface NodeContext {
    * The port defaults to the node's first one.
    */
   readonly ack: (count: number, port?: string) => void
-  /** Where nodes may keep recordings; absent where the operator configured none. */
+  /** The folder for recordings; undefined if the operator configured none. */
   readonly recordingsFolder: string | undefined
-  /** Milliseconds without audio after which a node flushes and ends; 0 is never. */
+  /** Milliseconds without audio after which a node flushes and completes; 0 for never. */
   readonly idleMs: number
   /**
-   * Where in the session the input of the node begins, in milliseconds: more than 0 for a node that was opened again after
-   * a fault. Times in its events count from the first sample of the session. @default 0
+   * The session time at which the node's input begins, in milliseconds: more than 0 for a node that was reopened after a
+   * fault. Times of events count from the session's first sample. @default 0
    */
-  readonly offsetMs?: number
-  /** For the operator's log. Never audio, text of speech, tokens or secrets. */
+  readonly offsetMs?: number | undefined
+  /** Writes to the operator's log. Never pass audio, text of speech, tokens or secrets. */
   readonly log: (message: string, fields?: Readonly<Record<string, string | number | boolean>>) => void
   readonly scheduler: SchedulerLike
 }
 
 /**
- * One step of a project. Completion of the input is finalize (flush, then complete); unsubscription is cancel.
- * No `subscribe` inside; no state outside the subscription.
+ * One step of a project. When the input completes, the node flushes and completes; unsubscribing cancels it. A node does
+ * not subscribe inside and keeps no state outside the subscription.
+ *
+ * @example
+ * const shout: Node = (input$) =>
+ *   input$.pipe(map((item) => (item.type === 'event' ? { ...item, event: { ...item.event, tags: ['loud'] } } : item)))
  */
 export type Node = (input$: Observable<NodeItem>, context: NodeContext) => Observable<NodeItem>
 
-/** Checks what the session asks of a node and fetches what it needs, before the start is answered; rejects to refuse. */
+/** Opens a node for a session before its start is answered; rejects to refuse the session. */
 export type OpenNode = (context: NodeContext) => Promise<Node>
 
 /**
- * What follows when a node throws, hangs, floods or blocks: `fail` ends the session with `node-failed`; `bypass` continues
- * without the node and passes its input through where kinds and formats fit; `restarts` opens the node again, at most so
- * many times.
+ * What follows a fault of a node. `fail`: the session ends with `node-failed`. `bypass`: it continues without the node,
+ * whose input passes through to outputs of the same kind. `restarts`: the node is reopened, at most so many times.
  */
 export type FaultPolicy = 'fail' | 'bypass' | { readonly restarts: number }
 
-/** A kind of node, as projects name it. */
+/** A kind of node, as `defineNode` takes it. */
 export interface NodeDefinition<Options> {
-  /** Lower case, words joined by hyphens. */
+  /** The name in projects: lower case, words joined by hyphens. */
   readonly name: string
-  /** One sentence for who writes projects. */
+  /** One sentence for authors of projects. */
   readonly summary: string
+  /** The kind of each input port, by its name. */
   readonly inputs: Readonly<Record<string, PortKind>>
+  /** The kind of each output port, by its name. */
   readonly outputs: Readonly<Record<string, PortKind>>
-  /** Audio inputs that need no wire; every other audio input needs one. Event inputs are always optional. @default none */
+  /** Audio inputs that need no wire. Event inputs never need one. @default [] */
   readonly optionalInputs?: readonly string[] | undefined
-  /** What the operator must have set up for it, such as a folder for recordings. */
-  readonly needs?: readonly 'recordings'[]
-  /** Decodes `options` of the project; made by `nodeOptions`, so that unknown keys can be refused by name. */
+  /** What the operator must configure for the node, such as a folder for recordings. @default [] */
+  readonly needs?: readonly 'recordings'[] | undefined
+  /** Decodes the options; made with `nodeOptions`, which makes it refuse unknown names. */
   readonly options: t.Type<Options, unknown>
   /**
-   * The formats of the audio outputs for those of the inputs, or, left, a sentence that says what would fit.
-   * Left out: every audio output has the format of the first audio input.
+   * The formats of the audio outputs, given those of the inputs; left: a sentence that says what would fit.
+   * @default the format of the first audio input, for every audio output
    */
   readonly formats?: (inputs: PortFormats, options: Options) => either.Either<string, PortFormats>
+  /** The resources that the options name. @default () => [] */
   readonly uses?: (options: Options) => readonly ResourceUse[]
   /**
-   * What an `Update` may not do, judged before anything changes: the settings as they would be and as they are. Gives the
-   * refusal, `invalid-field` with the name of the setting, or nothing. Left out: any will do.
+   * Checks an `Update` before it is applied, given the next and the present settings. Returns the error that refuses it
+   * (`invalid-field` with the name of the setting), or undefined. @default () => undefined
    */
   readonly checkSettings?: (next: Settings, now: Settings, options: Options) => SpeechError | undefined
   /**
@@ -151,36 +158,57 @@ export interface NodeDefinition<Options> {
    * Otherwise an item is acknowledged when that call returns. @default false
    */
   readonly manualAck?: boolean | undefined
-  /** Whether the node completes by itself after `context.drain$`; the session waits for it, with a deadline. @default false */
+  /** Whether the node completes after `context.drain$`; the session waits for it, within a bound. @default false */
   readonly handlesDrain?: boolean | undefined
-  /** The fault policy of a project that sets none. @default 'fail' */
+  /** What follows a fault if the project says nothing. @default 'fail' */
   readonly onFault?: FaultPolicy | undefined
-  /** Called once per session, before the Start is answered; rejects to refuse the session. */
+  /** Makes the node of one session before its start is answered; throws or rejects to refuse the session. */
   readonly open: (options: Options, context: NodeContext) => Node | Promise<Node>
 }
 
-/** A definition whose options are its own business. */
+/** A kind of node, as `defineNode` returns it: its options are checked and bound by `configure`. */
 export interface AnyNodeDefinition extends Omit<
   NodeDefinition<unknown>,
   'options' | 'formats' | 'uses' | 'open' | 'checkSettings'
 > {
-  /** The options, decoded and bound: what can be asked of them; left, each fault as path and expectation. */
+  /** Decodes the options and binds the node to them; left: each fault as path and expectation. */
   readonly configure: (options: unknown) => either.Either<readonly OptionFault[], ConfiguredNode>
 }
 
-/** What is wrong with one option. */
+/** A fault of one option. */
 export interface OptionFault {
-  /** Keys from `options` on; empty for `options` itself. */
+  /** The keys below `options`; empty for `options` itself. */
   readonly path: readonly string[]
-  /** As in "must be …" or "is not an option; …". */
+  /** Such as "must be …" or "is not an option; …". */
   readonly message: string
 }
 
-/** A node with its options: what a project holds. */
+/** A node with its options. */
 export interface ConfiguredNode {
   readonly formats: (inputs: PortFormats) => either.Either<string, PortFormats>
   readonly uses: readonly ResourceUse[]
-  /** Why these settings are refused, before an `Update` makes them the session's; nothing where they fit. */
+  /** The error that refuses an `Update` to these settings, or undefined. */
   readonly checkSettings: (next: Settings, now: Settings) => SpeechError | undefined
   readonly open: OpenNode
 }
+
+/** How a node failed: it threw or errored, did not end in time, emitted too much, or blocked its thread. */
+export type FaultKind = 'threw' | 'hung' | 'flooded' | 'blocked'
+
+/**
+ * The failure of a node as its host reports it; any other error of a node counts as `threw`. The message is for the
+ * operator and may contain text of the node's author.
+ */
+export class NodeFault extends Error {
+  override readonly name = 'NodeFault'
+  readonly kind: FaultKind
+
+  constructor(kind: FaultKind, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options)
+    this.kind = kind
+  }
+}
+
+/** Whether an error is a `NodeFault`. Compares names, because two builds of the package may meet in one process. */
+export const isNodeFault = (error: unknown): error is NodeFault =>
+  error instanceof Error && error.name === 'NodeFault' && 'kind' in error

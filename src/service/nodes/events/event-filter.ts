@@ -1,9 +1,9 @@
-import { defineNode } from '../core/define-node.js'
-import { confidenceOf, matchesPattern, isOfChannel } from '../core/events.js'
-import { listOf, nodeOptions, numberFrom, text, wholeNumberFrom } from '../core/node-options.js'
-import { stepItems, eventItem } from '../core/node-steps.js'
-import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import type * as t from 'io-ts'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
+import { defineNode } from '../core/define-node.js'
+import { confidenceOf, eventItem, isOfChannel, matchesPattern } from '../core/events.js'
+import { listOf, nodeOptions, numberFrom, text, wholeNumberFrom } from '../core/node-options.js'
+import { stepItems } from '../core/node-steps.js'
 
 const names = listOf(text)
 
@@ -19,9 +19,9 @@ const options = nodeOptions(
 )
 
 /**
- * Lets an event through when it passes all that is given: its name fits one of `keep` and none of `drop` (patterns with
- * `*`; the letter case counts), it is of `channel` (events of all channels are), it has one of `tags`, and it is no less
- * sure than `minConfidence`, where it has a `Data.Confidence` at all.
+ * Passes an event that meets all given conditions: its name matches one of `keep` and none of `drop` (patterns with `*`;
+ * letter case counts), it belongs to `channel` (events of all channels do), it has one of `tags`, and its `Data.Confidence`,
+ * if any, is at least `minConfidence`.
  */
 export const eventFilter = defineNode({
   name: 'event-filter',

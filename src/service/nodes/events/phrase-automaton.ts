@@ -1,10 +1,10 @@
 interface State {
   readonly next: Map<string, State>
-  /** Words from the start; the phrases that end here are as long. */
+  /** Words from the start, the length of the phrases that end here. */
   readonly depth: number
-  /** The phrases that end here, by their place in the list. */
+  /** The phrases that end here, by their index in the list. */
   readonly phrases: number[]
-  /** The longest state that is an end of this one. */
+  /** The longest state that is a suffix of this one. */
   fallback: State | undefined
   /** The longest such state in which a phrase ends. */
   shorter: State | undefined
@@ -20,35 +20,35 @@ const stateAt = (depth: number): State => ({
 
 export type PhraseState = object & { readonly __phraseState?: never }
 
-/** A phrase that ends with the word just taken. */
+/** A phrase that ends with the present word. */
 export interface PhraseEnd {
-  /** Its place in the list of phrases. */
+  /** Its index in the list of phrases. */
   readonly phrase: number
   readonly wordCount: number
 }
 
 /**
- * Finds many phrases in one pass over words (Aho and Corasick, 1975), where a letter is a whole word. The time for a word
- * does not grow with the number of phrases, but for those that really end with it.
+ * Finds many phrases in one pass over words (Aho and Corasick, 1975), with words in place of letters. The time for a word
+ * depends on the number of phrases that end with it, and not on the number of all phrases.
  */
 export class PhraseAutomaton {
   readonly start: PhraseState
-  /** Words of the longest phrase. */
-  readonly longest: number
+  /** The number of words of the longest phrase. */
+  readonly maxWords: number
   readonly #start: State
 
-  /** Phrases as words; one without words is never found. */
+  /** Takes phrases as lists of words; a phrase without words is never found. */
   constructor(phrases: readonly (readonly string[])[]) {
     this.#start = stateAt(0)
     this.start = this.#start
-    this.longest = phrases.reduce((most, words) => Math.max(most, words.length), 0)
+    this.maxWords = phrases.reduce((max, words) => Math.max(max, words.length), 0)
     phrases.forEach((words, phrase) => {
       if (words.length > 0) this.#add(words, phrase)
     })
     this.#link()
   }
 
-  /** The state after another word, and the phrases that end with it, longest first. */
+  /** The state after one more word, and the phrases that end with it, longest first. */
   step(from: PhraseState, word: string): { readonly state: PhraseState; readonly ends: readonly PhraseEnd[] } {
     const state = this.#follow(from as State, word)
     const ends: PhraseEnd[] = []
@@ -76,15 +76,15 @@ export class PhraseAutomaton {
     at.phrases.push(phrase)
   }
 
-  /** Breadth first, so that the shorter states are linked before the longer ones ask them. */
+  /** Links breadth first, because a longer state is linked by means of shorter ones. */
   #link(): void {
-    const line = [this.#start]
-    // The line grows while it is walked along.
-    for (const parent of line) {
+    const queue = [this.#start]
+    // The loop visits the states that it adds.
+    for (const parent of queue) {
       for (const [word, child] of parent.next) {
         child.fallback = parent.fallback === undefined ? this.#start : this.#follow(parent.fallback, word)
         child.shorter = child.fallback.phrases.length > 0 ? child.fallback : child.fallback.shorter
-        line.push(child)
+        queue.push(child)
       }
     }
   }

@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import * as t from 'io-ts'
+import type * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { decodeWith } from '../../../protocol/message-codec.js'
 import {
@@ -9,23 +9,21 @@ import {
   type RecognitionData,
 } from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
+import { eventItem } from '../core/events.js'
 import { foldWords } from '../core/fold-words.js'
 import type { NodeContext } from '../core/node.js'
-import { listOf, nodeOptions, oneOfWords, text } from '../core/node-options.js'
-import { PhraseAutomaton } from './phrase-automaton.js'
-import { PhraseSearch, type FoundPhrase, type HeardWord } from './phrase-search.js'
-import { eventItem, stepItems, type ItemSteps } from '../core/node-steps.js'
+import { listOf, nodeOptions, oneOfWords, optionType, text } from '../core/node-options.js'
+import { stepItems, type NodeSteps } from '../core/node-steps.js'
+import { PhraseAutomaton, type PhraseState } from './phrase-automaton.js'
 
 const maxPhrases = 10_000
-/** The service has channels 0 and 1; other nodes may name others, but not without a bound. */
-const maxLanes = 16
+/** The service has channels 0 and 1; other nodes may name others, up to this bound. */
+const maxChannels = 16
 
 const phraseList = listOf(text, maxPhrases)
-const phrases = new t.Type<readonly string[] | string, unknown>(
+const phrases = optionType(
   `a list of at most ${maxPhrases} phrases, or the name of a file resource that has one a line`,
   (value): value is readonly string[] | string => phraseList.is(value) || text.is(value),
-  (input, context) => (phraseList.is(input) || text.is(input) ? t.success(input) : t.failure(input, context)),
-  (value) => value,
 )
 
 const options = nodeOptions(
@@ -35,14 +33,14 @@ const options = nodeOptions(
 type Options = t.TypeOf<typeof options>
 
 /**
- * Words into events: each phrase that is said, told once as the event `Phrase` (or as the option `event` says) with
- * `Data` {Phrase, Confidence}. Letter case and punctuation do not matter, whole words do; a phrase may begin in one
- * milestone and end in the next. Times are those of the words where `Data.Words` has them, else those of the results
- * that the phrase lies in. What a partial told is not told again by its milestone. All events pass, before their finds.
+ * Reports each spoken phrase of a list once, as the event `Phrase` (or the name in the option `event`) with `Data` {Phrase,
+ * Confidence}. Letter case and punctuation do not count, whole words do; a phrase may begin in one milestone and end in the
+ * next. Times are those of the words if `Data.Words` has them, and those of the results if not. A match that was reported
+ * for a partial is not reported again for its milestone. All events pass, each before its matches.
  */
 export const phraseSpotter = defineNode({
   name: 'phrase-spotter',
-  summary: 'Tells each of a list of phrases that is said, by an event.',
+  summary: 'Reports each spoken phrase of a list by an event.',
   inputs: { events: 'event' },
   outputs: { events: 'event' },
   options,
@@ -51,7 +49,7 @@ export const phraseSpotter = defineNode({
   open: (given, context) => {
     const list = phrasesOf(given, context)
     const automaton = new PhraseAutomaton(list.map(foldWords))
-    return (input$) => input$.pipe(stepItems(() => spotting(given, list, automaton)))
+    return (input$) => input$.pipe(stepItems(() => spotterSteps(given, list, automaton)))
   },
 })
 
@@ -65,32 +63,32 @@ const phrasesOf = ({ phrases: given }: Options, { node, resource }: NodeContext)
   throw new SpeechError('invalid-options', `The file of ${node} has ${list.length} phrases; ${maxPhrases} are allowed.`)
 }
 
-const spotting = (
+const spotterSteps = (
   { in: where = 'milestones', event: name = 'Phrase', tags = [] }: Options,
   list: readonly string[],
   automaton: PhraseAutomaton,
-): ItemSteps => {
-  const lanes = new Map<number, PhraseSearch>()
-  const laneOf = (channel: number): PhraseSearch => {
-    const lane = lanes.get(channel) ?? new PhraseSearch(automaton)
-    lanes.set(channel, lane)
-    const [oldest] = lanes.keys()
-    if (lanes.size > maxLanes && oldest !== undefined) lanes.delete(oldest)
-    return lane
+): NodeSteps => {
+  const searches = new Map<number, ChannelSearch>()
+  const searchOf = (channel: number): ChannelSearch => {
+    const search = searches.get(channel) ?? new ChannelSearch(automaton)
+    searches.set(channel, search)
+    const [oldest] = searches.keys()
+    if (searches.size > maxChannels && oldest !== undefined) searches.delete(oldest)
+    return search
   }
-  const findsIn = (event: EventEnvelope): readonly FoundPhrase[] => {
-    const lane = laneOf(event.channel ?? -1)
+  const matchesIn = (event: EventEnvelope): readonly FoundPhrase[] => {
+    const search = searchOf(event.channel ?? -1)
     const isPartial = event.name === eventName.partial
-    if (event.name === eventName.final) lane.reset()
+    if (event.name === eventName.final) search.reset()
     if (!isPartial && event.name !== eventName.milestone) return []
     if (isPartial && where === 'milestones') return []
     const data = decodeWith(recognitionData, event.data)
     if (either.isLeft(data)) return []
-    const words = heardWords(event, data.right)
-    const found = isPartial ? lane.partial(words) : lane.milestone(words)
+    const words = spokenWords(event, data.right)
+    const found = isPartial ? search.partial(words) : search.milestone(words)
     return isPartial || where !== 'partials' ? found : []
   }
-  const told = (event: EventEnvelope, { phrase, startMs, endMs, confidence }: FoundPhrase): EventEnvelope => ({
+  const reportOf = (event: EventEnvelope, { phrase, startMs, endMs, confidence }: FoundPhrase): EventEnvelope => ({
     name,
     channel: event.channel ?? -1,
     startMs,
@@ -102,17 +100,111 @@ const spotting = (
     take: (item) => {
       if (item.type !== 'event') return []
       const { event } = item
-      return [eventItem(event), ...findsIn(event).map((found) => eventItem(told(event, found)))]
+      return [eventItem(event), ...matchesIn(event).map((found) => eventItem(reportOf(event, found)))]
     },
   }
 }
 
-/** The words with their times where these are the words of the text, else with the times of the whole result. */
-const heardWords = (event: EventEnvelope, { text: said, words = [] }: RecognitionData): readonly HeardWord[] => {
-  const plain = foldWords(said)
-  const timed = words.flatMap(({ text: one, startMs, endMs, confidence }) =>
-    foldWords(one).map((word): HeardWord => ({ word, startMs, endMs, confidence })),
+/** The words of a text with their times if `Data.Words` are the same words, and with the times of the result if not. */
+const spokenWords = (event: EventEnvelope, { text: spoken, words = [] }: RecognitionData): readonly SpokenWord[] => {
+  const plain = foldWords(spoken)
+  const timed = words.flatMap(({ text: timedText, startMs, endMs, confidence }) =>
+    foldWords(timedText).map((word): SpokenWord => ({ word, startMs, endMs, confidence })),
   )
   if (timed.length === plain.length && timed.every(({ word }, index) => word === plain[index])) return timed
   return plain.map((word) => ({ word, startMs: event.startMs ?? -1, endMs: event.endMs ?? -1 }))
+}
+
+interface SpokenWord {
+  /** The word as folded by `foldWords`. */
+  readonly word: string
+  /** Milliseconds since the session's first sample; -1 if unknown. */
+  readonly startMs: number
+  readonly endMs: number
+  readonly confidence?: number
+}
+
+interface FoundPhrase {
+  /** Its index in the list of phrases. */
+  readonly phrase: number
+  readonly startMs: number
+  readonly endMs: number
+  /** The lowest confidence of its words, if all have one. */
+  readonly confidence?: number
+}
+
+/**
+ * Searches the results of one channel. Each partial is searched from the last milestone on. The n-th match of a phrase since
+ * that milestone is reported once, in a partial or in the milestone that replaces it. The search keeps the words before the
+ * milestone with which a phrase may begin, and counts the matches of each phrase since.
+ */
+class ChannelSearch {
+  readonly #automaton: PhraseAutomaton
+  #state: PhraseState
+  #before: readonly SpokenWord[] = []
+  /** How often each phrase was reported since the last milestone. */
+  #reported = new Map<number, number>()
+
+  constructor(automaton: PhraseAutomaton) {
+    this.#automaton = automaton
+    this.#state = automaton.start
+  }
+
+  /** The new matches of a partial. */
+  partial(words: readonly SpokenWord[]): readonly FoundPhrase[] {
+    return this.#unreported(this.#search(words).found)
+  }
+
+  /** The new matches of a milestone; later searches continue from its end. */
+  milestone(words: readonly SpokenWord[]): readonly FoundPhrase[] {
+    const { found, state } = this.#search(words)
+    const unreported = this.#unreported(found)
+    this.#reported.clear()
+    this.#state = state
+    const kept = this.#automaton.maxWords - 1
+    this.#before = kept < 1 ? [] : [...this.#before, ...words].slice(-kept)
+    return unreported
+  }
+
+  /** The recognition ended; no phrase continues after it. */
+  reset(): void {
+    this.#state = this.#automaton.start
+    this.#before = []
+    this.#reported.clear()
+  }
+
+  #search(words: readonly SpokenWord[]): { readonly found: readonly FoundPhrase[]; readonly state: PhraseState } {
+    const all = [...this.#before, ...words]
+    const found: FoundPhrase[] = []
+    let state = this.#state
+    words.forEach(({ word }, index) => {
+      const step = this.#automaton.step(state, word)
+      state = step.state
+      const end = this.#before.length + index + 1
+      for (const { phrase, wordCount } of step.ends) {
+        found.push({ phrase, ...spanOf(all.slice(Math.max(0, end - wordCount), end)) })
+      }
+    })
+    return { found, state }
+  }
+
+  #unreported(found: readonly FoundPhrase[]): readonly FoundPhrase[] {
+    const seen = new Map<number, number>()
+    return found.filter(({ phrase }) => {
+      const count = (seen.get(phrase) ?? 0) + 1
+      seen.set(phrase, count)
+      if (count <= (this.#reported.get(phrase) ?? 0)) return false
+      this.#reported.set(phrase, count)
+      return true
+    })
+  }
+}
+
+const spanOf = (words: readonly SpokenWord[]): Omit<FoundPhrase, 'phrase'> => {
+  const confidences = words.flatMap(({ confidence }) => (confidence === undefined ? [] : [confidence]))
+  return {
+    startMs: words[0]?.startMs ?? -1,
+    endMs: words.at(-1)?.endMs ?? -1,
+    ...(confidences.length === words.length ? { confidence: Math.min(...confidences) } : {}),
+  }
 }

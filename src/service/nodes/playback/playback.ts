@@ -1,3 +1,4 @@
+import { either } from 'fp-ts'
 import {
   concat,
   concatMap,
@@ -21,126 +22,157 @@ import {
   type SchedulerLike,
 } from 'rxjs'
 import { encodeSamples } from '../../../audio/codec.js'
-import type { AudioFormat } from '../../../audio/format.js'
+import { encodings, maxSampleRateHz, minSampleRateHz, type AudioFormat } from '../../../audio/format.js'
 import type { Sound } from '../../../audio/sound.js'
-import { SpeechError } from '../../../errors/speech-error.js'
 import { eventName } from '../../../protocol/dataflow-events.js'
-import { allChannels, matchesPattern } from '../core/events.js'
-import type { Node, NodeContext, NodeItem } from '../core/node.js'
-import type { PlayerOptions } from './player-options.js'
-import { eventItem } from '../core/node-steps.js'
+import { matchesPattern, reportItem } from '../core/events.js'
+import { flag, listOf, oneOfWords, optionType, text, wholeNumberFrom } from '../core/node-options.js'
+import { portFormat } from '../core/node-steps.js'
+import type { Node, NodeContext, NodeItem, PortFormats } from '../core/node.js'
 
-/** Audio goes out in packets of this length (service.md 4.1 rule 5 suggests it for the other direction). */
+/** The options that all players have; each node adds its own. */
+export const playerOptions = {
+  on: listOf(text, 100),
+  atStart: flag,
+  bargeIn: flag,
+  maxQueue: wholeNumberFrom(0, 100),
+  flushMs: wholeNumberFrom(0, 60_000),
+  sampleRateHz: wholeNumberFrom(minSampleRateHz, maxSampleRateHz),
+  encoding: oneOfWords(...encodings),
+  channels: optionType('1 or 2', (value): value is 1 | 2 => value === 1 || value === 2),
+}
+
+export interface PlayerOptions {
+  readonly on?: readonly string[] | undefined
+  readonly atStart?: boolean | undefined
+  readonly bargeIn?: boolean | undefined
+  readonly maxQueue?: number | undefined
+  readonly flushMs?: number | undefined
+  readonly sampleRateHz?: number | undefined
+  readonly encoding?: AudioFormat['encoding'] | undefined
+  readonly channels?: 1 | 2 | undefined
+}
+
+/** The format of the options, then that of the incoming audio, then 16-bit mono at 8000 Hz. */
+export const playerFormats = (
+  inputs: PortFormats,
+  { sampleRateHz, encoding, channels }: PlayerOptions,
+): either.Either<string, PortFormats> => {
+  const given = inputs['audio'] ?? { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
+  return either.right({
+    audio: {
+      encoding: encoding ?? given.encoding,
+      sampleRateHz: sampleRateHz ?? given.sampleRateHz,
+      channels: channels ?? given.channels,
+    },
+  })
+}
+
+/** The length of an audio packet, as PROTOCOL 3.2 suggests for clients. */
 const packetMs = 20
-/** What a stalled process catches up on at once; the rest is later by as much. */
+/** How many packets a stalled process sends at once; the rest is delayed. */
 const maxLatePackets = 10
 
-type Ending = 'completed' | 'interrupted' | 'dropped' | 'finalized'
+type EndReason = 'completed' | 'interrupted' | 'dropped' | 'finalized'
 
 /**
- * Plays a sound when an event comes whose name fits one of `on`, and at the start with `atStart` (default where `on` is
- * left out): audio in packets of 20 ms in real time, by one timer that runs only while something plays. `Prompt Started`
- * and `Prompt Ended` {Reason, DurationMsec} are told about it. Up to `maxQueue` (default 4) sounds wait for the one that
- * plays; one too many ends as `dropped`. With `bargeIn`, `Speech Started` ends what plays as `interrupted`, and what waits
- * with it. When the input completes nothing new is played; what plays and waits may go on for `flushMs` (default 5000)
- * and ends as `finalized` then.
+ * Plays a sound for each event whose name matches one of `on`, and at the start with `atStart` (the default without `on`):
+ * audio in packets of 20 ms in real time, by one timer that runs only while a sound plays. `Prompt Started` and `Prompt Ended`
+ * {Reason, DurationMsec} report it. Up to `maxQueue` (default 4) sounds wait; a further one ends as `dropped`. With `bargeIn`,
+ * `Speech Started` ends the playing and the waiting sounds as `interrupted`. When the input completes, no new sound starts;
+ * those that play or wait may continue for `flushMs` (default 5000) and then end as `finalized`.
  */
 export const playback = (sound: Sound, options: PlayerOptions, context: NodeContext): Node => {
-  const { on, atStart = on === undefined, bargeIn = false, flushMs = 5000 } = options
-  const { node, scheduler, outputs } = context
-  const format = outputs['audio']
-  if (format === undefined) throw new SpeechError('internal', 'The node has no audio port.')
+  const { on, atStart = on === undefined, bargeIn = false, flushMs = 5000, maxQueue = 4 } = options
+  const { node, scheduler } = context
+  const format = portFormat(context.outputs)
   return (input$) =>
     defer(() => {
-      const playlist = new Playlist(node, sound, format, scheduler, options.maxQueue ?? 4)
+      const playlist = new Playlist(node, sound, format, scheduler, maxQueue)
       const react = (item: NodeItem): Observable<NodeItem> => {
         if (item.type !== 'event') return EMPTY
         const { name } = item.event
         if (bargeIn && name === eventName.speechStarted) playlist.stop('interrupted')
-        return on?.some((pattern) => matchesPattern(pattern, name)) === true ? playlist.want() : EMPTY
+        return on?.some((pattern) => matchesPattern(pattern, name)) === true ? playlist.request() : EMPTY
       }
-      const over$ = new Subject<void>()
-      const done$ = new Subject<void>()
-      const feed$ = concat(atStart ? defer(() => playlist.want()) : EMPTY, input$.pipe(mergeMap(react))).pipe(
+      const inputEnded$ = new Subject<void>()
+      const played$ = new Subject<void>()
+      const feed$ = concat(atStart ? defer(() => playlist.request()) : EMPTY, input$.pipe(mergeMap(react))).pipe(
         tap({
           complete: () => {
-            over$.next()
+            inputEnded$.next()
             playlist.close()
           },
         }),
       )
-      const playing$ = playlist.playing$.pipe(
-        tap({
-          complete: () => {
-            done$.next()
-          },
-        }),
-      )
-      const deadline$ = over$.pipe(
+      const playing$ = playlist.playing$.pipe(tap({ complete: () => played$.next() }))
+      const deadline$ = inputEnded$.pipe(
         switchMap(() => timer(flushMs, scheduler)),
-        tap(() => {
-          playlist.stop('finalized')
-        }),
+        tap(() => playlist.stop('finalized')),
         ignoreElements(),
-        takeUntil(done$),
+        takeUntil(played$),
       )
       return merge(deadline$, playing$, feed$)
     })
 }
 
-/** What plays and what waits. Sounds that were asked for before a stop are of an earlier round, and are passed over. */
+/** The sounds that play and wait. `stop` starts a new round; sounds of an earlier round are skipped. */
 class Playlist {
-  readonly #wanted$ = new Subject<number>()
-  readonly #stop$ = new Subject<void>()
+  readonly #node: string
+  readonly #sound: Sound
+  readonly #format: AudioFormat
+  readonly #scheduler: SchedulerLike
+  readonly #maxQueue: number
+  readonly #requested$ = new Subject<number>()
+  readonly #stopped$ = new Subject<void>()
   #round = 0
   #pending = 0
-  #stopReason: Ending = 'completed'
+  #endReason: EndReason = 'completed'
 
-  constructor(
-    private readonly node: string,
-    private readonly sound: Sound,
-    private readonly format: AudioFormat,
-    private readonly scheduler: SchedulerLike,
-    private readonly maxQueue: number,
-  ) {}
-
-  /** Completes when the list was closed and has been played. */
-  get playing$(): Observable<NodeItem> {
-    return this.#wanted$.pipe(concatMap((round) => this.#play(round)))
+  constructor(node: string, sound: Sound, format: AudioFormat, scheduler: SchedulerLike, maxQueue: number) {
+    this.#node = node
+    this.#sound = sound
+    this.#format = format
+    this.#scheduler = scheduler
+    this.#maxQueue = maxQueue
   }
 
-  want(): Observable<NodeItem> {
-    if (this.#pending > this.maxQueue) return of(this.#ended('dropped', 0))
+  /** Completes when the list is closed and played. */
+  get playing$(): Observable<NodeItem> {
+    return this.#requested$.pipe(concatMap((round) => this.#play(round)))
+  }
+
+  request(): Observable<NodeItem> {
+    if (this.#pending > this.#maxQueue) return of(this.#ended('dropped', 0))
     this.#pending += 1
-    this.#wanted$.next(this.#round)
+    this.#requested$.next(this.#round)
     return EMPTY
   }
 
-  stop(reason: Ending): void {
+  stop(reason: EndReason): void {
     this.#round += 1
-    this.#stopReason = reason
-    this.#stop$.next()
+    this.#endReason = reason
+    this.#stopped$.next()
   }
 
   close(): void {
-    this.#wanted$.complete()
+    this.#requested$.complete()
   }
 
   #play(round: number): Observable<NodeItem> {
     const isCurrent = (): boolean => round === this.#round
-    const wholeMs = durationMsOf(this.sound, this.format)
+    const durationMs = durationMsOf(this.#sound, this.#format)
     return defer(() => {
       if (!isCurrent()) return EMPTY
-      this.#stopReason = 'completed'
-      const startMs = this.scheduler.now()
-      const data = { Prompt: this.node, DurationMsec: Math.round(wholeMs) }
+      this.#endReason = 'completed'
+      const startMs = this.#scheduler.now()
       return concat(
-        of(told('Prompt Started', data)),
-        // Whoever was told that it started may have stopped it already.
-        defer(() => (isCurrent() ? packets(this.sound, this.format, this.scheduler) : EMPTY)).pipe(
-          takeUntil(this.#stop$),
+        of(reportItem('Prompt Started', { Prompt: this.#node, DurationMsec: Math.round(durationMs) })),
+        // A consumer of that event may have stopped the sound already.
+        defer(() => (isCurrent() ? packets(this.#sound, this.#format, this.#scheduler) : EMPTY)).pipe(
+          takeUntil(this.#stopped$),
         ),
-        defer(() => of(this.#ended(this.#stopReason, Math.min(wholeMs, this.scheduler.now() - startMs)))),
+        defer(() => of(this.#ended(this.#endReason, Math.min(durationMs, this.#scheduler.now() - startMs)))),
       )
     }).pipe(
       finalize(() => {
@@ -149,42 +181,39 @@ class Playlist {
     )
   }
 
-  #ended(reason: Ending, durationMs: number): NodeItem {
-    return told('Prompt Ended', { Prompt: this.node, Reason: reason, DurationMsec: Math.round(durationMs) })
+  #ended(reason: EndReason, durationMs: number): NodeItem {
+    return reportItem('Prompt Ended', { Prompt: this.#node, Reason: reason, DurationMsec: Math.round(durationMs) })
   }
 }
 
-const told = (name: string, data: Readonly<Record<string, string | number>>): NodeItem =>
-  eventItem({ name, channel: allChannels, startMs: -1, endMs: -1, data })
-
 const durationMsOf = (sound: Sound, { sampleRateHz }: AudioFormat): number => (sound.frameCount * 1000) / sampleRateHz
 
-/** The sound in real time; completes when its last packet has lasted. */
+/** The sound in real time; completes at the end of its last packet. */
 const packets = (sound: Sound, format: AudioFormat, scheduler: SchedulerLike): Observable<NodeItem> =>
   defer(() => {
     const packetFrames = Math.round((format.sampleRateHz * packetMs) / 1000)
-    const wholeMs = durationMsOf(sound, format)
+    const durationMs = durationMsOf(sound, format)
     let startMs = scheduler.now()
     let sentFrames = 0
-    const due = (): readonly NodeItem[] => {
+    const duePackets = (): readonly NodeItem[] => {
       const latePackets = (scheduler.now() - startMs) / packetMs - sentFrames / packetFrames
       if (latePackets > maxLatePackets) startMs += (latePackets - maxLatePackets) * packetMs
-      const packetsDue = Math.floor((scheduler.now() - startMs) / packetMs) + 1
+      const dueCount = Math.floor((scheduler.now() - startMs) / packetMs) + 1
       const items: NodeItem[] = []
-      while (sentFrames < Math.min(sound.frameCount, packetsDue * packetFrames)) {
+      while (sentFrames < Math.min(sound.frameCount, dueCount * packetFrames)) {
         const samples = sound.samples(sentFrames, packetFrames)
-        items.push({ type: 'audio', bytes: encodeSamples(inChannels(samples, format.channels), format.encoding) })
+        items.push({ type: 'audio', bytes: encodeSamples(toChannels(samples, format.channels), format.encoding) })
         sentFrames += samples.length
       }
       return items
     }
     return interval(packetMs, scheduler).pipe(
       startWith(-1),
-      takeWhile(() => sentFrames < sound.frameCount || scheduler.now() - startMs < wholeMs),
-      mergeMap(() => from(due())),
+      takeWhile(() => sentFrames < sound.frameCount || scheduler.now() - startMs < durationMs),
+      mergeMap(() => from(duePackets())),
     )
   })
 
-/** The same on every channel. */
-const inChannels = (samples: Int16Array, channels: 1 | 2): Int16Array =>
+/** Repeats mono samples on every channel. */
+const toChannels = (samples: Int16Array, channels: 1 | 2): Int16Array =>
   channels === 1 ? samples : Int16Array.from({ length: samples.length * 2 }, (_none, index) => samples[index >> 1] ?? 0)

@@ -1,16 +1,17 @@
 import type * as t from 'io-ts'
 import { Observable } from 'rxjs'
-import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
+import { deinterleaveChannels } from '../../../audio/channels.js'
+import { bytesPerFrame, bytesPerSample, msForBytes, type AudioFormat } from '../../../audio/format.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { defineNode } from '../core/define-node.js'
-import { allChannels } from '../core/events.js'
+import { allChannels, eventItem } from '../core/events.js'
 import type { Node, NodeContext, NodeItem } from '../core/node.js'
 import { nodeOptions, oneOfWords, wholeNumberFrom } from '../core/node-options.js'
-import { Recording, type Recorded } from './recording.js'
-import { eventItem } from '../core/node-steps.js'
+import { portFormat } from '../core/node-steps.js'
+import { WavFileWriter } from './wav-file-writer.js'
 
-/** A WAV file ends at 4 GiB; so much is left for its header. */
-const largestBytes = 2 ** 32 - 2 ** 16
+/** The largest WAV file is 4 GiB; this leaves space for the header. */
+const maxFileBytes = 2 ** 32 - 2 ** 16
 const dayMs = 86_400_000
 
 const options = nodeOptions(
@@ -18,21 +19,21 @@ const options = nodeOptions(
   {
     channels: oneOfWords('together', 'apart'),
     maxDurationMs: wholeNumberFrom(1, dayMs),
-    maxBytes: wholeNumberFrom(1024, largestBytes),
+    maxBytes: wholeNumberFrom(1024, maxFileBytes),
   },
 )
 type Options = t.TypeOf<typeof options>
 
 /**
- * Writes the audio as it comes, µ-law as µ-law, into WAV files of the operator's folder for recordings; without one the
- * session is refused. One file, or with `channels: apart` one for each channel. A file is named by the ids of session and
- * node and the channel, never by a client's word, and made for its owner alone. It ends at `maxDurationMs` (default 4
- * hours) or `maxBytes` (default 2 GiB); audio after that is let go. Each file is told when it is whole, as the event
- * `Recorded` with `Data` {File, DurationMsec, Truncated}. A session without audio leaves no file and no event, a cancelled one
- * files that can be read, and no event; what a process that is killed leaves is mended at the next start.
+ * Writes the audio unchanged, µ-law as µ-law, to WAV files in the operator's folder for recordings; without a folder the
+ * session is refused. One file, or with `channels: apart` one for each channel. The name consists of the ids of session and
+ * node and of the channel, never of text from clients, and only the owner can read the file. It ends at `maxDurationMs`
+ * (default 4 hours) or `maxBytes` (default 2 GiB); later audio is dropped. When a file is complete, the event `Recorded`
+ * follows with `Data` {File, DurationMsec, Truncated}. A session without audio leaves no file and no event. A cancelled one
+ * leaves readable files and no event; files of a process that was killed are repaired at the next start.
  *
- * Audio waits for the disk upstream; where nobody waits, 4 MiB may be under way. A disk that is full, too slow or broken
- * is a fault of the node.
+ * The input waits for the disk; without back-pressure 4 MiB may wait. A disk that is full, too slow or broken is a fault of
+ * the node.
  */
 export const recorder = defineNode({
   name: 'recorder',
@@ -47,9 +48,8 @@ export const recorder = defineNode({
 
 const openRecorder = (given: Options, context: NodeContext): Node => {
   const { node, inputs, recordingsFolder: folder } = context
-  const format = inputs['audio']
+  const format = portFormat(inputs)
   if (folder === undefined) throw new SpeechError('refused', `${node} records, and this service keeps no recordings.`)
-  if (format === undefined) throw new SpeechError('internal', 'The node has no audio port.')
   return (input$) => record(input$, given, context, folder, format)
 }
 
@@ -61,34 +61,30 @@ const record = (
   format: AudioFormat,
 ): Observable<NodeItem> =>
   new Observable((subscriber) => {
-    const apart = channels === 'apart'
-    const frameBytes = bytesPerFrame(format) / (apart ? format.channels : 1)
+    const isSplit = channels === 'apart'
+    const frameBytes = bytesPerFrame(format) / (isSplit ? format.channels : 1)
     const maxFrames = Math.floor(Math.min(maxBytes / frameBytes, (maxDurationMs * format.sampleRateHz) / 1000))
     const recording = new Recording({
       folder,
       name: `${nameOf(session.id)}-${nameOf(node)}`,
       format,
-      apart,
+      isSplit,
       maxFrames,
       consumed: ack,
-      onFault: (fault) => {
-        subscriber.error(fault)
-      },
+      onFault: (fault) => subscriber.error(fault),
     })
     let isEnded = false
-    const end = (truncated: boolean): void => {
+    const end = (isTruncated: boolean): void => {
       isEnded = true
       recording.close().then(
         (files) => {
-          for (const file of files) subscriber.next(recordedEvent(file, truncated, offsetMs))
+          for (const file of files) subscriber.next(recordedEvent(file, isTruncated, offsetMs))
           subscriber.complete()
         },
-        (error: unknown) => {
-          subscriber.error(error)
-        },
+        (error: unknown) => subscriber.error(error),
       )
     }
-    // However it ends, and also when it never ended by itself.
+    // Also when the input neither completed nor reached a limit.
     subscriber.add(() => {
       recording.close().catch((error: unknown) => {
         log('a recording could not be ended', { node, cause: error instanceof SpeechError ? error.message : 'unknown' })
@@ -103,9 +99,7 @@ const record = (
           end(true)
           ack(Infinity)
         },
-        error: (error: unknown) => {
-          subscriber.error(error)
-        },
+        error: (error: unknown) => subscriber.error(error),
         complete: () => {
           if (!isEnded) end(false)
         },
@@ -113,14 +107,110 @@ const record = (
     )
   })
 
-/** What can stand in the name of a file anywhere. */
+/** Characters that every file system allows in a name. */
 const nameOf = (id: string): string => id.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 64)
 
-const recordedEvent = ({ file, channel, durationMs }: Recorded, truncated: boolean, offsetMs: number): NodeItem =>
+const recordedEvent = ({ file, channel, durationMs }: RecordedFile, isTruncated: boolean, offsetMs: number): NodeItem =>
   eventItem({
     name: 'Recorded',
     channel: channel ?? allChannels,
     startMs: offsetMs,
     endMs: offsetMs + durationMs,
-    data: { File: file, DurationMsec: durationMs, ...(truncated ? { Truncated: true } : {}) },
+    data: { File: file, DurationMsec: durationMs, ...(isTruncated ? { Truncated: true } : {}) },
   })
+
+interface RecordingOptions {
+  readonly folder: string
+  /** The name of each file without channel and extension. */
+  readonly name: string
+  readonly format: AudioFormat
+  /** Whether each channel has its own file. */
+  readonly isSplit: boolean
+  readonly maxFrames: number
+  /** Called with the number of frames that are written, or may wait. */
+  readonly consumed: (frameCount: number) => void
+  /** Called with the first fault, possibly more than once. */
+  readonly onFault: (fault: SpeechError) => void
+}
+
+interface RecordedFile {
+  /** The name without the folder. */
+  readonly file: string
+  /** Undefined if the file has all channels. */
+  readonly channel: number | undefined
+  readonly durationMs: number
+}
+
+/** How much audio may wait for the disk before more is consumed. */
+const maxUnwrittenBytes = 256 * 1024
+
+/** The files of one recording, and how much of its audio is consumed. */
+class Recording {
+  readonly #options: RecordingOptions
+  readonly #files: readonly WavFileWriter[]
+  #frames = 0
+  #isTruncated = false
+  #unconsumedFrames = 0
+  #closing: Promise<readonly RecordedFile[]> | undefined
+
+  constructor(options: RecordingOptions) {
+    this.#options = options
+    const { folder, name, format, isSplit } = options
+    const onProgress = (): void => {
+      this.#consume()
+    }
+    const channels = isSplit ? Array.from({ length: format.channels }, (_none, channel) => String(channel)) : ['all']
+    const fileFormat: AudioFormat = isSplit ? { ...format, channels: 1 } : format
+    this.#files = channels.map((channel) => new WavFileWriter(folder, `${name}-${channel}`, fileFormat, onProgress))
+  }
+
+  /** Whether audio was dropped because of the limits. */
+  get isTruncated(): boolean {
+    return this.#isTruncated
+  }
+
+  /** Takes whole frames and drops those beyond the limit. */
+  add(bytes: Uint8Array): void {
+    const { format, isSplit, maxFrames } = this.#options
+    const frameBytes = bytesPerFrame(format)
+    const taken = bytes.subarray(0, Math.max(0, maxFrames - this.#frames) * frameBytes)
+    this.#frames += taken.byteLength / frameBytes
+    this.#isTruncated ||= taken.byteLength < bytes.byteLength
+    this.#unconsumedFrames += bytes.byteLength / frameBytes
+    const parts = isSplit && format.channels === 2 ? deinterleaveChannels(taken, bytesPerSample(format)) : [taken]
+    this.#files.forEach((file, index) => {
+      file.add(parts[index] ?? new Uint8Array(0))
+    })
+    this.#consume()
+  }
+
+  /** Closes the files. Resolves with the recorded files, none without audio; rejects with the first fault. Idempotent. */
+  close(): Promise<readonly RecordedFile[]> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<readonly RecordedFile[]> {
+    const { format, isSplit } = this.#options
+    const closed = await Promise.allSettled(this.#files.map((file) => file.close()))
+    const durationMs = Math.round(msForBytes(format, this.#frames * bytesPerFrame(format)))
+    return closed.flatMap((result, index) => {
+      if (result.status === 'rejected') throw result.reason
+      return result.value === undefined
+        ? []
+        : [{ file: result.value, channel: isSplit ? index : undefined, durationMs }]
+    })
+  }
+
+  #consume(): void {
+    const fault = this.#files.find((file) => file.fault !== undefined)?.fault
+    if (fault !== undefined) {
+      if (this.#closing === undefined) this.#options.onFault(fault)
+      return
+    }
+    if (this.#unconsumedFrames === 0 || this.#files.some(({ waitingBytes }) => waitingBytes > maxUnwrittenBytes)) return
+    const frames = this.#unconsumedFrames
+    this.#unconsumedFrames = 0
+    this.#options.consumed(frames)
+  }
+}

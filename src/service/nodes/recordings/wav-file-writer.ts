@@ -4,16 +4,16 @@ import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
 import { wavHeader } from '../../../audio/wav-header.js'
 import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
 
-/** Written at once: four seconds of the smallest audio, a third of a second of the largest. */
+/** The size of a write: four seconds of the smallest audio, a third of a second of the largest. */
 const blockBytes = 64 * 1024
-/** Audio that may wait for the disk before the recording gives up, where nobody upstream waits for it. */
+/** How much audio may wait for the disk before the recording fails. */
 export const maxWaitingBytes = 4 * 1024 * 1024
 const maxNames = 100
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
 
-/** The system's word for it, such as ENOSPC, and no path. */
+/** An error with the code of the system, such as ENOSPC, and without a path. */
 const writeFault = (cause: unknown): SpeechError =>
   new SpeechError('internal', `The recording cannot be written (${codeOf(cause)}).`, { cause })
 
@@ -23,10 +23,7 @@ interface OpenFile {
   readonly file: FileHandle
 }
 
-/**
- * Opens a file that was not there, for its owner alone; where the name is taken, as by a node that was opened anew, it
- * gets a number.
- */
+/** Creates a file that only its owner can read. If the name is taken, as by a reopened node, it gets a number. */
 const openNew = async (folder: string, name: string): Promise<OpenFile> => {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -46,9 +43,8 @@ const openNew = async (folder: string, name: string): Promise<OpenFile> => {
 }
 
 /**
- * One WAV file on its way to the disk: audio is put into blocks, the blocks are written in turn. It is made with the first
- * audio, so that there is never a file without. A fault never throws: it stands in `fault`, and `close` rejects with
- * it.
+ * Writes one WAV file in blocks, one after another. The file is created with the first audio, so no file is empty. A failure
+ * does not throw: it is available as `fault`, and `close` rejects with it.
  */
 export class WavFileWriter {
   readonly #folder: string
@@ -59,12 +55,12 @@ export class WavFileWriter {
   #fault: SpeechError | undefined
   #block = new Uint8Array(blockBytes)
   #filled = 0
-  /** Bytes that the disk has not taken yet, those in the block left out. */
+  /** Bytes that are not written yet, without those in the present block. */
   #waitingBytes = 0
   #dataBytes = 0
-  #work: Promise<void> | undefined
+  #writing: Promise<void> | undefined
 
-  /** `onProgress` is called, never at once, whenever the disk took something or refused to. */
+  /** Calls `onProgress`, never synchronously, after each write and failure. */
   constructor(folder: string, name: string, format: AudioFormat, onProgress: () => void) {
     this.#folder = folder
     this.#name = name
@@ -84,7 +80,7 @@ export class WavFileWriter {
     return this.#fault
   }
 
-  /** Whole frames. Never waits; look at `waitingBytes`. */
+  /** Takes whole frames. Never waits; see `waitingBytes`. */
   add(bytes: Uint8Array): void {
     this.#dataBytes += bytes.byteLength
     for (let from = 0; from < bytes.byteLength;) {
@@ -94,26 +90,25 @@ export class WavFileWriter {
       from += part.byteLength
       if (this.#filled === blockBytes) this.#queueBlock()
     }
-    // The file is made at once, with some audio in it: what is amiss with the disk shows, and a process that is killed leaves
-    // no header alone.
-    if (this.#work === undefined) this.#queueBlock()
+    // Creates the file at once with some audio: a fault of the disk shows early, and a process that is killed leaves no file
+    // with only a header.
+    if (this.#writing === undefined) this.#queueBlock()
     if (this.#waitingBytes > maxWaitingBytes) {
       this.#fault ??= new SpeechError('internal', 'The disk is too slow for the recording.')
     }
   }
 
   /**
-   * Writes what is left and puts the sizes into the header, also after a fault, so that what was written can be read.
-   * Gives the name of the file, undefined where there was no audio and so is none. It is closed however this ends. To be
-   * called once.
+   * Writes the remaining audio and the sizes in the header, also after a fault, so that the written part is readable.
+   * Resolves with the name of the file, or with undefined if there was no audio. Call it once.
    */
   async close(): Promise<string | undefined> {
     this.#queueBlock()
-    if (this.#work === undefined) return undefined
-    await this.#work
+    if (this.#writing === undefined) return undefined
+    await this.#writing
     const open = this.#open
     try {
-      if (open !== undefined && (await this.#mendHeader(open.file)) === 0) await rm(open.path, { force: true })
+      if (open !== undefined && (await this.#completeHeader(open.file)) === 0) await rm(open.path, { force: true })
     } catch (error) {
       this.#fault ??= writeFault(error)
     } finally {
@@ -125,13 +120,13 @@ export class WavFileWriter {
     return open.name
   }
 
-  /** Gives how many bytes of audio the file has. */
-  async #mendHeader(file: FileHandle): Promise<number> {
+  /** Returns the number of bytes of audio in the file. */
+  async #completeHeader(file: FileHandle): Promise<number> {
     const { size } = await file.stat()
     const headerBytes = wavHeader(this.#format).byteLength
     const written = Math.max(0, Math.min(this.#dataBytes, size - headerBytes))
     const whole = written - (written % bytesPerFrame(this.#format))
-    // A chunk of an odd length is followed by a zero byte (RIFF).
+    // RIFF pads a chunk of odd length with a zero byte.
     if (this.#fault === undefined && whole % 2 === 1) await file.write(new Uint8Array(1), 0, 1, headerBytes + whole)
     const header = wavHeader(this.#format, whole)
     await file.write(header, 0, header.byteLength, 0)
@@ -144,7 +139,7 @@ export class WavFileWriter {
     this.#block = new Uint8Array(blockBytes)
     this.#filled = 0
     this.#waitingBytes += block.byteLength
-    this.#work = (this.#work ?? this.#begin()).then(async () => {
+    this.#writing = (this.#writing ?? this.#begin()).then(async () => {
       await this.#write(block)
       this.#waitingBytes -= block.byteLength
       this.#onProgress()

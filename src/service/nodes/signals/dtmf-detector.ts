@@ -1,67 +1,70 @@
 import type * as t from 'io-ts'
-import { DtmfDetector, type DtmfDigit } from '../../../audio/dtmf-detector.js'
-import type { AudioFormat } from '../../../audio/format.js'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { decodeChannels } from '../../../audio/codec.js'
+import { DtmfDetector, type DtmfDigit, type SampleSpan } from '../../../audio/dtmf-detector.js'
+import { bytesPerFrame, bytesPerSample, type AudioFormat } from '../../../audio/format.js'
+import { silentByte } from '../../../audio/silence.js'
 import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
-import { channelSamples } from '../core/channel-samples.js'
 import { defineNode } from '../core/define-node.js'
-import { HeldAudio } from './held-audio.js'
-import type { NodeItem } from '../core/node.js'
+import { eventItem } from '../core/events.js'
 import { flag, nodeOptions, numberFrom } from '../core/node-options.js'
-import { eventItem, stepItems, type ItemSteps } from '../core/node-steps.js'
+import { audioItems, audioNode, portFormat, type NodeSteps } from '../core/node-steps.js'
+import type { NodeItem } from '../core/node.js'
 
 const options = nodeOptions({}, { suppress: flag, minLevelDbm0: numberFrom(-50, 0) })
 
 /**
- * The digits of a telephone's keypad, each told when its tone has ended as the event `DTMF` with `Data` {Digit,
- * DurationMsec}, by channel (ITU-T Q.23, Q.24; the numbers stand at `DtmfDetector`). The same audio gives the same
- * digits however it is cut. Audio passes unchanged; with `suppress` the tones are silenced, for which up to 150 ms of it
- * are held back. `minLevelDbm0` (default -30) is the weakest tone that counts.
+ * Detects the digits of a telephone keypad (ITU-T Q.23, Q.24; the criteria are those of `DtmfDetector`). When the tone of a
+ * digit has ended, the event `DTMF` with `Data` {Digit, DurationMsec} follows on its channel. The digits do not depend on
+ * the size of the chunks. Audio passes unchanged; with `suppress` the tones are silenced, for which up to 150 ms of audio are
+ * held back. `minLevelDbm0` (default -30) is the level of the weakest tone that counts.
  */
 export const dtmfDetector = defineNode({
   name: 'dtmf-detector',
-  summary: 'Tells the digits that are pressed on a telephone, and silences them if asked.',
+  summary: 'Detects the digits that are pressed on a telephone, and silences them if asked.',
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio', events: 'event' },
   options,
-  open: (given, { inputs: { audio: format }, offsetMs = 0 }) => {
-    if (format === undefined) throw new SpeechError('internal', 'The node has no audio port.')
-    return (input$) => input$.pipe(stepItems(() => detecting(given, format, offsetMs)))
+  open: (given, { inputs, offsetMs = 0 }) => {
+    const format = portFormat(inputs)
+    return audioNode(() => detectorSteps(given, format, offsetMs))
   },
 })
 
-const audioItem = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
-
-const detecting = (
+const detectorSteps = (
   { suppress = false, minLevelDbm0 }: t.TypeOf<typeof options>,
   format: AudioFormat,
   offsetMs: number,
-): ItemSteps => {
-  const held = new HeldAudio(format)
+): NodeSteps<Extract<NodeItem, { type: 'audio' }>> => {
+  const held = new SilencingBuffer(format)
   const detectors = Array.from({ length: format.channels }, () => new DtmfDetector(format.sampleRateHz, minLevelDbm0))
-  const told = (digits: readonly DtmfDigit[], channel: number): readonly NodeItem[] =>
+  const eventsOf = (digits: readonly DtmfDigit[], channel: number): readonly NodeItem[] =>
     digits.map((digit) => eventItem(envelopeOf(digit, channel, format.sampleRateHz, offsetMs)))
-  /** Silences what is known to be tone, and lets go what is known. */
+  /** Silences the known tones and releases the audio before the first undecided sample. */
   const release = (digits: readonly (readonly DtmfDigit[])[]): readonly NodeItem[] => {
     detectors.forEach((detector, channel) => {
       const { runningTone } = detector
       for (const digit of digits[channel] ?? []) held.silence(channel, detector.spanWithEdges(digit))
       if (runningTone !== undefined) held.silence(channel, runningTone)
     })
-    return held.release(Math.min(...detectors.map(({ settledSample }) => settledSample))).map(audioItem)
+    return held
+      .release(Math.min(...detectors.map(({ settledSample }) => settledSample)))
+      .flatMap((bytes) => audioItems(bytes))
   }
   return {
-    take: (item) => {
-      if (item.type !== 'audio') return []
-      const channels = channelSamples(item.bytes, format)
+    take: ({ bytes }) => {
+      const channels = decodeChannels(bytes, format)
       const digits = detectors.map((detector, channel) => detector.take(channels[channel] ?? new Int16Array(0)))
-      if (!suppress) return [audioItem(item.bytes), ...digits.flatMap(told)]
-      held.add(item.bytes)
-      return [...release(digits), ...digits.flatMap(told)]
+      if (!suppress) return [{ type: 'audio', bytes }, ...digits.flatMap(eventsOf)]
+      held.add(bytes)
+      return [...release(digits), ...digits.flatMap(eventsOf)]
     },
-    end: () => {
+    finish: () => {
       const digits = detectors.map((detector) => detector.end())
-      return [...release(digits), ...held.releaseAll().map(audioItem), ...digits.flatMap(told)]
+      return [
+        ...release(digits),
+        ...held.releaseAll().flatMap((bytes) => audioItems(bytes)),
+        ...digits.flatMap(eventsOf),
+      ]
     },
   }
 }
@@ -80,5 +83,74 @@ const envelopeOf = (
     startMs: offsetMs + startMs,
     endMs: offsetMs + endMs,
     data: { Digit: digit, DurationMsec: endMs - startMs },
+  }
+}
+
+/** Audio that is held back until it is known which spans of which channel to silence. Frames count from the first one. */
+class SilencingBuffer {
+  readonly #format: AudioFormat
+  #chunks: Uint8Array[] = []
+  /** The first frame of the first chunk, and the frame behind the last chunk. */
+  #startFrame = 0
+  #endFrame = 0
+  readonly #spans: readonly SampleSpan[][]
+
+  constructor(format: AudioFormat) {
+    this.#format = format
+    this.#spans = Array.from({ length: format.channels }, () => [])
+  }
+
+  add(bytes: Uint8Array): void {
+    if (bytes.byteLength === 0) return
+    this.#chunks.push(bytes)
+    this.#endFrame += bytes.byteLength / bytesPerFrame(this.#format)
+  }
+
+  /** Silences the part of the span that is still held. */
+  silence(channel: number, span: SampleSpan): void {
+    this.#spans[channel]?.push(span)
+  }
+
+  /** Releases the frames before `untilFrame` in the chunks in which they arrived; chunks with silenced spans are copies. */
+  release(untilFrame: number): readonly Uint8Array[] {
+    const released: Uint8Array[] = []
+    const frameBytes = bytesPerFrame(this.#format)
+    for (let chunk = this.#chunks[0]; chunk !== undefined; chunk = this.#chunks[0]) {
+      const frames = Math.min(chunk.byteLength / frameBytes, untilFrame - this.#startFrame)
+      if (frames <= 0) break
+      released.push(this.#silenced(chunk.subarray(0, frames * frameBytes)))
+      this.#startFrame += frames
+      if (frames * frameBytes === chunk.byteLength) this.#chunks.shift()
+      else this.#chunks[0] = chunk.subarray(frames * frameBytes)
+    }
+    for (const spans of this.#spans) {
+      while (spans[0] !== undefined && spans[0].endSample <= this.#startFrame) spans.shift()
+    }
+    return released
+  }
+
+  releaseAll(): readonly Uint8Array[] {
+    return this.release(this.#endFrame)
+  }
+
+  /** `bytes` begin with the first frame that is held. */
+  #silenced(bytes: Uint8Array): Uint8Array {
+    const frameBytes = bytesPerFrame(this.#format)
+    const sampleBytes = bytesPerSample(this.#format)
+    const frames = bytes.byteLength / frameBytes
+    let silenced = bytes
+    this.#spans.forEach((spans, channel) => {
+      for (const { startSample, endSample } of spans) {
+        const from = Math.max(0, startSample - this.#startFrame)
+        const to = Math.min(frames, endSample - this.#startFrame)
+        if (from >= to) continue
+        if (silenced === bytes) silenced = new Uint8Array(bytes)
+        for (let frame = from; frame < to; frame += 1) {
+          const at = frame * frameBytes + channel * sampleBytes
+          silenced.fill(silentByte(this.#format.encoding), at, at + sampleBytes)
+        }
+      }
+    })
+    return silenced
   }
 }

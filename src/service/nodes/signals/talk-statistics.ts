@@ -3,12 +3,11 @@ import { bytesPerFrame } from '../../../audio/format.js'
 import { isJsonObject, ownValue } from '../../../protocol/json-object.js'
 import { type EventEnvelope, eventName } from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
-import { allChannels } from '../core/events.js'
-import type { NodeContext, NodeItem } from '../core/node.js'
+import { allChannels, eventItem } from '../core/events.js'
 import { nodeOptions, wholeNumberFrom } from '../core/node-options.js'
-import { eventItem, stepItems, type ItemSteps } from '../core/node-steps.js'
-import { talkMetrics, type ChannelMetrics } from './talk-metrics.js'
-import { TalkTimeline } from './talk-timeline.js'
+import { stepItems, type NodeSteps } from '../core/node-steps.js'
+import type { NodeContext, NodeItem } from '../core/node.js'
+import { talkMetrics, TalkTimeline, type ChannelMetrics } from './talk-metrics.js'
 
 const options = nodeOptions(
   {},
@@ -20,23 +19,22 @@ const options = nodeOptions(
 )
 
 /**
- * Who talks how much, from `Speech Started` and `Speech Ended` of channels 0 and 1, as the event `Talk Statistics` at the
- * end, and each `everyMs` of audio if asked (from the start until then, `Final` false). All events pass. Times end at the
- * session's length: that of the audio where the port `audio` has a wire, else the latest time that an event told.
+ * Computes who talks how much from `Speech Started` and `Speech Ended` of channels 0 and 1. All events pass. The event `Talk
+ * Statistics` follows at the end and, if asked, each `everyMs` of audio (from the start until then, `Final` false). Times end
+ * with the session's audio if the port `audio` has a wire, and with the latest time of any event if not.
  *
- * - `TalkMsec`: time in which the channel talks. `TalkShare`: its part of the talk of both, 0 to 1.
- * - `OverlapMsec`: time in which both talk. `SilenceMsec`: time in which nobody does.
- * - `DeadAirMsec`: the sum of the pauses in which nobody talks for at least `deadAirMs` (default 3000), those at the
- *   beginning and at the end among them; `LongestDeadAirMsec`: the longest of them.
+ * - `TalkMsec`: time in which the channel talks. `TalkShare`: its share of the talk of both, 0 to 1.
+ * - `OverlapMsec`: time in which both talk. `SilenceMsec`: time in which nobody talks.
+ * - `DeadAirMsec`: the sum of the pauses of both of at least `deadAirMs` (default 3000), including those at the beginning
+ *   and at the end. `LongestDeadAirMsec`: the longest of them.
  * - `Interruptions`: how often the channel starts while the other talks, both talk for at least `interruptionMs` (default
- *   200) until the other ends, and the channel goes on after that. "Mhm" within the other's talk is none.
- * - `Turns`: how often the channel takes the word: it talks, not wholly within the other's talk, and the one who did so
- *   last was the other, or nobody.
- * - `MeanResponseMsec`: the mean time from the end of the other's talk to the start of the turn that follows it; turns that
- *   begin while the other talks are left out; null where there is none.
+ *   200) until the other ends, and the channel continues. "Mhm" within the other's talk does not count.
+ * - `Turns`: how often the channel takes the turn: it talks, not only within the other's talk, and the last turn was the
+ *   other's, or there was none.
+ * - `MeanResponseMsec`: the mean time from the end of the other's talk to the start of the turn that follows. Turns that
+ *   begin while the other talks do not count. Null if there is none.
  *
- * What is still being said counts up to the end. Beyond 50,000 spans of talk a channel the oldest are joined, and
- * `Coarse` is true.
+ * Open talk counts up to the end. Beyond 50,000 spans a channel the oldest ones are joined, and `Coarse` is true.
  */
 export const talkStatistics = defineNode({
   name: 'talk-statistics',
@@ -45,18 +43,18 @@ export const talkStatistics = defineNode({
   optionalInputs: ['audio'],
   outputs: { events: 'event' },
   options,
-  open: (given, context) => (input$) => input$.pipe(stepItems(() => counting(given, context))),
+  open: (given, context) => (input$) => input$.pipe(stepItems(() => statisticsSteps(given, context))),
 })
 
-const counting = (
+const statisticsSteps = (
   { everyMs = Infinity, deadAirMs = 3000, interruptionMs = 200 }: t.TypeOf<typeof options>,
   { inputs: { audio: format }, offsetMs = 0 }: NodeContext,
-): ItemSteps => {
+): NodeSteps => {
   const timeline = new TalkTimeline()
   let frames = 0
   let nextMs = everyMs
-  const report = (untilMs: number, final: boolean): NodeItem => {
-    const figures = talkMetrics(timeline.spans(0, untilMs), timeline.spans(1, untilMs), untilMs, {
+  const report = (untilMs: number, isFinal: boolean): NodeItem => {
+    const metrics = talkMetrics(timeline.spans(0, untilMs), timeline.spans(1, untilMs), untilMs, {
       deadAirMs,
       interruptionMs,
     })
@@ -66,18 +64,18 @@ const counting = (
       startMs: 0,
       endMs: Math.round(untilMs),
       data: {
-        Final: final,
+        Final: isFinal,
         DurationMsec: Math.round(untilMs),
-        Channels: figures.channels.map(channelData),
-        OverlapMsec: Math.round(figures.overlapMs),
-        SilenceMsec: Math.round(figures.silenceMs),
-        DeadAirMsec: Math.round(figures.deadAirMs),
-        LongestDeadAirMsec: Math.round(figures.longestDeadAirMs),
+        Channels: metrics.channels.map(channelData),
+        OverlapMsec: Math.round(metrics.overlapMs),
+        SilenceMsec: Math.round(metrics.silenceMs),
+        DeadAirMsec: Math.round(metrics.deadAirMs),
+        LongestDeadAirMsec: Math.round(metrics.longestDeadAirMs),
         ...(timeline.isCoarse ? { Coarse: true } : {}),
       },
     })
   }
-  /** One report for all that are due: nothing is known between them that the last one does not say. */
+  /** One report for all that are due, because the last one contains the others. */
   const due = (): readonly NodeItem[] => {
     if (timeline.lengthMs < nextMs) return []
     const atMs = Math.floor(timeline.lengthMs / everyMs) * everyMs
@@ -92,21 +90,21 @@ const counting = (
       }
       if (format === undefined) return []
       frames += item.bytes.byteLength / bytesPerFrame(format)
-      timeline.reach(offsetMs + (frames * 1000) / format.sampleRateHz)
+      timeline.extendTo(offsetMs + (frames * 1000) / format.sampleRateHz)
       return due()
     },
-    end: () => [report(timeline.lengthMs, true)],
+    finish: () => [report(timeline.lengthMs, true)],
   }
 }
 
 const observe = (timeline: TalkTimeline, { name, channel, startMs = -1, endMs = -1, data }: EventEnvelope): void => {
-  timeline.reach(endMs)
+  timeline.extendTo(endMs)
   if (channel !== 0 && channel !== 1) return
-  if (name === eventName.speechEnded) timeline.ended(channel, startMs, endMs)
+  if (name === eventName.speechEnded) timeline.end(channel, startMs, endMs)
   if (name !== eventName.speechStarted || startMs < 0) return
   const atMs = isJsonObject(data) ? ownValue(data, 'AtMsec') : undefined
-  timeline.started(channel, startMs)
-  if (typeof atMs === 'number') timeline.reach(atMs)
+  timeline.start(channel, startMs)
+  if (typeof atMs === 'number') timeline.extendTo(atMs)
 }
 
 const channelData = ({ talkMs, talkShare, turns, interruptions, meanResponseMs }: ChannelMetrics, channel: number) => ({

@@ -6,11 +6,11 @@ import {
 } from '../../../protocol/dataflow-events.js'
 import type { ChannelEvent } from '../../recognition/recognize-channel.js'
 
-/** What a lane says of speech, beside how far it has come. */
+/** The events of a channel without those of progress. */
 export type SpeechEvent = Exclude<ChannelEvent, { type: 'progress' }>
 
-/** The event with its times `offsetMs` later, for a lane that began in the middle of its session. */
-const later = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
+/** Shifts the times of an event, for a recognition that began in the middle of its session. */
+const shift = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
   if (offsetMs === 0) return event
   const startMs = event.startMs + offsetMs
   if (event.type === 'speech-started') return { ...event, startMs, atMs: event.atMs + offsetMs }
@@ -26,12 +26,12 @@ const later = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
   return { ...event, startMs, endMs, words }
 }
 
-/** No result of recognition: a client hands it on as it does any event of a node. */
+/** Not a result of recognition; clients emit it like any other event of a node. */
 const engineFailed = 'Engine Failed'
 
-/** What the recognition of a channel says, as an event of the session (decisions.md: event names). */
-export const channelEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0): EventEnvelope => {
-  const event = later(said, offsetMs)
+/** An event of a channel as an event of the session (PROTOCOL 3.3). */
+export const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): EventEnvelope => {
+  const event = shift(given, offsetMs)
   switch (event.type) {
     case 'speech-started':
       return { name: eventName.speechStarted, channel, startMs: event.startMs, endMs: -1, data: { AtMsec: event.atMs } }
@@ -60,7 +60,7 @@ export const channelEnvelope = (said: SpeechEvent, channel: number, offsetMs = 0
   }
 }
 
-/** As exact as the recognizer's two decimals (service.md 4.2 rule 6), so that both interfaces tell the same. */
+/** Two decimals, as in the recognizer's results (PROTOCOL 4.2), so that both interfaces give the same value. */
 const rounded = (confidence: number): number => Number(confidence.toFixed(2))
 
 const resultEnvelope = (

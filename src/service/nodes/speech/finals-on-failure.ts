@@ -16,12 +16,12 @@ import { refusalText } from '../../../errors/refusal.js'
 import { type EventEnvelope, eventName, recognitionData } from '../../../protocol/dataflow-events.js'
 import type { NodeItem } from '../core/node.js'
 
-/** What one channel has told of its recognition. */
-interface Told {
+/** The results of one channel so far. */
+interface ChannelState {
   text: string
   startMs: number
   endMs: number
-  final: boolean
+  isFinal: boolean
 }
 
 const textOf = (event: EventEnvelope): string => {
@@ -29,42 +29,48 @@ const textOf = (event: EventEnvelope): string => {
   return either.isRight(data) ? data.right.text : ''
 }
 
-const note = (told: Told, event: EventEnvelope): void => {
-  if (event.name === eventName.final) told.final = true
+const update = (state: ChannelState, event: EventEnvelope): void => {
+  if (event.name === eventName.final) state.isFinal = true
   if (event.name !== eventName.milestone) return
-  told.text += textOf(event)
-  told.startMs = told.startMs === -1 ? (event.startMs ?? -1) : told.startMs
-  told.endMs = event.endMs ?? told.endMs
+  state.text += textOf(event)
+  state.startMs = state.startMs === -1 ? (event.startMs ?? -1) : state.startMs
+  state.endMs = event.endMs ?? state.endMs
 }
 
-/** What an engine ends a session with. */
+/** The errors with which an engine ends a session. */
 export const engineErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['engine-failed', 'overloaded'])
 
-/** Other errors than the engine's may speak of the service's inside: of those a client learns `internal`. */
+/** Other errors than the engine's may contain internals of the service, so clients see `internal` instead. */
 const refusalOf = (error: unknown): string =>
   refusalText(isSpeechError(error) && engineErrors.has(error.code) ? error : undefined)
 
 /**
- * Passes events on. When they end with an error, each channel that had no `SR Final` yet gets one: the milestones so
- * far as its text and the reason in `Data.Error` (service.md 7); then the error. The same when the session is broken off
- * (`aborted$`), then completion. So there is one final a channel always, unless the session was stopped.
+ * Passes events. When they error, each channel without `SR Final` gets one, with the text of its milestones and the reason in
+ * `Data.Error` (PROTOCOL 5.16); then the error follows. When the session is aborted (`aborted$`), the same finals follow, and
+ * the output completes. So every channel has exactly one final, unless the session was stopped.
  */
 export const finalsOnFailure =
   (channels: number, firstChannel = 0, aborted$: Observable<SpeechError> = NEVER): MonoTypeOperatorFunction<NodeItem> =>
   (item$) =>
     defer(() => {
-      let brokenBy: SpeechError | undefined
-      const told = Array.from({ length: channels }, (): Told => ({ text: '', startMs: -1, endMs: -1, final: false }))
+      let abortedBy: SpeechError | undefined
+      const states = Array.from({ length: channels }, (): ChannelState => ({
+        text: '',
+        startMs: -1,
+        endMs: -1,
+        isFinal: false,
+      }))
       const finals = (error: string): readonly NodeItem[] =>
-        told.flatMap(({ text, startMs, endMs, final }, at): NodeItem[] => {
+        states.flatMap(({ text, startMs, endMs, isFinal }, at): NodeItem[] => {
           const data = recognitionData.encode({ text, confidence: 0, error })
           const event = { name: eventName.final, channel: firstChannel + at, startMs, endMs, data }
-          return final ? [] : [{ type: 'event', event }]
+          return isFinal ? [] : [{ type: 'event', event }]
         })
-      const passed$ = item$.pipe(
+      const events$ = item$.pipe(
         tap((item) => {
-          const one = item.type === 'event' ? told[(item.event.channel ?? -1) - firstChannel] : undefined
-          if (one !== undefined && item.type === 'event') note(one, item.event)
+          if (item.type !== 'event') return
+          const state = states[(item.event.channel ?? -1) - firstChannel]
+          if (state !== undefined) update(state, item.event)
         }),
         catchError((error: unknown) =>
           concat(
@@ -72,10 +78,10 @@ export const finalsOnFailure =
             throwError(() => error),
           ),
         ),
-        takeUntil(aborted$.pipe(tap((error) => (brokenBy = error)))),
+        takeUntil(aborted$.pipe(tap((error) => (abortedBy = error)))),
       )
       return concat(
-        passed$,
-        defer(() => (brokenBy === undefined ? [] : finals(refusalText(brokenBy)))),
+        events$,
+        defer(() => (abortedBy === undefined ? [] : finals(refusalText(abortedBy)))),
       )
     })

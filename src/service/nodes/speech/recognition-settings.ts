@@ -1,23 +1,65 @@
 import { either } from 'fp-ts'
+import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import {
-  integer,
+  conflictingAlias,
   decodeWith,
+  integer,
   messageCodec,
   optional,
   type Fields,
-  conflictingAlias,
 } from '../../../protocol/message-codec.js'
-import { oneOf, text } from '../../../protocol/validation.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
+import { oneOf, text } from '../../../protocol/validation.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
   type SegmenterParameters,
 } from '../../recognition/segmenter-parameters.js'
-import type { ModelName } from '../core/node.js'
+import { flag, oneOfWords, wholeNumberFrom, wholeNumberOr } from '../core/node-options.js'
+import type { ModelName, NodeContext, PortFormats } from '../core/node.js'
 
-/** The `Settings` that nodes of recognition read; all may be left out, and others are left to other nodes. */
+const maxMs = 86_400_000
+
+/** The options of nodes that cut speech into segments, with the ranges of `recognize` (PROTOCOL 4.2). */
+export const voiceOptions = {
+  splitter: oneOfWords('realtime-vad', 'audio-segmenter'),
+  sensitivity: wholeNumberFrom(1, 10),
+  preSpeechMs: wholeNumberFrom(0, 5000),
+  postSpeechMs: wholeNumberFrom(0, 5000),
+  maxSpeechMs: wholeNumberOr(-1, 1000, maxMs),
+  silenceTriggerMs: wholeNumberFrom(50, 60_000),
+  onsetMs: wholeNumberFrom(0, 1000),
+  closeAfterSilentWallMs: wholeNumberFrom(0, 60_000),
+  channel: wholeNumberFrom(0, 1),
+  fromSettings: flag,
+}
+
+/** The segmenter parameters among a node's options. */
+export const segmenterOptions = ({
+  splitter,
+  sensitivity,
+  preSpeechMs,
+  postSpeechMs,
+  maxSpeechMs,
+  silenceTriggerMs,
+  gracefulSilenceMs,
+  onsetMs,
+}: Partial<SegmenterParameters>): Partial<SegmenterParameters> => {
+  const all = {
+    splitter,
+    sensitivity,
+    preSpeechMs,
+    postSpeechMs,
+    maxSpeechMs,
+    silenceTriggerMs,
+    gracefulSilenceMs,
+    onsetMs,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/** The `Settings` that nodes of recognition read (PROTOCOL 3.4). All are optional; others are for other nodes. */
 interface RecognitionSettings {
   readonly modelName?: string
   readonly modelTenant?: string
@@ -46,33 +88,33 @@ const fields: Fields<RecognitionSettings> = {
 
 const settingsCodec = messageCodec(fields)
 
-const readFields = (settings: Settings): either.Either<SpeechError, RecognitionSettings> => {
-  const twin = conflictingAlias(settings, fields)
-  return twin === undefined ? decodeWith(settingsCodec, settings) : either.left(twin)
+const decodeSettings = (settings: Settings): either.Either<SpeechError, RecognitionSettings> => {
+  const conflict = conflictingAlias(settings, fields)
+  return conflict === undefined ? decodeWith(settingsCodec, settings) : either.left(conflict)
 }
 
-/** What a session asks of a node of recognition: which model, and how speech is cut into segments. */
+/** The model and the segmenter parameters of a session. */
 export interface RecognitionPlan {
   readonly model: ModelName
   readonly parameters: SegmenterParameters
 }
 
-/** What holds where the settings say nothing. */
+/** The project's values where the settings say nothing. */
 export interface RecognitionDefaults {
-  readonly model?: ModelName
-  readonly parameters?: Partial<SegmenterParameters>
+  readonly model?: ModelName | undefined
+  readonly parameters?: Partial<SegmenterParameters> | undefined
 }
 
 /**
- * Reads the settings. A call is silent for long stretches, so silence ends nothing here unless
- * `VadGracefulSilenceThresholdMsec` or the node's options ask for it. Left: `invalid-field` that names the setting.
+ * Reads the settings. Silence ends nothing by default, because calls have long silences; `VadGracefulSilenceThresholdMsec`
+ * or the node's options turn it on. Left: `invalid-field` with the name of the setting.
  */
 export const readRecognitionSettings = (
   settings: Settings,
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
   either.chain(({ modelName, modelTenant, modelVersion, ...given }: RecognitionSettings) => {
-    const asked: ModelName = {
+    const requested: ModelName = {
       ...(modelName === undefined ? {} : { name: modelName }),
       ...(modelTenant === undefined ? {} : { tenant: modelTenant }),
       ...(modelVersion === undefined ? {} : { version: modelVersion }),
@@ -80,30 +122,64 @@ export const readRecognitionSettings = (
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
     return either.tryCatch(
       (): RecognitionPlan => ({
-        // Another name is another model: the version of the one that the project names says nothing about it.
-        model: modelName === undefined ? { ...defaults.model, ...asked } : asked,
+        // Another name is another model, so the version of the project's model does not apply to it.
+        model: modelName === undefined ? { ...defaults.model, ...requested } : requested,
         parameters: validateSegmenterParameters(parameters, 'setting'),
       }),
       (error) => error as SpeechError,
     )
-  })(readFields(settings))
-
-/** Why an `Update` that makes the settings these is refused: a setting that does not fit, or another model. */
-export const checkRecognitionUpdate = (
-  next: Settings,
-  now: Settings,
-  defaults: RecognitionDefaults = {},
-): SpeechError | undefined => {
-  const [planned, running] = [readRecognitionSettings(next, defaults), readRecognitionSettings(now, defaults)]
-  if (either.isLeft(planned)) return planned.left
-  if (either.isLeft(running)) return undefined
-  const changed = modelSettings.find(({ key }) => planned.right.model[key] !== running.right.model[key])
-  if (changed === undefined) return undefined
-  return new SpeechError('invalid-field', `${changed.setting} must stay as it was at the start of the session.`)
-}
+  })(decodeSettings(settings))
 
 const modelSettings = [
   { key: 'name', setting: 'ModelName' },
   { key: 'tenant', setting: 'ModelTenant' },
   { key: 'version', setting: 'ModelVersion' },
 ] as const
+
+/** The error that refuses an `Update` to these settings: an invalid setting, or another model. */
+export const checkRecognitionUpdate = (
+  next: Settings,
+  now: Settings,
+  defaults: RecognitionDefaults = {},
+): SpeechError | undefined => {
+  const [nextPlan, plan] = [readRecognitionSettings(next, defaults), readRecognitionSettings(now, defaults)]
+  if (either.isLeft(nextPlan)) return nextPlan.left
+  if (either.isLeft(plan)) return undefined
+  const changed = modelSettings.find(({ key }) => nextPlan.right.model[key] !== plan.right.model[key])
+  if (changed === undefined) return undefined
+  return new SpeechError('invalid-field', `${changed.setting} must stay as it was at the start of the session.`)
+}
+
+/** The present plan: the node's options, and the session's settings if the node uses those. Throws the refusal. */
+export const currentPlan = (
+  { settings }: Pick<NodeContext, 'settings'>,
+  defaults: RecognitionDefaults,
+  fromSettings: boolean,
+): RecognitionPlan => {
+  const plan = readRecognitionSettings(fromSettings ? settings() : {}, defaults)
+  if (either.isLeft(plan)) throw plan.left
+  return plan.right
+}
+
+/** The parameters after each `Update` that changed them. Invalid settings change nothing, because they were refused. */
+export const changedParameters = (
+  { settings, updated$ }: Pick<NodeContext, 'settings' | 'updated$'>,
+  defaults: RecognitionDefaults,
+  fromSettings: boolean,
+): Observable<SegmenterParameters> =>
+  updated$.pipe(
+    map(() => readRecognitionSettings(fromSettings ? settings() : {}, defaults)),
+    filter(either.isRight),
+    map(({ right }) => right.parameters),
+    distinctUntilChanged((previous, next) => JSON.stringify(previous) === JSON.stringify(next)),
+  )
+
+/** The option `channel` is for mono audio that was split off; stereo audio has channels 0 and 1. */
+export const checkChannel = (
+  name: string,
+  { audio }: PortFormats,
+  channel: number | undefined,
+): either.Either<string, unknown> =>
+  channel !== undefined && audio?.channels === 2
+    ? either.left(`${name} with the option channel needs mono audio: the channels of a stereo stream are 0 and 1`)
+    : either.right(undefined)

@@ -1,62 +1,71 @@
 import { connect, defer, filter, map, merge, tap, type Observable } from 'rxjs'
-import { deinterleaveChannels } from '../../../audio/channels.js'
-import { decodeSamples } from '../../../audio/codec.js'
-import { bytesPerSample, type AudioFormat } from '../../../audio/format.js'
-import { inTurn } from '../../recognition/in-turn.js'
+import { decodeChannels } from '../../../audio/codec.js'
+import type { AudioFormat } from '../../../audio/format.js'
+import { serialize } from '../../../kernel/use-resource.js'
 import { recognizeChannel, type RecognizeChannelOptions } from '../../recognition/recognize-channel.js'
-import { channelEnvelope, type SpeechEvent } from './channel-envelope.js'
+import { eventItem } from '../core/events.js'
 import type { NodeItem } from '../core/node.js'
-import { slowestChannel } from './slowest-channel.js'
+import { channelEnvelope, type SpeechEvent } from './channel-envelope.js'
 
 export interface RecognizeChannelsOptions extends Omit<RecognizeChannelOptions, 'sampleRateHz'> {
   readonly format: AudioFormat
-  /** What the first channel is called in events. */
+  /** The number of the first channel in events. */
   readonly firstChannel: number
-  /** Where in the session the stream begins; added to all times. */
+  /** The session time at which the stream begins; it is added to all times. */
   readonly offsetMs: number
-  readonly tells: (event: SpeechEvent) => boolean
-  /** So many frames are dealt with. */
+  readonly isReported: (event: SpeechEvent) => boolean
+  /** Called with the number of frames that are processed. */
   readonly consumed: (frameCount: number) => void
 }
 
 /**
- * Recognizes each channel of a stream in a lane of its own, and tells what they say as events with their channel. Ends
- * when the last lane did; a lane that silence ended wants no more audio and holds the others up no longer.
+ * Recognizes each channel of a stream by itself and emits the results as events of that channel. Completes with the last
+ * channel. A channel that ended by a silence needs no more audio and no longer delays the others.
  */
 export const recognizeChannels =
-  ({ format, firstChannel, offsetMs, tells, consumed, ...lane }: RecognizeChannelsOptions) =>
+  ({ format, firstChannel, offsetMs, isReported, consumed, ...options }: RecognizeChannelsOptions) =>
   (input$: Observable<NodeItem>): Observable<NodeItem> =>
     defer(() => {
-      const taken = slowestChannel(format.channels, consumed)
-      const laneOf = (channels$: Observable<readonly Int16Array[]>, channel: number): Observable<NodeItem> =>
+      const processed = consumeBySlowest(format.channels, consumed)
+      const eventsOf = (channels$: Observable<readonly Int16Array[]>, channel: number): Observable<NodeItem> =>
         channels$.pipe(
           map((channels) => channels[channel] ?? new Int16Array(0)),
-          recognizeChannel({ ...lane, sampleRateHz: format.sampleRateHz }),
+          recognizeChannel({ ...options, sampleRateHz: format.sampleRateHz }),
           tap({
             next: (event) => {
-              if (event.type === 'progress') taken(channel, event.sampleCount)
+              if (event.type === 'progress') processed(channel, event.sampleCount)
             },
-            complete: () => {
-              taken(channel, Infinity)
-            },
+            complete: () => processed(channel, Infinity),
           }),
-          filter((event): event is SpeechEvent => event.type !== 'progress' && tells(event)),
-          map((event): NodeItem => ({
-            type: 'event',
-            event: channelEnvelope(event, firstChannel + channel, offsetMs),
-          })),
+          filter((event): event is SpeechEvent => event.type !== 'progress' && isReported(event)),
+          map((event) => eventItem(channelEnvelope(event, firstChannel + channel, offsetMs))),
         )
       return input$.pipe(
         filter((item) => item.type === 'audio'),
-        inTurn(),
-        map(({ bytes }) => channelsOf(bytes, format)),
+        serialize(),
+        map(({ bytes }) => decodeChannels(bytes, format)),
         connect((channels$) =>
-          merge(...Array.from({ length: format.channels }, (_none, channel) => laneOf(channels$, channel))),
+          merge(...Array.from({ length: format.channels }, (_none, channel) => eventsOf(channels$, channel))),
         ),
       )
     })
 
-const channelsOf = (bytes: Uint8Array, format: AudioFormat): readonly Int16Array[] =>
-  format.channels === 1
-    ? [decodeSamples(bytes, format.encoding)]
-    : deinterleaveChannels(bytes, bytesPerSample(format)).map((channel) => decodeSamples(channel, format.encoding))
+/**
+ * Joins the progress of the channels of one stream: a frame is consumed when every channel that still needs audio has
+ * processed its sample. Calls `consumed` with each difference.
+ */
+const consumeBySlowest = (
+  channels: number,
+  consumed: (frameCount: number) => void,
+): ((channel: number, sampleCount: number) => void) => {
+  const processed = new Array<number>(channels).fill(0)
+  let reported = 0
+  return (channel, sampleCount) => {
+    processed[channel] = (processed[channel] ?? 0) + sampleCount
+    const slowest = Math.min(...processed)
+    if (slowest <= reported) return
+    const added = slowest - reported
+    reported = slowest
+    consumed(added)
+  }
+}

@@ -1,14 +1,20 @@
 import { either } from 'fp-ts'
 import { defer } from 'rxjs'
-import { portFormat } from '../core/audio-stage.js'
+import { portFormat } from '../core/node-steps.js'
 import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
 import type { NodeContext } from '../core/node.js'
 import { finalsOnFailure } from './finals-on-failure.js'
 import { flag, nodeOptions, text, wholeNumberFrom } from '../core/node-options.js'
-import { checkRecognitionUpdate, type RecognitionDefaults } from './recognition-settings.js'
-import { segmenterOptions, voiceOptions } from './voice-options.js'
-import { changedParameters, checkChannel, planNow, rightOrThrow } from './voice-plan.js'
+import {
+  changedParameters,
+  checkChannel,
+  checkRecognitionUpdate,
+  currentPlan,
+  segmenterOptions,
+  voiceOptions,
+  type RecognitionDefaults,
+} from './recognition-settings.js'
 
 const options = nodeOptions(
   {},
@@ -17,20 +23,17 @@ const options = nodeOptions(
 
 type RecognizerOptions = typeof options._A
 
-/** The model that the project names, and the parameters of the node. */
+/** The model of the project and the parameters of the node. */
 const defaultsOf = (given: RecognizerOptions, { resource }: Pick<NodeContext, 'resource'>): RecognitionDefaults => {
   const named = given.model === undefined ? undefined : resource(given.model)
-  return {
-    ...(named?.kind === 'model' ? { model: named.model } : {}),
-    parameters: segmenterOptions(given),
-  }
+  return { model: named?.kind === 'model' ? named.model : undefined, parameters: segmenterOptions(given) }
 }
 
 /**
- * Voice activity and recognition of each channel, told as `Speech Started`, `Speech Ended`, `SR Partial`, `SR Milestone`
- * and `SR Final` (decisions.md: event names), one final a channel. A fault of the engine is told as `Engine Failed`; one
- * that could not be mended, and any other end before the session's time, ends every channel with a final that says so. An `Update` of a voice setting holds from when nobody
- * speaks on the channel; one that does not fit, or names another model, is refused.
+ * Detects speech and recognizes it on each channel: `Speech Started`, `Speech Ended`, `SR Partial`, `SR Milestone` and `SR
+ * Final` (PROTOCOL 3.3), one final a channel. `Engine Failed` reports a fault of the engine. A permanent fault, and any
+ * other early end of the session, ends every channel with a final that contains the error. An `Update` of a voice setting
+ * applies from the next silence of the channel on; one that is invalid or names another model is refused.
  */
 export const recognizer = defineNode({
   name: 'recognizer',
@@ -47,9 +50,9 @@ export const recognizer = defineNode({
   open: async (given, context) => {
     const { fromSettings = true, partials = true, channel = 0, closeAfterSilentWallMs = 1000 } = given
     const defaults = defaultsOf(given, context)
-    const { model } = rightOrThrow(planNow(context, defaults, fromSettings))
+    const { model } = currentPlan(context, defaults, fromSettings)
     const engine = await context.engine(model)
-    const format = portFormat(context.inputs, 'audio')
+    const format = portFormat(context.inputs)
     return (input$, session) =>
       defer(() =>
         input$.pipe(
@@ -58,14 +61,14 @@ export const recognizer = defineNode({
             format,
             firstChannel: channel,
             offsetMs: session.offsetMs ?? 0,
-            parameters: rightOrThrow(planNow(session, defaults, fromSettings)).parameters,
+            parameters: currentPlan(session, defaults, fromSettings).parameters,
             parameters$: changedParameters(session, defaults, fromSettings),
             closeAfterSilentWallMs,
             finalizeAfterMs: session.idleMs,
-            tells: ({ type }) => partials || type !== 'partial',
+            isReported: ({ type }) => partials || type !== 'partial',
             consumed: session.ack,
-            ...(session.drain$ === undefined ? {} : { drain$: session.drain$ }),
-            ...(session.isPaused === undefined ? {} : { isPaused: session.isPaused }),
+            drain$: session.drain$,
+            isPaused: session.isPaused,
             scheduler: session.scheduler,
           }),
           finalsOnFailure(format.channels, channel, session.aborted$),

@@ -2,13 +2,13 @@ import { BlockList, isIP } from 'node:net'
 import { lookup } from 'node:dns/promises'
 import { SpeechError } from '../../../errors/speech-error.js'
 
-/** Where a request really goes: the address that was checked, so that a second answer of the DNS cannot differ. */
+/** The address that was checked and is connected to, so that a second DNS answer cannot differ. */
 export interface PinnedAddress {
   readonly address: string
   readonly family: 4 | 6
 }
 
-/** Addresses that are no business of the public network (IANA special-purpose registries, RFC 6890 and its updates). */
+/** Addresses outside the public network (IANA special-purpose registries, RFC 6890 and its updates). */
 const special: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[] = [
   ['0.0.0.0', 8, 'ipv4'],
   ['10.0.0.0', 8, 'ipv4'],
@@ -26,7 +26,7 @@ const special: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[] = [
   ['224.0.0.0', 3, 'ipv4'],
 ]
 
-/** Of IPv6 only what is assigned to the public network counts, less what leads elsewhere: tunnels and documentation. */
+/** Of IPv6 only the public assignment counts, without tunnels and documentation addresses. */
 const publicV6 = ['2000::', 3] as const
 const specialV6: readonly (readonly [string, number])[] = [
   ['2001::', 23],
@@ -44,9 +44,9 @@ const listOf = (ranges: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[])
 const v6 = ([address, bits]: readonly [string, number]) => [address, bits, 'ipv6'] as const
 
 const lists = (() => {
-  let made: { readonly special: BlockList; readonly open: BlockList; readonly loopback: BlockList } | undefined
+  let cached: { readonly special: BlockList; readonly open: BlockList; readonly loopback: BlockList } | undefined
   return () =>
-    (made ??= {
+    (cached ??= {
       special: listOf([...special, ...specialV6.map(v6)]),
       open: listOf([v6(publicV6)]),
       loopback: listOf([['127.0.0.0', 8, 'ipv4'], v6(['::1', 128])]),
@@ -65,8 +65,8 @@ const isLoopbackAddress = (address: string): boolean =>
 /** The name in a URL without the brackets of IPv6. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/gu, '')
 
-/** Whether a URL names this machine, so that it may do without TLS. */
-export const namesLoopback = (url: URL): boolean => {
+/** Whether a URL names this machine, so that it does not need TLS. */
+export const isLoopbackUrl = (url: URL): boolean => {
   const host = hostOf(url)
   return host === 'localhost' || (isIP(host) !== 0 && isLoopbackAddress(host))
 }
@@ -76,9 +76,9 @@ export type Lookup = (host: string) => Promise<readonly { readonly address: stri
 const systemLookup: Lookup = (host) => lookup(host, { all: true, verbatim: true })
 
 /**
- * Resolves the host of a URL and checks each answer: one address that is not allowed refuses the host. Rejects with
- * `refused` for a private address where that is not allowed, and for one that is not this machine's without TLS;
- * `connection-failed` where the name leads nowhere.
+ * Resolves the host of a URL and checks each answer: one forbidden address refuses the host. Rejects with `refused` for a
+ * private address that is not allowed and for plain http to another machine, and with `connection-failed` for a name that
+ * cannot be resolved.
  */
 export const pinAddress = async (
   url: URL,

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import {
   catchError,
   defaultIfEmpty,
@@ -13,71 +14,95 @@ import {
 } from 'rxjs'
 import { isSpeechError } from '../../../errors/speech-error.js'
 import { backoffMs } from '../../../kernel/backoff.js'
-import type { WebhookSettings } from './options.js'
-import type { WebhookAnswer } from './request.js'
-import { askedWaitMs, mayRetry } from './retry.js'
-import { signatureOf } from './signature.js'
+import { retryAfterMs } from '../../../protocol/retry-after.js'
+import type { WebhookResponse } from './request.js'
 
-/** What became of a batch. The reason has nothing of the address, the body or the answer. */
+/** The result of a batch. The reason contains nothing of the address, the body or the response. */
 export type Delivery =
   { readonly type: 'accepted' } | { readonly type: 'lost'; readonly reason: string; readonly attempts: number }
 
+export interface DeliverySettings {
+  readonly timeoutMs: number
+  readonly maxAttempts: number
+  readonly retryBaseMs: number
+  readonly retryMaxMs: number
+}
+
 export interface DeliveryContext {
-  readonly terms: WebhookSettings
+  readonly settings: DeliverySettings
   readonly secret: () => string
-  readonly send: (body: string, headers: Readonly<Record<string, string>>) => Observable<WebhookAnswer>
+  readonly send: (body: string, headers: Readonly<Record<string, string>>) => Observable<WebhookResponse>
   readonly random: () => number
   readonly scheduler: SchedulerLike
 }
 
 type Attempt =
   | { readonly type: 'accepted' }
-  | { readonly type: 'failed'; readonly reason: string; readonly retry: boolean; readonly waitMs: number | undefined }
+  | { readonly type: 'failed'; readonly reason: string; readonly isRetryable: boolean; readonly waitMs: number }
 
 /**
- * Sends a body until it is accepted, refused for good, or given up; emits once. Each attempt is signed anew, for its time
- * is part of the signature, and has the same delivery id, by which a receiver knows what it has already.
+ * Sends a body until it is accepted, refused permanently, or given up, and emits the result once. Each attempt has its own
+ * signature, which contains the time, and the same delivery id, by which a receiver recognizes a repeated batch.
  */
 export const deliver = (body: string, id: string, context: DeliveryContext, attempt = 1): Observable<Delivery> =>
   attemptOnce(body, id, context).pipe(
     switchMap((outcome): Observable<Delivery> => {
-      const { terms, random, scheduler } = context
+      const { settings, random, scheduler } = context
       if (outcome.type === 'accepted') return of(outcome)
-      const { reason, retry, waitMs = 0 } = outcome
-      if (!retry || attempt >= terms.maxAttempts) return of({ type: 'lost', reason, attempts: attempt })
-      const pauseMs = backoffMs({ firstDelayMs: terms.retryBaseMs, maxDelayMs: terms.retryMaxMs }, attempt, random)
-      return timer(Math.max(pauseMs, waitMs), scheduler).pipe(switchMap(() => deliver(body, id, context, attempt + 1)))
+      const { reason, isRetryable, waitMs } = outcome
+      if (!isRetryable || attempt >= settings.maxAttempts) return of({ type: 'lost', reason, attempts: attempt })
+      const backoff = { firstDelayMs: settings.retryBaseMs, maxDelayMs: settings.retryMaxMs }
+      return timer(Math.max(backoffMs(backoff, attempt, random), waitMs), scheduler).pipe(
+        switchMap(() => deliver(body, id, context, attempt + 1)),
+      )
     }),
   )
 
 const attemptOnce = (
   body: string,
   id: string,
-  { terms, secret, send, scheduler }: DeliveryContext,
+  { settings, secret, send, scheduler }: DeliveryContext,
 ): Observable<Attempt> => {
-  // The time is for the status and for the rest of the answer; a status that is there counts.
-  const answer$ = defer(() =>
+  // The time limit covers the status and the rest of the response; a status that arrived counts.
+  const response$ = defer(() =>
     send(body, {
       'Content-Type': 'application/json',
       'User-Agent': 'rxspeech',
       'X-Rxspeech-Delivery': id,
       'X-Rxspeech-Signature': signatureOf(secret(), Math.floor(scheduler.now() / 1000), body),
     }),
-  ).pipe(takeUntil(timer(terms.timeoutMs, scheduler)))
-  return answer$.pipe(
+  ).pipe(takeUntil(timer(settings.timeoutMs, scheduler)))
+  return response$.pipe(
     map(({ status, retryAfter }): Attempt => {
       if (status >= 200 && status < 300) return { type: 'accepted' }
-      const waitMs = askedWaitMs(retryAfter, scheduler.now())
-      return { type: 'failed', reason: `status ${status}`, retry: mayRetry(status), waitMs }
+      const waitMs = requestedWaitMs(retryAfter, scheduler.now()) ?? 0
+      return { type: 'failed', reason: `status ${status}`, isRetryable: isRetryableStatus(status), waitMs }
     }),
-    defaultIfEmpty<Attempt, Attempt>({ type: 'failed', reason: 'timeout', retry: true, waitMs: undefined }),
+    defaultIfEmpty<Attempt, Attempt>({ type: 'failed', reason: 'timeout', isRetryable: true, waitMs: 0 }),
     catchError((error: unknown) => of(failureOf(error))),
-    // Once it is over: until then its connection is in use.
+    // Waits for the end of the response, because its connection is in use until then.
     takeLast(1),
   )
 }
 
 const failureOf = (error: unknown): Attempt => {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed'
-  return { type: 'failed', reason: code, retry: !(isSpeechError(error) && error.code === 'refused'), waitMs: undefined }
+  const reason = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed'
+  return { type: 'failed', reason, isRetryable: !(isSpeechError(error) && error.code === 'refused'), waitMs: 0 }
 }
+
+/** Whether the receiver may accept the same request later: it is overloaded, failing or too slow. */
+const isRetryableStatus = (status: number): boolean =>
+  status === 408 || status === 425 || status === 429 || status >= 500
+
+/** The longest wait that a receiver can ask for. */
+const maxRetryAfterMs = 300_000
+
+/** The wait of a `Retry-After` header, bounded; undefined without a valid one. */
+export const requestedWaitMs = (header: string | undefined, nowMs: number): number | undefined => {
+  const waitMs = retryAfterMs(header, nowMs)
+  return waitMs === undefined ? undefined : Math.min(waitMs, maxRetryAfterMs)
+}
+
+/** `X-Rxspeech-Signature`: the time in seconds, and HMAC-SHA256 of `<t>.<body>` in hexadecimal. */
+const signatureOf = (secret: string, timeSeconds: number, body: string): string =>
+  `t=${timeSeconds},v1=${createHmac('sha256', secret).update(`${timeSeconds}.${body}`).digest('hex')}`

@@ -9,27 +9,27 @@ export interface WebhookRequest {
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
   readonly allowPrivate: boolean
-  /** Only of the URL's own protocol. */
+  /** An agent for the URL's protocol. */
   readonly agent: Agent
 }
 
-export interface WebhookAnswer {
+export interface WebhookResponse {
   readonly status: number
   readonly retryAfter: string | undefined
 }
 
-/** What a receiver says beside its status is not read; a little of it is let in, so that the connection can be kept. */
-const maxAnswerBytes = 64 * 1024
+/** The body of a response is ignored, but read up to this size so that the connection can be reused. */
+const maxBodyBytes = 64 * 1024
 
 /**
- * One POST, sent on subscription; emits the answer's status, which decides, and completes when the answer is over, whatever
- * becomes of its body. Redirects are answers like others. Errors are the system's own, and those of `pinAddress`.
- * Unsubscribing ends the request.
+ * Sends one POST on subscription. Emits the status of the response and completes when the response ends, even if its body
+ * fails. Redirects are responses like others. Errors are those of the system and of `pinAddress`. Unsubscribing aborts the
+ * request.
  */
-export const sendWebhook = (given: WebhookRequest, resolve?: Lookup): Observable<WebhookAnswer> =>
+export const sendWebhook = (given: WebhookRequest, resolve?: Lookup): Observable<WebhookResponse> =>
   defer(() => pinAddress(given.url, given.allowPrivate, resolve)).pipe(switchMap((pinned) => post(given, pinned)))
 
-const post = ({ url, body, headers, agent }: WebhookRequest, pinned: PinnedAddress): Observable<WebhookAnswer> =>
+const post = ({ url, body, headers, agent }: WebhookRequest, pinned: PinnedAddress): Observable<WebhookResponse> =>
   new Observable((subscriber) => {
     const bytes = Buffer.from(body)
     const send = url.protocol === 'https:' ? requestHttps : requestHttp
@@ -37,43 +37,43 @@ const post = ({ url, body, headers, agent }: WebhookRequest, pinned: PinnedAddre
       method: 'POST',
       agent,
       headers: { ...headers, 'Content-Length': bytes.byteLength },
-      lookup: answering(pinned),
+      lookup: pinnedLookup(pinned),
     })
-    let isAnswered = false
-    let isOver = false
+    let hasResponse = false
+    let isEnded = false
     const end = (): void => {
-      isOver = true
+      isEnded = true
       subscriber.complete()
     }
     request.on('response', (response) => {
-      isAnswered = true
+      hasResponse = true
       subscriber.next({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] })
-      passOver(request, response, end)
+      skipBody(request, response, end)
     })
     request.on('error', (error) => {
-      // Once there is a status, what happens to the rest does not matter.
-      if (!isAnswered) subscriber.error(error)
+      // After the status, a failure of the body does not matter.
+      if (!hasResponse) subscriber.error(error)
     })
     request.end(bytes)
     return () => {
-      if (!isOver) request.destroy()
+      if (!isEnded) request.destroy()
     }
   })
 
-/** Answers what was found before, in both forms in which Node asks. */
-const answering =
+/** A DNS lookup that returns the checked address, in both forms that Node calls. */
+const pinnedLookup =
   ({ address, family }: PinnedAddress): LookupFunction =>
   (_host, options, callback) => {
     if (options.all === true) callback(null, [{ address, family }])
     else callback(null, address, family)
   }
 
-/** A body that is too long costs the connection, and nothing else. */
-const passOver = (request: ClientRequest, response: IncomingMessage, end: () => void): void => {
+/** Reads and ignores the body; one that is too long costs the connection. */
+const skipBody = (request: ClientRequest, response: IncomingMessage, end: () => void): void => {
   let byteCount = 0
   response.on('data', (part: Buffer) => {
     byteCount += part.byteLength
-    if (byteCount > maxAnswerBytes) request.destroy()
+    if (byteCount > maxBodyBytes) request.destroy()
   })
   response.on('error', () => undefined)
   response.on('end', end)

@@ -1,64 +1,113 @@
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
+import type * as t from 'io-ts'
 import { defer, finalize, tap, type Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { completeEventEnvelope, writeEventEnvelope } from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
+import { flag, nodeOptions, oneOfWords, optionType, text, wholeNumberFrom } from '../core/node-options.js'
 import type { Node, NodeContext, NodeItem } from '../core/node.js'
+import { isLoopbackUrl } from './address.js'
 import { deliver } from './delivery.js'
-import { webhookDefaults, webhookOptions, type WebhookOptions, type WebhookSettings } from './options.js'
 import { runOutbox } from './outbox.js'
-import { sendWebhook, type WebhookAnswer, type WebhookRequest } from './request.js'
+import { sendWebhook, type WebhookRequest, type WebhookResponse } from './request.js'
 
-/** What a webhook takes from outside, so that tests can be without network and chance. */
-export interface WebhookSeams {
-  readonly send: (request: WebhookRequest) => Observable<WebhookAnswer>
-  readonly random: () => number
-  readonly newId: () => string
-}
+const webhookUrl = optionType(
+  'an https address without user, password and fragment (http only for this machine)',
+  (value): value is string => {
+    if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return false
+    const url = new URL(value)
+    if (url.username !== '' || url.password !== '' || url.hash !== '') return false
+    return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(url))
+  },
+)
 
-const seams: WebhookSeams = { send: (request) => sendWebhook(request), random: Math.random, newId: randomUUID }
+const options = nodeOptions(
+  { url: webhookUrl, secret: text },
+  {
+    allowPrivate: flag,
+    inFlight: wholeNumberFrom(1, 4),
+    batchEvents: wholeNumberFrom(1, 1000),
+    batchMs: wholeNumberFrom(0, 60_000),
+    maxQueue: wholeNumberFrom(1, 100_000),
+    whenFull: oneOfWords('dropOldest', 'dropNewest'),
+    timeoutMs: wholeNumberFrom(100, 60_000),
+    maxAttempts: wholeNumberFrom(1, 20),
+    retryBaseMs: wholeNumberFrom(10, 60_000),
+    retryMaxMs: wholeNumberFrom(10, 300_000),
+    flushMs: wholeNumberFrom(0, 30_000),
+  },
+)
+
+export type WebhookOptions = t.TypeOf<typeof options>
+
+const defaults = {
+  allowPrivate: false,
+  inFlight: 1,
+  batchEvents: 100,
+  batchMs: 200,
+  maxQueue: 1000,
+  whenFull: 'dropOldest',
+  timeoutMs: 10_000,
+  maxAttempts: 6,
+  retryBaseMs: 500,
+  retryMaxMs: 30_000,
+  flushMs: 5000,
+} as const satisfies Partial<WebhookOptions>
 
 /**
- * Sends the events to an address as POST of JSON {DeliveryId, SessionId, Tenant, Project, Node, Sequence, Events}, the
- * events as they are on the wire. Never holds up the session: events wait in a queue of `maxQueue` (and 16 MiB), and
- * what does not fit is dropped and told. In order, one request at a time (with `inFlight` up to 4, sent in order).
+ * Sends events by POST as JSON {DeliveryId, SessionId, Tenant, Project, Node, Sequence, Events}, the events as on the wire.
+ * It never delays the session: events wait in a queue of `maxQueue` (and 16 MiB); those that do not fit are dropped and
+ * reported. Batches leave in order, one request at a time, or up to 4 with `inFlight`.
  *
  * `X-Rxspeech-Signature: t=<seconds>,v1=<hex>` is HMAC-SHA256 of `<t>.<body>` with the secret resource `secret`;
- * `X-Rxspeech-Delivery` stays the same in every attempt. Accepted is a status of 2xx. Tried again, after a pause that
- * grows from `retryBaseMs` to `retryMaxMs` and is drawn from its whole length, or as `Retry-After` says, are 408, 425, 429,
- * 5xx, a failed connection and an answer that takes longer than `timeoutMs`; all else is lost at once. Redirects are not
- * followed. https only, but for this machine; private addresses only with `allowPrivate`, asked of the very address that
- * is connected to.
+ * `X-Rxspeech-Delivery` is the same in every attempt. A status of 2xx accepts the batch. After 408, 425, 429, 5xx, a failed
+ * connection and a response that takes longer than `timeoutMs`, it is sent again, after exponential backoff with full jitter
+ * from `retryBaseMs` to `retryMaxMs` and not before `Retry-After`. After any other status it is lost at once. Redirects are
+ * not followed. Plain http is allowed to this machine only; private addresses only with `allowPrivate`, which is checked for
+ * the address of the connection itself.
  *
- * Events: `Webhook Failed` {Reason, Attempts, Lost} once for each row of failures, `Webhook Ended` {Delivered, Lost} at
- * the end where any were lost. At the end the rest is delivered, for at most `flushMs`.
+ * Events: `Webhook Failed` {Reason, Attempts, Lost} once for each series of failures; `Webhook Ended` {Delivered, Lost} at
+ * the end if any event was lost. At the end the remaining events are delivered within `flushMs`.
  */
 export const webhook = defineNode({
   name: 'webhook',
   summary: 'Sends events to an https address, signed, in batches, with retries.',
   inputs: { events: 'event' },
   outputs: { events: 'event' },
-  options: webhookOptions,
+  options,
   uses: ({ secret }) => [{ option: 'secret', resource: secret, kind: 'secret' }],
-  open: (given, context) => openWebhook(given, context, seams),
+  open: (given, context) => openWebhook(given, context),
 })
+
+/** Network and chance, which tests replace. */
+export interface WebhookTesting {
+  readonly send: (request: WebhookRequest) => Observable<WebhookResponse>
+  readonly random: () => number
+  readonly newId: () => string
+}
+
+const production: WebhookTesting = {
+  send: (request) => sendWebhook(request),
+  random: Math.random,
+  newId: randomUUID,
+}
 
 export const openWebhook = (
   given: WebhookOptions,
   context: NodeContext,
-  { send, random, newId }: WebhookSeams,
+  { send, random, newId }: WebhookTesting = production,
 ): Node => {
   const { node, session, scheduler, log } = context
-  const terms: WebhookSettings = { ...webhookDefaults, ...given }
+  const settings = { ...defaults, ...given }
   const secret = context.resource(given.secret)
   if (secret?.kind !== 'secret')
     throw new SpeechError('invalid-options', `${node} has no secret resource ${given.secret}.`)
   const url = new URL(given.url)
   return (input$) =>
     defer(() => {
-      const agentOptions = { keepAlive: true, maxSockets: terms.inFlight }
+      const agentOptions = { keepAlive: true, maxSockets: settings.inFlight }
       const agent = url.protocol === 'https:' ? new SecureAgent(agentOptions) : new Agent(agentOptions)
       let sequence = 0
       const bodyOf = (id: string, events: readonly string[]): string => {
@@ -75,31 +124,27 @@ export const openWebhook = (
         return `${JSON.stringify(head).slice(0, -1)},"Events":[${events.join(',')}]}`
       }
       return runOutbox(input$, {
-        terms,
+        settings,
         scheduler,
         encode: (event) => writeEventEnvelope(completeEventEnvelope(event)),
         deliver: (events) => {
           const id = newId()
           return deliver(bodyOf(id, events), id, {
-            terms,
+            settings,
             secret: secret.reveal,
-            send: (body, headers) => send({ url, body, headers, allowPrivate: terms.allowPrivate, agent }),
+            send: (body, headers) => send({ url, body, headers, allowPrivate: settings.allowPrivate, agent }),
             random,
             scheduler,
           })
         },
       }).pipe(
-        tap((item) => {
-          noteLoss(item, node, log)
-        }),
-        finalize(() => {
-          agent.destroy()
-        }),
+        tap((item) => logLoss(item, node, log)),
+        finalize(() => agent.destroy()),
       )
     })
 }
 
-const noteLoss = (item: NodeItem, node: string, log: NodeContext['log']): void => {
+const logLoss = (item: NodeItem, node: string, log: NodeContext['log']): void => {
   if (item.type !== 'event') return
   log(item.event.name === 'Webhook Ended' ? 'a webhook lost events' : 'a webhook failed', {
     node,

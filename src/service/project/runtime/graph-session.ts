@@ -2,8 +2,7 @@ import type { Observable } from 'rxjs'
 import type { AudioFormat } from '../../../audio/format.js'
 import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Link } from '../../../transport/link.js'
-import type { FaultKind } from '../../nodes/core/node-fault.js'
-import type { NodeContext } from '../../nodes/core/node.js'
+import type { FaultKind, NodeContext } from '../../nodes/core/node.js'
 import type { WhenFull } from '../format/project-graph.js'
 
 /** The bounds of a running graph; a project can tighten each. */

@@ -1,6 +1,5 @@
 import { Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
-import { NodeFault } from '../../nodes/core/node-fault.js'
-import type { Node, NodeContext, NodeItem } from '../../nodes/core/node.js'
+import { type Node, type NodeContext, NodeFault, type NodeItem } from '../../nodes/core/node.js'
 
 /** How many items a node may emit between two inputs. More is a flood. */
 export const maxOutputsPerInput = 10_000

@@ -1,8 +1,15 @@
 import { Subscription } from 'rxjs'
 import { bytesForMs } from '../../../audio/format.js'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
-import { isNodeFault, NodeFault } from '../../nodes/core/node-fault.js'
-import type { AnyNodeDefinition, FaultPolicy, Node, NodeContext, NodeItem } from '../../nodes/core/node.js'
+import {
+  type AnyNodeDefinition,
+  type FaultPolicy,
+  isNodeFault,
+  type Node,
+  type NodeContext,
+  NodeFault,
+  type NodeItem,
+} from '../../nodes/core/node.js'
 import type { NodeFormats } from '../check/audio-formats.js'
 import type { GraphNode } from '../format/project-graph.js'
 import { AudioBalance, silenceOf } from './audio-balance.js'

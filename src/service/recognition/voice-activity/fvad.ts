@@ -1,7 +1,7 @@
 import { loadOptional } from '../../../errors/load-optional.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 
-/** What this service uses of the WebAssembly build of WebRTC's voice activity detector. */
+/** The functions used of the WebAssembly build of WebRTC's voice activity detector. */
 interface FvadModule {
   _fvad_new(): number
   _fvad_free(handle: number): void
@@ -9,26 +9,26 @@ interface FvadModule {
   _fvad_set_sample_rate(handle: number, sampleRateHz: number): number
   _fvad_process(handle: number, samples: number, count: number): number
   _malloc(bytes: number): number
-  /** Replaced whenever the module's memory grows: never keep it. */
+  /** Replaced whenever the module's memory grows, so it must not be kept. */
   readonly HEAP16: Int16Array
 }
 
-/** One channel's detector. */
+/** The detector of one channel. */
 export interface Fvad {
-  /** Whether WebRTC's detector calls the frame (10 ms) voice. Its verdict hangs on for some frames behind the voice. */
+  /** WebRTC's verdict on a frame of 10 ms. It stays true for some frames after the voice. */
   process(frame: Int16Array): boolean
-  /** 0 (easiest to trigger) to 3; what was heard so far stays known. */
+  /** 0 (easiest to trigger) to 3. Keeps the detector's history. */
   setMode(mode: number): void
   free(): void
 }
 
 interface LoadedModule {
   readonly wasm: FvadModule
-  /** Room for one frame, used by all channels in turn: no call leaves anything in it. */
+  /** Memory for one frame, shared by all channels, because no call leaves data in it. */
   readonly frameAddress: number
 }
 
-const longestFrameBytes = 480 * 2
+const maxFrameBytes = 480 * 2
 
 const packageName = '@echogarden/fvad-wasm'
 
@@ -36,12 +36,12 @@ const loadModule = (): Promise<LoadedModule> =>
   loadOptional(packageName, 'Voice activity', async () => {
     const { default: create } = (await import(packageName)) as { readonly default: () => Promise<FvadModule> }
     const wasm = await create()
-    return { wasm, frameAddress: wasm._malloc(longestFrameBytes) }
+    return { wasm, frameAddress: wasm._malloc(maxFrameBytes) }
   })
 
 let loading: Promise<LoadedModule> | undefined
 
-/** The module is loaded once for the process; after a failure the next call tries again. */
+/** Loads the module once for the process; after a failure the next call tries again. */
 const loadOnce = (): Promise<LoadedModule> => {
   loading ??= loadModule().catch((error: unknown) => {
     loading = undefined
@@ -56,8 +56,8 @@ export const loadVoiceActivity = async (): Promise<void> => {
 }
 
 /**
- * Opens a detector for one channel. `mode` is 0 (easiest to trigger) to 3. Rejects with `missing-dependency` where the
- * optional package isn't installed.
+ * Opens a detector for one channel. `mode` is 0 (easiest to trigger) to 3. Rejects with `missing-dependency` if the
+ * optional package is not installed.
  */
 export const openFvad = async (sampleRateHz: 8000 | 16_000 | 32_000 | 48_000, mode: number): Promise<Fvad> => {
   const { wasm, frameAddress } = await loadOnce()
@@ -66,19 +66,19 @@ export const openFvad = async (sampleRateHz: 8000 | 16_000 | 32_000 | 48_000, mo
     throw new SpeechError('overloaded', 'There is no memory for another voice detector; try again later.')
   wasm._fvad_set_mode(handle, mode)
   wasm._fvad_set_sample_rate(handle, sampleRateHz)
-  let open = true
+  let isOpen = true
   return {
     process(frame) {
-      if (!open) return false
+      if (!isOpen) return false
       wasm.HEAP16.set(frame, frameAddress >> 1)
       return wasm._fvad_process(handle, frameAddress, frame.length) === 1
     },
     setMode(mode) {
-      if (open) wasm._fvad_set_mode(handle, mode)
+      if (isOpen) wasm._fvad_set_mode(handle, mode)
     },
     free() {
-      if (open) wasm._fvad_free(handle)
-      open = false
+      if (isOpen) wasm._fvad_free(handle)
+      isOpen = false
     },
   }
 }

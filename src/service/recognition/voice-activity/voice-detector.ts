@@ -1,19 +1,18 @@
 import { SpeechError } from '../../../errors/speech-error.js'
 import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
-import { SoundLevel } from './sound-level.js'
 import { unpredictedShare } from './tone-test.js'
 import { Voicing } from './voicing.js'
 
-/** Tells speech from everything else, frame by frame, for one channel. */
+/** Detects speech in one channel, frame by frame. */
 export interface VoiceDetector {
-  /** Whether the frame, 10 ms at the detector's rate, is speech. Frames must come in order, each once. */
+  /** Whether the frame, 10 ms at the detector's rate, is speech. All frames must be passed, in order, each once. */
   isSpeech(frame: Int16Array): boolean
-  /** Keeps the noise floor from rising while a segment is in speech. */
-  hold(frozen: boolean): void
-  /** Another sensitivity, 1 to 10, from the next frame on; throws `invalid-field` for others. The noise floor stays. */
+  /** Whether the noise floor may not rise, as within speech. */
+  freezeFloor(isFrozen: boolean): void
+  /** Changes the sensitivity, 1 to 10, from the next frame on; throws `invalid-field` otherwise. Keeps the noise floor. */
   setSensitivity(sensitivity: number): void
-  /** Gives the memory back; from then on nothing is speech. */
+  /** Frees the memory; after that no frame is speech. */
   free(): void
 }
 
@@ -26,111 +25,9 @@ export interface VoiceDetectorOptions {
 
 const rates = [8000, 16_000, 32_000, 48_000] as const
 
-/** By sensitivity 1 to 10: the mode of WebRTC's detector, and how far above the noise floor a frame must be, in dB. */
-const modes = [3, 3, 3, 2, 2, 1, 1, 1, 0, 0]
-const entryDb = [18, 16, 14, 12, 10, 8, 6, 5, 4, 3]
-const hysteresisDb = 3
-const absoluteFloorDb = -55
-
 /**
- * A tone that sets in is known by so many frames in a row that leave less than the share. A sonorant that opens a word
- * may do the same, for half the pre-speech buffer at most.
- */
-const clearTone = { share: 0.01, frames: 3 }
-
-/** Within speech a tone must last longer than any sonorant, or words would be cut in two. */
-const lastingTone = { share: 0.01, frames: 30 }
-
-/**
- * Sound that sets in and stays within `levelRangeDb` for so many frames is noise, where a predictor leaves so much of it:
- * a held vowel is as steady, but leaves less.
- */
-const levelRun = 5
-const levelRangeDb = 3
-const noiseShare = 0.15
-
-const tuningOf = (sensitivity: number): { readonly mode: number; readonly entry: number } => {
-  const mode = modes[sensitivity - 1]
-  const entry = entryDb[sensitivity - 1]
-  if (mode === undefined || entry === undefined) {
-    throw new SpeechError('invalid-field', 'vad-sensitivity must be a whole number, from 1 to 10.')
-  }
-  return { mode, entry }
-}
-
-/** WebRTC's verdict and the adaptive gate together; either alone calls steady noise or soft rustle speech. */
-class GatedDetector implements VoiceDetector {
-  private readonly floor = new NoiseFloor()
-  private readonly level: SoundLevel
-  private readonly voicing = new Voicing()
-  private frozen = false
-  private open = false
-  private previousDb = -Infinity
-  private clearFrames = 0
-  private lastingFrames = 0
-  private readonly levels = new Float64Array(levelRun).fill(-Infinity)
-  private levelCount = 0
-
-  constructor(
-    private readonly fvad: Fvad,
-    private entryDb: number,
-    sampleRateHz: number,
-  ) {
-    this.level = new SoundLevel(sampleRateHz)
-  }
-
-  isSpeech(frame: Int16Array): boolean {
-    const levelDb = this.level.of(frame)
-    this.floor.observe(levelDb, this.frozen)
-    const voiced = this.fvad.process(frame)
-    // A resumed session and a call that is taken late begin in mid-speech: the voice is not the room.
-    if (this.floor.inDoubt && this.voicing.of(frame, levelDb, voiced)) this.floor.takeBack(levelDb)
-    this.open = this.passes(levelDb)
-    this.previousDb = levelDb
-    this.levels[this.levelCount++ % levelRun] = levelDb
-    if (!voiced || !this.open) return false
-    const share = unpredictedShare(frame)
-    this.clearFrames = share < clearTone.share ? this.clearFrames + 1 : 0
-    this.lastingFrames = share < lastingTone.share ? this.lastingFrames + 1 : 0
-    if (this.frozen) return this.lastingFrames < lastingTone.frames
-    return this.clearFrames < clearTone.frames && !(share > noiseShare && this.isLevel())
-  }
-
-  hold(frozen: boolean): void {
-    this.frozen = frozen
-  }
-
-  setSensitivity(sensitivity: number): void {
-    const { mode, entry } = tuningOf(sensitivity)
-    this.fvad.setMode(mode)
-    this.entryDb = entry
-  }
-
-  free(): void {
-    this.fvad.free()
-  }
-
-  private isLevel(): boolean {
-    let lowest = Infinity
-    let highest = -Infinity
-    for (const levelDb of this.levels) {
-      lowest = Math.min(lowest, levelDb)
-      highest = Math.max(highest, levelDb)
-    }
-    return highest - lowest <= levelRangeDb
-  }
-
-  /** Low voices have frames between two pulses of the glottis: the louder of two frames decides whether the gate stays open. */
-  private passes(levelDb: number): boolean {
-    const heardDb = this.open ? Math.max(levelDb, this.previousDb) : levelDb
-    const threshold = Math.max(this.floor.levelDb + this.entryDb, absoluteFloorDb)
-    return heardDb >= (this.open ? threshold - hysteresisDb : threshold)
-  }
-}
-
-/**
- * Opens a detector. Rejects with `invalid-format` for another rate, `invalid-field` for another sensitivity, and
- * `missing-dependency` without the optional package. The table of sensitivities is stated in docs/PROTOCOL.md.
+ * Opens a detector (PROTOCOL 7). Rejects with `invalid-format` for another rate, `invalid-field` for another sensitivity,
+ * and `missing-dependency` without the optional package.
  */
 export const createVoiceDetector = async ({
   sampleRateHz,
@@ -140,6 +37,150 @@ export const createVoiceDetector = async ({
   if (rate === undefined) {
     throw new SpeechError('invalid-format', `sampleRateHz must be one of ${rates.join(', ')} for voice activity.`)
   }
-  const { mode, entry } = tuningOf(sensitivity)
-  return new GatedDetector(await openFvad(rate, mode), entry, rate)
+  const { mode, entryDb } = thresholdsOf(sensitivity)
+  return new GatedDetector(await openFvad(rate, mode), entryDb, rate)
+}
+
+/** By sensitivity 1 to 10: the mode of WebRTC's detector, and how far above the noise floor a frame must be, in dB. */
+const modes = [3, 3, 3, 2, 2, 1, 1, 1, 0, 0]
+const entryDbs = [18, 16, 14, 12, 10, 8, 6, 5, 4, 3]
+const hysteresisDb = 3
+const minSpeechDb = -55
+
+const thresholdsOf = (sensitivity: number): { readonly mode: number; readonly entryDb: number } => {
+  const mode = modes[sensitivity - 1]
+  const entryDb = entryDbs[sensitivity - 1]
+  if (mode === undefined || entryDb === undefined) {
+    throw new SpeechError('invalid-field', 'vad-sensitivity must be a whole number, from 1 to 10.')
+  }
+  return { mode, entryDb }
+}
+
+/**
+ * A tone that sets in is detected by this many frames in a row that are predictable to within the share. A sonorant at the
+ * start of a word may be as well, for half the pre-speech buffer at most.
+ */
+const clearTone = { share: 0.01, frames: 3 }
+
+/** Within speech a tone must last longer than any sonorant; words would be cut in two otherwise. */
+const lastingTone = { share: 0.01, frames: 30 }
+
+/**
+ * Sound that sets in and stays within `levelRangeDb` for this many frames is noise if a predictor leaves `noiseShare` of
+ * it: a held vowel is as steady, but more predictable.
+ */
+const levelRun = 5
+const levelRangeDb = 3
+const noiseShare = 0.15
+
+/** Combines WebRTC's verdict with an adaptive gate; either alone takes steady noise or a soft rustle for speech. */
+class GatedDetector implements VoiceDetector {
+  readonly #fvad: Fvad
+  #entryDb: number
+  readonly #floor = new NoiseFloor()
+  readonly #level: LevelFilter
+  readonly #voicing = new Voicing()
+  #isFrozen = false
+  #isOpen = false
+  #previousDb = -Infinity
+  #clearFrames = 0
+  #lastingFrames = 0
+  readonly #levels = new Float64Array(levelRun).fill(-Infinity)
+  #levelCount = 0
+
+  constructor(fvad: Fvad, entryDb: number, sampleRateHz: number) {
+    this.#fvad = fvad
+    this.#entryDb = entryDb
+    this.#level = new LevelFilter(sampleRateHz)
+  }
+
+  isSpeech(frame: Int16Array): boolean {
+    const levelDb = this.#level.levelDb(frame)
+    this.#floor.observe(levelDb, this.#isFrozen)
+    const isCandidate = this.#fvad.process(frame)
+    // A resumed session, or a call that is joined late, begins within speech: that level is not background noise.
+    if (this.#floor.isUncertain && this.#voicing.isVoiced(frame, levelDb, isCandidate)) {
+      this.#floor.resetBelowVoice(levelDb)
+    }
+    this.#isOpen = this.#passesGate(levelDb)
+    this.#previousDb = levelDb
+    this.#levels[this.#levelCount++ % levelRun] = levelDb
+    if (!isCandidate || !this.#isOpen) return false
+    const share = unpredictedShare(frame)
+    this.#clearFrames = share < clearTone.share ? this.#clearFrames + 1 : 0
+    this.#lastingFrames = share < lastingTone.share ? this.#lastingFrames + 1 : 0
+    if (this.#isFrozen) return this.#lastingFrames < lastingTone.frames
+    return this.#clearFrames < clearTone.frames && !(share > noiseShare && this.#isLevel())
+  }
+
+  freezeFloor(isFrozen: boolean): void {
+    this.#isFrozen = isFrozen
+  }
+
+  setSensitivity(sensitivity: number): void {
+    const { mode, entryDb } = thresholdsOf(sensitivity)
+    this.#fvad.setMode(mode)
+    this.#entryDb = entryDb
+  }
+
+  free(): void {
+    this.#fvad.free()
+  }
+
+  #isLevel(): boolean {
+    let lowest = Infinity
+    let highest = -Infinity
+    for (const levelDb of this.#levels) {
+      lowest = Math.min(lowest, levelDb)
+      highest = Math.max(highest, levelDb)
+    }
+    return highest - lowest <= levelRangeDb
+  }
+
+  /** Low voices have soft frames between two glottal pulses: an open gate looks at the louder of two frames. */
+  #passesGate(levelDb: number): boolean {
+    const gatedDb = this.#isOpen ? Math.max(levelDb, this.#previousDb) : levelDb
+    const threshold = Math.max(this.#floor.levelDb + this.#entryDb, minSpeechDb)
+    return gatedDb >= (this.#isOpen ? threshold - hysteresisDb : threshold)
+  }
+}
+
+/** Two first-order filters in a row attenuate what lies below about this frequency. */
+const cornerHz = 50
+const fullScalePower = 2 ** 30
+
+/**
+ * Measures the level of the frames of one channel in dB of full scale, without what lies below speech: an offset of the
+ * line, the rumble of wind and traffic. 10 ms hold too little of a rumble for a steady level, so it would not count as noise.
+ */
+export class LevelFilter {
+  readonly #share: number
+  #first = 0
+  #second = 0
+  #hasStarted = false
+
+  constructor(sampleRateHz: number) {
+    this.#share = 1 - Math.exp((-2 * Math.PI * cornerHz) / sampleRateHz)
+  }
+
+  levelDb(frame: Int16Array): number {
+    const share = this.#share
+    const { length } = frame
+    // An offset that exists from the first sample on is not a step.
+    let first = this.#hasStarted ? this.#first : (frame[0] ?? 0)
+    let second = this.#second
+    let squares = 0
+    // By index: for-of costs three times as much, and this runs for every sample.
+    for (let index = 0; index < length; index += 1) {
+      const sample = frame[index] ?? 0
+      first += share * (sample - first)
+      const once = sample - first
+      second += share * (once - second)
+      squares += (once - second) ** 2
+    }
+    this.#hasStarted = true
+    this.#first = first
+    this.#second = second
+    return 10 * Math.log10(squares / length / fullScalePower + 1e-12)
+  }
 }

@@ -1,40 +1,40 @@
 import { unpredictedShare } from './tone-test.js'
 
-/** A frame is brought to this many samples (8 kHz), so that the test means the same at every rate. */
+/** Samples of a frame after decimation to 8 kHz, so that the test is the same at every rate. */
 const framePoints = 80
 const windowPoints = 120
-const heardPoints = 240
+const bufferPoints = 240
 
-/** The periods of voices, 400 to 70 Hz. */
-const shortestLag = 20
-const longestLag = 114
-/** From here on likeness is looked at for the dip before the period; soft noise has none, its neighbors are just alike. */
+/** The pitch periods of voices, 400 to 70 Hz. */
+const minLag = 20
+const maxLag = 114
+/** The correlation dips between this lag and the period. Soft noise has no dip, because its neighboring samples are alike. */
 const firstLag = 4
-const dip = 0.3
+const minDip = 0.3
 
-/** Noise repeats itself so well in hardly a frame, and never in two in a row; what a predictor explains whole is a tone. */
-const alikeness = 0.85
+/** Noise rarely correlates this well for one frame, and never for two in a row. A fully predictable frame is a tone. */
+const minCorrelation = 0.85
 const toneShare = 0.005
-const runOfVoice = 2
+const minVoicedRun = 2
 
-/** Machines repeat themselves too, but at one level: means over `meanFrames` that stay in `levelRangeDb` are no voice. */
+/** Machine noise is periodic too, but level: means over `meanFrames` that stay within `levelRangeDb` are not a voice. */
 const meanFrames = 3
 const means = 4
 const levelRangeDb = 2.5
 const levelFrames = meanFrames + means - 1
-/** Below this nothing is heard; what sets in from there, as a tone does, is no movement of a voice. */
+/** Below this level the history restarts: the onset of a tone is not a movement of a voice. */
 const silenceDb = -65
 
 const at = (array: Float64Array, index: number): number => array[index] ?? 0
 
-/** How alike the last 15 ms are to what was `lag` points before: 1 for the same shape, 0 for another, -1 upside down. */
-const likeness = (heard: Float64Array, lag: number): number => {
+/** The correlation of the last 15 ms with the signal `lag` points before, -1 to 1. */
+const correlation = (buffer: Float64Array, lag: number): number => {
   let product = 0
   let now = 1
   let before = 1
-  for (let index = heardPoints - windowPoints; index < heardPoints; index += 1) {
-    const sample = at(heard, index)
-    const former = at(heard, index - lag)
+  for (let index = bufferPoints - windowPoints; index < bufferPoints; index += 1) {
+    const sample = at(buffer, index)
+    const former = at(buffer, index - lag)
     product += sample * former
     now += sample * sample
     before += former * former
@@ -42,18 +42,18 @@ const likeness = (heard: Float64Array, lag: number): number => {
   return product / Math.sqrt(now * before)
 }
 
-const repeats = (heard: Float64Array): boolean => {
+const isPeriodic = (buffer: Float64Array): boolean => {
   let lowest = 1
-  for (let lag = firstLag; lag <= longestLag; lag += 1) {
-    const like = likeness(heard, lag)
-    lowest = Math.min(lowest, like)
-    if (lag >= shortestLag && like > alikeness && like - lowest > dip) return true
+  for (let lag = firstLag; lag <= maxLag; lag += 1) {
+    const value = correlation(buffer, lag)
+    lowest = Math.min(lowest, value)
+    if (lag >= minLag && value > minCorrelation && value - lowest > minDip) return true
   }
   return false
 }
 
-/** Whether the level, of powers frame by frame, goes up or down. */
-const moves = (powers: readonly number[]): boolean => {
+/** Whether the level moves, given the power of each frame. */
+const isMoving = (powers: readonly number[]): boolean => {
   if (powers.length < levelFrames) return false
   let lowest = Infinity
   let highest = 0
@@ -67,30 +67,30 @@ const moves = (powers: readonly number[]): boolean => {
 }
 
 /**
- * Knows a voice by the glottis: its sound repeats itself with a period of 2.5 to 14 ms, which noise doesn't, it isn't a
- * tone, and its level moves, which that of a machine doesn't. Consonants without voice are not known. It costs some 40 µs
- * a frame, so it isn't meant for all frames.
+ * Detects voiced speech by its pitch: it is periodic with 2.5 to 14 ms, which noise is not; it is not a tone; and its level
+ * moves, which that of a machine does not. Unvoiced consonants are not detected. A frame costs about 40 µs, so only some
+ * frames are examined.
  */
 export class Voicing {
-  private readonly heard = new Float64Array(heardPoints)
-  private powers: readonly number[] = []
-  private run = 0
+  readonly #buffer = new Float64Array(bufferPoints)
+  #powers: readonly number[] = []
+  #run = 0
 
-  /** Whether this frame, 10 ms, and the one before are voiced. Frames must come in order; `candidate`: whether to look. */
-  of(frame: Int16Array, levelDb: number, candidate: boolean): boolean {
-    this.append(frame)
-    this.powers = levelDb < silenceDb ? [] : [...this.powers, 10 ** (levelDb / 10)].slice(-levelFrames)
-    this.run = candidate && repeats(this.heard) && unpredictedShare(frame) > toneShare ? this.run + 1 : 0
-    return this.run >= runOfVoice && moves(this.powers)
+  /** Whether this 10 ms frame and the one before are voiced. All frames must be passed; only candidates are examined. */
+  isVoiced(frame: Int16Array, levelDb: number, isCandidate: boolean): boolean {
+    this.#append(frame)
+    this.#powers = levelDb < silenceDb ? [] : [...this.#powers, 10 ** (levelDb / 10)].slice(-levelFrames)
+    this.#run = isCandidate && isPeriodic(this.#buffer) && unpredictedShare(frame) > toneShare ? this.#run + 1 : 0
+    return this.#run >= minVoicedRun && isMoving(this.#powers)
   }
 
-  private append(frame: Int16Array): void {
+  #append(frame: Int16Array): void {
     const step = frame.length / framePoints
-    this.heard.copyWithin(0, framePoints)
+    this.#buffer.copyWithin(0, framePoints)
     for (let point = 0; point < framePoints; point += 1) {
       let sum = 0
       for (let offset = 0; offset < step; offset += 1) sum += frame[point * step + offset] ?? 0
-      this.heard[heardPoints - framePoints + point] = sum / step
+      this.#buffer[bufferPoints - framePoints + point] = sum / step
     }
   }
 }

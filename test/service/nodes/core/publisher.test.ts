@@ -2,7 +2,7 @@ import { from, lastValueFrom, of, toArray } from 'rxjs'
 import { either } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../../src/audio/format.js'
-import { publisher } from '../../../../src/service/nodes/core/publisher.js'
+import { publisher } from '../../../../src/service/nodes/core/endpoints.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { nodeContext } from '../node-context.js'
 

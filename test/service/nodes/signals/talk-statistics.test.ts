@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TalkTimeline } from '../../../../src/service/nodes/signals/talk-timeline.js'
+import { TalkTimeline } from '../../../../src/service/nodes/signals/talk-metrics.js'
 import { talkStatistics } from '../../../../src/service/nodes/signals/talk-statistics.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { answersTo, audio, event, eventsOf, openNode, testFixedSet } from '../fixed-set.js'
@@ -166,7 +166,7 @@ describe('talk-statistics', () => {
 
   it('joins the oldest talk beyond its bound, and says so', () => {
     const timeline = new TalkTimeline(3)
-    for (let index = 0; index < 5; index += 1) timeline.ended(0, index * 100, index * 100 + 50)
+    for (let index = 0; index < 5; index += 1) timeline.end(0, index * 100, index * 100 + 50)
     expect(timeline.isCoarse).toBe(true)
     expect(timeline.spans(0, 1000)).toEqual([
       { startMs: 0, endMs: 250 },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isPrivateAddress, namesLoopback, pinAddress } from '../../../../src/service/nodes/webhook/address.js'
+import { isPrivateAddress, isLoopbackUrl, pinAddress } from '../../../../src/service/nodes/webhook/address.js'
 
 const answering =
   (...addresses: readonly string[]) =>
@@ -82,11 +82,11 @@ describe('pinAddress', () => {
   })
 })
 
-describe('namesLoopback', () => {
+describe('isLoopbackUrl', () => {
   it('knows this machine by name and address', () => {
     const loopback = ['http://localhost/', 'http://127.9.9.9/', 'http://[::1]/']
-    expect(loopback.map((url) => namesLoopback(new URL(url)))).toEqual([true, true, true])
+    expect(loopback.map((url) => isLoopbackUrl(new URL(url)))).toEqual([true, true, true])
     const others = ['http://localhost.example.org/', 'http://10.0.0.1/']
-    expect(others.map((url) => namesLoopback(new URL(url)))).toEqual([false, false])
+    expect(others.map((url) => isLoopbackUrl(new URL(url)))).toEqual([false, false])
   })
 })

@@ -1,10 +1,10 @@
 import { EMPTY, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
-import { openWebhook } from '../../../../src/service/nodes/webhook/webhook.js'
-import type { WebhookOptions } from '../../../../src/service/nodes/webhook/options.js'
-import type { WebhookAnswer } from '../../../../src/service/nodes/webhook/request.js'
-import { askedWaitMs } from '../../../../src/service/nodes/webhook/retry.js'
+import { openWebhook, type WebhookOptions } from '../../../../src/service/nodes/webhook/webhook.js'
+
+import type { WebhookResponse } from '../../../../src/service/nodes/webhook/request.js'
+import { requestedWaitMs } from '../../../../src/service/nodes/webhook/delivery.js'
 import { marbles, type MarbleHelpers } from '../../../operators/marbles.js'
 import { event } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
@@ -19,12 +19,12 @@ const values = {
   }),
   e: event('Webhook Ended', { channel: -2, startMs: -1, endMs: -1, data: { Delivered: 0, Lost: 1 } }),
 }
-const status = (code: number, retryAfter?: string): Observable<WebhookAnswer> => of({ status: code, retryAfter })
+const status = (code: number, retryAfter?: string): Observable<WebhookResponse> => of({ status: code, retryAfter })
 
 /** A webhook in virtual time; `answer` gives what comes to the n-th request, and `atMs` says when each went out. */
 const open = (
   { scheduler }: MarbleHelpers,
-  answer: (count: number) => Observable<WebhookAnswer>,
+  answer: (count: number) => Observable<WebhookResponse>,
   more: Partial<WebhookOptions> = {},
 ) => {
   const atMs: number[] = []
@@ -66,7 +66,7 @@ describe('webhook, drawn', () => {
   })
   it('lets go of input and request when it is unsubscribed from, and starts afresh', () => {
     marbles((helpers) => {
-      const request$ = helpers.cold<WebhookAnswer>('-')
+      const request$ = helpers.cold<WebhookResponse>('-')
       const { node } = open(helpers, () => request$)
       const input$ = helpers.cold<NodeItem>('x--', values)
       const node$ = node(input$)
@@ -121,10 +121,10 @@ describe('webhook, drawn', () => {
 
 describe('the wait that a receiver asks for', () => {
   it('reads seconds and dates, and bounds them', () => {
-    expect(askedWaitMs('3', 0)).toBe(3000)
-    expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)
-    expect(askedWaitMs('99999', 0)).toBe(300_000)
-    expect(askedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000)).toBe(0)
-    expect([askedWaitMs('soon', 0), askedWaitMs(undefined, 0)]).toEqual([undefined, undefined])
+    expect(requestedWaitMs('3', 0)).toBe(3000)
+    expect(requestedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)
+    expect(requestedWaitMs('99999', 0)).toBe(300_000)
+    expect(requestedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000)).toBe(0)
+    expect([requestedWaitMs('soon', 0), requestedWaitMs(undefined, 0)]).toEqual([undefined, undefined])
   })
 })

@@ -19,7 +19,7 @@ interface Span {
 }
 
 const spansOf = async (samples: Int16Array, rateHz: number): Promise<readonly Span[]> => {
-  const segmenter = await createSegmenter(parameters, rateHz)
+  const segmenter = await createSegmenter({ parameters, inputRateHz: rateHz })
   const outputs = [...segmenter.push(samples), ...segmenter.finish()]
   segmenter.free()
   return outputs.flatMap((output) => (output.type === 'speech-ended' ? [output] : []))

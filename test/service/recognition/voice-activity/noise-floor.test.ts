@@ -101,16 +101,16 @@ describe('the noise floor', () => {
 
   it('takes back what it learned when a voice is heard, once, in the first half second', () => {
     const floor = heard([[-25, 10]])
-    expect(floor.inDoubt).toBe(true)
-    floor.takeBack(-25)
-    expect([floor.levelDb, floor.inDoubt]).toEqual([-50, false])
-    expect(heard([[-25, 50]]).inDoubt).toBe(false)
+    expect(floor.isUncertain).toBe(true)
+    floor.resetBelowVoice(-25)
+    expect([floor.levelDb, floor.isUncertain]).toEqual([-50, false])
+    expect(heard([[-25, 50]]).isUncertain).toBe(false)
   })
 
   it('takes the room to be 20 dB below a soft voice, and no lower than ever', () => {
     const [soft, softest] = [heard([[-40, 10]]), heard([[-50, 10]])]
-    soft.takeBack(-40)
-    softest.takeBack(-50)
+    soft.resetBelowVoice(-40)
+    softest.resetBelowVoice(-50)
     expect([soft.levelDb, softest.levelDb]).toEqual([-60, -65])
   })
 
@@ -119,7 +119,7 @@ describe('the noise floor', () => {
       [-62, 10],
       [-20, 1],
     ])
-    floor.takeBack(-20)
+    floor.resetBelowVoice(-20)
     expect(floor.levelDb).toBeCloseTo(-62, 1)
   })
 })

@@ -130,14 +130,14 @@ describe('a voice detector', () => {
   it('lets a hold tone pass even while a segment is in speech, after 300 ms', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-60)), 8000)
-    detector.hold(true)
+    detector.freezeFloor(true)
     expect(judge(detector, sound(8000, 1, tones(425)), 8000).frames).toBe(29)
   })
 
   it('keeps to a vowel that is held at one level while a segment is in speech', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-50)), 8000)
-    detector.hold(true)
+    detector.freezeFloor(true)
     expect(judge(detector, sound(8000, 0.8, vowel(-25)), 8000).frames).toBeGreaterThan(60)
   })
 
@@ -152,7 +152,7 @@ describe('a voice detector', () => {
     const [begun, fresh] = [await open(8000), await open(8000)]
     for (const detector of [begun, fresh]) {
       judge(detector, sound(8000, 1, noise(-50)), 8000)
-      detector.hold(true)
+      detector.freezeFloor(true)
     }
     judge(begun, sound(8000, 0.3, vowel(-25)), 8000)
     expect(judge(begun, sound(8000, 0.3, vowel(sunken)), 8000).frames).toBe(30)
@@ -162,7 +162,7 @@ describe('a voice detector', () => {
   it('hears a low voice through the soft frames between its pulses', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-50)), 8000)
-    detector.hold(true)
+    detector.freezeFloor(true)
     const pulsed = (time: number): number => vowel(-30)(time) * (Math.floor(time * 100) % 2 === 0 ? 1 : 0.1)
     expect(judge(detector, sound(8000, 0.5, pulsed), 8000).longestRun).toBeGreaterThan(40)
   })
@@ -207,7 +207,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
     const room = sound(16_000, 1, () => amplitude(-60) * next())
     const samples = joined(room, recording('go-forward-ten-meters.16k.raw'), recording('librivox-0880.wav'))
     const [detector, fvad] = [await open(16_000, 5), await openFvad(16_000, 2)]
-    detector.hold(true)
+    detector.freezeFloor(true)
     const beyond: number[] = []
     for (let from = 0; from + 160 <= samples.length; from += 160) {
       const frame = samples.subarray(from, from + 160)

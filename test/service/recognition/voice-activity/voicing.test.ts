@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SoundLevel } from '../../../../src/service/recognition/voice-activity/sound-level.js'
+import { LevelFilter } from '../../../../src/service/recognition/voice-activity/voice-detector.js'
 import { Voicing } from '../../../../src/service/recognition/voice-activity/voicing.js'
 import { amplitude, noiseSource, sine, sound } from '../sounds.js'
 
@@ -8,11 +8,11 @@ const rates = [8000, 16_000, 48_000]
 /** By frame, whether it is voiced. */
 const judge = (samples: Int16Array, rateHz: number, candidate = true): readonly boolean[] => {
   const voicing = new Voicing()
-  const level = new SoundLevel(rateHz)
+  const level = new LevelFilter(rateHz)
   const hop = rateHz / 100
   return Array.from({ length: Math.floor(samples.length / hop) }, (_, index) => {
     const frame = samples.subarray(index * hop, (index + 1) * hop)
-    return voicing.of(frame, level.of(frame), candidate)
+    return voicing.isVoiced(frame, level.levelDb(frame), candidate)
   })
 }
 

@@ -2,8 +2,8 @@ import { Subject, toArray, lastValueFrom } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../../src/audio/format.js'
-import { audioNodes } from '../../../../src/service/nodes/audio-nodes.js'
-import { audioStage } from '../../../../src/service/nodes/core/audio-stage.js'
+import { builtInNodes } from '../../../../src/service/nodes/built-in-nodes.js'
+import { audioNode } from '../../../../src/service/nodes/core/node-steps.js'
 import type { Node, NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { nodeContext } from '../node-context.js'
 import { brief, opened, pcm } from '../node-run.js'
@@ -19,7 +19,7 @@ const b = pcm([5, 6])
 
 /** A node of a stage that tells each piece, then how many samples it has had; at the end, that it is over. */
 const counting = (held: { count: number } = { count: 0 }): Node =>
-  audioStage(() => {
+  audioNode(() => {
     let samples = 0
     held.count += 1
     return {
@@ -109,8 +109,8 @@ describe('a node of an audio stage', () => {
   })
 
   it('waits for what opens later, and ends with the error of what does not', async () => {
-    const late = audioStage(() => Promise.resolve({ take: (item) => [item, item] }))
-    const fails = audioStage(() => Promise.reject(new Error('not today')))
+    const late = audioNode(() => Promise.resolve({ take: (item) => [item, item] }))
+    const fails = audioNode(() => Promise.reject(new Error('not today')))
     const source$ = new Subject<NodeItem>()
     const both = [late, fails].map((node) => lastValueFrom(node(source$, nodeContext()).pipe(toArray())))
     source$.next(a)
@@ -124,9 +124,9 @@ const stereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
 const mono: AudioFormat = { ...stereo, channels: 1 }
 const optionsOf: Readonly<Record<string, unknown>> = { gain: { gainDb: 6 }, transcode: { to: 'ulaw' } }
 const needsStereo = ['channel-split', 'downmix']
-const opensLater = ['resample', 'voice-activity', 'recognizer']
+const nodesOfSteps = ['channel-split', 'channel-mix', 'downmix', 'gain', 'level-meter', 'transcode']
 
-describe.each(audioNodes.filter(({ name }) => !opensLater.includes(name)))('the node $name', (definition) => {
+describe.each(builtInNodes.filter(({ name }) => nodesOfSteps.includes(name)))('the node $name', (definition) => {
   const format = needsStereo.includes(definition.name) ? stereo : mono
   const context = nodeContext({ inputs: { audio: format, left: format, right: format } })
   const open = () => opened(definition, optionsOf[definition.name], context)
@@ -157,10 +157,10 @@ describe.each(audioNodes.filter(({ name }) => !opensLater.includes(name)))('the 
   })
 })
 
-describe('the audio nodes', () => {
+describe('the built-in nodes', () => {
   it('have names and ports of their own, and refuse options that they do not know', () => {
-    expect(new Set(audioNodes.map(({ name }) => name)).size).toBe(audioNodes.length)
-    for (const definition of audioNodes) {
+    expect(new Set(builtInNodes.map(({ name }) => name)).size).toBe(builtInNodes.length)
+    for (const definition of builtInNodes) {
       expect(definition.configure({ no: 'such' }), definition.name).toMatchObject({ _tag: 'Left' })
     }
   })
