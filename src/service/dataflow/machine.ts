@@ -2,7 +2,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { Effect, Machine, MachineResult, Step as MachineStep } from '../../kernel/machine.js'
 import type { DataflowRequestName, StartRequest, UpdateRequest } from '../../protocol/dataflow-messages.js'
 import type { CloseReason } from '../../transport/link.js'
-import type { Admission, SessionLimits } from '../sessions/session-context.js'
+import type { Admission } from '../sessions/session-context.js'
 import type { DecodedMessage } from './protocol.js'
 import type { ProjectSession } from './project-session.js'
 
@@ -112,7 +112,8 @@ export type DataflowAction =
   /** Takes messages and the drain of the service. */
   | { readonly type: 'listen' }
   | { readonly type: 'next-message' }
-  | { readonly type: 'wait'; readonly delayMs: number; readonly timeout: Timeout }
+  /** For as long as the limits of the service say, unless `delayMs` does. */
+  | { readonly type: 'wait'; readonly timeout: Timeout; readonly delayMs?: number | undefined }
   | { readonly type: 'admit'; readonly request: StartRequest }
   /** Holds the place of the session, and watches its token. */
   | { readonly type: 'hold'; readonly admission: Admission }
@@ -123,185 +124,175 @@ export type DataflowAction =
 
 type Step = MachineStep<DataflowState, DataflowOutput, DataflowAction>
 
-/** The service's side of a dataflow stream (PROTOCOL 3 and 5): one session. */
-export const createDataflowMachine = (
-  limits: Pick<SessionLimits, 'startWithinMs' | 'openWithinMs' | 'flushWithinMs'>,
-): Machine<DataflowState, DataflowInput, DataflowOutput, DataflowAction> => {
-  const wait = (lifetime: string, timeout: Timeout, delayMs: number): Effect<DataflowAction> => ({
-    lifetime,
-    action: { type: 'wait', delayMs, timeout },
-  })
+const wait = (lifetime: string, timeout: Timeout, delayMs?: number): Effect<DataflowAction> => ({
+  lifetime,
+  action: { type: 'wait', timeout, delayMs },
+})
 
-  const admit = (request: StartRequest): Step => ({
-    state: { name: 'started', step: 'admission', request },
-    effects: [
-      wait('admission', 'open', limits.openWithinMs),
-      { lifetime: 'admission', action: { type: 'admit', request } },
-    ],
-  })
+const admit = (request: StartRequest): Step => ({
+  state: { name: 'started', step: 'admission', request },
+  effects: [wait('admission', 'open'), { lifetime: 'admission', action: { type: 'admit', request } }],
+})
 
-  const open = (request: StartRequest, admission: Admission): Step => ({
-    state: { name: 'started', step: 'project', request },
-    effects: [
-      { lifetime: 'session', action: { type: 'hold', admission } },
-      wait('opening', 'open', limits.openWithinMs),
-      { lifetime: 'opening', action: { type: 'open', request, admission } },
-    ],
-  })
+const open = (request: StartRequest, admission: Admission): Step => ({
+  state: { name: 'started', step: 'project', request },
+  effects: [
+    { lifetime: 'session', action: { type: 'hold', admission } },
+    wait('opening', 'open'),
+    { lifetime: 'opening', action: { type: 'open', request, admission } },
+  ],
+})
 
-  const run = (project: ProjectSession): Step => ({
-    state: { name: 'running', project },
-    outputs: [{ type: 'started', project }, response('Start')],
-    effects: [
-      { lifetime: 'running', action: { type: 'take-audio', project } },
-      wait('running', 'session', project.maxSessionMs),
-      { lifetime: 'project', action: { type: 'run', project } },
-    ],
-  })
+const run = (project: ProjectSession): Step => ({
+  state: { name: 'running', project },
+  outputs: [{ type: 'started', project }, response('Start')],
+  effects: [
+    { lifetime: 'running', action: { type: 'take-audio', project } },
+    wait('running', 'session', project.maxSessionMs),
+    { lifetime: 'project', action: { type: 'run', project } },
+  ],
+})
 
-  const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] = []): Step => ({
-    state: { name: 'flushing', project, leaving },
-    outputs: [...outputs, { type: 'flushing' }],
-    effects: [
-      wait('flushing', 'flush', limits.flushWithinMs),
-      { lifetime: 'project', action: { type: 'finish', project } },
-    ],
-  })
+const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] = []): Step => ({
+  state: { name: 'flushing', project, leaving },
+  outputs: [...outputs, { type: 'flushing' }],
+  effects: [wait('flushing', 'flush'), { lifetime: 'project', action: { type: 'finish', project } }],
+})
 
-  const drain = (state: Live, pauseWithinMs: number): Step => {
-    if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
-    const { project } = state
-    const leaving: CloseReason = { code: 'going-away', message: 'The service is closing; go on elsewhere or later.' }
-    if (pauseWithinMs <= 0) return flush({ ...state, leaving })
-    // A speaker may finish, so that the client continues elsewhere from a pause.
-    return {
-      state: { ...state, leaving },
-      effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', project } }],
-    }
-  }
-
-  const timeout = (state: Live, which: Timeout): Step => {
-    switch (which) {
-      case 'start':
-        return end(state, { type: 'end', cause: 'start-timeout', error: lateStart() })
-      case 'open':
-        return state.name === 'started' ? withFault(state, 'start-failed', lateOpening()) : { state }
-      case 'session':
-        return state.name === 'running' ? flush({ ...state, leaving: longest }) : { state }
-      case 'pause':
-        return state.name === 'running' ? flush(state) : { state }
-      case 'flush':
-        return state.name === 'flushing' ? withFault(state, 'flush-timeout', lateResults()) : { state }
-    }
-  }
-
-  const handleMessage = (state: Live, message: ClientMessage): Step => {
-    if (message.type === 'end') return end(state, message)
-    if (state.name === 'opened') return handleFirst(state, message)
-    return 'project' in state ? handleInSession(state, message) : { state }
-  }
-
-  const handleFirst = (state: Live & { readonly name: 'opened' }, message: Exclude<ClientMessage, End>): Step => {
-    const refuse = (error: SpeechError, request?: DataflowRequestName): Step =>
-      end(state, { type: 'end', cause: 'not-started', error, request })
-    switch (message.type) {
-      case 'Start':
-        return admit(message.request)
-      case 'invalid-request':
-        return refuse(message.error)
-      case 'finished':
-        return refuse(notStarted('The stream ended without a Start message.'))
-      case 'audio':
-        return refuse(notStarted('Audio came before Start; send Start first and wait for its response.'))
-      case 'Update':
-      case 'Finalize':
-      case 'Stop':
-        return refuse(notStarted(`${message.type} came before Start; send Start first.`), message.type)
-    }
-  }
-
-  const handleInSession = (state: Active, message: Exclude<ClientMessage, End>): Step => {
-    const decline = (error: SpeechError, request: DataflowRequestName | undefined): Step => ({
-      state,
-      outputs: [{ type: 'declined', error }, response(request, error)],
-    })
-    switch (message.type) {
-      case 'Start':
-        return decline(message.excess ?? alreadyStarted(), 'Start')
-      case 'invalid-request': {
-        const error = message.request === 'Start' ? alreadyStarted() : message.error
-        return decline(message.excess ?? error, message.request)
-      }
-      case 'Update': {
-        if (message.excess !== undefined) return decline(message.excess, 'Update')
-        const { project } = state
-        return {
-          state,
-          effects: [{ lifetime: 'project', action: { type: 'update', project, request: message.request } }],
-        }
-      }
-      case 'Finalize':
-        return state.name === 'running'
-          ? flush(state, [response('Finalize')])
-          : { state, outputs: [response('Finalize')] }
-      case 'finished':
-        return state.name === 'running' ? flush(state) : { state }
-      case 'Stop':
-        return { state: { name: 'ended', result: 'complete' }, outputs: [response('Stop'), { type: 'stopped' }] }
-      case 'audio':
-        // Audio after the end of the audio is ignored (PROTOCOL 5.7).
-        return { state }
-    }
-  }
-
-  const projectEnded = (state: Live): Step => {
-    if (state.name === 'aborting') {
-      return { state: { name: 'ended', result: { error: state.error } }, outputs: state.last }
-    }
-    if (!('project' in state)) return { state }
-    const { leaving } = state
-    return {
-      state: { name: 'ended', result: 'complete' },
-      outputs: leaving === undefined ? [] : [{ type: 'leaving', reason: { ...leaving, orderly: true } }],
-    }
-  }
-
-  const handle = (state: Live, input: DataflowInput): Step => {
-    switch (input.type) {
-      case 'message':
-        return handleMessage(state, input.message)
-      case 'admitted':
-        return state.name === 'started' && state.step === 'admission' ? open(state.request, input.admission) : { state }
-      case 'ready':
-        return state.name === 'started' && state.step === 'project' ? run(input.project) : { state }
-      case 'updated':
-        return 'project' in state ? { state, outputs: [response('Update', input.error)] } : { state }
-      case 'project-ended':
-        return projectEnded(state)
-      case 'timeout':
-        return timeout(state, input.timeout)
-      case 'drain':
-        return drain(state, input.pauseWithinMs)
-      case 'end':
-        return end(state, input)
-    }
-  }
-
+const drain = (state: Live, pauseWithinMs: number): Step => {
+  if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
+  const { project } = state
+  const leaving: CloseReason = { code: 'going-away', message: 'The service is closing; go on elsewhere or later.' }
+  if (pauseWithinMs <= 0) return flush({ ...state, leaving })
+  // A speaker may finish, so that the client continues elsewhere from a pause.
   return {
-    start: {
-      state: { name: 'opened' },
-      effects: [wait('opened', 'start', limits.startWithinMs), { lifetime: 'session', action: { type: 'listen' } }],
-    },
-    reduce: (state, input) => {
-      if (state.name === 'ended') return { state }
-      const step = handle(state, input)
-      const isHandled = input.type === 'message' || input.type === 'ready'
-      // While a session starts, messages wait; once it is aborted, none is answered.
-      return isHandled && 'project' in step.state ? { ...step, effects: [...(step.effects ?? []), nextMessage] } : step
-    },
-    alive: (state) => (state.name === 'started' ? lifetimes[state.step] : lifetimes[state.name]),
-    result: (state) => (state.name === 'ended' ? state.result : undefined),
+    state: { ...state, leaving },
+    effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', project } }],
   }
+}
+
+const timeout = (state: Live, which: Timeout): Step => {
+  switch (which) {
+    case 'start':
+      return end(state, { type: 'end', cause: 'start-timeout', error: lateStart() })
+    case 'open':
+      return state.name === 'started' ? withFault(state, 'start-failed', lateOpening()) : { state }
+    case 'session':
+      return state.name === 'running' ? flush({ ...state, leaving: longest }) : { state }
+    case 'pause':
+      return state.name === 'running' ? flush(state) : { state }
+    case 'flush':
+      return state.name === 'flushing' ? withFault(state, 'flush-timeout', lateResults()) : { state }
+  }
+}
+
+const handleMessage = (state: Live, message: ClientMessage): Step => {
+  if (message.type === 'end') return end(state, message)
+  if (state.name === 'opened') return handleFirst(state, message)
+  return 'project' in state ? handleInSession(state, message) : { state }
+}
+
+const handleFirst = (state: Live & { readonly name: 'opened' }, message: Exclude<ClientMessage, End>): Step => {
+  const refuse = (error: SpeechError, request?: DataflowRequestName): Step =>
+    end(state, { type: 'end', cause: 'not-started', error, request })
+  switch (message.type) {
+    case 'Start':
+      return admit(message.request)
+    case 'invalid-request':
+      return refuse(message.error)
+    case 'finished':
+      return refuse(notStarted('The stream ended without a Start message.'))
+    case 'audio':
+      return refuse(notStarted('Audio came before Start; send Start first and wait for its response.'))
+    case 'Update':
+    case 'Finalize':
+    case 'Stop':
+      return refuse(notStarted(`${message.type} came before Start; send Start first.`), message.type)
+  }
+}
+
+const handleInSession = (state: Active, message: Exclude<ClientMessage, End>): Step => {
+  const decline = (error: SpeechError, request: DataflowRequestName | undefined): Step => ({
+    state,
+    outputs: [{ type: 'declined', error }, response(request, error)],
+  })
+  switch (message.type) {
+    case 'Start':
+      return decline(message.excess ?? alreadyStarted(), 'Start')
+    case 'invalid-request': {
+      const error = message.request === 'Start' ? alreadyStarted() : message.error
+      return decline(message.excess ?? error, message.request)
+    }
+    case 'Update': {
+      if (message.excess !== undefined) return decline(message.excess, 'Update')
+      const { project } = state
+      return {
+        state,
+        effects: [{ lifetime: 'project', action: { type: 'update', project, request: message.request } }],
+      }
+    }
+    case 'Finalize':
+      return state.name === 'running'
+        ? flush(state, [response('Finalize')])
+        : { state, outputs: [response('Finalize')] }
+    case 'finished':
+      return state.name === 'running' ? flush(state) : { state }
+    case 'Stop':
+      return { state: { name: 'ended', result: 'complete' }, outputs: [response('Stop'), { type: 'stopped' }] }
+    case 'audio':
+      // Audio after the end of the audio is ignored (PROTOCOL 5.7).
+      return { state }
+  }
+}
+
+const projectEnded = (state: Live): Step => {
+  if (state.name === 'aborting') {
+    return { state: { name: 'ended', result: { error: state.error } }, outputs: state.last }
+  }
+  if (!('project' in state)) return { state }
+  const { leaving } = state
+  return {
+    state: { name: 'ended', result: 'complete' },
+    outputs: leaving === undefined ? [] : [{ type: 'leaving', reason: { ...leaving, orderly: true } }],
+  }
+}
+
+const handle = (state: Live, input: DataflowInput): Step => {
+  switch (input.type) {
+    case 'message':
+      return handleMessage(state, input.message)
+    case 'admitted':
+      return state.name === 'started' && state.step === 'admission' ? open(state.request, input.admission) : { state }
+    case 'ready':
+      return state.name === 'started' && state.step === 'project' ? run(input.project) : { state }
+    case 'updated':
+      return 'project' in state ? { state, outputs: [response('Update', input.error)] } : { state }
+    case 'project-ended':
+      return projectEnded(state)
+    case 'timeout':
+      return timeout(state, input.timeout)
+    case 'drain':
+      return drain(state, input.pauseWithinMs)
+    case 'end':
+      return end(state, input)
+  }
+}
+
+/** The service's side of a dataflow stream (PROTOCOL 3 and 5): one session. */
+export const dataflowMachine: Machine<DataflowState, DataflowInput, DataflowOutput, DataflowAction> = {
+  start: {
+    state: { name: 'opened' },
+    effects: [wait('opened', 'start'), { lifetime: 'session', action: { type: 'listen' } }],
+  },
+  reduce: (state, input) => {
+    if (state.name === 'ended') return { state }
+    const step = handle(state, input)
+    const isHandled = input.type === 'message' || input.type === 'ready'
+    // While a session starts, messages wait; once it is aborted, none is answered.
+    return isHandled && 'project' in step.state ? { ...step, effects: [...(step.effects ?? []), nextMessage] } : step
+  },
+  alive: (state) => (state.name === 'started' ? lifetimes[state.step] : lifetimes[state.name]),
+  result: (state) => (state.name === 'ended' ? state.result : undefined),
 }
 
 const lifetimes = {

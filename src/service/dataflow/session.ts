@@ -1,7 +1,7 @@
-import { catchError, defer, EMPTY, from, map, merge, Observable, of, take, tap, type Subscriber } from 'rxjs'
+import { catchError, EMPTY, from, map, Observable, of, take, tap, type Subscriber } from 'rxjs'
 import { refusalText } from '../../errors/refusal.js'
 import { runMachine } from '../../kernel/machine.js'
-import { longTimer } from '../../kernel/timers.js'
+import { schedule } from '../../kernel/timers.js'
 import { contentType, dataflowSuccess, type StartRequest } from '../../protocol/dataflow-messages.js'
 import { eventName } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage, Link } from '../../transport/link.js'
@@ -12,13 +12,14 @@ import type { AudioIntake } from '../sessions/audio-intake.js'
 import { PauseCounter, SerialQueue, type Pausable } from '../sessions/back-pressure.js'
 import { clientError, isUnreadable } from '../sessions/client-error.js'
 import { RequestLimit, type RequestVerdict } from '../sessions/request-limit.js'
-import type { Admission, DataflowContext } from '../sessions/session-context.js'
+import type { Admission, DataflowContext, SessionLimits } from '../sessions/session-context.js'
 import {
-  createDataflowMachine,
+  dataflowMachine,
   type ClientMessage,
   type DataflowAction,
   type DataflowInput,
   type DataflowOutput,
+  type Timeout,
 } from './machine.js'
 import { decodeMessage, isAudio, itemMessage, responseMessage } from './protocol.js'
 import { ProjectSession } from './project-session.js'
@@ -39,7 +40,7 @@ export const serveDataflow = (
   new Observable((subscriber) => {
     const session = new DataflowSession(incoming$, link, context, subscriber)
     subscriber.add(
-      runMachine(createDataflowMachine(context.limits), session.perform).subscribe({
+      runMachine(dataflowMachine, session.perform).subscribe({
         next: session.emit,
         complete: () => subscriber.complete(),
         error: (error: unknown) => subscriber.error(error),
@@ -76,8 +77,13 @@ class DataflowSession {
     this.#requests = new RequestLimit(context.limits, context.scheduler)
   }
 
-  readonly perform = (action: DataflowAction): Observable<DataflowInput> =>
-    defer(() => this.#perform(action)).pipe(catchError((error: unknown) => of(this.#fault(error))))
+  readonly perform = (action: DataflowAction): Observable<DataflowInput> => {
+    try {
+      return this.#perform(action)
+    } catch (error) {
+      return of(this.#fault(error))
+    }
+  }
 
   readonly emit = (output: DataflowOutput): void => {
     const { watch } = this.#context
@@ -115,10 +121,8 @@ class DataflowSession {
       case 'next-message':
         this.#queue?.next()
         return EMPTY
-      case 'wait': {
-        const { delayMs, timeout } = action
-        return longTimer(delayMs, this.#context.scheduler).pipe(map(() => ({ type: 'timeout', timeout }) as const))
-      }
+      case 'wait':
+        return this.#wait(action.timeout, action.delayMs)
       case 'admit':
         return this.#admit(action.request)
       case 'hold':
@@ -143,21 +147,24 @@ class DataflowSession {
     }
   }
 
-  #listen(): Observable<DataflowInput> {
-    const drain$ = this.#context.drain$.pipe(
-      take(1),
-      map(({ pauseWithinMs }) => ({ type: 'drain', pauseWithinMs }) as const),
+  #wait(timeout: Timeout, delayMs = limitOf(timeout, this.#context.limits)): Observable<DataflowInput> {
+    return new Observable((inputs) =>
+      schedule(this.#context.scheduler, delayMs, () => inputs.next({ type: 'timeout', timeout }), { ref: true }),
     )
-    return merge(drain$, this.#receive())
   }
 
-  #receive(): Observable<DataflowInput> {
+  #listen(): Observable<DataflowInput> {
     return new Observable((inputs) => {
       const queue = new SerialQueue<DataflowMessage | 'finished'>(this.#pauses.reason(), (message) =>
         this.#handle(message, inputs),
       )
       this.#queue = queue
       inputs.add(() => queue.clear())
+      inputs.add(
+        this.#context.drain$
+          .pipe(take(1))
+          .subscribe(({ pauseWithinMs }) => inputs.next({ type: 'drain', pauseWithinMs })),
+      )
       inputs.add(
         this.#incoming$.subscribe({
           next: (message) => queue.push(message),
@@ -265,6 +272,22 @@ class DataflowSession {
 
   #fault(error: unknown): DataflowInput {
     return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
+  }
+}
+
+/** How long each wait is; that of a session is the project's, and the one for a pause is part of the drain. */
+const limitOf = (timeout: Timeout, limits: SessionLimits): number => {
+  switch (timeout) {
+    case 'start':
+      return limits.startWithinMs
+    case 'open':
+      return limits.openWithinMs
+    case 'session':
+      return limits.maxSessionMs
+    case 'flush':
+      return limits.flushWithinMs
+    case 'pause':
+      return 0
   }
 }
 

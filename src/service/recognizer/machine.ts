@@ -1,7 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Effect, Machine, MachineResult, Step as MachineStep } from '../../kernel/machine.js'
 import type { RecognizeRequest, RecognizerMessage, RecognizerRequestName } from '../../protocol/recognizer-messages.js'
-import type { SessionLimits } from '../sessions/session-context.js'
 import type { DecodedMessage } from './protocol.js'
 import type { RecognitionSession } from './recognition-session.js'
 
@@ -105,170 +104,160 @@ export type RecognizerAction =
   /** Takes messages, the drain of the service and the end of the token. */
   | { readonly type: 'listen' }
   | { readonly type: 'next-message' }
-  | { readonly type: 'wait'; readonly delayMs: number; readonly timeout: Timeout }
+  /** For as long as the limits of the service say, unless `delayMs` does. */
+  | { readonly type: 'wait'; readonly timeout: Timeout; readonly delayMs?: number | undefined }
   | { readonly type: 'open'; readonly request: RecognizeRequest }
   | { readonly type: 'take-audio' | 'run' | 'drain' | 'finish'; readonly recognition: RecognitionSession }
 
 type Step = MachineStep<RecognizerState, RecognizerOutput, RecognizerAction>
 
-/** The service's side of a recognition socket (PROTOCOL 4 and 5): recognitions one after another on one connection. */
-export const createRecognizerMachine = (
-  limits: Pick<SessionLimits, 'idleMs' | 'openWithinMs' | 'maxSessionMs' | 'flushWithinMs'>,
-): Machine<RecognizerState, RecognizerInput, RecognizerOutput, RecognizerAction> => {
-  const wait = (lifetime: string, timeout: Timeout, delayMs: number): Effect<RecognizerAction> => ({
-    lifetime,
-    action: { type: 'wait', delayMs, timeout },
-  })
+const wait = (lifetime: string, timeout: Timeout, delayMs?: number): Effect<RecognizerAction> => ({
+  lifetime,
+  action: { type: 'wait', timeout, delayMs },
+})
 
-  /** No recognition runs; the next one must begin within `idleMs`. */
-  const rest = (name: 'opened' | 'idle', outputs: readonly RecognizerOutput[] = []): Step => ({
-    state: { name },
-    outputs,
-    effects: limits.idleMs === 0 ? [] : [wait(name, 'idle', limits.idleMs)],
-  })
+/** No recognition runs; the next one must begin within `idleMs`. */
+const rest = (name: 'opened' | 'idle', outputs: readonly RecognizerOutput[] = []): Step => ({
+  state: { name },
+  outputs,
+  effects: [wait(name, 'idle')],
+})
 
-  const start = (before: 'opened' | 'idle', request: RecognizeRequest): Step => ({
-    state: { name: 'started', before },
-    effects: [wait('started', 'open', limits.openWithinMs), { lifetime: 'started', action: { type: 'open', request } }],
-  })
+const start = (before: 'opened' | 'idle', request: RecognizeRequest): Step => ({
+  state: { name: 'started', before },
+  effects: [wait('started', 'open'), { lifetime: 'started', action: { type: 'open', request } }],
+})
 
-  const run = (recognition: RecognitionSession): Step => ({
-    state: { name: 'running', recognition, isDraining: false, isTakingAudio: true },
-    outputs: [{ type: 'started', recognition }, response('recognize', recognition.recognitionId)],
-    effects: [
-      { lifetime: 'running', action: { type: 'take-audio', recognition } },
-      wait('running', 'session', limits.maxSessionMs),
-      { lifetime: 'recognition', action: { type: 'run', recognition } },
-    ],
-  })
+const run = (recognition: RecognitionSession): Step => ({
+  state: { name: 'running', recognition, isDraining: false, isTakingAudio: true },
+  outputs: [{ type: 'started', recognition }, response('recognize', recognition.recognitionId)],
+  effects: [
+    { lifetime: 'running', action: { type: 'take-audio', recognition } },
+    wait('running', 'session'),
+    { lifetime: 'recognition', action: { type: 'run', recognition } },
+  ],
+})
 
-  const flush = ({ recognition, isDraining }: Active, outputs: readonly RecognizerOutput[] = []): Step => ({
-    state: { name: 'flushing', recognition, isDraining },
-    outputs: [...outputs, { type: 'flushing' }],
-    effects: [
-      wait('flushing', 'flush', limits.flushWithinMs),
-      { lifetime: 'recognition', action: { type: 'finish', recognition } },
-    ],
-  })
+const flush = ({ recognition, isDraining }: Active, outputs: readonly RecognizerOutput[] = []): Step => ({
+  state: { name: 'flushing', recognition, isDraining },
+  outputs: [...outputs, { type: 'flushing' }],
+  effects: [wait('flushing', 'flush'), { lifetime: 'recognition', action: { type: 'finish', recognition } }],
+})
 
-  /** A recognition is over, and another may follow unless the service closes. */
-  const leave = ({ isDraining }: Active, outputs: readonly RecognizerOutput[]): Step =>
-    isDraining ? { state: { name: 'ended', result: { error: goingAway() } }, outputs } : rest('idle', outputs)
+/** A recognition is over, and another may follow unless the service closes. */
+const leave = ({ isDraining }: Active, outputs: readonly RecognizerOutput[]): Step =>
+  isDraining ? { state: { name: 'ended', result: { error: goingAway() } }, outputs } : rest('idle', outputs)
 
-  const drain = (state: Live, pauseWithinMs: number): Step => {
-    if (state.name === 'flushing') return { state: { ...state, isDraining: true } }
-    if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: goingAway() })
-    const draining = { ...state, isDraining: true }
-    if (pauseWithinMs <= 0) return flush(draining)
-    // A speaker may finish, so that the client continues elsewhere from a pause.
-    const { recognition } = state
-    return {
-      state: draining,
-      effects: [
-        wait('running', 'pause', pauseWithinMs),
-        { lifetime: 'running', action: { type: 'drain', recognition } },
-      ],
-    }
-  }
-
-  const timeout = (state: Live, which: Timeout): Step => {
-    switch (which) {
-      case 'idle':
-        return end(state, { type: 'end', cause: 'idle-timeout' })
-      case 'open':
-        return state.name === 'started' ? notReady(state.before, lateOpening(), true) : { state }
-      case 'session':
-      case 'pause':
-        return state.name === 'running' ? flush(state) : { state }
-      case 'flush': {
-        if (state.name !== 'flushing') return { state }
-        const error = lateResults()
-        const step = end(state, { type: 'end', cause: 'flush-timeout', error })
-        return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
-      }
-    }
-  }
-
-  const notReady = (before: 'opened' | 'idle', error: SpeechError, isFault = false): Step =>
-    rest(before, [...(isFault ? [{ type: 'fault', error } as const] : []), response('recognize', '', error)])
-
-  const handleMessage = (state: Live, message: ClientMessage): Step => {
-    if (message.type === 'audio') return end(state, { type: 'end', cause: 'early-audio', error: earlyAudio() })
-    if (message.type === 'end') return end(state, message)
-    const isActive = 'recognition' in state
-    const request = message.type === 'invalid-request' ? message.request : message.type
-    // What ends a recognition is taken as long as the connection is.
-    if (message.excess !== undefined && !(isActive && request !== 'recognize')) {
-      return { state, outputs: [response(request, '', message.excess)] }
-    }
-    switch (message.type) {
-      case 'recognize':
-        if (state.name === 'opened' || state.name === 'idle') return start(state.name, message.request)
-        return { state, outputs: [response('recognize', '', alreadyStarted())] }
-      case 'stop-recognition':
-        if (!isActive) return { state, outputs: [response('stop-recognition', '', noRecognition())] }
-        return leave(state, [response('stop-recognition', state.recognition.recognitionId), { type: 'idle' }])
-      case 'finalize-recognition':
-        return finalize(state)
-      case 'invalid-request': {
-        const error = isActive && request === 'recognize' ? alreadyStarted() : message.error
-        return { state, outputs: [response(request, '', error)] }
-      }
-    }
-  }
-
-  const finalize = (state: Live): Step => {
-    if (!('recognition' in state)) return { state, outputs: [response('finalize-recognition', '', noRecognition())] }
-    const { recognitionId } = state.recognition
-    if (state.name === 'flushing') return { state, outputs: [response('finalize-recognition', recognitionId)] }
-    // Audio was dropped after the pause: the final that comes is not the one that the client asks for (PROTOCOL 5.11).
-    if (state.isDraining && !state.isTakingAudio) {
-      return { state, outputs: [response('finalize-recognition', recognitionId, goingAway())] }
-    }
-    return flush(state, [response('finalize-recognition', recognitionId)])
-  }
-
-  const handle = (state: Live, input: RecognizerInput): Step => {
-    switch (input.type) {
-      case 'message':
-        return handleMessage(state, input.message)
-      case 'ready':
-        return state.name === 'started' ? run(input.recognition) : { state }
-      case 'not-ready':
-        return state.name === 'started' ? notReady(state.before, input.error) : { state }
-      case 'audio-closed':
-        return { state: state.name === 'running' ? { ...state, isTakingAudio: false } : state }
-      case 'recognition-ended': {
-        const { final } = input
-        const outputs: readonly RecognizerOutput[] = final === undefined ? [] : [{ type: 'final', message: final }]
-        return 'recognition' in state ? leave(state, [{ type: 'idle' }, ...outputs]) : { state }
-      }
-      case 'timeout':
-        return timeout(state, input.timeout)
-      case 'drain':
-        return drain(state, input.pauseWithinMs)
-      case 'end':
-        return end(state, input)
-    }
-  }
-
-  const opened = rest('opened')
+const drain = (state: Live, pauseWithinMs: number): Step => {
+  if (state.name === 'flushing') return { state: { ...state, isDraining: true } }
+  if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: goingAway() })
+  const draining = { ...state, isDraining: true }
+  if (pauseWithinMs <= 0) return flush(draining)
+  // A speaker may finish, so that the client continues elsewhere from a pause.
+  const { recognition } = state
   return {
-    start: {
-      state: opened.state,
-      effects: [{ lifetime: 'session', action: { type: 'listen' } }, ...(opened.effects ?? [])],
-    },
-    reduce: (state, input) => {
-      if (state.name === 'ended') return { state }
-      const step = handle(state, input)
-      const isHandled = input.type === 'message' || state.name === 'started'
-      // While a recognition is opened, messages wait.
-      if (!isHandled || step.state.name === 'started' || step.state.name === 'ended') return step
-      return { ...step, effects: [...(step.effects ?? []), nextMessage] }
-    },
-    alive: (state) => lifetimes[state.name],
-    result: (state) => (state.name === 'ended' ? state.result : undefined),
+    state: draining,
+    effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', recognition } }],
   }
+}
+
+const timeout = (state: Live, which: Timeout): Step => {
+  switch (which) {
+    case 'idle':
+      return end(state, { type: 'end', cause: 'idle-timeout' })
+    case 'open':
+      return state.name === 'started' ? notReady(state.before, lateOpening(), true) : { state }
+    case 'session':
+    case 'pause':
+      return state.name === 'running' ? flush(state) : { state }
+    case 'flush': {
+      if (state.name !== 'flushing') return { state }
+      const error = lateResults()
+      const step = end(state, { type: 'end', cause: 'flush-timeout', error })
+      return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
+    }
+  }
+}
+
+const notReady = (before: 'opened' | 'idle', error: SpeechError, isFault = false): Step =>
+  rest(before, [...(isFault ? [{ type: 'fault', error } as const] : []), response('recognize', '', error)])
+
+const handleMessage = (state: Live, message: ClientMessage): Step => {
+  if (message.type === 'audio') return end(state, { type: 'end', cause: 'early-audio', error: earlyAudio() })
+  if (message.type === 'end') return end(state, message)
+  const isActive = 'recognition' in state
+  const request = message.type === 'invalid-request' ? message.request : message.type
+  // What ends a recognition is taken as long as the connection is.
+  if (message.excess !== undefined && !(isActive && request !== 'recognize')) {
+    return { state, outputs: [response(request, '', message.excess)] }
+  }
+  switch (message.type) {
+    case 'recognize':
+      if (state.name === 'opened' || state.name === 'idle') return start(state.name, message.request)
+      return { state, outputs: [response('recognize', '', alreadyStarted())] }
+    case 'stop-recognition':
+      if (!isActive) return { state, outputs: [response('stop-recognition', '', noRecognition())] }
+      return leave(state, [response('stop-recognition', state.recognition.recognitionId), { type: 'idle' }])
+    case 'finalize-recognition':
+      return finalize(state)
+    case 'invalid-request': {
+      const error = isActive && request === 'recognize' ? alreadyStarted() : message.error
+      return { state, outputs: [response(request, '', error)] }
+    }
+  }
+}
+
+const finalize = (state: Live): Step => {
+  if (!('recognition' in state)) return { state, outputs: [response('finalize-recognition', '', noRecognition())] }
+  const { recognitionId } = state.recognition
+  if (state.name === 'flushing') return { state, outputs: [response('finalize-recognition', recognitionId)] }
+  // Audio was dropped after the pause: the final that comes is not the one that the client asks for (PROTOCOL 5.11).
+  if (state.isDraining && !state.isTakingAudio) {
+    return { state, outputs: [response('finalize-recognition', recognitionId, goingAway())] }
+  }
+  return flush(state, [response('finalize-recognition', recognitionId)])
+}
+
+const handle = (state: Live, input: RecognizerInput): Step => {
+  switch (input.type) {
+    case 'message':
+      return handleMessage(state, input.message)
+    case 'ready':
+      return state.name === 'started' ? run(input.recognition) : { state }
+    case 'not-ready':
+      return state.name === 'started' ? notReady(state.before, input.error) : { state }
+    case 'audio-closed':
+      return { state: state.name === 'running' ? { ...state, isTakingAudio: false } : state }
+    case 'recognition-ended': {
+      const { final } = input
+      const outputs: readonly RecognizerOutput[] = final === undefined ? [] : [{ type: 'final', message: final }]
+      return 'recognition' in state ? leave(state, [{ type: 'idle' }, ...outputs]) : { state }
+    }
+    case 'timeout':
+      return timeout(state, input.timeout)
+    case 'drain':
+      return drain(state, input.pauseWithinMs)
+    case 'end':
+      return end(state, input)
+  }
+}
+
+/** The service's side of a recognition socket (PROTOCOL 4 and 5): recognitions one after another on one connection. */
+export const recognizerMachine: Machine<RecognizerState, RecognizerInput, RecognizerOutput, RecognizerAction> = {
+  start: {
+    state: { name: 'opened' },
+    effects: [{ lifetime: 'session', action: { type: 'listen' } }, wait('opened', 'idle')],
+  },
+  reduce: (state, input) => {
+    if (state.name === 'ended') return { state }
+    const step = handle(state, input)
+    const isHandled = input.type === 'message' || state.name === 'started'
+    // While a recognition is opened, messages wait.
+    if (!isHandled || step.state.name === 'started' || step.state.name === 'ended') return step
+    return { ...step, effects: [...(step.effects ?? []), nextMessage] }
+  },
+  alive: (state) => lifetimes[state.name],
+  result: (state) => (state.name === 'ended' ? state.result : undefined),
 }
 
 const lifetimes: Readonly<Record<RecognizerState['name'], ReadonlySet<string>>> = {

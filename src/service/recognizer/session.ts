@@ -1,19 +1,20 @@
-import { catchError, defer, EMPTY, from, map, merge, Observable, of, take, type Subscriber } from 'rxjs'
+import { catchError, EMPTY, from, map, Observable, of, take, type Subscriber } from 'rxjs'
 import { runMachine } from '../../kernel/machine.js'
-import { longTimer } from '../../kernel/timers.js'
+import { schedule } from '../../kernel/timers.js'
 import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-messages.js'
 import type { SocketMessage } from '../../transport/link.js'
 import type { AudioIntake } from '../sessions/audio-intake.js'
 import { PauseCounter, SerialQueue, type Pausable } from '../sessions/back-pressure.js'
 import { clientError, isUnreadable } from '../sessions/client-error.js'
 import { RequestLimit } from '../sessions/request-limit.js'
-import type { RecognizerContext } from '../sessions/session-context.js'
+import type { RecognizerContext, SessionLimits } from '../sessions/session-context.js'
 import {
-  createRecognizerMachine,
+  recognizerMachine,
   type ClientMessage,
   type RecognizerAction,
   type RecognizerInput,
   type RecognizerOutput,
+  type Timeout,
 } from './machine.js'
 import { decodeMessage, responseMessage } from './protocol.js'
 import { RecognitionSession } from './recognition-session.js'
@@ -31,7 +32,7 @@ export const serveRecognizer = (
   new Observable((subscriber) => {
     const session = new RecognizerSession(incoming$, link, context, subscriber)
     subscriber.add(
-      runMachine(createRecognizerMachine(context.limits), session.perform).subscribe({
+      runMachine(recognizerMachine, session.perform).subscribe({
         next: session.emit,
         complete: () => subscriber.complete(),
         error: (error: unknown) => subscriber.error(error),
@@ -63,8 +64,13 @@ class RecognizerSession {
     this.#requests = new RequestLimit(context.limits, context.scheduler)
   }
 
-  readonly perform = (action: RecognizerAction): Observable<RecognizerInput> =>
-    defer(() => this.#perform(action)).pipe(catchError((error: unknown) => of(this.#fault(error))))
+  readonly perform = (action: RecognizerAction): Observable<RecognizerInput> => {
+    try {
+      return this.#perform(action)
+    } catch (error) {
+      return of(this.#fault(error))
+    }
+  }
 
   readonly emit = (output: RecognizerOutput): void => {
     const { watch } = this.#context
@@ -103,10 +109,8 @@ class RecognizerSession {
       case 'next-message':
         this.#queue?.next()
         return EMPTY
-      case 'wait': {
-        const { delayMs, timeout } = action
-        return longTimer(delayMs, this.#context.scheduler).pipe(map(() => ({ type: 'timeout', timeout }) as const))
-      }
+      case 'wait':
+        return this.#wait(action.timeout, action.delayMs)
       case 'open':
         return from(RecognitionSession.open(action.request, this.#context, this.#pauses.reason())).pipe(
           map((recognition) => ({ type: 'ready', recognition }) as const),
@@ -125,26 +129,20 @@ class RecognizerSession {
     }
   }
 
-  #listen(): Observable<RecognizerInput> {
-    const { drain$, ended$ } = this.#context
-    return merge(
-      drain$.pipe(
-        take(1),
-        map(({ pauseWithinMs }) => ({ type: 'drain', pauseWithinMs }) as const),
-      ),
-      ended$.pipe(
-        take(1),
-        map((error) => ({ type: 'end', cause: 'revoked', error }) as const),
-      ),
-      this.#receive(),
+  #wait(timeout: Timeout, delayMs = limitOf(timeout, this.#context.limits)): Observable<RecognizerInput> {
+    return new Observable((inputs) =>
+      schedule(this.#context.scheduler, delayMs, () => inputs.next({ type: 'timeout', timeout }), { ref: true }),
     )
   }
 
-  #receive(): Observable<RecognizerInput> {
+  #listen(): Observable<RecognizerInput> {
     return new Observable((inputs) => {
+      const { drain$, ended$ } = this.#context
       const queue = new SerialQueue<SocketMessage>(this.#pauses.reason(), (message) => this.#handle(message, inputs))
       this.#queue = queue
       inputs.add(() => queue.clear())
+      inputs.add(drain$.pipe(take(1)).subscribe(({ pauseWithinMs }) => inputs.next({ type: 'drain', pauseWithinMs })))
+      inputs.add(ended$.pipe(take(1)).subscribe((error) => inputs.next({ type: 'end', cause: 'revoked', error })))
       inputs.add(
         this.#incoming$.subscribe({
           next: (message) => queue.push(message),
@@ -213,5 +211,21 @@ class RecognizerSession {
 
   #fault(error: unknown): RecognizerInput {
     return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
+  }
+}
+
+/** How long each wait is; the one for a pause is part of the drain. */
+const limitOf = (timeout: Timeout, limits: SessionLimits): number => {
+  switch (timeout) {
+    case 'open':
+      return limits.openWithinMs
+    case 'idle':
+      return limits.idleMs === 0 ? Infinity : limits.idleMs
+    case 'session':
+      return limits.maxSessionMs
+    case 'flush':
+      return limits.flushWithinMs
+    case 'pause':
+      return 0
   }
 }

@@ -5,7 +5,7 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Effect, Step } from '../../../src/kernel/machine.js'
 import type { StartRequest } from '../../../src/protocol/dataflow-messages.js'
 import {
-  createDataflowMachine,
+  dataflowMachine,
   endings,
   type ClientMessage,
   type DataflowAction,
@@ -17,8 +17,7 @@ import {
 import type { ProjectSession } from '../../../src/service/dataflow/project-session.js'
 import type { Admission } from '../../../src/service/sessions/session-context.js'
 
-const limits = { startWithinMs: 10, openWithinMs: 30, flushWithinMs: 60 }
-const machine = createDataflowMachine(limits)
+const machine = dataflowMachine
 
 const project = { maxSessionMs: 4_000 } as unknown as ProjectSession
 const error = (code: ErrorCode): SpeechError => new SpeechError(code, 'Why.')
@@ -63,7 +62,7 @@ const shownOutput = (output: DataflowOutput): string => {
 
 const shownEffect = ({ lifetime, action }: Effect<DataflowAction>): string =>
   action.type === 'wait'
-    ? `${lifetime}: ${action.timeout} in ${action.delayMs}`
+    ? `${lifetime}: wait ${action.timeout}${action.delayMs === undefined ? '' : ` ${action.delayMs}`}`
     : `${lifetime}: ${action.type}${action.type === 'abort' ? ` ${action.error.code}` : ''}`
 
 /** A step in one line: the next state or the status, what is sent and reported, what begins. */
@@ -127,14 +126,14 @@ const inputs = {
 /** What a step does, by input and state; a state that is left out ignores the input. */
 const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
   Start: {
-    opened: 'started |  | admission: open in 30, admission: admit',
+    opened: 'started |  | admission: wait open, admission: admit',
     running: 'running | <declined already-started>, Start already-started',
     draining: 'running | <declined already-started>, Start already-started',
     flushing: 'flushing | <declined already-started>, Start already-started',
     leaving: 'flushing | <declined already-started>, Start already-started',
   },
   'a Start beyond the burst': {
-    opened: 'started |  | admission: open in 30, admission: admit',
+    opened: 'started |  | admission: wait open, admission: admit',
     running: 'running | <declined too-many-requests>, Start too-many-requests',
     draining: 'running | <declined too-many-requests>, Start too-many-requests',
     flushing: 'flushing | <declined too-many-requests>, Start too-many-requests',
@@ -184,15 +183,15 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
   },
   Finalize: {
     opened: 'close not-started | Finalize not-started',
-    running: 'flushing | Finalize success, <flushing> | flushing: flush in 60, project: finish',
-    draining: 'flushing | Finalize success, <flushing> | flushing: flush in 60, project: finish',
+    running: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
+    draining: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
     flushing: 'flushing | Finalize success',
     leaving: 'flushing | Finalize success',
   },
   'a Finalize beyond the burst': {
     opened: 'close not-started | Finalize not-started',
-    running: 'flushing | Finalize success, <flushing> | flushing: flush in 60, project: finish',
-    draining: 'flushing | Finalize success, <flushing> | flushing: flush in 60, project: finish',
+    running: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
+    draining: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
     flushing: 'flushing | Finalize success',
     leaving: 'flushing | Finalize success',
   },
@@ -212,17 +211,17 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
   },
   'a half-close': {
     opened: 'close not-started | Start not-started',
-    running: 'flushing | <flushing> | flushing: flush in 60, project: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, project: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'audio that no project takes': {
     opened: 'close not-started | Start not-started',
   },
   'an admission': {
-    admission: 'started |  | session: hold, opening: open in 30, opening: open',
+    admission: 'started |  | session: hold, opening: wait open, opening: open',
   },
   'a project that is ready': {
-    opening: 'running | <started>, Start success | running: take-audio, running: session in 4000, project: run',
+    opening: 'running | <started>, Start success | running: take-audio, running: wait session 4000, project: run',
   },
   'an Update that was applied': {
     running: 'running | Update success',
@@ -251,12 +250,12 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     opening: 'close engine-failed | <fault engine-failed>, Start engine-failed',
   },
   'the timeout session': {
-    running: 'flushing | <flushing> | flushing: flush in 60, project: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, project: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'the timeout pause': {
-    running: 'flushing | <flushing> | flushing: flush in 60, project: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, project: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'the timeout flush': {
     flushing: 'aborting | <fault engine-failed> | project: abort engine-failed',
@@ -266,15 +265,15 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     opened: 'close going-away | Start going-away',
     admission: 'close going-away | Start going-away',
     opening: 'close going-away | Start going-away',
-    running: 'running |  | running: pause in 8, running: drain',
-    draining: 'running |  | running: pause in 8, running: drain',
+    running: 'running |  | running: wait pause 8, running: drain',
+    draining: 'running |  | running: wait pause 8, running: drain',
   },
   'a drain without time': {
     opened: 'close going-away | Start going-away',
     admission: 'close going-away | Start going-away',
     opening: 'close going-away | Start going-away',
-    running: 'flushing | <flushing> | flushing: flush in 60, project: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, project: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'a client that left': {
     opened: 'close | <gone>',
@@ -383,7 +382,7 @@ describe('the machine of a dataflow stream', () => {
   })
 
   it('begins with the deadline of the Start', () => {
-    expect(shown(machine.start)).toBe('opened |  | opened: start in 10, session: listen')
+    expect(shown(machine.start)).toBe('opened |  | opened: wait start, session: listen')
   })
 
   it('ignores every input after its end', () => {

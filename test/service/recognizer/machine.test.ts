@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../../src/errors/error-code.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Effect, Step } from '../../../src/kernel/machine.js'
 import {
-  createRecognizerMachine,
+  recognizerMachine,
   endings,
   type ClientMessage,
   type EndCause,
@@ -14,8 +14,7 @@ import {
 } from '../../../src/service/recognizer/machine.js'
 import type { RecognitionSession } from '../../../src/service/recognizer/recognition-session.js'
 
-const limits = { idleMs: 30, openWithinMs: 10, maxSessionMs: 4_000, flushWithinMs: 60 }
-const machine = createRecognizerMachine(limits)
+const machine = recognizerMachine
 
 const recognition = { recognitionId: 'r1' } as unknown as RecognitionSession
 const error = (code: ErrorCode): SpeechError => new SpeechError(code, 'Why.')
@@ -44,7 +43,9 @@ const shownOutput = (output: RecognizerOutput): string => {
 }
 
 const shownEffect = ({ lifetime, action }: Effect<RecognizerAction>): string =>
-  action.type === 'wait' ? `${lifetime}: ${action.timeout} in ${action.delayMs}` : `${lifetime}: ${action.type}`
+  action.type === 'wait'
+    ? `${lifetime}: wait ${action.timeout}${action.delayMs === undefined ? '' : ` ${action.delayMs}`}`
+    : `${lifetime}: ${action.type}`
 
 /** A step in one line: the next state or the close, what is sent and reported, what begins. */
 const shown = ({ state, outputs = [], effects = [] }: Step<RecognizerState, RecognizerOutput, RecognizerAction>) => {
@@ -106,13 +107,13 @@ const inputs = {
 /** What a step does, by input and state; a state that is left out ignores the input. */
 const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
   recognize: {
-    opened: 'started |  | started: open in 10, started: open',
+    opened: 'started |  | started: wait open, started: open',
     started: 'started | recognize already-started',
     running: 'running | recognize already-started',
     draining: 'running | recognize already-started',
     flushing: 'flushing | recognize already-started',
     leaving: 'flushing | recognize already-started',
-    idle: 'started |  | started: open in 10, started: open',
+    idle: 'started |  | started: wait open, started: open',
   },
   'a recognize beyond the burst': {
     opened: 'opened | recognize too-many-requests',
@@ -135,25 +136,25 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
   'stop-recognition': {
     opened: 'opened | stop-recognition no-recognition',
     started: 'started | stop-recognition no-recognition',
-    running: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    running: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     draining: 'close going-away | stop-recognition ok r1, <idle>',
-    flushing: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    flushing: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     leaving: 'close going-away | stop-recognition ok r1, <idle>',
     idle: 'idle | stop-recognition no-recognition',
   },
   'a stop-recognition beyond the burst': {
     opened: 'opened | stop-recognition too-many-requests',
     started: 'started | stop-recognition too-many-requests',
-    running: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    running: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     draining: 'close going-away | stop-recognition ok r1, <idle>',
-    flushing: 'idle | stop-recognition ok r1, <idle> | idle: idle in 30',
+    flushing: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     leaving: 'close going-away | stop-recognition ok r1, <idle>',
     idle: 'idle | stop-recognition too-many-requests',
   },
   'finalize-recognition': {
     opened: 'opened | finalize-recognition no-recognition',
     started: 'started | finalize-recognition no-recognition',
-    running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: flush in 60, recognition: finish',
+    running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: wait flush, recognition: finish',
     draining: 'running | finalize-recognition going-away r1',
     flushing: 'flushing | finalize-recognition ok r1',
     leaving: 'flushing | finalize-recognition ok r1',
@@ -162,7 +163,7 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
   'a finalize-recognition beyond the burst': {
     opened: 'opened | finalize-recognition too-many-requests',
     started: 'started | finalize-recognition too-many-requests',
-    running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: flush in 60, recognition: finish',
+    running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: wait flush, recognition: finish',
     draining: 'running | finalize-recognition going-away r1',
     flushing: 'flushing | finalize-recognition ok r1',
     leaving: 'flushing | finalize-recognition ok r1',
@@ -172,32 +173,32 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     opened: 'close not-started',
   },
   'a recognition that is ready': {
-    started: 'running | <started>, recognize ok r1 | running: take-audio, running: session in 4000, recognition: run',
+    started: 'running | <started>, recognize ok r1 | running: take-audio, running: wait session, recognition: run',
   },
   'a recognition that cannot be opened': {
-    started: 'idle | recognize model-denied | idle: idle in 30',
+    started: 'idle | recognize model-denied | idle: wait idle',
   },
   'a recognition that takes no more audio': {},
   'a recognition that ended': {
-    running: 'idle | <idle>, <final> | idle: idle in 30',
+    running: 'idle | <idle>, <final> | idle: wait idle',
     draining: 'close going-away | <idle>, <final>',
-    flushing: 'idle | <idle>, <final> | idle: idle in 30',
+    flushing: 'idle | <idle>, <final> | idle: wait idle',
     leaving: 'close going-away | <idle>, <final>',
   },
   'the timeout open': {
-    started: 'idle | fault engine-failed, recognize engine-failed | idle: idle in 30',
+    started: 'idle | fault engine-failed, recognize engine-failed | idle: wait idle',
   },
   'the timeout idle': {
     opened: 'close',
     idle: 'close',
   },
   'the timeout session': {
-    running: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
   },
   'the timeout pause': {
-    running: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
   },
   'the timeout flush': {
     flushing: 'close engine-failed | fault engine-failed, failure engine-failed',
@@ -206,15 +207,15 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
   'a drain': {
     opened: 'close going-away',
     started: 'close going-away | recognize going-away',
-    running: 'running |  | running: pause in 8, running: drain',
-    draining: 'running |  | running: pause in 8, running: drain',
+    running: 'running |  | running: wait pause 8, running: drain',
+    draining: 'running |  | running: wait pause 8, running: drain',
     idle: 'close going-away',
   },
   'a drain without time': {
     opened: 'close going-away',
     started: 'close going-away | recognize going-away',
-    running: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
-    draining: 'flushing | <flushing> | flushing: flush in 60, recognition: finish',
+    running: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
+    draining: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
     idle: 'close going-away',
   },
   'a client that left': {
@@ -316,9 +317,8 @@ describe('the machine of a recognition socket', () => {
     expect(isNextAsked('running', 'a recognition that ended')).toBe(false)
   })
 
-  it('begins with the clock of an idle socket, unless that is off', () => {
-    expect(shown(machine.start)).toBe('opened |  | session: listen, opened: idle in 30')
-    expect(shown(createRecognizerMachine({ ...limits, idleMs: 0 }).start)).toBe('opened |  | session: listen')
+  it('begins with the clock of an idle socket', () => {
+    expect(shown(machine.start)).toBe('opened |  | session: listen, opened: wait idle')
   })
 
   it('ignores every input after its end', () => {
