@@ -33,7 +33,7 @@ export class ProjectSession {
   readonly output$: Observable<NodeItem>
   /** The longest that the session may take, in milliseconds: the limit of the service, or that of the project if tighter. */
   readonly maxSessionMs: number
-  readonly #request: StartRequest
+  readonly #started: Pick<StartedSession, 'tenant' | 'project' | 'sampleRateHz'>
   readonly #audio$ = new Subject<Uint8Array>()
   readonly #abort$ = new ReplaySubject<SpeechError>(1)
   readonly #drain$ = new ReplaySubject<undefined>(1)
@@ -67,12 +67,13 @@ export class ProjectSession {
     variables: Variables,
     pace: PaceLimit,
   ) {
-    this.#request = request
+    const { tenant, projectName: project, audio } = request
+    this.#started = { tenant, project, sampleRateHz: audio.sampleRateHz }
     this.#graph = graph
     this.#variables = variables
     this.maxSessionMs = Math.min(limits.maxSessionMs, graph.maxSessionMs)
     this.intake = new AudioIntake({
-      frameBytes: bytesPerFrame(request.audio),
+      frameBytes: bytesPerFrame(audio),
       pace,
       watch,
       accept: (bytes) => this.#audio$.next(bytes),
@@ -84,14 +85,10 @@ export class ProjectSession {
 
   /** What the session runs, for the operator. */
   get facts(): StartedSession {
-    const { tenant, projectName, audio } = this.#request
-    const { sampleRateHz } = audio
     const { model } = this.#variables
     return {
-      tenant,
-      project: projectName,
-      sampleRateHz,
-      pendingSamples: () => (this.#graph.pendingMs() * sampleRateHz) / 1000,
+      ...this.#started,
+      pendingSamples: () => (this.#graph.pendingMs() * this.#started.sampleRateHz) / 1000,
       ...(model === undefined ? {} : { model }),
     }
   }

@@ -7,7 +7,7 @@ export interface AdmissionLimits {
   readonly sessionsPerToken: number
 }
 
-/** Counts the sessions that run. Past a limit the refusal is immediate and names it. */
+/** Counts the sessions that run. A session beyond a limit is refused at once, by an error that names the limit. */
 export class Admissions {
   readonly #limits: AdmissionLimits
   readonly #byToken = new Map<string, number>()
@@ -18,13 +18,13 @@ export class Admissions {
     this.#limits = limits
   }
 
-  /** Throws where no session at all can begin: worth asking before a token is verified, which costs more. */
+  /** Throws when the service is full. Call it before a token is verified, which costs more. */
   checkRoom(): void {
     const { sessions } = this.#limits
     if (this.#all >= sessions) throw full(`The service carries ${sessions} sessions, its limit; try again later.`)
   }
 
-  /** Takes a place, and returns how to give it back; that may be called again without harm. */
+  /** Takes a place and returns how to release it; further calls have no effect. */
   admit(tokenId: string, tenant: string): () => void {
     this.checkRoom()
     const { sessionsPerToken, sessionsPerTenant } = this.#limits
@@ -35,10 +35,10 @@ export class Admissions {
       throw full(`The tenant has ${sessionsPerTenant} sessions, its limit; end one or try again later.`)
     }
     this.#add(tokenId, tenant, 1)
-    let held = true
+    let isHeld = true
     return () => {
-      if (held) this.#add(tokenId, tenant, -1)
-      held = false
+      if (isHeld) this.#add(tokenId, tenant, -1)
+      isHeld = false
     }
   }
 

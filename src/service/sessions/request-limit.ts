@@ -2,9 +2,9 @@ import type { SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 
 export interface RequestLimits {
-  /** How many requests a session, or a socket, may make per second in the long run. */
+  /** How many requests a session or socket may make per second in the long run. @default 20 */
   readonly maxRequestsPerSecond: number
-  /** How many requests may come at once. */
+  /** How many requests may come at once. @default 100 */
   readonly requestBurst: number
 }
 
@@ -15,8 +15,8 @@ const charactersPerRequest = 16_384
 export type RequestVerdict = 'handle' | 'refuse' | 'end'
 
 /**
- * A leaky bucket for the requests of one session. Requests beyond the burst are refused; a client that goes on, and comes
- * to twice the burst, is ended. Refused requests count too, so that only waiting helps.
+ * A leaky bucket for the requests of one session (PROTOCOL 8). Requests beyond the burst are refused; at twice the burst
+ * the session ends. Refused requests count as well, so a client that keeps sending gains nothing.
  */
 export class RequestLimit {
   readonly #limits: RequestLimits
@@ -41,7 +41,7 @@ export class RequestLimit {
     return this.#level <= 2 * requestBurst ? 'refuse' : 'end'
   }
 
-  /** Why a request is refused, and when the next one is taken. */
+  /** Why a request is refused, and how long to wait. */
   refusal(): SpeechError {
     const { maxRequestsPerSecond, requestBurst } = this.#limits
     const retryAfterMs = Math.ceil(((this.#level - requestBurst + 1) * 1000) / maxRequestsPerSecond)

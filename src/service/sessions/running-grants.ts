@@ -2,26 +2,26 @@ import { ReplaySubject, Subscription, type Observable, type SchedulerAction, typ
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { Grant } from '../identity/tokens/token-verifier.js'
 
-/** Who knows what has become of grants; the identity service is one. */
+/** Knows which grants are still valid; the identity service is one. */
 export interface GrantAuthority {
-  /** Why a grant that was given is good no longer; undefined while it is. */
+  /** Why a grant is no longer valid; undefined while it is. */
   readonly endOf: (grant: Grant) => SpeechError | undefined
-  /** Another number whenever grants may have ended, also by the doing of another process. */
+  /** A number that changes whenever grants may have ended, also by another process. */
   readonly version: () => number
-  /** Emits when this process itself has ended some. */
+  /** Emits when this process itself has ended grants. */
   readonly changed$: Observable<unknown>
 }
 
 export interface RunningGrantsOptions {
   readonly authority: GrantAuthority
   readonly scheduler: SchedulerLike
-  readonly onFault?: (error: unknown) => void
+  readonly onFault?: ((error: unknown) => void) | undefined
 }
 
 export interface RunningGrant {
-  /** Emits why the grant is good no longer, once; to a late subscriber at once. */
+  /** Emits once why the grant is no longer valid; to a late subscriber at once. */
   readonly ended$: Observable<SpeechError>
-  /** May be called again without harm. */
+  /** Further calls have no effect. */
   readonly release: () => void
 }
 
@@ -31,12 +31,12 @@ interface Held {
   sessions: number
 }
 
-/** How late, in milliseconds, a session learns what another process has revoked, or that its token has expired. */
+/** How long it takes at most, in milliseconds, until a token that expired or that another process revoked ends its sessions. */
 export const grantCheckMs = 1_000
 
 /**
- * The grants of the sessions that run. One timer looks after all of them, and only while there are any: each second it
- * asks for the version, a number, and looks the grants up, one by one, only when that has changed or their time is over.
+ * The grants of the sessions that run. One timer serves all of them, and only while there are any: each second it reads
+ * the version of the authority, and looks up all grants when that has changed, else only those that have expired.
  */
 export class RunningGrants {
   readonly #authority: GrantAuthority
@@ -44,18 +44,18 @@ export class RunningGrants {
   readonly #onFault: (error: unknown) => void
   readonly #held = new Map<string, Held>()
   #watch = Subscription.EMPTY
-  #seen: number
-  #failing = false
+  #version: number
+  #isFailing = false
 
   constructor({ authority, scheduler, onFault = () => undefined }: RunningGrantsOptions) {
     this.#authority = authority
     this.#scheduler = scheduler
     this.#onFault = onFault
-    // From the beginning: what is revoked between a token's check and its session's start has a later version.
-    this.#seen = authority.version()
+    // Read now: a revocation between the check of a token and the start of its session has a later version.
+    this.#version = authority.version()
   }
 
-  /** Grants that are watched, several sessions of one token being one. */
+  /** The number of grants that are watched; several sessions of one token count once. */
   get size(): number {
     return this.#held.size
   }
@@ -92,26 +92,26 @@ export class RunningGrants {
     return watch
   }
 
-  /** A store that cannot be read ends no session: it is told of once, and asked again. */
+  /** A store that cannot be read ends no session: it is reported once, and read again at the next check. */
   #check(): void {
     try {
       const version = this.#authority.version()
-      const isDue = version === this.#seen ? this.#isOver : () => true
-      for (const held of [...this.#held.values()]) if (isDue(held)) this.#settle(held)
-      this.#seen = version
-      this.#failing = false
+      const isDue = version === this.#version ? this.#isExpired : () => true
+      for (const held of [...this.#held.values()]) if (isDue(held)) this.#endIfInvalid(held)
+      this.#version = version
+      this.#isFailing = false
     } catch (error) {
-      if (!this.#failing) this.#onFault(error)
-      this.#failing = true
+      if (!this.#isFailing) this.#onFault(error)
+      this.#isFailing = true
     }
   }
 
-  readonly #isOver = ({ grant }: Held): boolean => grant.expiresAtMs <= this.#scheduler.now()
+  readonly #isExpired = ({ grant }: Held): boolean => grant.expiresAtMs <= this.#scheduler.now()
 
-  #settle(held: Held): void {
+  #endIfInvalid(held: Held): void {
     const error = this.#authority.endOf(held.grant)
     if (error === undefined) return
-    // A session that begins with the token after this is another matter, which the verifier refuses.
+    // Later sessions with this token are refused by the verifier.
     this.#held.delete(held.grant.tokenId)
     held.ended$.next(error)
     held.ended$.complete()

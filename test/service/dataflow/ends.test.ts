@@ -67,7 +67,7 @@ describe('the clock', () => {
     nothingLeft(one)
   })
 
-  it('gives up the last results of a node, by its name, before flushWithinMs', async () => {
+  it('ends the wait for the last results of a node before flushWithinMs, with an error that names the node', async () => {
     const node = scriptedNode(true)
     const one = dataflowTalk(node.open)
     one.say(start())
@@ -97,7 +97,7 @@ describe('the clock', () => {
 })
 
 describe('a drain', () => {
-  it('refuses a stream without a Start, and one that comes later', async () => {
+  it('refuses a stream without a Start', async () => {
     const one = await inState('opened')
     one.drain$.next({ pauseWithinMs: 8_000 })
     expect(one.since()).toEqual(['Start: going-away'])
@@ -119,7 +119,7 @@ describe('a drain', () => {
     nothingLeft(one, node)
   })
 
-  it('finalizes a session that runs, and lets one that flushes end', async () => {
+  it('finalizes a running session, and lets a flushing one end', async () => {
     const running = await inState('running')
     running.drain$.next({ pauseWithinMs: 8_000 })
     expect(running.since()).toEqual(['flushed'])
@@ -135,7 +135,7 @@ describe('a drain', () => {
   })
 })
 
-describe('a token that is good no longer', () => {
+describe('a token that is no longer valid', () => {
   const revoked = new SpeechError('unauthenticated', 'The token was revoked.')
 
   it.each(['running', 'flushing'] as const)(
@@ -150,7 +150,7 @@ describe('a token that is good no longer', () => {
     },
   )
 
-  it('refuses a Start whose project is being made ready', async () => {
+  it('refuses a Start whose project is being opened', async () => {
     const node = scriptedNode()
     const opening = deferred<undefined>()
     const one = dataflowTalk(async (context) => {

@@ -71,7 +71,7 @@ describe('a fault inside', () => {
       ['Start: success'],
       'engine-failed',
     ],
-  ])('ends the session and tells nothing of the inside for %s', async (_name, open, answers, code) => {
+  ])('ends the session without details of the service for %s', async (_name, open, answers, code) => {
     const one = dataflowTalk(open)
     one.say(start())
     await turn()
@@ -104,7 +104,7 @@ describe('a fault inside', () => {
     expect(other.since()).toEqual(['Finalize: success', 'flushed'])
   })
 
-  it('says by name that a message is too big, whatever else is wrong with a client only ends the session', () => {
+  it('answers a message that is too big, and ends without an answer when the client is gone', () => {
     const { terms } = dataflowTalk(scriptedNode().open)
     const hears = (error: SpeechError): unknown => {
       const heard: unknown[] = []
@@ -128,7 +128,7 @@ describe('a fault inside', () => {
     expect(hears(new SpeechError('connection-lost', 'Gone.'))).toEqual(['complete'])
   })
 
-  it('is not caused by settings that ask for what is not granted', async () => {
+  it('is not caused by settings that ask for a model that is not granted', async () => {
     const one = dataflowTalk(async (context) => {
       await context.engine({ name: 'other' })
       return () => NEVER
@@ -141,7 +141,7 @@ describe('a fault inside', () => {
   })
 })
 
-describe('a session that is broken off', () => {
+describe('a session that is aborted', () => {
   /** Owes a final, and never ends by itself. */
   const owing: OpenNode = ({ aborted$ = NEVER }) =>
     Promise.resolve(() => aborted$.pipe(map(({ code }) => event(`final ${code}`))))
@@ -184,7 +184,7 @@ describe('a session that is broken off', () => {
     nothingLeft(one)
   })
 
-  it('does not end by a Stop: nothing is said after that', async () => {
+  it('sends nothing after a Stop', async () => {
     const one = dataflowTalk(owing)
     one.say(start(), stop)
     await turn()
@@ -193,7 +193,7 @@ describe('a session that is broken off', () => {
     nothingLeft(one)
   })
 
-  it('tells events that have no place of their own as those of none', async () => {
+  it('sends an event without a channel and times with -1 for each', async () => {
     const { node, client: _client, ...one } = await inState('running')
     node.says$.next(event('Mood'))
     expect(one.heard.map(({ content }) => content)).toEqual([

@@ -68,11 +68,13 @@ const shownEffect = ({ lifetime, action }: Effect<DataflowAction>): string =>
 /** A step in one line: the next state or the status, what is sent and reported, what begins. */
 const shown = ({ state, outputs = [], effects = [] }: Step<DataflowState, DataflowOutput, DataflowAction>) => {
   const next =
-    state.name !== 'ended'
-      ? state.name
-      : state.result === 'complete'
-        ? 'close'
-        : `close ${(state.result.error as SpeechError).code}`
+    state.name === 'aborting'
+      ? ['aborting', ...state.last.map((output) => `then ${shownOutput(output)}`)].join(' ')
+      : state.name !== 'ended'
+        ? state.name
+        : state.result === 'complete'
+          ? 'close'
+          : `close ${(state.result.error as SpeechError).code}`
   const begun = effects.filter(({ action }) => action.type !== 'next-message').map(shownEffect)
   return [next, outputs.map(shownOutput).join(', '), begun.join(', ')].join(' | ').replace(/( \| )+$/, '')
 }
@@ -301,23 +303,23 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     opened: 'close message-too-big | Start message-too-big',
     admission: 'close message-too-big | Start message-too-big',
     opening: 'close message-too-big | Start message-too-big',
-    running: 'aborting |  | project: abort message-too-big',
-    draining: 'aborting |  | project: abort message-too-big',
-    flushing: 'aborting |  | project: abort message-too-big',
-    leaving: 'aborting |  | project: abort message-too-big',
+    running: 'aborting then ? message-too-big |  | project: abort message-too-big',
+    draining: 'aborting then ? message-too-big |  | project: abort message-too-big',
+    flushing: 'aborting then ? message-too-big |  | project: abort message-too-big',
+    leaving: 'aborting then ? message-too-big |  | project: abort message-too-big',
   },
   'too many requests': {
     opened: 'close too-many-requests | Start too-many-requests',
     admission: 'close too-many-requests | Start too-many-requests',
     opening: 'close too-many-requests | Start too-many-requests',
-    running: 'aborting |  | project: abort too-many-requests',
-    draining: 'aborting |  | project: abort too-many-requests',
-    flushing: 'aborting |  | project: abort too-many-requests',
-    leaving: 'aborting |  | project: abort too-many-requests',
+    running: 'aborting then ? too-many-requests |  | project: abort too-many-requests',
+    draining: 'aborting then ? too-many-requests |  | project: abort too-many-requests',
+    flushing: 'aborting then ? too-many-requests |  | project: abort too-many-requests',
+    leaving: 'aborting then ? too-many-requests |  | project: abort too-many-requests',
   },
   'refused audio': {
-    running: 'aborting |  | project: abort too-fast',
-    draining: 'aborting |  | project: abort too-fast',
+    running: 'aborting then ? too-fast |  | project: abort too-fast',
+    draining: 'aborting then ? too-fast |  | project: abort too-fast',
   },
   'a project that failed': {
     running: 'close node-failed',
@@ -338,12 +340,13 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
 }
 
 describe('the machine of a dataflow stream', () => {
+  const unchanged = (state: StateName): string => shown({ state: states[state] })
   const cells = (Object.keys(inputs) as (keyof typeof inputs)[]).flatMap((input) =>
     (Object.keys(states) as StateName[]).map((state) => [input, state] as const),
   )
   it.each(cells)('takes %s when %s', (input, state) => {
     const step = machine.reduce(states[state], inputs[input])
-    expect(shown(step)).toBe(table[input][state] ?? states[state].name)
+    expect(shown(step)).toBe(table[input][state] ?? unchanged(state))
   })
 
   it('has a row for every cause of an end', () => {

@@ -18,7 +18,7 @@ import {
 import { deferred } from '../sessions/talk.js'
 
 describe('a session', () => {
-  it('answers Start, hands audio to the project and its events to the client, and ends with OK after the flush', async () => {
+  it('answers Start, passes audio to the project and events to the client, and ends with OK after the flush', async () => {
     const node = scriptedNode()
     const one = dataflowTalk(node.open)
     one.say(start({ Language: 'en', Settings: { a: 1 } }))
@@ -41,7 +41,7 @@ describe('a session', () => {
     nothingLeft(one, node)
   })
 
-  it('takes a half-close as Finalize without the response', async () => {
+  it('handles a half-close as a Finalize without a response', async () => {
     const { node, ...one } = await inState('running')
     one.say(audio(320))
     one.client.finish()
@@ -50,7 +50,7 @@ describe('a session', () => {
     nothingLeft(one, node)
   })
 
-  it('merges Update into what nodes see', async () => {
+  it('merges an Update into the settings that nodes read', async () => {
     const { node, ...one } = await inState('running')
     one.say(request({ MessageName: 'Update', Settings: { a: 1, b: 2 }, CallProperties: { Agent: 'Ann' } }))
     one.say(request({ MessageName: 'Update', Settings: { b: 3 } }))
@@ -59,7 +59,7 @@ describe('a session', () => {
     expect(node.account.context?.callProperties()).toEqual({ Agent: 'Ann' })
   })
 
-  it('ends with OK when the project does by itself, and drops what comes then', async () => {
+  it('ends with OK when the project ends by itself, and drops later messages', async () => {
     const { node, ...one } = await inState('running')
     node.says$.next(event('last'))
     node.says$.complete()
@@ -146,7 +146,7 @@ describe('every message in every state', () => {
     expect(one.faults).toEqual([])
   })
 
-  it('drops audio after Finalize, and what is pending at a Stop', async () => {
+  it('drops audio after Finalize, and pending results at a Stop', async () => {
     const { node, ...one } = await inState('flushing')
     one.say(audio(320))
     expect(node.account.audio).toEqual([])
@@ -156,7 +156,7 @@ describe('every message in every state', () => {
     nothingLeft(one, node)
   })
 
-  it('counts no audio for a message without bytes', async () => {
+  it('ignores an audio message without bytes', async () => {
     const { node, ...one } = await inState('running')
     one.say(audio(0))
     expect(node.account.audio).toEqual([])
@@ -172,7 +172,7 @@ describe('every message in every state', () => {
 })
 
 describe('while a session starts', () => {
-  it('keeps what comes in order, with the client held back, until the start is answered', async () => {
+  it('queues messages in order, with the client paused, until the start is answered', async () => {
     const node = scriptedNode()
     const admitted = deferred<undefined>()
     const one = dataflowTalk(node.open, {}, () => admitted.promise)
@@ -189,7 +189,7 @@ describe('while a session starts', () => {
     nothingLeft(one, node)
   })
 
-  it('keeps a Stop, and a half-close', async () => {
+  it('queues a Stop and a half-close', async () => {
     for (const late of ['stop', 'half-close'] as const) {
       const node = scriptedNode()
       const admitted = deferred<undefined>()

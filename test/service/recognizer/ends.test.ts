@@ -36,7 +36,7 @@ describe('a client that vanishes', () => {
   it.each([
     ['breaks', (one: RecognizerTalk) => vanish(one)],
     ['closes', ({ client }: RecognizerTalk) => client.close()],
-  ])('is told as gone when the connection %s in the middle of a recognition', async (_how, leave) => {
+  ])('is reported as gone when the connection %s in the middle of a recognition', async (_how, leave) => {
     const outcomes: string[] = []
     const monitor = {
       ...silentMonitor,
@@ -62,7 +62,7 @@ describe('a client that vanishes', () => {
     nothingLeft(one, engine)
   })
 
-  it('leaves nothing behind when it is held back for its audio', async () => {
+  it('leaves nothing behind when its audio is paused', async () => {
     const engine = { ...countedEngine(), recognize: () => () => new Subject<never>() }
     const one = recognizerTalk(() => Promise.resolve(engine), { maxPendingAudioMs: 500 })
     one.say(recognize())
@@ -85,7 +85,7 @@ describe('the clock', () => {
     nothingLeft(one)
   })
 
-  it('counts anew after a recognition that was refused', async () => {
+  it('restarts after a recognition that was refused', async () => {
     const one = await inState('opened')
     one.clock.advanceTo(29_000)
     one.say(recognize({ 'model-name': 'other' }))
@@ -96,7 +96,7 @@ describe('the clock', () => {
     expect(one.end()).toBe('ok')
   })
 
-  it('closes none when idleMs is 0', async () => {
+  it('closes no socket when idleMs is 0', async () => {
     const one = await inState('opened', { idleMs: 0 })
     expect(one.clock.waiting).toBe(0)
     vanish(one)
@@ -149,7 +149,7 @@ describe('a wait for the engine', () => {
 })
 
 describe('a drain', () => {
-  it.each(['opened', 'idle'] as const)('sends the client away when %s', async (state) => {
+  it.each(['opened', 'idle'] as const)('closes the socket when %s', async (state) => {
     const one = await inState(state)
     one.drain$.next({ pauseWithinMs: 8_000 })
     expect(one.end()).toBe('going-away')
@@ -169,7 +169,7 @@ describe('a drain', () => {
     nothingLeft(one)
   })
 
-  it.each(['running', 'flushing'] as const)('lets a recognition tell its final when %s', async (state) => {
+  it.each(['running', 'flushing'] as const)('lets a recognition send its final when %s', async (state) => {
     const one = await inState(state)
     one.drain$.next({ pauseWithinMs: 8_000 })
     expect(one.end()).toBeUndefined()
@@ -179,7 +179,7 @@ describe('a drain', () => {
     nothingLeft(one, one.engine)
   })
 
-  it('sends the client away after a stop', async () => {
+  it('closes the socket after a stop', async () => {
     const one = await inState('running')
     one.drain$.next({ pauseWithinMs: 8_000 })
     one.say(stopRecognition)
@@ -189,10 +189,10 @@ describe('a drain', () => {
   })
 })
 
-describe('a token that is good no longer', () => {
+describe('a token that is no longer valid', () => {
   const revoked = new SpeechError('unauthenticated', 'The token was revoked.')
 
-  it('ends a recognition at once with one final that says why, and flushes nothing', async () => {
+  it('ends a recognition at once with one final that has the error, without a flush', async () => {
     for (const state of ['running', 'flushing'] as const) {
       const one = await inState(state)
       one.say(new Uint8Array(1600))
@@ -210,7 +210,7 @@ describe('a token that is good no longer', () => {
     }
   })
 
-  it('closes a socket on which none runs, and refuses the one that is being made ready', async () => {
+  it('closes an idle socket, and refuses a recognition that is being opened', async () => {
     for (const state of ['opened', 'idle'] as const) {
       const one = await inState(state)
       one.ended$.next(revoked)

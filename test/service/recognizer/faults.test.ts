@@ -36,7 +36,7 @@ describe('a fault inside', () => {
       'engine-failed',
     ],
   ])(
-    'ends the recognition with its one final and closes, telling nothing of the inside, for %s',
+    'ends the recognition with one final and closes, without details of the service, for %s',
     async (_name, engine, code) => {
       const one = recognizerTalk(() => Promise.resolve(engine))
       one.say(recognize())
@@ -48,7 +48,7 @@ describe('a fault inside', () => {
     },
   )
 
-  it('tells with the final what was recognized until then', async () => {
+  it('sends the text until then with the final', async () => {
     const one = await inState('running')
     one.say(await spoken(6_000))
     const heard: Json[] = []

@@ -301,6 +301,9 @@ describe('the machine of a recognition socket', () => {
     const drained = machine.reduce(states.running, inputs['a drain']).state
     const closed = machine.reduce(drained, inputs['a recognition that takes no more audio']).state
     expect(closed).toEqual(states.draining)
+    expect(shown(machine.reduce(drained, inputs['finalize-recognition']))).toMatch(
+      /^flushing \| finalize-recognition ok r1/,
+    )
     expect(machine.reduce(states.flushing, inputs['a drain']).state).toEqual(states.leaving)
   })
 

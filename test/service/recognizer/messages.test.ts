@@ -22,7 +22,7 @@ import { spoken } from '../sessions/spoken.js'
 import { deferred } from '../sessions/talk.js'
 
 describe('a recognition', () => {
-  it('answers, tells partials and milestones, and one final after the finalize is answered', async () => {
+  it('sends partials and milestones, and one final after the response to finalize', async () => {
     const engine = countedEngine()
     const one = recognizerTalk(() => Promise.resolve(engine))
     one.say(recognize(), await spoken(4_000), finalizeRecognition)
@@ -68,7 +68,7 @@ describe('a recognition', () => {
     },
   )
 
-  it('tells nothing of a long silence that ends nothing', async () => {
+  it('sends nothing for a long silence that does not end the recognition', async () => {
     const engine = countedEngine()
     const one = recognizerTalk(() => Promise.resolve(engine))
     one.say(recognize())
@@ -81,7 +81,7 @@ describe('a recognition', () => {
     nothingLeft(one, engine)
   })
 
-  it('is refused when the address names another model, and runs when it names the same', async () => {
+  it('is refused when the address names another model, and runs when it names the same model', async () => {
     const open = () => Promise.resolve(countedEngine())
     const other = recognizerTalk(open, {}, 'other')
     other.say(recognize())
@@ -173,7 +173,7 @@ describe('every message in every state', () => {
     expect(one.faults).toEqual([])
   })
 
-  it('tells no final after a stop, whatever was under way', async () => {
+  it('sends no final after a stop', async () => {
     const one = await inState('flushing')
     one.say(stopRecognition)
     one.gate$.complete()
@@ -183,7 +183,7 @@ describe('every message in every state', () => {
     vanish(one)
   })
 
-  it('tells one final, however often it is asked to finalize', async () => {
+  it('sends one final, however often the client finalizes', async () => {
     const one = await inState('flushing')
     one.say(finalizeRecognition, new Uint8Array(320), finalizeRecognition)
     one.gate$.complete()
@@ -197,7 +197,7 @@ describe('every message in every state', () => {
 })
 
 describe('while a recognition starts', () => {
-  it('keeps what comes in order, with the client held back, until it is answered', async () => {
+  it('queues messages in order, with the client paused, until it is answered', async () => {
     const loaded = deferred<Engine>()
     const one = recognizerTalk(() => loaded.promise)
     one.say(recognize(), new Uint8Array(320), recognize(), stopRecognition, stopRecognition)
@@ -217,7 +217,7 @@ describe('while a recognition starts', () => {
     nothingLeft(one, engine)
   })
 
-  it('is refused, and stays as it was, when the model cannot be loaded', async () => {
+  it('is refused when the model cannot be loaded, and the connection stays', async () => {
     const one = recognizerTalk(() =>
       Promise.reject(new SpeechError('invalid-model', 'Correct /home/service/models/x.gram.')),
     )
