@@ -27,8 +27,8 @@ export class GraphRunner {
   readonly #nodes = new Map<string, NodeSupervisor>()
   /** The wires from each node. */
   readonly #outputs = new Map<string, Wire[]>()
-  readonly #entryId: string
   readonly #entry: GraphEntry
+  readonly #entryWires: readonly Wire[]
   readonly #output$ = new Subject<NodeItem>()
   readonly #aborted$ = new Subject<SpeechError>()
   readonly #drain$ = new ReplaySubject<undefined>(1)
@@ -47,13 +47,14 @@ export class GraphRunner {
   constructor(graph: ProjectGraph, formats: GraphFormats, session: GraphSession) {
     this.#graph = graph
     this.#session = session
-    this.#entryId = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
+    const entryId = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
+    this.#entryWires = this.#wiresFrom(entryId)
     this.#entry = new GraphEntry(session, {
       isPaused: () => this.#isPaused,
       changed: () => this.#wake(),
       failed: (error) => this.#output$.error(error),
     })
-    for (const node of graph.nodes) if (node.id !== this.#entryId) this.#addNode(node, formats)
+    for (const node of graph.nodes) if (node.id !== entryId) this.#addNode(node, formats)
     for (const wire of graph.wires) this.#addWire(wire, formats)
   }
 
@@ -110,6 +111,7 @@ export class GraphRunner {
       log: (message, fields) => this.#session.log(id, message, fields),
     }
     const isPublisher = definition.name === publisherName
+    const wires = this.#wiresFrom(id)
     const supervisor = new NodeSupervisor(
       node,
       context,
@@ -118,8 +120,8 @@ export class GraphRunner {
       {
         next: (item, port) => {
           if (isPublisher) this.#output$.next(item)
-          else if (this.#mailbox.isBusy) this.#emit(id, item, port)
-          else this.#mailbox.post(() => this.#emit(id, item, port))
+          else if (this.#mailbox.isBusy) this.#emit(wires, item, port)
+          else this.#mailbox.post(() => this.#emit(wires, item, port))
         },
         complete: () => this.#batch(() => this.#nodeEnded(id)),
         failed: (failure) => this.#batch(() => this.#nodeFailed(failure)),
@@ -138,7 +140,7 @@ export class GraphRunner {
     const format = wire.kind === 'audio' ? formats.byNode.get(wire.from.node)?.outputs[wire.from.port] : undefined
     const added = new Wire(wireOptions(wire, format, this.#session.limits.maxPendingAudioMs), target, this.#wireEvents)
     target.connect(added)
-    this.#outputs.set(wire.from.node, [...this.#wiresFrom(wire.from.node), added])
+    this.#wiresFrom(wire.from.node).push(added)
   }
 
   readonly #wireEvents: WireEvents = {
@@ -153,8 +155,12 @@ export class GraphRunner {
     dropped: (drops, wire) => this.#reportDrops(drops, wire),
   }
 
-  #wiresFrom(node: string): readonly Wire[] {
-    return this.#outputs.get(node) ?? []
+  #wiresFrom(node: string): Wire[] {
+    const known = this.#outputs.get(node)
+    if (known !== undefined) return known
+    const wires: Wire[] = []
+    this.#outputs.set(node, wires)
+    return wires
   }
 
   #handle(task: Task): void {
@@ -187,7 +193,7 @@ export class GraphRunner {
     if (this.#isPaused) return false
     const item = this.#entry.shift()
     if (item !== undefined) {
-      this.#emit(this.#entryId, item, 'audio')
+      this.#emit(this.#entryWires, item, 'audio')
       return true
     }
     this.#session.source.resume()
@@ -198,15 +204,15 @@ export class GraphRunner {
       return true
     }
     if (!this.#entry.takeEnd()) return false
-    for (const wire of this.#wiresFrom(this.#entryId)) wire.finish()
+    for (const wire of this.#entryWires) wire.finish()
     // A node without inputs runs until the session's audio ends.
     for (const node of this.#nodes.values()) if (node.inputs.length === 0) node.finish()
     return true
   }
 
-  /** Offers an item to every wire of an output. */
-  #emit(from: string, item: NodeItem, port: string): void {
-    for (const wire of this.#wiresFrom(from)) {
+  /** Offers an item to those wires of a node that lead from the port. */
+  #emit(wires: readonly Wire[], item: NodeItem, port: string): void {
+    for (const wire of wires) {
       if (wire.options.from.port !== port || wire.options.kind !== item.type) continue
       const offered = wire.offer(item)
       if (offered !== 'taken') this.#overflow(wire, offered)

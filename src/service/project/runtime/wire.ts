@@ -87,7 +87,7 @@ export class Wire {
     if (item !== undefined) {
       this.#target.give(item, this.options.to.port)
       if (!this.#target.hasManualAck) this.#release(this.#queue.countOf(item))
-      this.#markReady()
+      if (!this.isEmpty || this.#source === 'finished') this.#markReady()
     } else if (this.#source === 'finished' && this.isEmpty) {
       this.#source = 'ended'
       this.#target.endInput()
