@@ -1,153 +1,133 @@
-import { defer, Subscription, type Observable } from 'rxjs'
+import { catchError, defer, EMPTY, endWith, map, merge, of, type Observable } from 'rxjs'
 import type { SecretMask } from '../errors/secret-mask.js'
-import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
+import { toSpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { Link } from '../transport/link.js'
+import type { AudioRoute } from './audio/audio-pump.js'
 import type { TokenInHand } from './ask-token.js'
-import type { WireProtocol, DecodedMessage } from './protocol.js'
-import type { equip } from './equipment.js'
-import type { MachineInput } from './session-states.js'
+import type { DecodedMessage, WireProtocol } from './protocol.js'
+import type { SessionParts } from './session-parts.js'
 import type { SessionToken } from './session-token.js'
+import type { ConnectionInput, TokenNeed } from './states.js'
 
-/** What a line needs of a session's plan. */
-export interface LinePlan<In, Out> {
-  /** Emits once; the link is open until it is unsubscribed. `update` is what was changed on earlier connections. */
-  readonly connect: (token: string, update: UpdateRequest | undefined) => Observable<Connection<In, Out>>
-}
-
-/** A connection, and all that only who has one needs: a browser loads that code while it connects. */
-export interface Connection<In, Out> {
+/** An open link, and what only an open connection needs: a browser loads that code while it connects. */
+export interface OpenLink<In, Out> {
   readonly link: Link<In, Out>
-  /** Of this connection alone: it remembers what was asked. */
-  readonly dialogue: WireProtocol<In, Out>
-  readonly equip: typeof equip
-  /** Finds the token of this connection in what the service says. */
+  /** Of this connection alone: it remembers what was requested. */
+  readonly protocol: WireProtocol<In, Out>
+  readonly parts: SessionParts
+  /** Finds the token of this connection in what the service sends. */
   readonly mask: SecretMask
 }
 
-/** What happens on a line. */
-export type LineNews = DecodedMessage | MachineInput
+/** Emits once; the link is open until it is unsubscribed. `update` is what was changed on earlier connections. */
+export type Connect<In, Out> = (token: string, update: UpdateRequest | undefined) => Observable<OpenLink<In, Out>>
 
-/** Something that happened, and on which line: what a line says that was left is not heard. */
-export interface SessionNews<In, Out> {
-  readonly line?: Line<In, Out>
-  readonly what: LineNews
-}
-
-/** Who is told what happens on a line. */
-export interface LineOwner<In, Out> {
-  hears(line: Line<In, Out>, news: LineNews): void
-  /** The connection will end soon, or has broken. */
-  leaves(line: Line<In, Out>): void
-}
-
-/** One connection of a session from its token to its end, with all that hangs on it. */
-export class Line<In, Out> {
-  /** What its start says of what was changed before. */
-  readonly update: UpdateRequest | undefined
-  readonly #plan: LinePlan<In, Out>
-  readonly #owner: LineOwner<In, Out>
-  readonly #tokens: SessionToken
-  readonly #open = new Subscription()
+/**
+ * One connection of a session, in three steps between which the session decides: its token, its link, its start. Each is
+ * an Observable of inputs; unsubscribing the second one closes the link.
+ */
+export class Connection<In, Out> {
+  readonly #id: number
+  readonly #connect: Connect<In, Out>
   #token: TokenInHand | undefined
-  #connection: Connection<In, Out> | undefined
+  #open: OpenLink<In, Out> | undefined
 
-  constructor(
-    plan: LinePlan<In, Out>,
-    tokens: SessionToken,
-    update: UpdateRequest | undefined,
-    owner: LineOwner<In, Out>,
-  ) {
-    this.#plan = plan
-    this.#tokens = tokens
-    this.update = update
-    this.#owner = owner
+  constructor(id: number, connect: Connect<In, Out>) {
+    this.#id = id
+    this.#connect = connect
   }
 
-  get connection(): Connection<In, Out> | undefined {
-    return this.#connection
+  get parts(): SessionParts | undefined {
+    return this.#open?.parts
   }
 
-  get token(): string | undefined {
-    return this.#token?.accessToken
+  /** Where its audio is sent. */
+  get route(): Pick<AudioRoute<Out>, 'link' | 'encoder'> | undefined {
+    return this.#open && { link: this.#open.link, encoder: this.#open.protocol }
   }
 
-  /** When the token ends, by the scheduler's clock; Infinity where that is not known. */
-  get tokenEndsMs(): number {
-    return this.#token?.expiresAtMs ?? Infinity
-  }
-
-  /** Takes a token for its connection: the one in hand, another one than `refused`, or one that replaces an ending one. */
-  authorize(need: 'any' | 'replacement' | { readonly refused: string | undefined }): void {
-    const tokens = this.#tokens
+  authorize(tokens: SessionToken, need: TokenNeed): Observable<ConnectionInput> {
     const token$ =
       need === 'any' ? tokens.take() : need === 'replacement' ? tokens.replace() : tokens.renew(need.refused)
-    this.#open.add(
-      token$.subscribe({
-        next: (token) => {
-          this.#token = token
-          this.#report({ type: 'authorized', fresh: token.fresh })
-        },
-        error: (error: unknown) =>
-          this.#report({
-            type: 'token-failed',
-            error: toSpeechError(error, 'token-endpoint-failed', 'The token source failed; see the cause.'),
-          }),
+    return token$.pipe(
+      map((token): ConnectionInput => {
+        this.#token = token
+        return { connection: this.#id, type: 'authorized', token }
+      }),
+      catchError((cause: unknown) => {
+        const error = toSpeechError(cause, 'token-endpoint-failed', 'The token source failed; see the cause.')
+        return of<ConnectionInput>({ connection: this.#id, type: 'token-failed', error })
       }),
     )
   }
 
-  dial(): void {
-    this.#open.add(
-      defer(() => this.#plan.connect(this.token ?? '', this.update)).subscribe({
-        next: (connection) => {
-          this.#connection = connection
-          this.#report({ type: 'connected' })
-        },
-        error: (error: unknown) =>
-          this.#lose(toSpeechError(error, 'connection-failed', 'The connection failed; see the cause.')),
+  dial(update: UpdateRequest | undefined): Observable<ConnectionInput> {
+    return defer(() => this.#connect(this.#accessToken, update)).pipe(
+      map((open): ConnectionInput => {
+        this.#open = open
+        return { connection: this.#id, type: 'connected' }
       }),
+      catchError((cause: unknown) => this.#failed(cause, 'connection-failed', 'The connection failed; see the cause.')),
     )
   }
 
-  /** Listens after it has spoken: what came before the start can only be understood with it. */
-  start(): void {
-    if (this.#connection === undefined) return
-    const { link, dialogue, mask } = this.#connection
-    link.send(dialogue.start(this.token ?? ''))
-    this.#open.add(link.leaving$?.subscribe(() => this.#owner.leaves(this)))
-    this.#open.add(
-      link.incoming$.subscribe({
-        next: (message) => this.#report(readMasked(dialogue, mask, message)),
-        complete: () => this.#report({ type: 'link-ended' }),
-        error: (error: unknown) =>
-          this.#lose(toSpeechError(error, 'connection-lost', 'The connection broke; see the cause.')),
-      }),
-    )
+  /** Reads after it has sent the start: what came before can only be understood with it. */
+  start(): Observable<ConnectionInput> {
+    return defer(() => {
+      if (this.#open === undefined) return EMPTY
+      this.restart()
+      const { link } = this.#open
+      return merge(
+        (link.leaving$ ?? EMPTY).pipe(map((): ConnectionInput => ({ connection: this.#id, type: 'leaving' }))),
+        link.incoming$.pipe(
+          map((message): ConnectionInput => ({ connection: this.#id, type: 'message', ...this.#read(message) })),
+          endWith<ConnectionInput>({ connection: this.#id, type: 'link-ended' }),
+          catchError((cause: unknown) =>
+            this.#failed(cause, 'connection-lost', 'The connection broke; see the cause.'),
+          ),
+        ),
+      )
+    })
   }
 
-  /** Begins another recognition on the connection that had one. */
+  /** Starts a recognition; another one, where the connection had one. */
   restart(): void {
-    this.#connection?.link.send(this.#connection.dialogue.start(this.token ?? ''))
+    this.#send((protocol) => protocol.start(this.#accessToken))
   }
 
-  /** Ends what is open and hears no more. */
-  leave(): void {
-    this.#open.unsubscribe()
+  finalize(by: 'half-close' | 'request'): void {
+    if (by === 'half-close') this.#open?.link.finish()
+    else this.#send((protocol) => protocol.finalize())
   }
 
-  /** A link that is left may end, in the course of that, before it is unsubscribed. */
-  #report(news: LineNews): void {
-    if (!this.#open.closed) this.#owner.hears(this, news)
+  stop(): void {
+    this.#send((protocol) => protocol.stop())
   }
 
-  #lose(error: SpeechError): void {
-    this.#report({ type: 'link-failed', error: this.#connection?.mask.cleanError(error) ?? error })
+  update(update: UpdateRequest): void {
+    this.#send((protocol) => protocol.update?.(update))
   }
-}
 
-/** A message, read: without the token, should the service repeat it. */
-const readMasked = <In, Out>(dialogue: WireProtocol<In, Out>, mask: SecretMask, message: In): DecodedMessage => {
-  const heard = dialogue.read(message)
-  return mask.isIn(dialogue.text(message)) ? mask.cleanAll(heard) : heard
+  get #accessToken(): string {
+    return this.#token?.accessToken ?? ''
+  }
+
+  #send(write: (protocol: WireProtocol<In, Out>) => Out | undefined): void {
+    const message = this.#open && write(this.#open.protocol)
+    if (message !== undefined) this.#open?.link.send(message)
+  }
+
+  /** A message, decoded: without the token, should the service repeat it. */
+  #read(message: In): DecodedMessage {
+    const { protocol, mask } = this.#open as OpenLink<In, Out>
+    const decoded = protocol.read(message)
+    return mask.isIn(protocol.text(message)) ? mask.cleanAll(decoded) : decoded
+  }
+
+  #failed(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): Observable<ConnectionInput> {
+    const failure = toSpeechError(cause, code, message)
+    const error = this.#open?.mask.cleanError(failure) ?? failure
+    return of({ connection: this.#id, type: 'link-failed', error })
+  }
 }

@@ -1,49 +1,38 @@
 import { msForBytes, type AudioFormat } from '../audio/format.js'
-import type { LedgerEvent, SessionEvent } from '../protocol/session-event.js'
-import type { ReplayBuffer, Gap } from './audio/replay-buffer.js'
+import type { LedgerEvent } from '../protocol/session-event.js'
+import type { ReplayBuffer } from './audio/replay-buffer.js'
 
-/** Whose account it is. */
-export interface LedgerOwner {
-  /** Whether what is settled is an estimate. */
-  readonly estimated: boolean
-  emit(event: SessionEvent): void
-}
-
-/** Tells what became of the audio: every gap, and the ledger whenever it says something else than before. */
+/** Reports what became of the audio, whenever that differs from the last report. */
 export class LedgerReporter {
-  readonly #tape: ReplayBuffer
+  readonly #buffer: ReplayBuffer
   readonly #format: AudioFormat
-  readonly #owner: LedgerOwner
-  #told = { captured: -1, finalized: 0, dropped: 0, replayed: 0 }
+  readonly #isEstimated: () => boolean
+  #reported = { captured: -1, finalized: 0, dropped: 0, replayed: 0 }
 
-  constructor(tape: ReplayBuffer, format: AudioFormat, owner: LedgerOwner) {
-    this.#tape = tape
+  constructor(buffer: ReplayBuffer, format: AudioFormat, isEstimated: () => boolean) {
+    this.#buffer = buffer
     this.#format = format
-    this.#owner = owner
+    this.#isEstimated = isEstimated
   }
 
-  gap(gap: Gap): void {
-    this.#owner.emit({ type: 'connection', state: 'gap', ...gap })
-    this.tell()
+  /** `hasProgress`: more audio is definitive than in the last report. */
+  report(): { readonly events: readonly LedgerEvent[]; readonly hasProgress: boolean } {
+    const { captured, finalized, dropped, replayed } = this.#buffer.account
+    const before = this.#reported
+    if (finalized === before.finalized && dropped === before.dropped && replayed === before.replayed) return unchanged
+    this.#reported = { captured, finalized, dropped, replayed }
+    return { events: [this.#ledger()], hasProgress: finalized > before.finalized }
   }
 
-  /** Returns whether more audio is definitive than when it was last told. */
-  tell(): boolean {
-    const { captured, finalized, dropped, replayed } = this.#tape.account
-    const before = this.#told
-    if (finalized === before.finalized && dropped === before.dropped && replayed === before.replayed) return false
-    this.#told = { captured, finalized, dropped, replayed }
-    this.#owner.emit(this.#ledger())
-    return finalized > before.finalized
-  }
-
-  /** At the end, if only to say that nothing was captured; what was captured since it was last told counts as well. */
-  close(): void {
-    if (!this.tell() && this.#tape.account.captured > this.#told.captured) this.#owner.emit(this.#ledger())
+  /** The last report: also where nothing was captured, or more was captured since the one before. */
+  close(): readonly LedgerEvent[] {
+    const before = this.#reported.captured
+    const { events } = this.report()
+    return events.length === 0 && this.#buffer.account.captured > before ? [this.#ledger()] : events
   }
 
   #ledger(): LedgerEvent {
-    const { captured, finalized, pending, replayed, dropped, sent } = this.#tape.account
+    const { captured, finalized, pending, replayed, dropped, sent } = this.#buffer.account
     const ms = (byteCount: number): number => msForBytes(this.#format, byteCount)
     return {
       type: 'ledger',
@@ -53,7 +42,9 @@ export class LedgerReporter {
       replayedPendingMs: ms(replayed),
       droppedMs: ms(dropped),
       sentMs: ms(sent),
-      estimated: this.#owner.estimated,
+      estimated: this.#isEstimated(),
     }
   }
 }
+
+const unchanged = { events: [], hasProgress: false }

@@ -1,331 +1,760 @@
-import { SpeechError } from '../errors/speech-error.js'
 import type { ErrorCode } from '../errors/error-table.js'
+import { SpeechError } from '../errors/speech-error.js'
+import type { Machine } from '../kernel/machine.js'
+import { mergeUpdates } from '../protocol/dataflow-messages.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import type { ControlSignal } from './protocol.js'
-import { deadlineError } from './session-deadlines.js'
+import { afterProgress, nextAttempt, noRetries } from './retries.js'
 import type {
   BeforeStreaming,
-  Command,
-  MachineInput,
-  MachineState,
-  ProtocolTraits,
-  Resting,
-  Standing,
-  Step,
-} from './session-states.js'
+  ClientAction,
+  ClientEffect,
+  ClientInput,
+  ClientOutput,
+  ClientState,
+  ClientStep,
+  ConnectionInput,
+  Handover,
+  MessageRead,
+  Phase,
+  SessionFacts,
+  SessionPolicy,
+  Successor,
+  TokenNeed,
+  Waiting,
+} from './states.js'
 
-/**
- * The life of a session as a pure function. In `done`, `stopped` and `failed` nothing has an effect any more. `standing` is
- * looked at where the service has ended a recognition, and not else.
- */
-export const step = (state: MachineState, input: MachineInput, manners: ProtocolTraits, standing: Standing): Step => {
-  if (isEnd(state)) return stay(state)
+interface Context {
+  readonly policy: SessionPolicy
+  readonly facts: SessionFacts
+}
+
+/** The life of a session. In `done`, `stopped` and `failed` no input has an effect. */
+export const createClientMachine = (
+  policy: SessionPolicy,
+  facts: SessionFacts,
+): Machine<ClientState, ClientInput, ClientOutput, ClientAction> => ({
+  start: {
+    state: initialState,
+    // The signals first: those that fire while they are subscribed count.
+    effects: [
+      { lifetime: 'session', action: { do: 'watch-signals' } },
+      { lifetime: 'capture', action: { do: 'capture' } },
+      { lifetime: 'session', action: { do: 'begin' } },
+    ],
+  },
+  reduce: (state, input) => (isEnd(state.phase) ? { state } : reduce(state, input, { policy, facts })),
+  alive,
+  result: ({ phase }) => (phase.name === 'failed' ? { error: phase.error } : isEnd(phase) ? 'complete' : undefined),
+})
+
+export const initialState: ClientState = {
+  phase: { name: 'idle', isAudioOver: false },
+  wait: 0,
+  connection: { id: 0, token: undefined, update: undefined },
+  lastId: 0,
+  handover: undefined,
+  retries: noRetries,
+  hasStreamed: false,
+  recognition: { sinceMs: Infinity, isNext: false },
+  pendingFinals: [],
+  update: undefined,
+}
+
+export const isEnd = ({ name }: Phase): boolean => name === 'done' || name === 'stopped' || name === 'failed'
+
+const lifetimes = {
+  connection: (id: number): string => `connection:${id}`,
+  /** Audio is sent. */
+  sending: (id: number): string => `sending:${id}`,
+  handover: ({ id }: Handover): string => `handover:${id}`,
+  /** The successor opens. */
+  opening: ({ id }: Successor): string => `opening:${id}`,
+  wait: ({ wait }: ClientState): string => `wait:${wait}`,
+}
+
+const alive = (state: ClientState): ReadonlySet<string> => {
+  const { phase, connection, handover } = state
+  const names = new Set<string>()
+  if (isEnd(phase)) return names
+  names.add('session').add(lifetimes.wait(state))
+  if (!isAudioOver(phase)) names.add('capture')
+  if (phase.name === 'resting') names.add('listening')
+  if (hasConnection(phase)) names.add(lifetimes.connection(connection.id))
+  if (isSending(phase)) names.add(lifetimes.sending(connection.id))
+  if (handover === undefined) return names
+  const { successor } = handover
+  names.add(lifetimes.handover(handover))
+  if (successor === undefined) return names
+  names.add(lifetimes.connection(successor.id))
+  if (!successor.isReady) names.add(lifetimes.opening(successor))
+  return names
+}
+
+const hasConnection = (phase: Phase): boolean =>
+  phase.name === 'resting' ? phase.isConnected : phase.name !== 'idle' && phase.name !== 'waiting'
+
+const isAudioOver = (phase: Phase): boolean =>
+  'isAudioOver' in phase ? phase.isAudioOver : phase.name !== 'streaming' && phase.name !== 'resting'
+
+const isSending = ({ name }: Phase): boolean => name === 'streaming' || name === 'draining'
+
+const reduce = (state: ClientState, input: ClientInput, context: Context): ClientStep => {
+  const { phase, handover } = state
+  if ('connection' in input) {
+    const successor = handover?.successor
+    return input.connection === successor?.id
+      ? onSuccessor(state, successor, input)
+      : onConnection(state, input, context)
+  }
   switch (input.type) {
     case 'begin':
-      return onBegin(state)
-    case 'retry':
-      return onRetry(state)
-    // A successor is ready; with the audio at its end there is no need of it.
-    case 'succeed':
-      return state.name === 'streaming' ? { state, commands: [{ do: 'succeed' }] } : stay(state)
-    case 'taken-over':
-      return state.name === 'waiting' ? started(state) : stay(state)
-    case 'authorized':
-      return onAuthorized(state, input.fresh)
-    case 'connected':
-      return state.name === 'connecting' ? advance({ ...state, name: 'starting' }, { do: 'start' }) : stay(state)
-    case 'audio-over':
-      return onAudioOver(state, input.drained)
-    case 'drained':
-      return state.name === 'draining' ? finalizing : stay(state)
-    case 'sound':
-      return state.name === 'resting' ? nextRecognition(state) : stay(state)
-    case 'all-final':
-      return isSending(state) && !manners.continuous ? done : stay(state)
-    case 'progress':
-      return state.name === 'draining' ? { state, commands: [{ do: 'extend' }] } : stay(state)
+      return phase.name === 'idle'
+        ? authorize(state, { ...first, isAudioOver: phase.isAudioOver }, 'any', context)
+        : { state }
     case 'stop':
-      return onStop(state, manners)
-    case 'heard':
-      return onHeard(state, input.meaning, manners, standing)
-    case 'link-ended':
-      return onLinkEnded(state, manners, standing)
-    case 'token-failed':
-    case 'link-failed':
-      return onLost(state, input.error, manners)
+      return onStop(state, context)
+    case 'audio-over':
+      return join([{ do: 'end-audio' }], onAudioOver(state, context))
+    case 'drained':
+      return phase.name === 'draining' ? finalize(state, context) : { state }
+    case 'progress':
+      return phase.name === 'draining' ? restartDeadline(state, context) : { state }
+    case 'sound':
+      return phase.name === 'resting' ? nextRecognition(state, false, phase.isConnected, context) : { state }
+    case 'read':
+      return onRead(state, input, context)
+    case 'retry':
+      return phase.name === 'waiting' ? onRetry(state, phase, context) : { state }
     case 'deadline':
-      return onDeadline(state, input.pendingFromMs, manners)
+      return onDeadline(state, context)
+    case 'handover-time':
+      return context.facts.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, context) : { state }
+    case 'handover-due':
+      return handOver(state, context) ?? { state }
+    case 'successor-late':
+      return { state: { ...state, handover: undefined } }
+    case 'gap':
+      return { state, outputs: [{ do: 'gap', gap: input.gap }] }
+    case 'inactive':
+      return { state, outputs: [emit({ type: 'connection', state: 'silent', forMs: input.forMs })] }
+    case 'update':
+      return onUpdate(state, input.update)
     case 'failed':
-      return failed(input.error)
+      return fail(state, input.error)
   }
 }
 
-/** Whether nothing has an effect any more. */
-export const isEnd = (state: MachineState): boolean =>
-  state.name === 'done' || state.name === 'stopped' || state.name === 'failed'
-
-const stay = (state: MachineState): Step => ({ state, commands: [] })
-
-/** Enters a state that has a name on the outside. */
-const enter = (state: MachineState & { readonly name: AnnouncedState }, ...commands: readonly Command[]): Step => ({
-  state,
-  commands: [{ do: 'announce', state: state.name }, ...commands],
-})
-
-/** The next step to a connection, which is told by its name unless it is to another one. */
-const advance = (state: BeforeStreaming, ...commands: readonly Command[]): Step =>
-  state.resuming ? { state, commands } : enter(state, ...commands)
-
-const end = (name: 'done' | 'stopped' | 'failed', cause: GapCause, last: Command): Step => ({
-  state: { name },
-  commands: [{ do: 'drop', cause }, { do: 'announce', state: name }, last],
-})
-
-const after = (first: readonly Command[], { state, commands }: Step): Step => ({
-  state,
-  commands: [...first, ...commands],
-})
-
-const isSending = ({ name }: MachineState): boolean => name === 'streaming' || name === 'draining'
-
-const finalizing: Step = enter({ name: 'finalizing', answered: false }, { do: 'finalize' })
-const stopping: Step = { state: { name: 'stopping' }, commands: [{ do: 'drop', cause: 'stopped' }, { do: 'stop' }] }
-/** The service has ended what it was asked to end: all that was sent has its results. */
-const finished: Step = after([{ do: 'settle' }, { do: 'tell' }], end('done', 'ended', { do: 'complete' }))
-/** The service has ended by itself: what it has not confirmed has no result. */
-const done: Step = after([{ do: 'tell' }], end('done', 'ended', { do: 'complete' }))
-/** The audio is over, and there was nothing more to be heard in it. */
-const doneInSilence: Step = after([{ do: 'tell' }], end('done', 'silence', { do: 'complete' }))
-const stopped: Step = end('stopped', 'stopped', { do: 'complete' })
-const failed = (error: SpeechError): Step => after([{ do: 'tell' }], end('failed', 'failed', { do: 'fail', error }))
-
-const onBegin = (state: MachineState): Step =>
-  state.name === 'idle'
-    ? advance(
-        { name: 'authorizing', audioOver: state.audioOver, refusal: undefined, resuming: false },
-        { do: 'authorize' },
-      )
-    : stay(state)
-
-const onRetry = (state: MachineState): Step =>
-  state.name === 'waiting'
-    ? advance({ ...state, name: 'authorizing', resuming: true }, { do: state.refusal ? 'renew' : 'authorize' })
-    : stay(state)
-
-const onAuthorized = (state: MachineState, fresh: boolean): Step => {
-  if (state.name !== 'authorizing') return stay(state)
-  // The refused token once more: to present it again could only be refused again.
-  if (state.refusal !== undefined && !fresh) return failed(state.refusal)
-  return advance({ ...state, name: 'connecting' }, { do: 'dial' })
+const onConnection = (state: ClientState, input: ConnectionInput, context: Context): ClientStep => {
+  const { phase, connection } = state
+  switch (input.type) {
+    case 'authorized':
+      return onAuthorized(state, input.token, context)
+    case 'connected':
+      if (phase.name !== 'connecting') return { state }
+      return advance(state, { ...phase, name: 'starting' }, context, { do: 'start', connection: connection.id })
+    case 'message':
+      return onMessage(state, input.event, input.signal, context)
+    case 'leaving':
+      return phase.name === 'streaming' ? hurryHandover(state, context) : { state }
+    case 'link-ended':
+      return onLinkEnded(state, context)
+    case 'token-failed':
+      return onLost(state, input.error, context)
+    case 'link-failed':
+      // Once every channel has the final that was asked for, it does not matter how the connection ends.
+      return phase.name === 'finalizing' && context.facts.isAnswered
+        ? onLinkEnded(state, context)
+        : onLost(state, input.error, context)
+  }
 }
+
+// Steps
+
+const emit = (event: Extract<ClientOutput, { readonly do: 'emit' | 'read' }>['event']): ClientOutput => ({
+  do: 'emit',
+  event,
+})
+
+const announce = (state: AnnouncedState): ClientOutput => emit({ type: 'connection', state })
+
+const join = (first: readonly ClientOutput[], step: ClientStep): ClientStep => ({
+  ...step,
+  outputs: [...first, ...(step.outputs ?? [])],
+})
+
+/** Enters a phase, and its deadline begins. */
+const enter = (
+  state: ClientState,
+  phase: Phase,
+  context: Context,
+  outputs: readonly ClientOutput[] = [],
+  effects: readonly ClientEffect[] = [],
+): ClientStep => {
+  const next = { ...state, phase, wait: state.wait + 1 }
+  return { state: next, outputs, effects: [...deadlineOf(next, context), ...effects] }
+}
+
+const restartDeadline = (state: ClientState, context: Context): ClientStep => enter(state, state.phase, context)
+
+/** A phase that waits for somebody else has a deadline; `waiting` has its delay. */
+const deadlineOf = (state: ClientState, { policy }: Context): readonly ClientEffect[] => {
+  const { phase } = state
+  const wait = (delayMs: number, type: 'retry' | 'deadline'): readonly ClientEffect[] => [
+    // It keeps the process alive: where a connection breaks unseen, nothing else does.
+    { lifetime: lifetimes.wait(state), action: { do: 'wait', delayMs, input: { type }, ref: true } },
+  ]
+  if (phase.name === 'waiting') return wait(phase.delayMs, 'retry')
+  return isWait(phase.name) ? wait(policy.deadlines[phase.name], 'deadline') : []
+}
+
+/** The next step to a connection, which is announced unless the session has streamed before. */
+const advance = (state: ClientState, phase: BeforeStreaming, context: Context, action: ClientAction): ClientStep =>
+  enter(state, phase, context, phase.isResuming ? [] : [announce(phase.name)], [
+    { lifetime: lifetimes.connection(state.connection.id), action },
+  ])
+
+const finalize = (state: ClientState, context: Context): ClientStep => {
+  const { id } = state.connection
+  return enter(
+    withoutHandover(state),
+    { name: 'finalizing', isAcknowledged: false },
+    context,
+    [announce('finalizing'), { do: 'expect-finals' }],
+    [{ lifetime: lifetimes.connection(id), action: { do: 'finalize', connection: id } }],
+  )
+}
+
+const withoutHandover = (state: ClientState): ClientState => ({ ...state, handover: undefined })
+
+const end = (
+  state: ClientState,
+  phase: { readonly name: 'done' | 'stopped' } | { readonly name: 'failed'; readonly error: SpeechError },
+  cause: GapCause,
+): ClientStep => ({
+  state: { ...state, phase, handover: undefined, pendingFinals: [] },
+  outputs: [{ do: 'drop', cause }, announce(phase.name), { do: 'close-ledger' }],
+})
+
+/** The finals that were held are emitted: nothing follows that could take their place. */
+const endWithFinals = (state: ClientState, step: ClientStep): ClientStep =>
+  join(
+    state.pendingFinals.map((event) => ({ do: 'read', event })),
+    step,
+  )
+
+/** The service has ended what it was asked to end: all that was sent has its results, unless its final has an error. */
+const finish = (state: ClientState): ClientStep =>
+  join(state.pendingFinals.length === 0 ? [{ do: 'settle' }] : [], complete(state, 'ended'))
+
+/** What the service has not confirmed has no result. */
+const complete = (state: ClientState, cause: 'ended' | 'silence'): ClientStep =>
+  endWithFinals(state, end(state, { name: 'done' }, cause))
+
+const stopped = (state: ClientState): ClientStep => end(state, { name: 'stopped' }, 'stopped')
+
+const fail = (state: ClientState, error: SpeechError): ClientStep =>
+  endWithFinals(state, end(state, { name: 'failed', error }, 'failed'))
+
+// Towards a connection
+
+const first = { refusal: undefined, isResuming: false, isReusing: false }
+
+/** Another connection, beginning with its token. */
+const authorize = (
+  state: ClientState,
+  phase: Omit<BeforeStreaming, 'name'>,
+  need: TokenNeed,
+  context: Context,
+): ClientStep => {
+  const id = state.lastId + 1
+  const next = { ...state, lastId: id, connection: { id, token: undefined, update: state.update } }
+  return advance(next, { ...phase, name: 'authorizing' }, context, { do: 'authorize', connection: id, need })
+}
+
+/** Another token than the one of the present connection, which was refused. */
+const renewal = ({ connection }: ClientState): TokenNeed => ({ refused: connection.token?.accessToken })
+
+const onRetry = (state: ClientState, { isAudioOver, refusal }: Waiting, context: Context): ClientStep =>
+  authorize(
+    state,
+    { isAudioOver, refusal, isResuming: true, isReusing: false },
+    refusal === undefined ? 'any' : renewal(state),
+    context,
+  )
+
+const onAuthorized = (
+  state: ClientState,
+  token: NonNullable<ClientState['connection']['token']>,
+  context: Context,
+): ClientStep => {
+  const { phase, connection } = state
+  if (phase.name !== 'authorizing') return { state }
+  // The refused token once more would only be refused again.
+  if (phase.refusal !== undefined && !token.fresh) return fail(state, phase.refusal)
+  const { id, update } = connection
+  const next = { ...state, connection: { ...connection, token } }
+  return advance(next, { ...phase, name: 'connecting' }, context, { do: 'dial', connection: id, update })
+}
+
+/** Streams on the present connection; the audio that was buffered goes first. */
+const stream = (state: ClientState, isAudioOver: boolean, context: Context): ClientStep => {
+  const { connection, recognition, update, lastId } = state
+  const { nowMs } = context.facts
+  const name = isAudioOver ? 'draining' : 'streaming'
+  // Once the audio is over, only results are progress: else a service that always ends too early is asked forever.
+  const retries = isAudioOver ? state.retries : { ...state.retries, servesSinceMs: nowMs }
+  const planned = planHandover(state, context)
+  const next: ClientState = {
+    ...state,
+    retries,
+    hasStreamed: true,
+    recognition: { sinceMs: nowMs, isNext: false },
+    handover: planned && { id: lastId + 1, successor: undefined },
+    lastId: lastId + 1,
+  }
+  const onConnection = lifetimes.connection(connection.id)
+  const effects: ClientEffect[] = []
+  if (update !== undefined && update !== connection.update) {
+    effects.push({ lifetime: onConnection, action: { do: 'send-update', connection: connection.id, update } })
+  }
+  if (!state.hasStreamed) effects.push({ lifetime: 'session', action: { do: 'watch-updates' } })
+  effects.push({
+    lifetime: lifetimes.sending(connection.id),
+    action: { do: 'send-audio', connection: connection.id },
+  })
+  if (planned !== undefined && next.handover !== undefined) {
+    effects.push({ lifetime: lifetimes.handover(next.handover), action: planned })
+  }
+  return enter(next, { name }, context, [{ do: 'begin', isNextRecognition: recognition.isNext }], effects)
+}
+
+// What the service says
+
+const onMessage = (
+  state: ClientState,
+  event: Extract<ConnectionInput, { readonly type: 'message' }>['event'],
+  signal: ControlSignal | undefined,
+  { policy, facts }: Context,
+): ClientStep => {
+  const { phase } = state
+  const isFinal = event.type === 'final'
+  const read = (isOnTimeline: boolean): MessageRead => ({ type: 'read', isOnTimeline, isFinal, signal })
+  if (isFinal && phase.name !== 'stopping' && facts.isRepeated(event)) {
+    return { state, outputs: [{ do: 'activity' }, { do: 'repeated-final', event }] }
+  }
+  // Where another connection may follow, the way this one ends shows whether this final ends the session.
+  if (isFinal && event.error !== undefined && policy.resumption !== undefined) {
+    const next = { ...state, pendingFinals: [...state.pendingFinals, event] }
+    return { state: next, outputs: [{ do: 'activity' }, { do: 'hold-final', event }], raise: [read(false)] }
+  }
+  const isRead =
+    phase.name === 'stopping'
+      ? // After a stop results are not wanted, though the service may still send them (PROTOCOL 4.2).
+        event.type === 'response' || event.type === 'unknown'
+      : // The answer to the session's first start was emitted.
+        !(
+          phase.name === 'starting' &&
+          state.hasStreamed &&
+          signal?.type === 'start-answer' &&
+          signal.error === undefined
+        )
+  return {
+    state,
+    outputs: isRead ? [{ do: 'activity' }, { do: 'read', event }] : [{ do: 'activity' }],
+    raise: [read(isRead)],
+  }
+}
+
+/** Decides on a message after its event has reached the timeline of results. */
+const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRead, context: Context): ClientStep => {
+  const { policy, facts } = context
+  const isProgress = isOnTimeline && facts.hasProgress
+  const next = isProgress ? { ...state, retries: afterProgress(state.retries) } : state
+  if (signal !== undefined) return onSignal(next, signal, context)
+  if (isFinal && facts.isFinal && isSending(state.phase) && !policy.isContinuous) return complete(next, 'ended')
+  if (!isProgress) return { state: next }
+  if (state.phase.name === 'finalizing') return restartDeadline(next, context)
+  return handOver(next, context) ?? { state: next }
+}
+
+const onSignal = (state: ClientState, { type, error }: ControlSignal, context: Context): ClientStep => {
+  const { phase } = state
+  switch (type) {
+    case 'start-answer':
+      if (phase.name !== 'starting') return { state }
+      return error === undefined ? stream(state, phase.isAudioOver, context) : onLost(state, error, context)
+    case 'finalize-answer':
+      return onFinalizeAnswer(state, error, context)
+    case 'stop-answer':
+      if (phase.name !== 'stopping') return { state }
+      return error === undefined ? stopped(state) : fail(state, error)
+    case 'session-ended':
+      return onSessionEnded(state, error, context)
+  }
+}
+
+const onFinalizeAnswer = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
+  const { phase } = state
+  if (phase.name === 'finalizing') {
+    if (error === undefined) return { state: { ...state, phase: { ...phase, isAcknowledged: true } } }
+    // The service has ended the recognition by itself, and reports that separately.
+    return error.code === 'no-recognition' ? { state } : onLost(state, error, context)
+  }
+  if (phase.name !== 'closing') return { state }
+  // Refused as nothing ran any more: the final came before the request did.
+  return error === undefined ? finish(state) : onRecognitionOver(state, true, true, context)
+}
+
+const onSessionEnded = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
+  const { phase } = state
+  // It crossed the stop: nothing runs any more that could be stopped.
+  if (phase.name === 'stopping') return stopped(state)
+  if (error !== undefined) return onLost(state, error, context)
+  if (isSending(phase)) return onRecognitionOver(state, phase.name === 'draining', true, context)
+  if (phase.name !== 'finalizing') return { state }
+  return phase.isAcknowledged ? finish(state) : enter(state, { name: 'closing' }, context)
+}
+
+// The end of a recognition
+
+/** A recognition has made progress that lasted so long, or made so much audio definitive. */
+const progressAfterMs = 10_000
+const progressOfMs = 200
+
+/** The service has ended a recognition that nobody finalized. */
+const onRecognitionOver = (
+  state: ClientState,
+  isAudioOver: boolean,
+  isConnected: boolean,
+  context: Context,
+): ClientStep => {
+  const { policy, facts } = context
+  if (!policy.isContinuous) return complete(state, 'ended')
+  if (!facts.hasSound && isAudioOver) return complete(state, 'silence')
+  const rest: readonly ClientOutput[] = [{ do: 'continue-after', finals: state.pendingFinals }, { do: 'rest' }]
+  const rested: ClientState = {
+    ...state,
+    handover: undefined,
+    pendingFinals: [],
+    recognition: { ...state.recognition, isNext: true },
+  }
+  if (!facts.hasSound) {
+    return enter(rested, { name: 'resting', isConnected }, context, rest, [
+      { lifetime: 'listening', action: { do: 'listen' } },
+    ])
+  }
+  const hasProgress = facts.nowMs - state.recognition.sinceMs >= progressAfterMs || facts.progressMs >= progressOfMs
+  if (hasProgress) return join(rest, nextRecognition(rested, isAudioOver, isConnected, context))
+  const error = new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.')
+  const sending: ClientState = { ...rested, phase: { name: isAudioOver ? 'draining' : 'streaming' } }
+  return join([...rest, { do: 'slow', speed: 'as spoken' }], onLost(sending, error, context))
+}
+
+const nextRecognition = (
+  state: ClientState,
+  isAudioOver: boolean,
+  isConnected: boolean,
+  context: Context,
+): ClientStep => {
+  const { id } = state.connection
+  const phase = { isAudioOver, refusal: undefined, isResuming: true, isReusing: isConnected }
+  return isConnected
+    ? advance(state, { ...phase, name: 'starting' }, context, { do: 'restart', connection: id })
+    : authorize(state, phase, 'any', context)
+}
+
+const onAudioOver = (state: ClientState, context: Context): ClientStep => {
+  const { phase } = state
+  if (phase.name === 'resting') return complete(state, 'silence')
+  if ('isAudioOver' in phase) return { state: { ...state, phase: { ...phase, isAudioOver: true } } }
+  if (phase.name !== 'streaming') return { state }
+  return context.facts.isSent ? finalize(state, context) : enter(state, { name: 'draining' }, context)
+}
+
+const onStop = (state: ClientState, context: Context): ClientStep => {
+  const { phase } = state
+  const { id } = state.connection
+  switch (phase.name) {
+    case 'stopping':
+      return { state }
+    case 'closing':
+      return join(
+        state.pendingFinals.map((event) => ({ do: 'read', event })),
+        stopped(state),
+      )
+    case 'finalizing':
+      if (context.policy.finalizeBy === 'half-close') return stopped(state)
+      break
+    case 'streaming':
+    case 'draining':
+      break
+    default:
+      return stopped(state)
+  }
+  const next = withoutHandover(state)
+  return enter(
+    next,
+    { name: 'stopping' },
+    context,
+    [{ do: 'drop', cause: 'stopped' }],
+    [{ lifetime: lifetimes.connection(id), action: { do: 'stop', connection: id } }],
+  )
+}
+
+// The end of a connection
+
+const onLinkEnded = (state: ClientState, context: Context): ClientStep => {
+  const { phase } = state
+  const { policy, facts } = context
+  switch (phase.name) {
+    case 'stopping':
+      return stopped(state)
+    case 'closing':
+      return finish(state)
+    case 'resting':
+      return { state: { ...state, phase: { ...phase, isConnected: false } } }
+    case 'streaming':
+    case 'draining':
+    case 'finalizing': {
+      if (policy.endsWith !== 'end-of-stream' || !facts.isWhole) return onLost(state, endedEarly(), context)
+      // Some services give their finals and no answer to the request.
+      const isAnswer =
+        phase.name === 'finalizing' && (phase.isAcknowledged || policy.finalizeBy === 'half-close' || facts.isAnswered)
+      return isAnswer && !facts.isUnread
+        ? finish(state)
+        : onRecognitionOver(state, phase.name !== 'streaming', false, context)
+    }
+    default:
+      if (isReusing(phase)) return nextRecognition(state, phase.isAudioOver, false, context)
+      return onLost(state, endedUnanswered(), context)
+  }
+}
+
+const endedEarly = (): SpeechError =>
+  new SpeechError('connection-lost', 'The service closed the connection before the final result.')
+const endedUnanswered = (): SpeechError =>
+  new SpeechError('protocol-violation', 'The service closed the connection without answering the start.')
+
+const isReusing = (phase: Phase): phase is BeforeStreaming => phase.name === 'starting' && phase.isReusing
 
 /** The connection was not made or broke, or the service ended the session with an error. */
-const onLost = (state: MachineState, error: SpeechError, manners: ProtocolTraits): Step => {
-  if (state.name === 'resting') return { state: { ...state, connected: false }, commands: [{ do: 'leave' }] }
+const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
+  const { phase } = state
+  if (phase.name === 'resting') return { state: { ...state, phase: { ...phase, isConnected: false } } }
   // The service ends its connections with their recognitions.
-  if (isReusing(state) && error.retryable) return nextRecognition({ ...state, connected: false })
-  if (isRefusedToken(state, error, manners)) {
-    return advance({ ...state, name: 'authorizing', refusal: error }, { do: 'renew' })
-  }
-  // Whatever the connection ends with: the final was there.
-  if (!resumes(state, error, manners)) return state.name === 'closing' ? done : failed(error)
-  const refusal = error.code === 'unauthenticated' ? error : refusalToRenew(state)
-  return { state: { name: 'waiting', audioOver: isAudioOver(state), refusal }, commands: [{ do: 'reconnect', error }] }
+  if (isReusing(phase) && error.retryable) return nextRecognition(state, phase.isAudioOver, false, context)
+  if (isRefusedToken(phase, error, context))
+    return authorize(state, { ...phase, refusal: error }, renewal(state), context)
+  if (isResumable(phase, error, context)) return reconnect(state, error, context)
+  // However the connection ends: the final was there.
+  return phase.name === 'closing' ? complete(state, 'ended') : fail(state, error)
 }
 
-/** A token is still to be renewed where the attempt to renew it failed. */
-const refusalToRenew = (state: MachineState): SpeechError | undefined =>
-  state.name === 'authorizing' ? state.refusal : undefined
-
-const isReusing = (state: MachineState): state is BeforeStreaming => state.name === 'starting' && state.reusing === true
-
-/** After the first refusal of a token, before anything was streamed on its connection: another one. */
-const isRefusedToken = (
-  state: MachineState,
-  error: SpeechError,
-  { renews }: ProtocolTraits,
-): state is BeforeStreaming =>
+/** The first refusal of a token, before anything was streamed on its connection, is followed by another token. */
+const isRefusedToken = (phase: Phase, error: SpeechError, { policy }: Context): phase is BeforeStreaming =>
   error.code === 'unauthenticated' &&
-  renews &&
-  (state.name === 'connecting' || state.name === 'starting') &&
-  state.refusal === undefined
+  policy.isTokenRenewable &&
+  (phase.name === 'connecting' || phase.name === 'starting') &&
+  phase.refusal === undefined
 
 /**
- * Answers that mean "later": whoever gave one is there, speaks the protocol, and has not judged what was asked. A first
- * attempt is repeated after these alone; a wrong address or a refused token fails at once (docs/PROTOCOL.md 5.13).
+ * Answers that mean "later": the service is there, speaks the protocol, and has not judged the request. A first attempt
+ * is repeated after these alone; a wrong address or a refused token fails at once (PROTOCOL 5.13).
  */
 const laterCodes: ReadonlySet<ErrorCode> = new Set(['overloaded', 'going-away', 'connection-lost', 'too-many-attempts'])
 
-const resumes = (state: MachineState, error: SpeechError, manners: ProtocolTraits): boolean => {
-  if (!manners.resumes) return false
-  switch (state.name) {
+const isResumable = (phase: Phase, error: SpeechError, { policy }: Context): boolean => {
+  if (policy.resumption === undefined) return false
+  switch (phase.name) {
     case 'authorizing':
     case 'connecting':
     case 'starting':
-      return error.retryable && (state.resuming || laterCodes.has(error.code))
+      return error.retryable && (phase.isResuming || laterCodes.has(error.code))
     case 'streaming':
     case 'draining':
     case 'finalizing':
     case 'closing':
-      return error.retryable || (error.code === 'unauthenticated' && manners.renews)
+      return error.retryable || (error.code === 'unauthenticated' && policy.isTokenRenewable)
     default:
       return false
   }
 }
 
-const isAudioOver = (state: MachineState): boolean =>
-  'audioOver' in state ? state.audioOver : state.name !== 'streaming'
-
-const onAudioOver = (state: MachineState, drained: boolean): Step => {
-  if (state.name === 'resting') return doneInSilence
-  if ('audioOver' in state) return stay({ ...state, audioOver: true })
-  if (state.name !== 'streaming') return stay(state)
-  return drained ? finalizing : stay({ name: 'draining' })
-}
-
-const onStop = (state: MachineState, { finalizeBy }: ProtocolTraits): Step => {
-  switch (state.name) {
-    case 'streaming':
-    case 'draining':
-      return stopping
-    case 'finalizing':
-      return finalizeBy === 'request' ? stopping : stopped
-    case 'stopping':
-      return stay(state)
-    case 'closing':
-      return after([{ do: 'tell' }], stopped)
-    default:
-      return stopped
+/** A successor that is ready takes over at once; else the next attempt waits for its time. */
+const reconnect = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
+  const { policy, facts } = context
+  const { phase, pendingFinals, handover } = state
+  const isOver = isAudioOver(phase)
+  const outputs: ClientOutput[] = [{ do: 'continue-after', finals: pendingFinals }, { do: 'report-ledger' }]
+  const left: ClientState = {
+    ...state,
+    pendingFinals: [],
+    handover: undefined,
+    recognition: { ...state.recognition, isNext: false },
   }
+  const successor = handover?.successor
+  if (successor?.isReady === true) return join(outputs, stream({ ...left, connection: successor }, isOver, context))
+  if (error.code === 'too-fast') outputs.push({ do: 'slow', speed: 'with bursts' })
+  const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, facts.nowMs)
+  if (next === undefined) return join(outputs, fail(left, error))
+  const { retries, attempt, delayMs } = next
+  outputs.push({ do: 'reconnecting', attempt, delayMs, cause: error.code })
+  const waiting: Waiting = { name: 'waiting', isAudioOver: isOver, refusal: refusalToRenew(phase, error), delayMs }
+  return enter({ ...left, retries }, waiting, context, outputs)
 }
 
-const onHeard = (state: MachineState, meaning: ControlSignal, manners: ProtocolTraits, standing: Standing): Step => {
-  const { error } = meaning
-  switch (meaning.type) {
-    case 'start-answer':
-      if (state.name !== 'starting') return stay(state)
-      return error === undefined ? started(state) : onLost(state, error, manners)
-    case 'finalize-answer':
-      return onFinalizeAnswer(state, error, manners, standing)
-    case 'stop-answer':
-      if (state.name !== 'stopping') return stay(state)
-      return error === undefined ? stopped : failed(error)
-    case 'last-word':
-      return onLastWord(state, error, manners, standing)
-  }
+/** A token is still to be renewed where the attempt to renew it failed. */
+const refusalToRenew = (phase: Phase, error: SpeechError): SpeechError | undefined => {
+  if (error.code === 'unauthenticated') return error
+  return phase.name === 'authorizing' ? phase.refusal : undefined
 }
 
-const onFinalizeAnswer = (
-  state: MachineState,
-  error: SpeechError | undefined,
-  manners: ProtocolTraits,
-  standing: Standing,
-): Step => {
-  switch (state.name) {
-    case 'finalizing':
-      if (error === undefined) return stay({ ...state, answered: true })
-      // The service has ended by itself, and says so in its own time.
-      return error.code === 'no-recognition' ? stay(state) : onLost(state, error, manners)
-    // Refused, for nothing ran any more: the final was said before the service was asked for it.
-    case 'closing':
-      return error === undefined ? finished : onRecognitionOver(true, true, manners, standing)
-    default:
-      return stay(state)
-  }
-}
+const deadlineErrors = {
+  authorizing: ['token-timeout', 'No token came in time; check the token source.'],
+  connecting: [
+    'connect-timeout',
+    'The service did not accept the connection in time; check the address and the network.',
+  ],
+  starting: ['start-timeout', 'The service did not answer the start in time; try again or raise startTimeoutMs.'],
+  draining: ['finalize-timeout', 'The service stopped taking audio before its end; what was received before stands.'],
+  finalizing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
+  stopping: ['stop-timeout', 'The service did not confirm the stop in time; nothing more was delivered.'],
+  closing: ['finalize-timeout', 'The service did not close in time.'],
+} as const satisfies Partial<Record<Phase['name'], readonly [ErrorCode, string]>>
 
-/** What was held back goes out now, also where the audio is over. To stream tells `streaming`, or `resumed`. */
-const started = ({ audioOver }: Pick<BeforeStreaming, 'audioOver'>): Step => ({
-  state: { name: audioOver ? 'draining' : 'streaming' },
-  commands: [{ do: 'stream' }],
-})
+/** The phases that wait for somebody else; `streaming` and `resting` wait for the user, `waiting` for its own time. */
+export type Wait = keyof typeof deadlineErrors
 
-const onLastWord = (
-  state: MachineState,
-  error: SpeechError | undefined,
-  manners: ProtocolTraits,
-  standing: Standing,
-): Step => {
-  // It crossed the stop: nothing runs any more that could be stopped.
-  if (state.name === 'stopping') return stopped
-  if (error !== undefined) return onLost(state, error, manners)
-  switch (state.name) {
-    case 'streaming':
-    case 'draining':
-      return onRecognitionOver(state.name === 'draining', true, manners, standing)
-    case 'finalizing':
-      return state.answered ? finished : { state: { name: 'closing' }, commands: [] }
-    default:
-      return stay(state)
-  }
-}
+export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
 
-/** The service has ended a recognition that nobody finalized. */
-const onRecognitionOver = (
-  audioOver: boolean,
-  connected: boolean,
-  manners: ProtocolTraits,
-  standing: Standing,
-): Step => {
-  if (!manners.continuous) return done
-  const resting: Resting = { name: 'resting', audioOver, connected }
-  if (!standing.hasSound) return audioOver ? doneInSilence : { state: resting, commands: [{ do: 'rest' }] }
-  if (standing.hasProgress) return after([{ do: 'rest' }], nextRecognition(resting))
-  return after(
-    [{ do: 'rest' }, { do: 'slow' }],
-    onLost(
-      { name: audioOver ? 'draining' : 'streaming' },
-      new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.'),
-      manners,
-    ),
-  )
-}
-
-const nextRecognition = ({ audioOver, connected }: Pick<Resting, 'audioOver' | 'connected'>): Step => {
-  const begun = { audioOver, refusal: undefined, resuming: true }
-  return connected
-    ? advance({ name: 'starting', ...begun, reusing: true }, { do: 'restart' })
-    : advance({ name: 'authorizing', ...begun }, { do: 'authorize' })
-}
-
-const onLinkEnded = (state: MachineState, manners: ProtocolTraits, standing: Standing): Step => {
-  switch (state.name) {
-    case 'stopping':
-      return stopped
-    case 'closing':
-      return finished
-    case 'resting':
-      return { state: { ...state, connected: false }, commands: [{ do: 'leave' }] }
-    case 'streaming':
-    case 'draining':
-    case 'finalizing':
-      if (manners.endsWith === 'end-of-stream' && standing.isWhole) {
-        // Some services say their finals and no answer to the request.
-        const isAnswer =
-          state.name === 'finalizing' && (state.answered || manners.finalizeBy === 'half-close' || standing.isAnswered)
-        return isAnswer && !standing.isUnread
-          ? finished
-          : onRecognitionOver(isAudioOver(state), false, manners, standing)
-      }
-      return onLost(
-        state,
-        new SpeechError('connection-lost', 'The service closed the connection before the final result.'),
-        manners,
-      )
-    default:
-      if (isReusing(state)) return nextRecognition({ ...state, connected: false })
-      return onLost(
-        state,
-        new SpeechError('protocol-violation', 'The service closed the connection without answering the start.'),
-        manners,
-      )
-  }
-}
-
-const onDeadline = (state: MachineState, pendingFromMs: number | undefined, manners: ProtocolTraits): Step => {
+const onDeadline = (state: ClientState, context: Context): ClientStep => {
+  const { phase } = state
+  if (!isWait(phase.name)) return { state }
   // No answer comes: the final is taken for it.
-  if (state.name === 'closing') return finished
-  const error = deadlineError(state.name, pendingFromMs)
-  return 'resuming' in state && state.resuming ? onLost(state, error, manners) : failed(error)
+  if (phase.name === 'closing') return finish(state)
+  const [code, message] = deadlineErrors[phase.name]
+  const { pendingFromMs } = context.facts
+  const isPending = code === 'finalize-timeout' && pendingFromMs !== undefined
+  const error = new SpeechError(code, isPending ? `${message} Pending from ${pendingFromMs} ms.` : message)
+  return 'isResuming' in phase && phase.isResuming ? onLost(state, error, context) : fail(state, error)
+}
+
+// Handover: the next connection opens while the present one still serves
+
+/** A connection is handed over this long before its token ends, or before a twentieth of the time that is left if less. */
+const maxLeadMs = 60_000
+
+/** The share of the lead that is left when the successor takes over at the latest. */
+const minLead = 1 / 4
+
+/** A connection that has broken loses its session within this time, in milliseconds; one that was told to end goes on. */
+const breaksWithinMs = 100
+
+/** How long a connection that was told to end is trusted to go on, in milliseconds. */
+const goesOnMs = 3_000
+
+/** When the successor of the present connection opens: before the end of its token, or of the time it may be used. */
+const planHandover = ({ connection }: ClientState, { policy, facts }: Context): ClientAction | undefined => {
+  if (policy.resumption === undefined) return undefined
+  const { maxConnectionMs } = policy.resumption
+  const tokenMs = (connection.token?.expiresAtMs ?? Infinity) - facts.nowMs
+  const leftMs = Math.min(tokenMs, maxConnectionMs)
+  if (leftMs <= 0 || leftMs === Infinity) return undefined
+  const leadMs = Math.min(maxLeadMs, leftMs / 20)
+  return {
+    do: 'wait',
+    delayMs: leftMs - leadMs,
+    ref: false,
+    input: {
+      type: 'handover-time',
+      dueMs: leadMs * (1 - minLead),
+      endingToken: tokenMs <= maxConnectionMs ? connection.token?.accessToken : undefined,
+    },
+  }
+}
+
+/** The present connection will end, at an unknown time. */
+const hurryHandover = (state: ClientState, { policy }: Context): ClientStep => {
+  if (policy.resumption === undefined || state.handover?.successor !== undefined) return { state }
+  const handover: Handover = { id: state.lastId + 1, successor: undefined }
+  const input: ClientInput = { type: 'handover-time', dueMs: goesOnMs, endingToken: undefined }
+  const action: ClientAction = { do: 'wait', delayMs: breaksWithinMs, input, ref: false }
+  return {
+    state: { ...state, lastId: handover.id, handover },
+    effects: [{ lifetime: lifetimes.handover(handover), action }],
+  }
+}
+
+const openSuccessor = (
+  state: ClientState,
+  dueMs: number,
+  endingToken: string | undefined,
+  { policy }: Context,
+): ClientStep => {
+  if (state.handover === undefined) return { state }
+  const id = state.lastId + 1
+  const successor: Successor = { id, token: undefined, update: state.update, isReady: false, endingToken }
+  const handover: Handover = { ...state.handover, successor }
+  const { connecting, starting } = policy.deadlines
+  const need = endingToken === undefined ? 'any' : 'replacement'
+  return {
+    state: { ...state, lastId: id, handover },
+    effects: [
+      {
+        lifetime: lifetimes.handover(handover),
+        action: { do: 'wait', delayMs: dueMs, input: { type: 'handover-due' }, ref: false },
+      },
+      {
+        lifetime: lifetimes.opening(successor),
+        action: { do: 'wait', delayMs: connecting + starting, input: { type: 'successor-late' }, ref: false },
+      },
+      { lifetime: lifetimes.connection(id), action: { do: 'authorize', connection: id, need } },
+    ],
+  }
+}
+
+/** When the successor cannot be opened, the present connection serves to its end, and its loss is one like any other. */
+const onSuccessor = (state: ClientState, successor: Successor, input: ConnectionInput): ClientStep => {
+  const { id } = successor
+  const become = (next: Successor, ...actions: readonly ClientAction[]): ClientStep => ({
+    state: { ...state, handover: state.handover && { ...state.handover, successor: next } },
+    effects: actions.map((action) => ({ lifetime: lifetimes.connection(id), action })),
+  })
+  switch (input.type) {
+    case 'leaving':
+      return { state }
+    case 'authorized':
+      if (input.token.accessToken === successor.endingToken) return { state: withoutHandover(state) }
+      return become({ ...successor, token: input.token }, { do: 'dial', connection: id, update: successor.update })
+    case 'connected':
+      return become(successor, { do: 'start', connection: id })
+    case 'message': {
+      const { signal } = input
+      if (signal === undefined) return { state }
+      const isReady = signal.type === 'start-answer' && signal.error === undefined
+      return isReady ? become({ ...successor, isReady }) : { state: withoutHandover(state) }
+    }
+    default:
+      return { state: withoutHandover(state) }
+  }
+}
+
+/** The successor takes over, if it is ready: at the next progress, where least is sent twice, or at the latest when due. */
+const handOver = (state: ClientState, context: Context): ClientStep | undefined => {
+  const successor = state.handover?.successor
+  if (state.phase.name !== 'streaming' || successor?.isReady !== true) return undefined
+  const next: ClientState = { ...state, connection: successor, pendingFinals: [] }
+  return join([{ do: 'continue-after', finals: state.pendingFinals }], stream(next, false, context))
+}
+
+// Updates
+
+const onUpdate = (state: ClientState, update: ClientState['update'] & object): ClientStep => {
+  const next = { ...state, update: mergeUpdates(state.update, update) }
+  const { id } = state.connection
+  if (!isSending(state.phase)) return { state: next }
+  const action: ClientAction = { do: 'send-update', connection: id, update }
+  return { state: next, effects: [{ lifetime: lifetimes.connection(id), action }] }
 }

@@ -6,7 +6,7 @@ import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token
 import type { AudioBounds } from './audio/replay-buffer.js'
 import { optionalBoolean, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
 import { resolveResumption, type Resumption, type ResumptionOptions } from './resumption.js'
-import type { Wait } from './session-deadlines.js'
+import type { Wait } from './machine.js'
 
 export type { TokenSource } from './ask-token.js'
 export type { ResumptionOptions } from './resumption.js'
@@ -46,8 +46,8 @@ export interface SessionOptions {
   /** How long the start-response may take, in milliseconds; then `start-timeout`. Default 10,000. */
   readonly startTimeoutMs?: number
   /**
-   * How long the end may take after the last audio was sent, in milliseconds; then `finalize-timeout`. While audio that
-   * waits is still being sent it counts from the last of it that the network took. Default 30,000.
+   * How long the service may take for the last results, in milliseconds; then `finalize-timeout`. It counts anew with
+   * each result, and while buffered audio is still being sent, from the last of it that the network took. Default 30,000.
    */
   readonly finalizeTimeoutMs?: number
   /** How long the answer to a stop may take, in milliseconds; then `stop-timeout`. Default 5,000. */

@@ -8,8 +8,8 @@ export interface ControlSignal {
    * the answer to one of our requests, with an error when it was refused; or the last word of a service that ends a
    * session with one (the WebSocket's final-result).
    */
-  readonly type: 'start-answer' | 'finalize-answer' | 'stop-answer' | 'last-word'
-  readonly error?: SpeechError
+  readonly type: 'start-answer' | 'finalize-answer' | 'stop-answer' | 'session-ended'
+  readonly error?: SpeechError | undefined
 }
 
 /** An answer to the start that cannot be read: no other follows, so the session need not wait for its deadline. */
@@ -21,13 +21,13 @@ export const unreadableStart = (reason: string): ControlSignal => ({
 /** A message of the service, read: what the user gets of it, and what it means, if anything. */
 export interface DecodedMessage {
   readonly event: SessionEvent
-  readonly meaning?: ControlSignal
+  readonly signal?: ControlSignal
 }
 
 /** How a session ends, as far as the interfaces differ in it. */
 export interface Ending {
   /** Whether the end of the stream, in good order, ends the session (gRPC), or only a last word does (WebSocket). */
-  readonly endsWith: 'end-of-stream' | 'last-word'
+  readonly endsWith: 'end-of-stream' | 'session-ended'
   /** How the end of the audio is said. After a half-close nothing can be asked any more, a stop neither. */
   readonly finalizeBy: 'half-close' | 'request'
 }

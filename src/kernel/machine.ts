@@ -10,10 +10,12 @@ export interface Effect<Action> {
 }
 
 /** The result of one input. */
-export interface Step<State, Output, Action> {
+export interface Step<State, Output, Action, Input = never> {
   readonly state: State
   readonly outputs?: readonly Output[] | undefined
   readonly effects?: readonly Effect<Action>[] | undefined
+  /** Inputs that follow directly, before all that wait: a decision that needs what the outputs of this step have done. */
+  readonly raise?: readonly Input[] | undefined
 }
 
 /** How a machine ended. */
@@ -21,18 +23,24 @@ export type MachineResult = 'complete' | { readonly error: unknown }
 
 /** A state machine as pure functions. It is total: every input has an answer in every state. */
 export interface Machine<State, Input, Output, Action> {
-  readonly start: Step<State, Output, Action>
-  readonly reduce: (state: State, input: Input) => Step<State, Output, Action>
+  readonly start: Step<State, Output, Action, Input>
+  readonly reduce: (state: State, input: Input) => Step<State, Output, Action, Input>
   /** The lifetimes that are alive in a state. */
   readonly alive: (state: State) => ReadonlySet<string>
   /** How the machine ended, or undefined while it runs. */
   readonly result: (state: State) => MachineResult | undefined
 }
 
+export interface RunMachineOptions {
+  /** Called each time that no input waits any more: what could run long without an end must not run within a step. */
+  readonly onIdle?: (() => void) | undefined
+}
+
 /**
  * Runs a machine: each subscription is a run of its own that emits the outputs, and completes or errors with the result.
  *
- * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects.
+ * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects, then
+ *   handles the inputs that it raises.
  *   What an effect does when it is unsubscribed belongs to the step that ends it.
  * - `perform` turns an action into the Observable of its inputs. It is called and subscribed when the effect starts, and
  *   unsubscribed when its lifetime ends.
@@ -45,9 +53,10 @@ export interface Machine<State, Input, Output, Action> {
 export const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
   perform: (action: Action) => Observable<Input>,
+  { onIdle }: RunMachineOptions = {},
 ): Observable<Output> =>
   new Observable((subscriber) => {
-    const run = new MachineRun(machine, perform, subscriber)
+    const run = new MachineRun(machine, perform, subscriber, onIdle)
     // Added and not returned: the consumer may unsubscribe while the first step runs.
     subscriber.add(() => run.stop())
     run.start()
@@ -61,14 +70,16 @@ class MachineRun<State, Input, Output, Action> {
   readonly #perform: (action: Action) => Observable<Input>
   readonly #subscriber: Subscriber<Output>
   readonly #lifetimes = new Map<string, Subscription>()
-  readonly #mailbox = new Mailbox<Posted<Input>>((posted) => this.#handle(posted))
+  readonly #mailbox: Mailbox<Posted<Input>>
   #state: State
 
   constructor(
     machine: Machine<State, Input, Output, Action>,
     perform: (action: Action) => Observable<Input>,
     subscriber: Subscriber<Output>,
+    onIdle: (() => void) | undefined,
   ) {
+    this.#mailbox = new Mailbox((posted) => this.#handle(posted), onIdle)
     this.#machine = machine
     this.#perform = perform
     this.#subscriber = subscriber
@@ -90,7 +101,7 @@ class MachineRun<State, Input, Output, Action> {
     else if (!posted.lifetime.closed) this.#apply(this.#machine.reduce(this.#state, posted.input))
   }
 
-  #apply({ state, outputs = [], effects = [] }: Step<State, Output, Action>): void {
+  #apply({ state, outputs = [], effects = [], raise = [] }: Step<State, Output, Action, Input>): void {
     this.#state = state
     const alive = this.#machine.alive(state)
     this.#endLifetimes(alive)
@@ -101,6 +112,9 @@ class MachineRun<State, Input, Output, Action> {
     const result = this.#machine.result(state)
     if (result === 'complete') this.#subscriber.complete()
     else if (result !== undefined) this.#subscriber.error(result.error)
+    for (const input of raise) {
+      if (!this.#subscriber.closed) this.#apply(this.#machine.reduce(this.#state, input))
+    }
   }
 
   #begin(name: string, action: Action): void {

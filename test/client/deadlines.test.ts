@@ -1,7 +1,17 @@
-import { NEVER, Observable } from 'rxjs'
+import { EMPTY, from, merge, mergeMap, NEVER, Observable, of, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
-import { audio, plainDataflow, plainRecognizer, scriptedService, virtually, type Answers } from './virtual-session.js'
+import { scriptedDial } from '../../src/testing/scripted-dial.js'
+import {
+  audio,
+  ok,
+  plainDataflow,
+  plainRecognizer,
+  said,
+  scriptedService,
+  virtually,
+  type Answers,
+} from './virtual-session.js'
 
 const { recognize } = plainRecognizer(0)
 const startOnly: Answers<SocketMessage> = recognize ? { recognize } : {}
@@ -82,6 +92,34 @@ describe('the deadlines', () => {
             '80 error finalize-timeout',
           ])
         expect([socket.dials.open, stream.dials.open, clock.pending()]).toEqual([0, 0, 0])
+      }
+    })
+  })
+
+  it('waits for the final as long as results come, each within the deadline', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const milestone = (startMs: number, endMs: number): string =>
+        said('milestone-result', { text: 'x', 'start-msec': String(startMs), 'end-msec': String(endMs) })
+      const late = (afterMs: number, ...messages: readonly string[]) =>
+        timer(afterMs, clock).pipe(mergeMap(() => from(messages)))
+      const slow = scriptedDial<SocketMessage, SocketMessage>(({ heard$ }) =>
+        heard$.pipe(
+          mergeMap((message) => {
+            if (typeof message !== 'string') return EMPTY
+            if (message.includes('"recognize"')) return of(said('recognize-response', ok))
+            return merge(
+              of(said('finalize-recognition-response', ok)),
+              late(60, milestone(0, 10)),
+              late(120, milestone(10, 20)),
+              late(180, said('final-result', { ...ok, text: 'xx', confidence: '0.9' })),
+            )
+          }),
+        ),
+      )
+      const { log } = watch(recognizing({ dial: slow, finalizeTimeoutMs: 70 })(cold('a 9ms |', { a: audio(30) })))
+      return () => {
+        expect(log.slice(-4)).toEqual(['130 milestone x', '190 final xx', '190 done', '190 complete'])
+        expect(clock.pending()).toBe(0)
       }
     })
   })

@@ -81,7 +81,7 @@ const leaving = (
   dial: Dial<SocketMessage, SocketMessage>,
   when$: Observable<unknown>,
 ): Dial<SocketMessage, SocketMessage> =>
-  dial.pipe(tap((link) => Object.defineProperty(link, 'leaving', { value: when$ })))
+  dial.pipe(tap((link) => Object.defineProperty(link, 'leaving$', { value: when$ })))
 
 /** A microphone whose first service, unless told otherwise, ends the session when its token has ended. */
 const run = ({ clock, recognizing }: Tools, setting: Setting) => {

@@ -2,342 +2,463 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors/error-table.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import { isWait } from '../../src/client/session-deadlines.js'
-import { isEnd, step as stepOf } from '../../src/client/machine.js'
+import { createClientMachine, initialState, isEnd, isWait } from '../../src/client/machine.js'
+import { resolveResumption } from '../../src/client/resumption.js'
 import type {
-  Command,
-  MachineInput,
-  MachineState,
-  ProtocolTraits,
-  Standing,
-  Step,
-} from '../../src/client/session-states.js'
+  ClientInput,
+  ClientState,
+  ClientStep,
+  Handover,
+  Phase,
+  SessionFacts,
+  SessionPolicy,
+} from '../../src/client/states.js'
+import type { FinalEvent } from '../../src/protocol/session-event.js'
 import { runs } from '../thorough.js'
 
-/** The service has given all results and made progress, and in what follows nothing is to be heard. */
-const quiet: Standing = { isWhole: true, isAnswered: false, hasSound: false, isUnread: false, hasProgress: true }
-const step = (state: MachineState, input: MachineInput, manners: ProtocolTraits, standing = quiet): Step =>
-  stepOf(state, input, manners, standing)
-
-const broken = new SpeechError('internal', 'Broken.')
-const later = new SpeechError('overloaded', 'Later.')
-const refusal = new SpeechError('unauthenticated', 'Not this token.')
-const socket: ProtocolTraits = {
-  endsWith: 'last-word',
-  finalizeBy: 'request',
-  renews: true,
-  resumes: false,
-  continuous: false,
+/** The service has given all results and made progress, and nothing follows in which there is a sound. */
+const quiet: SessionFacts = {
+  nowMs: 100_000,
+  isSent: true,
+  hasSentAudio: true,
+  pendingFromMs: undefined,
+  hasSound: false,
+  progressMs: 1_000,
+  hasProgress: false,
+  isFinal: false,
+  isWhole: true,
+  isAnswered: false,
+  isUnread: false,
+  isRepeated: () => false,
 }
-const stream: ProtocolTraits = {
+
+const deadlines = {
+  authorizing: 20_000,
+  connecting: 10_000,
+  starting: 10_000,
+  draining: 30_000,
+  finalizing: 30_000,
+  stopping: 5_000,
+  closing: 1_000,
+}
+const resumption = resolveResumption({ random: () => 1 })
+
+/** One connection and one recognition: a WebSocket, and a stream whose token cannot change. */
+const socket: SessionPolicy = {
+  endsWith: 'session-ended',
+  finalizeBy: 'request',
+  isTokenRenewable: true,
+  isContinuous: false,
+  resumption: undefined,
+  deadlines,
+}
+const stream: SessionPolicy = {
+  ...socket,
   endsWith: 'end-of-stream',
   finalizeBy: 'half-close',
-  renews: false,
-  resumes: false,
-  continuous: false,
+  isTokenRenewable: false,
 }
+/** Sessions that last as long as their source. */
+const lastingSocket: SessionPolicy = { ...socket, isContinuous: true, resumption }
+const lastingStream: SessionPolicy = { ...stream, isTokenRenewable: true, isContinuous: true, resumption }
 
-const before = (name: 'authorizing' | 'connecting' | 'starting'): MachineState => ({
-  name,
-  audioOver: false,
-  refusal: undefined,
-  resuming: false,
+const broken = new SpeechError('internal', 'Broken.')
+const lost = new SpeechError('connection-lost', 'Lost.')
+const refusal = new SpeechError('unauthenticated', 'Not this token.')
+const tokenOf = (accessToken: string, expiresAtMs = Infinity) => ({ accessToken, fresh: true, expiresAtMs })
+
+/** The state of a session that has the phase, on its first connection. */
+const at = (phase: Phase, more: Partial<ClientState> = {}): ClientState => ({
+  ...initialState,
+  phase,
+  connection: { id: 1, token: tokenOf('first'), update: undefined },
+  lastId: 1,
+  recognition: { sinceMs: 0, isNext: false },
+  ...more,
 })
-const states: readonly MachineState[] = [
-  { name: 'idle', audioOver: false },
-  before('authorizing'),
-  before('connecting'),
-  before('starting'),
-  { name: 'streaming' },
-  { name: 'draining' },
-  { name: 'finalizing', answered: true },
-  { name: 'stopping' },
-  { name: 'done' },
-  { name: 'stopped' },
-  { name: 'failed' },
-]
+const before = (name: 'authorizing' | 'connecting' | 'starting', more = {}): Phase => ({
+  name,
+  isAudioOver: false,
+  refusal: undefined,
+  isResuming: false,
+  isReusing: false,
+  ...more,
+})
+
+const phases = {
+  idle: { name: 'idle', isAudioOver: false },
+  authorizing: before('authorizing'),
+  connecting: before('connecting'),
+  starting: before('starting'),
+  reusing: before('starting', { isResuming: true, isReusing: true }),
+  streaming: { name: 'streaming' },
+  draining: { name: 'draining' },
+  resting: { name: 'resting', isConnected: true },
+  waiting: { name: 'waiting', isAudioOver: false, refusal: undefined, delayMs: 500 },
+  finalizing: { name: 'finalizing', isAcknowledged: true },
+  unanswered: { name: 'finalizing', isAcknowledged: false },
+  closing: { name: 'closing' },
+  stopping: { name: 'stopping' },
+  done: { name: 'done' },
+  stopped: { name: 'stopped' },
+  failed: { name: 'failed', error: broken },
+} as const satisfies Record<string, Phase>
+type PhaseKey = keyof typeof phases
+
+const connection = 1
+type Signal = NonNullable<Extract<ClientInput, { readonly type: 'read' }>['signal']>
+const signalled = (signal?: Signal, isFinal = false): ClientInput => ({
+  type: 'read',
+  isOnTimeline: true,
+  isFinal,
+  signal,
+})
+const partial = { type: 'partial', text: 'x' } as const
+const final: FinalEvent = { type: 'final', text: 'x' }
+const failedFinal: FinalEvent = { ...final, error: 'internal: Broken.' }
 
 const inputs = {
   begin: { type: 'begin' },
-  authorized: { type: 'authorized', fresh: true },
-  connected: { type: 'connected' },
-  'audio-over': { type: 'audio-over', drained: true },
-  'audio-over, some held': { type: 'audio-over', drained: false },
+  authorized: { type: 'authorized', connection, token: tokenOf('another') },
+  'token-failed': { type: 'token-failed', connection, error: broken },
+  connected: { type: 'connected', connection },
+  partial: { type: 'message', connection, event: partial },
+  final: { type: 'message', connection, event: final },
+  'final, error': { type: 'message', connection, event: failedFinal },
+  leaving: { type: 'leaving', connection },
+  'audio-over': { type: 'audio-over' },
   drained: { type: 'drained' },
   progress: { type: 'progress' },
+  sound: { type: 'sound' },
   stop: { type: 'stop' },
   deadline: { type: 'deadline' },
-  'link-ended': { type: 'link-ended' },
-  'link-failed': { type: 'link-failed', error: broken },
-  refused: { type: 'link-failed', error: refusal },
+  retry: { type: 'retry' },
+  'handover-time': { type: 'handover-time', dueMs: 1_000, endingToken: undefined },
+  'handover-due': { type: 'handover-due' },
+  'successor-late': { type: 'successor-late' },
+  gap: { type: 'gap', gap: { fromMs: 0, toMs: 10, cause: 'buffer-full' } },
+  inactive: { type: 'inactive', forMs: 20_000 },
+  update: { type: 'update', update: { settings: { Volume: '1' } } },
+  'link-ended': { type: 'link-ended', connection },
+  'link-failed': { type: 'link-failed', connection, error: broken },
+  lost: { type: 'link-failed', connection, error: lost },
+  refused: { type: 'link-failed', connection, error: refusal },
   failed: { type: 'failed', error: broken },
-  'start-answer': { type: 'heard', meaning: { type: 'start-answer' } },
-  'start-answer, refused': { type: 'heard', meaning: { type: 'start-answer', error: broken } },
-  'finalize-answer': { type: 'heard', meaning: { type: 'finalize-answer' } },
-  'finalize-answer, refused': { type: 'heard', meaning: { type: 'finalize-answer', error: broken } },
-  'stop-answer': { type: 'heard', meaning: { type: 'stop-answer' } },
-  'stop-answer, refused': { type: 'heard', meaning: { type: 'stop-answer', error: broken } },
-  'last-word': { type: 'heard', meaning: { type: 'last-word' } },
-  'last-word, error': { type: 'heard', meaning: { type: 'last-word', error: broken } },
-} as const satisfies Record<string, MachineInput>
+  read: signalled(),
+  'all finals': signalled(undefined, true),
+  'start-answer': signalled({ type: 'start-answer' }),
+  'start-answer, refused': signalled({ type: 'start-answer', error: new SpeechError('refused', 'No.') }),
+  'finalize-answer': signalled({ type: 'finalize-answer' }),
+  'finalize-answer, refused': signalled({ type: 'finalize-answer', error: new SpeechError('refused', 'No.') }),
+  'stop-answer': signalled({ type: 'stop-answer' }),
+  'stop-answer, refused': signalled({ type: 'stop-answer', error: new SpeechError('refused', 'No.') }),
+  'session-ended': signalled({ type: 'session-ended' }, true),
+  'session-ended, error': signalled({ type: 'session-ended', error: new SpeechError('refused', 'No.') }, true),
+} as const satisfies Record<string, ClientInput>
+type InputKey = keyof typeof inputs
 
-/** The state that follows each input in each state of the socket; `.` where it stays. */
+const step = (state: ClientState, input: ClientInput, policy = socket, facts: Partial<SessionFacts> = {}): ClientStep =>
+  createClientMachine(policy, { ...quiet, ...facts }).reduce(state, input)
+
+/** What a step does: outputs, an event of the connection by its state, then effects. */
+const doneBy = ({ outputs = [], effects = [] }: ClientStep): string =>
+  [
+    ...outputs.map((output) =>
+      output.do === 'emit' && output.event.type === 'connection' ? output.event.state : output.do,
+    ),
+    ...effects.map(({ action }) => (action.do === 'wait' ? `wait ${action.delayMs}` : action.do)),
+  ].join(', ')
+
+/** The phase with what else its name does not say. */
+const nameOf = (phase: Phase): string => {
+  const isOver = 'isAudioOver' in phase && phase.isAudioOver
+  const isAlone = phase.name === 'resting' && !phase.isConnected
+  const hasAnswer = phase.name === 'finalizing' && phase.isAcknowledged
+  return [phase.name, isOver && 'over', isAlone && 'alone', hasAnswer && 'answered'].filter(Boolean).join('+')
+}
+
+/** The phase after each input; `.` where it stays. One connection, one recognition, over the WebSocket. */
 const socketTable = `
-                          idle        authorizing connecting  starting  streaming  draining   finalizing stopping
-begin                     authorizing .           .           .         .          .          .          .
-authorized                .           connecting  .           .         .          .          .          .
-connected                 .           .           starting    .         .          .          .          .
-audio-over                .           .           .           .         finalizing .          .          .
-audio-over, some held     .           .           .           .         draining   .          .          .
-drained                   .           .           .           .         .          finalizing .          .
-progress                  .           .           .           .         .          .          .          .
-stop                      stopped     stopped     stopped     stopped   stopping   stopping   stopping   .
-deadline                  failed      failed      failed      failed    failed     failed     failed     failed
-link-ended                failed      failed      failed      failed    failed     failed     failed     stopped
-link-failed               failed      failed      failed      failed    failed     failed     failed     failed
-refused                   failed      failed      authorizing authorizing failed   failed     failed     failed
-failed                    failed      failed      failed      failed    failed     failed     failed     failed
-start-answer              .           .           .           streaming .          .          .          .
-start-answer, refused     .           .           .           failed    .          .          .          .
-finalize-answer           .           .           .           .         .          .          .          .
-finalize-answer, refused  .           .           .           .         .          .          failed     .
-stop-answer               .           .           .           .         .          .          .          stopped
-stop-answer, refused      .           .           .           .         .          .          .          failed
-last-word                 .           .           .           .         done       done       done       stopped
-last-word, error          failed      failed      failed      failed    failed     failed     failed     stopped
+                         idle        authorizing      connecting      starting      streaming  draining   finalizing unanswered          closing stopping
+begin                    authorizing .                .               .             .          .          .          .                   .       .
+authorized               .           connecting       .               .             .          .          .          .                   .       .
+token-failed             failed      failed           failed          failed        failed     failed     failed     failed              done    failed
+connected                .           .                starting        .             .          .          .          .                   .       .
+partial                  .           .                .               .             .          .          .          .                   .       .
+final                    .           .                .               .             .          .          .          .                   .       .
+final, error             .           .                .               .             .          .          .          .                   .       .
+leaving                  .           .                .               .             .          .          .          .                   .       .
+audio-over               idle+over   authorizing+over connecting+over starting+over finalizing .          .          .                   .       .
+drained                  .           .                .               .             .          finalizing .          .                   .       .
+progress                 .           .                .               .             .          .          .          .                   .       .
+sound                    .           .                .               .             .          .          .          .                   .       .
+stop                     stopped     stopped          stopped         stopped       stopping   stopping   stopping   stopping            stopped .
+deadline                 .           failed           failed          failed        .          failed     failed     failed              done    failed
+retry                    .           .                .               .             .          .          .          .                   .       .
+handover-time            .           .                .               .             .          .          .          .                   .       .
+handover-due             .           .                .               .             .          .          .          .                   .       .
+successor-late           .           .                .               .             .          .          .          .                   .       .
+gap                      .           .                .               .             .          .          .          .                   .       .
+inactive                 .           .                .               .             .          .          .          .                   .       .
+update                   .           .                .               .             .          .          .          .                   .       .
+link-ended               failed      failed           failed          failed        failed     failed     failed     failed              done    stopped
+link-failed              failed      failed           failed          failed        failed     failed     failed     failed              done    failed
+lost                     failed      failed           failed          failed        failed     failed     failed     failed              done    failed
+refused                  failed      failed           authorizing     authorizing   failed     failed     failed     failed              done    failed
+failed                   failed      failed           failed          failed        failed     failed     failed     failed              failed  failed
+read                     .           .                .               .             .          .          .          .                   .       .
+all finals               .           .                .               .             .          .          .          .                   .       .
+start-answer             .           .                .               streaming     .          .          .          .                   .       .
+start-answer, refused    .           .                .               failed        .          .          .          .                   .       .
+finalize-answer          .           .                .               .             .          .          .          finalizing+answered done    .
+finalize-answer, refused .           .                .               .             .          .          failed     failed              done    .
+stop-answer              .           .                .               .             .          .          .          .                   .       stopped
+stop-answer, refused     .           .                .               .             .          .          .          .                   .       failed
+session-ended            .           .                .               .             done       done       done       closing             .       stopped
+session-ended, error     failed      failed           failed          failed        failed     failed     failed     failed              done    stopped
 `
 
-/** What is different on the dataflow stream, with a token that cannot change. */
+/** What is different on a stream with a token that cannot change. */
 const streamTable = `
-                          idle        authorizing connecting  starting  streaming  draining   finalizing stopping
-stop                      stopped     stopped     stopped     stopped   stopping   stopping   stopped    .
-link-ended                failed      failed      failed      failed    done       done       done       stopped
-refused                   failed      failed      failed      failed    failed     failed     failed     failed
+                         idle        authorizing      connecting      starting      streaming  draining   finalizing unanswered          closing stopping
+stop                     stopped     stopped          stopped         stopped       stopping   stopping   stopped    stopped             stopped .
+link-ended               failed      failed           failed          failed        done       done       done       done                done    stopped
+refused                  failed      failed           failed          failed        failed     failed     failed     failed              done    failed
 `
 
-type Row = readonly [input: keyof typeof inputs, state: MachineState, after: string]
+/** A session over the WebSocket that lasts as long as its source; nothing that follows has a sound. */
+const lastingSocketTable = `
+                         idle        authorizing      connecting      starting      reusing       streaming  draining     resting       waiting      finalizing   unanswered          closing      stopping
+begin                    authorizing .                .               .             .             .          .            .             .            .            .                   .            .
+authorized               .           connecting       .               .             .             .          .            .             .            .            .                   .            .
+token-failed             failed      failed           failed          failed        authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
+connected                .           .                starting        .             .             .          .            .             .            .            .                   .            .
+partial                  .           .                .               .             .             .          .            .             .            .            .                   .            .
+final                    .           .                .               .             .             .          .            .             .            .            .                   .            .
+final, error             .           .                .               .             .             .          .            .             .            .            .                   .            .
+leaving                  .           .                .               .             .             .          .            .             .            .            .                   .            .
+audio-over               idle+over   authorizing+over connecting+over starting+over starting+over finalizing .            done          waiting+over .            .                   .            .
+drained                  .           .                .               .             .             .          finalizing   .             .            .            .                   .            .
+progress                 .           .                .               .             .             .          .            .             .            .            .                   .            .
+sound                    .           .                .               .             .             .          .            starting      .            .            .                   .            .
+stop                     stopped     stopped          stopped         stopped       stopped       stopping   stopping     stopped       stopped      stopping     stopping            stopped      .
+deadline                 .           failed           failed          failed        authorizing   .          failed       .             .            failed       failed              done         failed
+retry                    .           .                .               .             .             .          .            .             authorizing  .            .                   .            .
+handover-time            .           .                .               .             .             .          .            .             .            .            .                   .            .
+handover-due             .           .                .               .             .             .          .            .             .            .            .                   .            .
+successor-late           .           .                .               .             .             .          .            .             .            .            .                   .            .
+gap                      .           .                .               .             .             .          .            .             .            .            .                   .            .
+inactive                 .           .                .               .             .             .          .            .             .            .            .                   .            .
+update                   .           .                .               .             .             .          .            .             .            .            .                   .            .
+link-ended               failed      failed           failed          failed        authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        done         stopped
+link-failed              failed      failed           failed          failed        authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
+lost                     failed      waiting          waiting         waiting       authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
+refused                  failed      failed           authorizing     authorizing   authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
+failed                   failed      failed           failed          failed        failed        failed     failed       failed        failed       failed       failed              failed       failed
+read                     .           .                .               .             .             .          .            .             .            .            .                   .            .
+all finals               .           .                .               .             .             .          .            .             .            .            .                   .            .
+start-answer             .           .                .               streaming     streaming     .          .            .             .            .            .                   .            .
+start-answer, refused    .           .                .               failed        failed        .          .            .             .            .            .                   .            .
+finalize-answer          .           .                .               .             .             .          .            .             .            .            finalizing+answered done         .
+finalize-answer, refused .           .                .               .             .             .          .            .             .            failed       failed              done         .
+stop-answer              .           .                .               .             .             .          .            .             .            .            .                   .            stopped
+stop-answer, refused     .           .                .               .             .             .          .            .             .            .            .                   .            failed
+session-ended            .           .                .               .             .             resting    done         .             .            done         closing             .            stopped
+session-ended, error     failed      failed           failed          failed        failed        failed     failed       resting+alone failed       failed       failed              done         stopped
+`
+
+/** What is different on a stream. */
+const lastingStreamTable = `
+                         idle        authorizing      connecting      starting      reusing       streaming     draining     resting       waiting      finalizing   unanswered          closing      stopping
+stop                     stopped     stopped          stopped         stopped       stopped       stopping      stopping     stopped       stopped      stopped      stopped             stopped      .
+link-ended               failed      failed           failed          failed        authorizing   resting+alone done         resting+alone failed       done         done                done         stopped
+`
+
+type Row = readonly [input: InputKey, phase: PhaseKey, after: string]
 
 const rowsOf = (table: string): readonly Row[] => {
-  const [head = '', ...lines] = table.trim().split('\n')
-  const names = head.trim().split(/\s+/)
+  const [head = '', ...lines] = table.split('\n').filter((line) => line !== '')
+  const keys = head.trim().split(/\s+/) as PhaseKey[]
   return lines.flatMap((line) => {
-    const input = line.slice(0, 26).trim() as keyof typeof inputs
-    const cells = line.slice(26).trim().split(/\s+/)
-    return names.map((name, index): Row => {
-      const state = states.find((one) => one.name === name) ?? before('authorizing')
-      return [input, state, cells[index] ?? '']
-    })
+    const input = line.slice(0, 25).trim() as InputKey
+    const cells = line.slice(25).trim().split(/\s+/)
+    return keys.map((phase, index): Row => [input, phase, cells[index] ?? ''])
   })
 }
 
-const check = (table: string, manners: ProtocolTraits): void => {
-  const rows = rowsOf(table)
-  for (const [input, state, after] of rows) {
-    const next = step(state, inputs[input], manners).state.name
-    expect(`${input} in ${state.name}: ${next}`).toBe(
-      `${input} in ${state.name}: ${after === '.' ? state.name : after}`,
-    )
-  }
-}
+/** What a session over the WebSocket does that lasts as long as its source: outputs, then effects. */
+const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
+  ['idle', 'begin', 'authorizing, wait 20000, authorize'],
+  ['idle', 'audio-over', 'end-audio'],
+  ['idle', 'stop', 'drop, stopped, close-ledger'],
+  ['idle', 'failed', 'drop, failed, close-ledger'],
+  ['idle', 'gap', 'gap'],
+  ['authorizing', 'authorized', 'connecting, wait 10000, dial'],
+  ['authorizing', 'token-failed', 'drop, failed, close-ledger'],
+  ['authorizing', 'lost', 'continue-after, report-ledger, reconnecting, wait 500'],
+  ['connecting', 'connected', 'starting, wait 10000, start'],
+  ['connecting', 'refused', 'authorizing, wait 20000, authorize'],
+  ['starting', 'start-answer', 'begin, watch-updates, send-audio, wait 14040000'],
+  ['starting', 'update', ''],
+  ['reusing', 'start-answer', 'begin, watch-updates, send-audio, wait 14040000'],
+  ['reusing', 'link-ended', 'wait 20000, authorize'],
+  ['streaming', 'partial', 'activity, read'],
+  ['streaming', 'final', 'activity, read'],
+  ['streaming', 'final, error', 'activity, hold-final'],
+  ['streaming', 'leaving', 'wait 100'],
+  ['streaming', 'inactive', 'silent'],
+  ['streaming', 'update', 'send-update'],
+  ['streaming', 'audio-over', 'end-audio, finalizing, expect-finals, wait 30000, finalize'],
+  ['streaming', 'stop', 'drop, wait 5000, stop'],
+  ['streaming', 'lost', 'continue-after, report-ledger, reconnecting, wait 500'],
+  ['streaming', 'session-ended', 'continue-after, rest, listen'],
+  ['draining', 'drained', 'finalizing, expect-finals, wait 30000, finalize'],
+  ['draining', 'progress', 'wait 30000'],
+  ['draining', 'update', 'send-update'],
+  ['draining', 'session-ended', 'drop, done, close-ledger'],
+  ['resting', 'sound', 'wait 10000, restart'],
+  ['resting', 'audio-over', 'end-audio, drop, done, close-ledger'],
+  ['waiting', 'retry', 'wait 20000, authorize'],
+  ['waiting', 'stop', 'drop, stopped, close-ledger'],
+  ['finalizing', 'session-ended', 'settle, drop, done, close-ledger'],
+  ['unanswered', 'session-ended', 'wait 1000'],
+  ['closing', 'finalize-answer', 'settle, drop, done, close-ledger'],
+  ['closing', 'deadline', 'settle, drop, done, close-ledger'],
+  ['stopping', 'partial', 'activity'],
+  ['stopping', 'stop-answer', 'drop, stopped, close-ledger'],
+]
 
 describe('the machine of a session', () => {
-  it('goes from each state as the table says', () => {
-    expect(new Set(rowsOf(socketTable).map(([input]) => input))).toEqual(new Set(Object.keys(inputs)))
-    check(socketTable, socket)
-    check(streamTable, stream)
+  it.each([
+    ['a socket', socketTable, socketTable, socket],
+    ['a stream', streamTable, socketTable, stream],
+    ['a lasting socket', lastingSocketTable, lastingSocketTable, lastingSocket],
+    ['a lasting stream', lastingStreamTable, lastingSocketTable, lastingStream],
+  ])('goes from each phase as the table of %s says', (_what, table, base, policy) => {
+    const own = rowsOf(table)
+    const isOwn = new Set(own.map(([input]) => input))
+    const rows = [...rowsOf(base).filter(([input]) => !isOwn.has(input)), ...own]
+    expect(new Set(rows.map(([input]) => input))).toEqual(new Set(Object.keys(inputs)))
+    for (const [input, phase, after] of rows) {
+      const next = nameOf(step(at(phases[phase]), inputs[input], policy).state.phase)
+      const expected = after === '.' ? nameOf(phases[phase]) : after
+      expect(`${input} in ${phase}: ${next}`).toBe(`${input} in ${phase}: ${expected}`)
+    }
   })
 
-  it('resumes from where it was streaming, and from a start that was cut off', () => {
-    const lost = { type: 'link-failed', error: new SpeechError('connection-lost', 'Lost.') } as const
-    const resuming = { ...socket, resumes: true }
-    const again = (name: 'authorizing' | 'connecting' | 'starting'): MachineState => ({
-      name,
-      audioOver: true,
-      refusal: undefined,
-      resuming: true,
+  it.each(actions)('in %s, %s: %s', (phase, input, expected) => {
+    expect(doneBy(step(at(phases[phase]), inputs[input], lastingSocket))).toBe(expected)
+  })
+
+  it('stays in done, stopped and failed, and does nothing there', () => {
+    for (const phase of [phases.done, phases.stopped, phases.failed]) {
+      for (const input of Object.values(inputs)) expect(step(at(phase), input)).toEqual({ state: at(phase) })
+    }
+  })
+
+  it('keeps the end of the audio until it can finalize, from every phase before streaming', () => {
+    for (const phase of [phases.idle, phases.authorizing, phases.connecting, phases.starting]) {
+      let state = step(at(phase), inputs['audio-over']).state
+      for (const input of [inputs.begin, inputs.authorized, inputs.connected, inputs['start-answer']]) {
+        state = step(state, 'connection' in input ? { ...input, connection: state.connection.id } : input).state
+      }
+      expect(state.phase).toEqual({ name: 'draining' })
+    }
+  })
+
+  it('waits for the buffered audio before it finalizes', () => {
+    expect(step(at(phases.streaming), inputs['audio-over'], socket, { isSent: false }).state.phase.name).toBe(
+      'draining',
+    )
+  })
+})
+
+describe('a token', () => {
+  it('that is refused is replaced once, and the refusal ends the session when the same or another is refused', () => {
+    const renewed = step(at(phases.starting), inputs.refused)
+    expect(renewed.state.phase).toEqual(before('authorizing', { refusal }))
+    expect(renewed.effects?.map(({ action }) => action)).toContainEqual({
+      do: 'authorize',
+      connection: 2,
+      need: { refused: 'first' },
     })
-    const rows: readonly (readonly [MachineState, MachineInput, string])[] = [
-      [before('starting'), lost, 'waiting'],
-      [before('starting'), inputs['link-failed'], 'failed'],
-      [{ name: 'streaming' }, lost, 'waiting'],
-      [{ name: 'draining' }, lost, 'waiting, audio over'],
-      [{ name: 'finalizing', answered: true }, lost, 'waiting, audio over'],
-      [{ name: 'finalizing', answered: true }, inputs['link-ended'], 'waiting, audio over'],
-      [{ name: 'finalizing', answered: true }, inputs.deadline, 'failed'],
-      [{ name: 'streaming' }, inputs.refused, 'waiting'],
-      [{ name: 'streaming' }, inputs.failed, 'failed'],
-      [{ name: 'stopping' }, lost, 'failed'],
-      [{ name: 'closing' }, inputs['link-ended'], 'done'],
-      [{ name: 'closing' }, inputs.deadline, 'done'],
-      [{ name: 'closing' }, lost, 'waiting, audio over'],
-      [{ name: 'closing' }, inputs.stop, 'stopped'],
-      [{ name: 'waiting', audioOver: false, refusal: undefined }, { type: 'retry' }, 'authorizing'],
-      [{ name: 'waiting', audioOver: false, refusal: undefined }, inputs.stop, 'stopped'],
-      [{ name: 'waiting', audioOver: false, refusal: undefined }, inputs['audio-over'], 'waiting, audio over'],
-      [again('authorizing'), { type: 'token-failed', error: lost.error }, 'waiting, audio over'],
-      [again('connecting'), lost, 'waiting, audio over'],
-      [again('connecting'), inputs.deadline, 'waiting, audio over'],
-      [again('starting'), inputs.deadline, 'waiting, audio over'],
-      [again('starting'), inputs['start-answer'], 'draining'],
-    ]
-    for (const [state, input, expected] of rows) {
-      const next = step(state, input, resuming).state
-      const isOver = 'audioOver' in next && next.audioOver && next.name !== 'authorizing'
-      expect(`${input.type} in ${state.name}: ${next.name}${isOver ? ', audio over' : ''}`).toBe(
-        `${input.type} in ${state.name}: ${expected}`,
-      )
-    }
-    // Another connection is not told by the names of its steps.
-    expect(step(again('authorizing'), inputs.authorized, resuming).commands).toEqual([{ do: 'dial' }])
+    const same = { type: 'authorized', connection: 2, token: { ...tokenOf('first'), fresh: false } } as const
+    expect(step(renewed.state, same).state.phase).toEqual({ name: 'failed', error: refusal })
+    const other = step(renewed.state, { ...same, token: tokenOf('second') })
+    expect(other.state.phase.name).toBe('connecting')
+    expect(step(other.state, { ...inputs.refused, connection: 2 }).state.phase).toEqual({
+      name: 'failed',
+      error: refusal,
+    })
   })
 
-  it('repeats a first attempt after an answer that means "later", and after no other', () => {
-    const outcome = (code: ErrorCode, state: MachineState, resumes: boolean, retryable?: boolean): string => {
+  it('is still renewed after an attempt to renew it failed', () => {
+    const renewing = at(before('authorizing', { refusal, isResuming: true }))
+    const later = new SpeechError('overloaded', 'Later.')
+    const waiting = step(renewing, { type: 'token-failed', connection, error: later }, lastingSocket)
+    expect(waiting.state.phase).toEqual({ name: 'waiting', isAudioOver: false, refusal, delayMs: 500 })
+    const retried = step(waiting.state, inputs.retry, lastingSocket)
+    expect(retried.effects?.map(({ action }) => action)).toContainEqual({
+      do: 'authorize',
+      connection: 2,
+      need: { refused: 'first' },
+    })
+    // Another token came, and the connection with it was lost: that token was not refused.
+    const connecting = at(before('connecting', { refusal, isResuming: true }))
+    expect(
+      step(connecting, { type: 'link-failed', connection, error: later }, lastingSocket).state.phase,
+    ).toMatchObject({
+      refusal: undefined,
+    })
+  })
+})
+
+describe('a retry', () => {
+  it('follows a first attempt only after an answer that means "later"', () => {
+    const outcome = (code: ErrorCode, phase: PhaseKey, policy: SessionPolicy, retryable?: boolean): string => {
       const error = new SpeechError(code, 'Said.', retryable === undefined ? {} : { retryable })
-      const type = state.name === 'authorizing' ? 'token-failed' : 'link-failed'
-      return step(state, { type, error }, { ...socket, resumes }).state.name
+      const type = phase === 'authorizing' ? 'token-failed' : 'link-failed'
+      return step(at(phases[phase]), { type, connection, error }, policy).state.phase.name
     }
-    const firsts = [before('authorizing'), before('connecting'), before('starting')]
-    for (const state of firsts) {
+    for (const phase of ['authorizing', 'connecting', 'starting'] as const) {
       for (const code of ['overloaded', 'going-away', 'connection-lost', 'too-many-attempts'] as const) {
-        expect([code, state.name, outcome(code, state, true)]).toEqual([code, state.name, 'waiting'])
-        expect([code, state.name, outcome(code, state, false)]).toEqual([code, state.name, 'failed'])
-        expect([code, state.name, outcome(code, state, true, false)]).toEqual([code, state.name, 'failed'])
+        expect([code, phase, outcome(code, phase, lastingSocket)]).toEqual([code, phase, 'waiting'])
+        expect([code, phase, outcome(code, phase, socket)]).toEqual([code, phase, 'failed'])
+        expect([code, phase, outcome(code, phase, lastingSocket, false)]).toEqual([code, phase, 'failed'])
       }
       for (const code of ['connection-failed', 'connect-timeout', 'refused', 'tenant-denied', 'internal'] as const) {
-        expect([code, state.name, outcome(code, state, true)]).toEqual([code, state.name, 'failed'])
+        expect([code, phase, outcome(code, phase, lastingSocket)]).toEqual([code, phase, 'failed'])
       }
-      const answer: MachineInput = { type: 'heard', meaning: { type: 'start-answer', error: later } }
-      const expected = state.name === 'starting' ? 'waiting' : state.name
-      expect(step(state, answer, { ...socket, resumes: true }).state.name).toBe(expected)
-    }
-    // A first attempt that has to wait is told as `reconnecting`, and its next steps are not told by their names.
-    const waiting = step(before('connecting'), { type: 'link-failed', error: later }, { ...socket, resumes: true })
-    expect(waiting.commands).toEqual([{ do: 'reconnect', error: later }])
-    expect(step(waiting.state, { type: 'retry' }, socket).commands).toEqual([{ do: 'authorize' }])
-  })
-
-  it('still renews a refused token after an attempt to renew it failed', () => {
-    const renewing: MachineState = { name: 'authorizing', audioOver: false, refusal, resuming: true }
-    const resuming = { ...socket, resumes: true }
-    const waiting = step(renewing, { type: 'token-failed', error: later }, resuming)
-    expect(waiting.state).toEqual({ name: 'waiting', audioOver: false, refusal })
-    expect(step(waiting.state, { type: 'retry' }, resuming).commands).toEqual([{ do: 'renew' }])
-    // Another token was there, and the connection with it was lost: that one was not refused.
-    const connecting: MachineState = { ...renewing, name: 'connecting' }
-    expect(step(connecting, { type: 'link-failed', error: later }, resuming).state).toMatchObject({
-      refusal: undefined,
-    })
-  })
-
-  it('goes on with the next recognition where the service has ended one that nobody finalized', () => {
-    const lasting = { ...socket, resumes: true, continuous: true }
-    const flowing = { ...stream, resumes: true, continuous: true }
-    const sound = { ...quiet, hasSound: true }
-    const idle = { ...sound, hasProgress: false }
-    const torn = { ...sound, isWhole: false }
-    const lost = { type: 'link-failed', error: new SpeechError('connection-lost', 'Lost.') } as const
-    const wrong = { type: 'link-failed', error: new SpeechError('tenant-denied', 'No.') } as const
-    const open: MachineState = { name: 'resting', audioOver: false, connected: true }
-    const shut: MachineState = { ...open, connected: false }
-    const unanswered: MachineState = { name: 'finalizing', answered: false }
-    const again: MachineState = {
-      name: 'starting',
-      audioOver: false,
-      refusal: undefined,
-      resuming: true,
-      reusing: true,
-    }
-    const lastWord = inputs['last-word']
-    const ended = inputs['link-ended']
-    const refused = inputs['finalize-answer, refused']
-    const rows: readonly (readonly [ProtocolTraits, Standing, MachineState, MachineInput, string, string])[] = [
-      [lasting, quiet, { name: 'streaming' }, lastWord, 'resting on its connection', 'rest'],
-      [lasting, sound, { name: 'streaming' }, lastWord, 'starting', 'rest restart'],
-      [lasting, sound, { name: 'draining' }, lastWord, 'starting, audio over', 'rest restart'],
-      [lasting, idle, { name: 'streaming' }, lastWord, 'waiting', 'rest slow reconnect'],
-      [lasting, quiet, { name: 'draining' }, lastWord, 'done', 'tell drop announce complete'],
-      [lasting, quiet, open, { type: 'sound' }, 'starting', 'restart'],
-      [lasting, quiet, shut, { type: 'sound' }, 'authorizing', 'authorize'],
-      [lasting, quiet, open, ended, 'resting', 'leave'],
-      [lasting, quiet, open, lost, 'resting', 'leave'],
-      [lasting, quiet, open, wrong, 'resting', 'leave'],
-      [lasting, quiet, open, lastWord, 'resting on its connection', ''],
-      [lasting, quiet, open, inputs['audio-over'], 'done', 'tell drop announce complete'],
-      [lasting, quiet, open, inputs.stop, 'stopped', 'drop announce complete'],
-      [lasting, quiet, again, ended, 'authorizing', 'authorize'],
-      [lasting, quiet, again, lost, 'authorizing', 'authorize'],
-      [lasting, quiet, again, wrong, 'failed', 'tell drop announce fail'],
-      [lasting, quiet, again, inputs['start-answer'], 'streaming', 'stream'],
-      [flowing, quiet, { name: 'streaming' }, ended, 'resting', 'rest'],
-      [flowing, sound, { name: 'streaming' }, ended, 'authorizing', 'rest authorize'],
-      [flowing, sound, { name: 'draining' }, ended, 'authorizing, audio over', 'rest authorize'],
-      [flowing, torn, { name: 'streaming' }, ended, 'waiting', 'reconnect'],
-      [flowing, torn, { name: 'finalizing', answered: false }, ended, 'waiting, audio over', 'reconnect'],
-      [flowing, sound, { name: 'finalizing', answered: false }, ended, 'done', 'settle tell drop announce complete'],
-      [flowing, { ...sound, isUnread: true }, unanswered, ended, 'authorizing, audio over', 'rest authorize'],
-      [flowing, { ...sound, isAnswered: true }, unanswered, ended, 'done', 'settle tell drop announce complete'],
-      [
-        flowing,
-        { ...sound, isAnswered: true, isUnread: true },
-        unanswered,
-        ended,
-        'authorizing, audio over',
-        'rest authorize',
-      ],
-      // The final before the answer to finalize may be one that the service gave by itself.
-      [lasting, sound, unanswered, lastWord, 'closing', ''],
-      [lasting, sound, unanswered, inputs['finalize-answer'], 'finalizing', ''],
-      [lasting, sound, { name: 'closing' }, inputs['finalize-answer'], 'done', 'settle tell drop announce complete'],
-      [lasting, sound, { name: 'closing' }, refused, 'starting, audio over', 'rest restart'],
-      [lasting, quiet, { name: 'closing' }, refused, 'done', 'tell drop announce complete'],
-      // One recognition and no more.
-      [
-        { ...lasting, continuous: false },
-        sound,
-        { name: 'streaming' },
-        lastWord,
-        'done',
-        'tell drop announce complete',
-      ],
-      [
-        { ...flowing, continuous: false },
-        sound,
-        { name: 'streaming' },
-        { type: 'all-final' },
-        'done',
-        'tell drop announce complete',
-      ],
-      [flowing, sound, { name: 'streaming' }, { type: 'all-final' }, 'streaming', ''],
-    ]
-    for (const [manners, standing, state, input, expected, commands] of rows) {
-      const next = step(state, input, manners, standing)
-      const isOver = 'audioOver' in next.state && next.state.audioOver
-      const isOpen = 'connected' in next.state && next.state.connected
-      const name = `${next.state.name}${isOver ? ', audio over' : ''}${isOpen ? ' on its connection' : ''}`
-      const told = `${input.type} in ${state.name}: `
-      expect(`${told}${name}; ${next.commands.map((command) => command.do).join(' ')}`).toBe(
-        `${told}${expected}; ${commands}`,
-      )
     }
   })
 
-  it('drops what is left as silence, and not as lost, where nothing is to be heard in it', () => {
-    const lasting = { ...socket, continuous: true }
-    const causeOf = ({ commands }: Step): unknown => commands.find((command) => command.do === 'drop')
-    expect(causeOf(step({ name: 'draining' }, inputs['last-word'], lasting))).toEqual({ do: 'drop', cause: 'silence' })
-    expect(causeOf(step({ name: 'draining' }, inputs['last-word'], socket))).toEqual({ do: 'drop', cause: 'ended' })
+  it('is announced as reconnecting, with its delay; the steps of the next connection are not announced', () => {
+    const { outputs, state } = step(at(phases.connecting), inputs.lost, lastingSocket)
+    expect(outputs?.at(-1)).toEqual({ do: 'reconnecting', attempt: 1, delayMs: 500, cause: 'connection-lost' })
+    expect(doneBy(step(state, inputs.retry, lastingSocket))).toBe('wait 20000, authorize')
   })
 
-  it('stays in done, stopped and failed, and commands nothing there', () => {
-    for (const state of states.filter(isEnd)) {
-      for (const input of Object.values(inputs)) expect(step(state, input, socket)).toEqual({ state, commands: [] })
-    }
+  it('does not follow when the budget leaves no time for it', () => {
+    const late = at(phases.streaming, { retries: { attempts: 3, sinceMs: 39_000, servesSinceMs: Infinity } })
+    expect(step(late, inputs.lost, lastingSocket).state.phase).toEqual({ name: 'failed', error: lost })
+    // Progress begins the budget anew.
+    const { state } = step(late, inputs.read, lastingSocket, { hasProgress: true })
+    expect(step(state, inputs.lost, lastingSocket).state.phase.name).toBe('waiting')
   })
 
-  it('has a deadline for every state that waits for another, and none for those that wait for the user', () => {
-    const waits = states.filter(({ name }) => isWait(name)).map(({ name }) => name)
-    expect(waits).toEqual(['authorizing', 'connecting', 'starting', 'draining', 'finalizing', 'stopping'])
+  it('after too-fast comes with bursts', () => {
+    const error = new SpeechError('too-fast', 'Slower.', { retryable: true })
+    const { outputs } = step(at(phases.streaming), { type: 'link-failed', connection, error }, lastingSocket)
+    expect(outputs).toContainEqual({ do: 'slow', speed: 'with bursts' })
+  })
+})
+
+describe('a deadline', () => {
+  it('exists in every phase that waits for somebody else, and in none that waits for the user', () => {
+    const waits = Object.entries(phases).filter(([, { name }]) => isWait(name))
+    expect(waits.map(([key]) => key)).toEqual(
+      'authorizing connecting starting reusing draining finalizing unanswered closing stopping'.split(' '),
+    )
   })
 
   it.each([
@@ -347,120 +468,357 @@ describe('the machine of a session', () => {
     ['draining', 'finalize-timeout'],
     ['finalizing', 'finalize-timeout'],
     ['stopping', 'stop-timeout'],
-  ])('names the time-out of %s %s', (name, code) => {
-    const state = states.find((one) => one.name === name) ?? before('authorizing')
-    const last = step(state, inputs.deadline, socket).commands.at(-1)
-    expect(last?.do === 'fail' && last.error.code).toBe(code)
+  ] as const)('of %s is a %s', (phase, code) => {
+    const { phase: ended } = step(at(phases[phase]), inputs.deadline).state
+    expect(ended.name === 'failed' && ended.error.code).toBe(code)
   })
 
-  it('keeps the end of the audio until it can be told, from every state before streaming', () => {
-    for (const state of states.slice(0, 4)) {
-      let { state: now } = step(state, inputs['audio-over'], socket)
-      for (const input of [inputs.begin, inputs.authorized, inputs.connected, inputs['start-answer']]) {
-        now = step(now, input, socket).state
-      }
-      expect(now).toEqual({ name: 'draining' })
+  it('says from where on the audio has no result', () => {
+    const { phase } = step(at(phases.finalizing), inputs.deadline, socket, { pendingFromMs: 1_250 }).state
+    expect(phase.name === 'failed' && phase.error.message).toMatch(/Pending from 1250 ms\.$/)
+  })
+
+  it('begins anew with results while finalizing, and with buffered audio that is sent while draining', () => {
+    const isAnew = (phase: PhaseKey, input: InputKey): boolean => {
+      const { effects = [] } = step(at(phases[phase]), inputs[input], lastingSocket, { hasProgress: true })
+      return effects.some(({ action }) => action.do === 'wait' && action.input.type === 'deadline')
     }
+    const keys = Object.keys(phases) as PhaseKey[]
+    expect(keys.filter((phase) => isAnew(phase, 'read'))).toEqual(['finalizing', 'unanswered'])
+    expect(keys.filter((phase) => isAnew(phase, 'progress'))).toEqual(['draining'])
+  })
+})
+
+describe('a final', () => {
+  it('that only repeats the one before it is not emitted', () => {
+    const next = step(at(phases.streaming), inputs.final, lastingSocket, { isRepeated: () => true })
+    expect([doneBy(next), next.raise]).toEqual(['activity, repeated-final', undefined])
   })
 
-  it('asks for another token once, and gives up with the refusal when it is the same one or is refused too', () => {
-    const renewed = step(before('starting'), inputs.refused, socket)
-    expect(renewed.state).toEqual({ name: 'authorizing', audioOver: false, refusal, resuming: false })
-    expect(renewed.commands).toEqual([{ do: 'announce', state: 'authorizing' }, { do: 'renew' }])
-    const same = step(renewed.state, { type: 'authorized', fresh: false }, socket)
-    expect(same.commands.at(-1)).toEqual({ do: 'fail', error: refusal })
-    const other = step(renewed.state, inputs.authorized, socket)
-    expect(other.state.name).toBe('connecting')
-    expect(step(other.state, inputs.refused, socket).commands.at(-1)).toEqual({ do: 'fail', error: refusal })
+  it('with an error is emitted at once where no other connection may follow', () => {
+    expect(doneBy(step(at(phases.streaming), inputs['final, error'], socket))).toBe('activity, read')
   })
 
-  it('extends the deadline with every progress of the rest, and of nothing else', () => {
-    for (const state of states) {
-      const { commands } = step(state, inputs.progress, socket)
-      expect(commands).toEqual(state.name === 'draining' ? [{ do: 'extend' }] : [])
-    }
+  it('with an error is emitted when the session ends, and becomes milestones when it goes on', () => {
+    const held = step(at(phases.streaming), inputs['final, error'], lastingSocket).state
+    expect(doneBy(step(held, inputs.failed, lastingSocket))).toBe('read, drop, failed, close-ledger')
+    expect(step(held, inputs.lost, lastingSocket).outputs?.[0]).toEqual({ do: 'continue-after', finals: [failedFinal] })
+    const finalizing = { ...held, phase: phases.finalizing }
+    // What was sent is not settled by a final with an error.
+    expect(doneBy(step(finalizing, inputs['session-ended'], lastingSocket))).toBe('read, drop, done, close-ledger')
   })
 
-  it('tells what it drops before it announces an end, and ends last', () => {
-    const ends: readonly (readonly [MachineState, MachineInput, readonly Command[]])[] = [
-      [
-        { name: 'streaming' },
-        inputs['last-word'],
-        [{ do: 'tell' }, { do: 'drop', cause: 'ended' }, { do: 'announce', state: 'done' }, { do: 'complete' }],
-      ],
-      [
-        before('starting'),
-        inputs.stop,
-        [{ do: 'drop', cause: 'stopped' }, { do: 'announce', state: 'stopped' }, { do: 'complete' }],
-      ],
-      [
-        { name: 'streaming' },
-        inputs.failed,
-        [
-          { do: 'tell' },
-          { do: 'drop', cause: 'failed' },
-          { do: 'announce', state: 'failed' },
-          { do: 'fail', error: broken },
-        ],
-      ],
-    ]
-    for (const [state, input, commands] of ends) expect(step(state, input, socket).commands).toEqual(commands)
+  it('of every channel makes the way in which the connection ends irrelevant', () => {
+    const answered = { isAnswered: true }
+    expect(step(at(phases.finalizing), inputs.lost, lastingStream, answered).state.phase.name).toBe('done')
+    expect(step(at(phases.streaming), inputs.lost, lastingStream, answered).state.phase.name).toBe('waiting')
   })
 
-  it('begins another recognition for each that the service ends, without a retry', () => {
-    const lasting = { ...socket, resumes: true, continuous: true }
-    let state: MachineState = { name: 'streaming' }
-    const done: string[] = []
-    for (let nth = 0; nth < 20; nth++) {
-      for (const input of [
-        inputs['last-word'],
-        inputs['link-ended'],
-        { type: 'sound' },
-        inputs.authorized,
-        inputs.connected,
-        inputs['start-answer'],
-      ] as const) {
-        const next = step(state, input, lasting)
-        state = next.state
-        done.push(...next.commands.map((command) => command.do))
-      }
-      expect(state).toEqual({ name: 'streaming' })
-    }
-    expect(done).not.toContain('reconnect')
-    expect(done.filter((one) => one === 'dial')).toHaveLength(20)
+  it('of every channel ends a session of one recognition', () => {
+    const all = { isFinal: true }
+    expect(step(at(phases.streaming), inputs['all finals'], stream, all).state.phase.name).toBe('done')
+    expect(step(at(phases.streaming), inputs['all finals'], lastingStream, all).state.phase.name).toBe('streaming')
+  })
+})
+
+describe('a recognition that the service ends by itself', () => {
+  const sound = { hasSound: true }
+  const idle = { hasSound: true, progressMs: 0, nowMs: 1_000 }
+  it.each<[string, SessionPolicy, Partial<SessionFacts>, PhaseKey, InputKey, string, string]>([
+    ['waits for a sound', lastingSocket, {}, 'streaming', 'session-ended', 'resting', 'continue-after, rest, listen'],
+    [
+      'is followed by the next',
+      lastingSocket,
+      sound,
+      'streaming',
+      'session-ended',
+      'starting',
+      'continue-after, rest, wait 10000, restart',
+    ],
+    [
+      'is followed by the next when the audio is over',
+      lastingSocket,
+      sound,
+      'draining',
+      'session-ended',
+      'starting+over',
+      'continue-after, rest, wait 10000, restart',
+    ],
+    [
+      'is retried when it made no progress',
+      lastingSocket,
+      idle,
+      'streaming',
+      'session-ended',
+      'waiting',
+      'continue-after, rest, slow, continue-after, report-ledger, reconnecting, wait 500',
+    ],
+    ['is the last in silence', lastingSocket, {}, 'draining', 'session-ended', 'done', 'drop, done, close-ledger'],
+    [
+      'takes another connection',
+      lastingStream,
+      sound,
+      'streaming',
+      'link-ended',
+      'authorizing',
+      'continue-after, rest, wait 20000, authorize',
+    ],
+    [
+      'takes another connection when the audio is over',
+      lastingStream,
+      sound,
+      'draining',
+      'link-ended',
+      'authorizing+over',
+      'continue-after, rest, wait 20000, authorize',
+    ],
+    [
+      'is a loss without its finals',
+      lastingStream,
+      { ...sound, isWhole: false },
+      'streaming',
+      'link-ended',
+      'waiting',
+      'continue-after, report-ledger, reconnecting, wait 500',
+    ],
+    [
+      'is a loss without its finals while finalizing',
+      lastingStream,
+      { ...sound, isWhole: false },
+      'unanswered',
+      'link-ended',
+      'waiting+over',
+      'continue-after, report-ledger, reconnecting, wait 500',
+    ],
+    [
+      'is the answer to finalize',
+      lastingStream,
+      sound,
+      'unanswered',
+      'link-ended',
+      'done',
+      'settle, drop, done, close-ledger',
+    ],
+    [
+      'is not the answer when it left audio unread',
+      lastingStream,
+      { ...sound, isUnread: true },
+      'unanswered',
+      'link-ended',
+      'authorizing+over',
+      'continue-after, rest, wait 20000, authorize',
+    ],
+    [
+      'is followed by the next when finalize was refused',
+      lastingSocket,
+      sound,
+      'closing',
+      'finalize-answer, refused',
+      'starting+over',
+      'continue-after, rest, wait 10000, restart',
+    ],
+    [
+      'is the last when finalize was refused in silence',
+      lastingSocket,
+      {},
+      'closing',
+      'finalize-answer, refused',
+      'done',
+      'drop, done, close-ledger',
+    ],
+    [
+      'ends a session of one recognition',
+      { ...lastingSocket, isContinuous: false },
+      sound,
+      'streaming',
+      'session-ended',
+      'done',
+      'drop, done, close-ledger',
+    ],
+  ])('%s', (_what, policy, facts, phase, input, expected, done) => {
+    const next = step(at(phases[phase]), inputs[input], policy, facts)
+    expect([nameOf(next.state.phase), doneBy(next)]).toEqual([expected, done])
   })
 
-  it('ends at most once and never leaves an end, whatever comes in whatever order', () => {
-    const input = fc.constantFrom(...Object.values(inputs), { type: 'authorized', fresh: false } as const)
-    const manners = fc.record<ProtocolTraits>({
-      endsWith: fc.constantFrom('end-of-stream', 'last-word'),
-      finalizeBy: fc.constantFrom('half-close', 'request'),
-      renews: fc.boolean(),
-      resumes: fc.constant(false),
-      continuous: fc.constant(false),
+  it('drops what is left as silence, and not as lost, where it has no sound', () => {
+    const causeOf = ({ outputs = [] }: ClientStep): unknown => outputs.find((output) => output.do === 'drop')
+    const ended = inputs['session-ended']
+    expect(causeOf(step(at(phases.draining), ended, lastingSocket))).toEqual({ do: 'drop', cause: 'silence' })
+    expect(causeOf(step(at(phases.draining), ended, socket))).toEqual({ do: 'drop', cause: 'ended' })
+  })
+
+  it('is announced as followed by another one, unless the connection is lost meanwhile', () => {
+    const rested = step(at(phases.streaming), inputs['session-ended'], lastingSocket, sound).state
+    const begins = (state: ClientState): unknown =>
+      step(state, inputs['start-answer'], lastingSocket).outputs?.find((output) => output.do === 'begin')
+    expect(begins(rested)).toEqual({ do: 'begin', isNextRecognition: true })
+    expect(begins(at(phases.starting))).toEqual({ do: 'begin', isNextRecognition: false })
+  })
+})
+
+describe('a handover', () => {
+  const handover: Handover = { id: 2, successor: undefined }
+  const successor = { id: 3, token: tokenOf('second'), update: undefined, isReady: false, endingToken: undefined }
+  const opening = at(phases.streaming, { lastId: 3, handover: { id: 2, successor } })
+  const ready = at(phases.streaming, { lastId: 3, handover: { id: 2, successor: { ...successor, isReady: true } } })
+  const message = (signal: Signal): ClientInput => ({
+    type: 'message',
+    connection: 3,
+    event: { type: 'response', request: 'recognize', success: true, operationResult: 'Success' },
+    signal,
+  })
+
+  it('is planned a twentieth before the end of a token, and not for one without an end', () => {
+    const starting = (expiresAtMs: number): ClientState =>
+      at(phases.starting, { connection: { id: 1, token: tokenOf('first', expiresAtMs), update: undefined } })
+    const planned = (expiresAtMs: number, maxConnectionMs: number): unknown =>
+      step(starting(expiresAtMs), inputs['start-answer'], {
+        ...lastingSocket,
+        resumption: resolveResumption({ maxConnectionMs }),
+      }).effects?.at(-1)?.action
+    expect(planned(120_000, 1_000_000)).toEqual({
+      do: 'wait',
+      delayMs: 19_000,
+      ref: false,
+      input: { type: 'handover-time', dueMs: 750, endingToken: 'first' },
     })
+    expect(planned(1_100_000, 400_000)).toMatchObject({
+      delayMs: 380_000,
+      input: { dueMs: 15_000, endingToken: undefined },
+    })
+    expect(planned(100_000, 1_000_000)).toMatchObject({ do: 'send-audio' })
+  })
+
+  it('opens a successor when its time comes, if audio was sent on the connection', () => {
+    const state = at(phases.streaming, { lastId: 2, handover })
+    const opened = step(state, inputs['handover-time'], lastingSocket)
+    expect([doneBy(opened), opened.state.handover?.successor?.id]).toEqual(['wait 1000, wait 20000, authorize', 3])
+    expect(step(state, inputs['handover-time'], lastingSocket, { hasSentAudio: false })).toEqual({ state })
+  })
+
+  it.each<[string, ClientInput, string]>([
+    ['a token', { type: 'authorized', connection: 3, token: tokenOf('second') }, 'dial'],
+    ['a link', { type: 'connected', connection: 3 }, 'start'],
+    ['an event', { type: 'message', connection: 3, event: partial }, ''],
+    ['word that it ends', { type: 'leaving', connection: 3 }, ''],
+  ])('goes on with %s of the successor', (_what, input, expected) => {
+    const next = step(opening, input, lastingSocket)
+    expect([next.state.handover?.successor?.id, doneBy(next)]).toEqual([3, expected])
+  })
+
+  it.each<[string, ClientInput]>([
+    ['has no token', { type: 'token-failed', connection: 3, error: broken }],
+    ['has no link', { type: 'link-failed', connection: 3, error: broken }],
+    ['ends', { type: 'link-ended', connection: 3 }],
+    ['refuses its start', message({ type: 'start-answer', error: broken })],
+    ['ends its recognition', message({ type: 'session-ended' })],
+    ['is late', { type: 'successor-late' }],
+  ])('is given up when the successor %s', (_what, input) => {
+    expect(step(opening, input, lastingSocket)).toEqual({ state: { ...opening, handover: undefined } })
+  })
+
+  it('is given up when the successor gets the token that ends', () => {
+    const ending = { ...opening, handover: { id: 2, successor: { ...successor, endingToken: 'second' } } }
+    const input: ClientInput = { type: 'authorized', connection: 3, token: tokenOf('second') }
+    expect(step(ending, input, lastingSocket).state.handover).toBeUndefined()
+  })
+
+  it('takes place when the successor is ready: at the next progress, when it is due, or when the connection is lost', () => {
+    expect(step(opening, message({ type: 'start-answer' }), lastingSocket).state).toEqual(ready)
+    const progress = { hasProgress: true }
+    for (const next of [
+      step(ready, inputs.read, lastingSocket, progress),
+      step(ready, inputs['handover-due'], lastingSocket),
+      step(ready, inputs.lost, lastingSocket),
+    ]) {
+      expect([next.state.phase.name, next.state.connection.id]).toEqual(['streaming', 3])
+      expect(doneBy(next)).toContain('begin')
+    }
+    for (const [state, input] of [
+      [opening, inputs.read],
+      [opening, inputs['handover-due']],
+      [{ ...ready, phase: phases.draining }, inputs['handover-due']],
+    ] as const) {
+      expect(step(state, input, lastingSocket, progress).state.connection.id).toBe(1)
+    }
+  })
+
+  it('follows soon when the connection says that it ends, unless a successor opens already', () => {
+    expect(doneBy(step(at(phases.streaming, { handover }), inputs.leaving, lastingSocket))).toBe('wait 100')
+    expect(step(opening, inputs.leaving, lastingSocket)).toEqual({ state: opening })
+  })
+
+  it('ends with the audio, a stop and a rest', () => {
+    for (const input of [inputs['audio-over'], inputs.stop, inputs['session-ended']]) {
+      expect(step(ready, input, lastingSocket).state.handover).toBeUndefined()
+    }
+  })
+})
+
+describe('an update', () => {
+  it('is sent on the connection, and is in the start of the next ones', () => {
+    const { state } = step(at(phases.streaming), inputs.update, lastingStream)
+    const waiting = step(state, inputs.lost, lastingStream).state
+    expect(step(waiting, inputs.retry, lastingStream).state.connection.update).toEqual(inputs.update.update)
+  })
+
+  it('that came after the start of a connection is sent when it streams', () => {
+    const starting = at(phases.starting, { update: inputs.update.update, hasStreamed: true })
+    expect(doneBy(step(starting, inputs['start-answer'], lastingStream))).toMatch(/^begin, send-update, send-audio/)
+  })
+})
+
+describe('the machine of a session, whatever comes in whatever order', () => {
+  const input = fc.constantFrom<ClientInput>(...Object.values(inputs))
+  const facts = fc.record({
+    isSent: fc.boolean(),
+    hasSound: fc.boolean(),
+    hasProgress: fc.boolean(),
+    isFinal: fc.boolean(),
+    isWhole: fc.boolean(),
+    isAnswered: fc.boolean(),
+    isUnread: fc.boolean(),
+    progressMs: fc.constantFrom(0, 1_000),
+  })
+  const policy = fc.constantFrom(socket, stream, lastingSocket, lastingStream)
+
+  /** Signals and inputs of a connection are those of the present one or of its successor. */
+  const from = (state: ClientState, one: ClientInput, isSuccessor: boolean): ClientInput =>
+    'connection' in one
+      ? { ...one, connection: (isSuccessor ? state.handover?.successor?.id : undefined) ?? state.connection.id }
+      : one
+
+  it('ends at most once, starts no effect that is not alive, and never lacks a deadline', () => {
+    const sequence = fc.array(fc.tuple(input, facts, fc.boolean()), { maxLength: 60 })
     fc.assert(
-      fc.property(fc.array(input, { maxLength: 60 }), manners, (sequence, ofOne) => {
-        let state: MachineState = { name: 'idle', audioOver: false }
-        const done: Command['do'][] = []
-        for (const one of [inputs.begin, ...sequence]) {
-          const wasEnd = isEnd(state)
-          const next = step(state, one, ofOne)
-          if (wasEnd) expect(next).toEqual({ state, commands: [] })
-          // Whoever waits for the other side has a deadline; streaming waits for the user.
-          expect(isEnd(next.state) || isWait(next.state.name) || next.state.name === 'streaming').toBe(true)
-          done.push(...next.commands.map((command) => command.do))
+      fc.property(sequence, policy, (steps, ofOne) => {
+        const machine = createClientMachine(ofOne, quiet)
+        let { state } = machine.start
+        const done: string[] = []
+        for (const [one, found, isSuccessor] of [[inputs.begin, quiet, false] as const, ...steps]) {
+          const { state: before } = { state }
+          const next = step(state, from(state, one, isSuccessor), ofOne, found)
+          if (isEnd(before.phase)) expect(next).toEqual({ state: before })
           state = next.state
+          const alive = machine.alive(state)
+          for (const { lifetime } of next.effects ?? []) expect(alive).toContain(lifetime)
+          expect(alive.size === 0).toBe(isEnd(state.phase))
+          // A wait that is new has its deadline.
+          const isNewWait = isWait(state.phase.name) && state.wait !== before.wait
+          const deadline = next.effects?.filter(({ lifetime }) => lifetime === `wait:${state.wait}`)
+          if (isNewWait) expect(deadline).toHaveLength(1)
+          done.push(...doneBy(next).split(', '))
         }
-        const count = (what: Command['do']): number => done.filter((one) => one === what).length
-        expect(count('complete') + count('fail')).toBe(isEnd(state) ? 1 : 0)
-        expect(count('renew')).toBeLessThanOrEqual(1)
-        expect(count('finalize')).toBeLessThanOrEqual(1)
+        const count = (what: string): number => done.filter((name) => name === what).length
+        expect(count('close-ledger')).toBe(isEnd(state.phase) ? 1 : 0)
+        expect(count('watch-updates')).toBeLessThanOrEqual(1)
         expect(count('stop')).toBeLessThanOrEqual(1)
-        expect(count('stream')).toBeLessThanOrEqual(1)
-        expect(count('dial')).toBeLessThanOrEqual(2)
+        if (ofOne.resumption === undefined) {
+          expect(count('begin')).toBeLessThanOrEqual(1)
+          expect(count('dial')).toBeLessThanOrEqual(2)
+        }
       }),
-      { numRuns: runs(2000) },
+      { numRuns: runs(2_000) },
     )
   })
 })

@@ -105,7 +105,7 @@ describe('what recognize says (service.md 4.2)', () => {
     const final = { 'message-name': 'final-result', ...result, 'operation-result': 'success', confidence: '0.25' }
     expect(read(JSON.stringify(final))).toEqual({
       event: { type: 'final', ...full, confidence: 0.25 },
-      meaning: { type: 'last-word' },
+      signal: { type: 'session-ended' },
     })
   })
 })

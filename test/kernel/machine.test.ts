@@ -119,6 +119,75 @@ describe('runMachine', () => {
     expect(next$.observed).toBe(false)
   })
 
+  it('handles the inputs that a step raises after its effects and before those that wait', () => {
+    const inputs$ = new Subject<string>()
+    const log: string[] = []
+    const machine: Machine<string, string, string, string> = {
+      start: { state: '', effects: [{ lifetime: 'all', action: 'listen' }] },
+      reduce: (state, input) => {
+        const step = { state: state + input, outputs: [input] }
+        if (input === 'a') return { ...step, effects: [{ lifetime: 'all', action: 'effect' }], raise: ['b', 'c'] }
+        return input === 'b' ? { ...step, raise: ['d'] } : step
+      },
+      alive: () => new Set(['all']),
+      result: (state) => (state.endsWith('e') ? 'complete' : undefined),
+    }
+    const perform = (action: string): Observable<string> =>
+      action === 'listen' ? inputs$ : EMPTY.pipe(tap({ subscribe: () => log.push(action) }))
+    runMachine(machine, perform).subscribe({
+      next: (output) => {
+        log.push(output)
+        if (output === 'a') inputs$.next('e')
+      },
+      complete: () => log.push('complete'),
+    })
+    inputs$.next('a')
+    expect(log).toEqual(['a', 'effect', 'b', 'd', 'c', 'e', 'complete'])
+  })
+
+  it('raises nothing after the end, nor after the consumer has unsubscribed', () => {
+    const endings = [(): 'complete' => 'complete', () => undefined]
+    for (const [index, result] of endings.entries()) {
+      const inputs$ = new Subject<string>()
+      const log: string[] = []
+      const machine: Machine<string, string, string, 'listen'> = {
+        start: { state: '', effects: [{ lifetime: 'all', action: 'listen' }] },
+        reduce: (_state, input) => ({ state: input, outputs: [input], raise: ['raised'] }),
+        alive: () => new Set(['all']),
+        result: (state) => (state === '' ? undefined : result()),
+      }
+      const subscription = runMachine(machine, () => inputs$).subscribe((output) => {
+        log.push(output)
+        if (index === 1) subscription.unsubscribe()
+      })
+      inputs$.next('a')
+      expect(log).toEqual(['a'])
+    }
+  })
+
+  it('calls onIdle when no input waits any more, outside of a step', () => {
+    const inputs$ = new Subject<number>()
+    const log: (number | 'idle')[] = []
+    const machine: Machine<number, number, number, 'listen'> = {
+      start: { state: 0, outputs: [0], effects: [{ lifetime: 'all', action: 'listen' }] },
+      reduce: (state, input) => ({ state: state + input, outputs: [input] }),
+      alive: () => new Set(['all']),
+      result: () => undefined,
+    }
+    let isFirst = true
+    const onIdle = (): void => {
+      log.push('idle')
+      if (isFirst) inputs$.next(2)
+    }
+    runMachine(machine, () => inputs$, { onIdle }).subscribe((output) => {
+      log.push(output)
+      if (output !== 2) return
+      isFirst = false
+      inputs$.next(3)
+    })
+    expect(log).toEqual([0, 'idle', 2, 3, 'idle'])
+  })
+
   it('takes inputs of a consumer that re-enters after the step, in their order', () => {
     const inputs$ = new Subject<number>()
     const sums: Machine<number, number, number, 'listen'> = {

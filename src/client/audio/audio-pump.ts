@@ -1,149 +1,221 @@
-import { Subscription, type SchedulerLike, type Unsubscribable } from 'rxjs'
+import {
+  Observable,
+  Subscription,
+  type ObservableInput,
+  type SchedulerLike,
+  type Subscriber,
+  type Unsubscribable,
+} from 'rxjs'
+import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { schedule } from '../../kernel/timers.js'
-import type { GapCause } from '../../protocol/session-event.js'
 import type { Link } from '../../transport/link.js'
-import type { ReplayBuffer, Gap } from './replay-buffer.js'
+import type { InactivityMonitor } from './inactivity-monitor.js'
+import { feedAudio, type AudioFeed, type AudioSink } from './audio-feed.js'
 import type { RateLimiter } from './rate-limiter.js'
+import type { Gap, ReplayBuffer } from './replay-buffer.js'
 
-export interface AudioPumpEvents {
-  gap(gap: Gap): void
-  /** Audio that waited was sent. */
-  progress(): void
-  /** Nothing waits any more. */
-  idle(): void
-}
+/** What the session learns from its audio. Chunks are not among it: they go from the source to the link by plain calls. */
+export type AudioInput =
+  | { readonly type: 'audio-over' | 'sound' | 'drained' | 'progress' }
+  | { readonly type: 'gap'; readonly gap: Gap }
+  | { readonly type: 'inactive'; readonly forMs: number }
+  | { readonly type: 'failed'; readonly error: SpeechError }
 
-/** How audio is said. */
 export interface AudioEncoder<Out> {
   audio(bytes: Uint8Array): Out
 }
 
-type SendingLink<Out> = Pick<Link<unknown, Out>, 'send' | 'isCongested' | 'drain$'>
+/** Where audio is sent, and what limits and watches that. */
+export interface AudioRoute<Out> {
+  readonly link: Pick<Link<unknown, Out>, 'send' | 'isCongested' | 'drain$'>
+  readonly encoder: AudioEncoder<Out>
+  readonly createRateLimiter: (hasBursts: boolean) => RateLimiter
+  readonly createMonitor: (onInactive: (forMs: number) => void) => InactivityMonitor
+}
 
-/** The way of the audio out: held until the link is open and while it is congested, else sent as it comes. */
-export class AudioPump<Out> {
-  readonly #tape: ReplayBuffer
+/**
+ * The way of the audio from the source to the link: buffered until the link is open and while it is congested, else sent
+ * as it comes.
+ */
+export class AudioPump<Out> implements AudioSink {
+  readonly #buffer: ReplayBuffer
+  readonly #source: ObservableInput<Uint8Array>
   readonly #scheduler: SchedulerLike
-  readonly #report: AudioPumpEvents
-  #link: SendingLink<Out> | undefined
-  #voice: AudioEncoder<Out> | undefined
-  #pace: RateLimiter | undefined
+  #captured: Subscriber<AudioInput> | undefined
+  #feed: AudioFeed | undefined
+  #sending: Subscriber<AudioInput> | undefined
+  #listening: Subscriber<AudioInput> | undefined
+  #route: AudioRoute<Out> | undefined
+  #limiter: RateLimiter | undefined
+  #monitor: InactivityMonitor | undefined
   #speed: 'full' | 'with bursts' | 'as spoken' = 'full'
+  /** For room in the link, or for the time of the next message. */
   #waiting: Unsubscribable | undefined
 
-  constructor(tape: ReplayBuffer, scheduler: SchedulerLike, report: AudioPumpEvents) {
-    this.#tape = tape
+  constructor(buffer: ReplayBuffer, source: ObservableInput<Uint8Array>, scheduler: SchedulerLike) {
+    this.#buffer = buffer
+    this.#source = source
     this.#scheduler = scheduler
-    this.#report = report
   }
 
-  /** Whether audio that came now would go out at once. */
-  get hasRoom(): boolean {
-    return this.#tape.isSent && this.#link?.isCongested === false && this.#waiting === undefined
+  /** Takes audio from the source, from the first call of `pull` on; unsubscribing releases the source. */
+  capture(): Observable<AudioInput> {
+    return new Observable((subscriber) => {
+      const feed = feedAudio(this.#source, this)
+      this.#captured = subscriber
+      this.#feed = feed
+      return () => feed.close()
+    })
   }
 
   /**
-   * From the next link on, audio goes slower: `with bursts` once the service has refused it as too fast; `as spoken` once
-   * it has ended a recognition without a sign of how far it had read, for then only the clock tells that.
+   * Takes from the source what the link has room for. A source that answers at once, and has no end, does so within this
+   * call: it must not be made while inputs of the session wait.
+   */
+  pull(): void {
+    this.#feed?.resume()
+  }
+
+  /** Sends audio, what was buffered first, until it is unsubscribed. */
+  send(route: AudioRoute<Out>): Observable<AudioInput> {
+    return new Observable((subscriber) => {
+      this.#sending = subscriber
+      this.#route = route
+      this.#limiter = this.#speed === 'full' ? undefined : route.createRateLimiter(this.#speed === 'with bursts')
+      const monitor = route.createMonitor((forMs) => subscriber.next({ type: 'inactive', forMs }))
+      this.#monitor = monitor
+      subscriber.add(() => {
+        this.#sending = undefined
+        this.#route = undefined
+        this.#waiting?.unsubscribe()
+        this.#waiting = undefined
+        monitor.stop()
+        this.#monitor = undefined
+      })
+      this.#continue()
+    })
+  }
+
+  /** While no recognition runs: reports a sound, and keeps of silence only the end. */
+  listen(): Observable<AudioInput> {
+    return new Observable((subscriber) => {
+      this.#listening = subscriber
+      return () => (this.#listening = undefined)
+    })
+  }
+
+  /** The service has sent something. */
+  onActivity(): void {
+    this.#monitor?.onActivity()
+  }
+
+  /**
+   * From the next connection on, audio is sent more slowly: `with bursts` once the service has refused it as too fast;
+   * `as spoken` once it has ended a recognition without a sign of how far it had read, for then only the clock tells that.
    */
   slow(speed: 'with bursts' | 'as spoken'): void {
     if (this.#speed !== 'as spoken') this.#speed = speed
   }
 
-  /** From now on audio goes to this link; what waited goes first. */
-  open(link: SendingLink<Out>, voice: AudioEncoder<Out>, newPace?: (burst: boolean) => RateLimiter): void {
-    this.#link = link
-    this.#voice = voice
-    this.#pace = this.#speed === 'full' ? undefined : newPace?.(this.#speed === 'with bursts')
-    this.#drain()
+  // As the sink of its source
+
+  wanted(): boolean {
+    if (this.#listening !== undefined) return true
+    return this.#route?.link.isCongested === false && this.#waiting === undefined && this.#buffer.isSent
   }
 
-  take(bytes: Uint8Array): void {
-    const link = this.#link
-    const voice = this.#voice
-    // Who is not waiting for room has some: every message is followed by that question.
+  chunk(bytes: Uint8Array): void {
+    // By its property, as `instanceof` fails between realms; and JavaScript may emit anything.
+    if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT !== 1) {
+      const error = new SpeechError('invalid-options', 'The audio source must emit Uint8Array.')
+      this.#captured?.next({ type: 'failed', error })
+    } else if (this.#listening === undefined) {
+      this.#take(bytes)
+      this.#monitor?.onAudio()
+    } else this.#hold(bytes, this.#listening)
+  }
+
+  end(): void {
+    this.#captured?.next({ type: 'audio-over' })
+  }
+
+  fail(cause: unknown): void {
+    const error = toSpeechError(cause, 'source-failed', 'The audio source failed; see the cause.')
+    this.#captured?.next({ type: 'failed', error })
+  }
+
+  #take(bytes: Uint8Array): void {
+    const route = this.#route
+    // Where nothing waits for room there is some: it is checked after every message.
     if (
-      link !== undefined &&
-      voice !== undefined &&
+      route !== undefined &&
       this.#waiting === undefined &&
-      this.#pace === undefined &&
-      this.#tape.passes(bytes)
+      this.#limiter === undefined &&
+      this.#buffer.passes(bytes)
     ) {
-      this.#tape.pass(bytes)
-      link.send(voice.audio(bytes))
-      if (this.#link === link && link.isCongested) this.#awaitRoom(link)
+      this.#buffer.pass(bytes)
+      route.link.send(route.encoder.audio(bytes))
+      if (this.#route === route && route.link.isCongested) this.#awaitRoom(route)
       return
     }
-    this.#tape.push(bytes)
+    this.#buffer.push(bytes)
     this.#drain()
-    const gap = this.#tape.trim()
-    if (gap !== undefined) this.#report.gap(gap)
+    this.#trim()
   }
 
-  /** Takes audio while no recognition runs; returns whether there is something to be heard in it. */
-  hold(bytes: Uint8Array): boolean {
-    this.#tape.push(bytes)
-    const isSound = this.#tape.listen()
-    const gap = this.#tape.trim()
-    if (gap !== undefined) this.#report.gap(gap)
-    return isSound
+  #hold(bytes: Uint8Array, listening: Subscriber<AudioInput>): void {
+    this.#buffer.push(bytes)
+    const isSound = this.#buffer.listen()
+    this.#trim()
+    if (isSound) listening.next({ type: 'sound' })
   }
 
-  /** The source has ended. */
-  end(): void {
-    for (const gap of this.#tape.end()) this.#report.gap(gap)
+  #trim(): void {
+    const gap = this.#buffer.trim()
+    if (gap !== undefined) this.#captured?.next({ type: 'gap', gap })
   }
 
-  /** Sends nothing more, until another link opens. */
-  close(): void {
-    this.#link = undefined
-    this.#voice = undefined
-    this.#waiting?.unsubscribe()
-    this.#waiting = undefined
+  /** Goes on, at first or after a wait. */
+  #continue(): void {
+    const type = this.#drain()
+    if (type !== undefined) this.#sending?.next({ type })
   }
 
-  /** Lets go of all that has no definitive result, and tells it. */
-  drop(cause: GapCause): void {
-    for (const gap of this.#tape.drop(cause)) this.#report.gap(gap)
-  }
-
-  #drain(): void {
-    if (this.#waiting !== undefined) return
-    let sent = false
-    for (let link = this.#link; link !== undefined && this.#voice !== undefined; link = this.#link) {
-      if (this.#tape.isSent) {
-        this.#report.idle()
-        if (this.#link?.isCongested === true) this.#awaitRoom(link)
-        return
+  /** Sends what waits, as far as there is room; `drained` when nothing waits any more. */
+  #drain(): 'drained' | 'progress' | undefined {
+    if (this.#waiting !== undefined) return undefined
+    let result: 'progress' | undefined
+    for (let route = this.#route; route !== undefined; route = this.#route) {
+      const isSent = this.#buffer.isSent
+      if (route.link.isCongested) {
+        this.#awaitRoom(route)
+        return isSent ? 'drained' : result
       }
-      if (link.isCongested) {
-        this.#awaitRoom(link)
-        break
-      }
-      const waitMs = this.#pace?.waitMs ?? 0
+      if (isSent) return 'drained'
+      const waitMs = this.#limiter?.waitMs ?? 0
       if (waitMs > 0) {
         this.#awaitTurn(waitMs)
-        break
+        return result
       }
-      const piece = this.#tape.shift()
+      const piece = this.#buffer.shift()
       if (piece !== undefined) {
-        this.#pace?.sent(piece.length)
-        link.send(this.#voice.audio(piece))
+        this.#limiter?.sent(piece.length)
+        route.link.send(route.encoder.audio(piece))
       }
-      sent = true
+      result = 'progress'
     }
-    if (sent) this.#report.progress()
+    return result
   }
 
   #awaitTurn(waitMs: number): void {
-    const go = (): void => {
+    const onTurn = (): void => {
       this.#waiting = undefined
-      this.#drain()
+      this.#continue()
     }
-    this.#waiting = schedule(this.#scheduler, waitMs, go, { ref: true })
+    this.#waiting = schedule(this.#scheduler, waitMs, onTurn, { ref: true })
   }
 
-  #awaitRoom(link: SendingLink<Out>): void {
+  #awaitRoom({ link }: AudioRoute<Out>): void {
     if (this.#waiting !== undefined) return
     // Not the subscription itself: `drain$` may emit at once, and draining may wait anew before that returns.
     const waiting = new Subscription()
@@ -151,7 +223,7 @@ export class AudioPump<Out> {
     waiting.add(
       link.drain$.subscribe(() => {
         this.#waiting = undefined
-        this.#drain()
+        this.#continue()
       }),
     )
   }

@@ -102,9 +102,9 @@ export class ReplayBuffer {
   }
 
   /** Where the audio begins that has no definitive result, in milliseconds of the source. */
-  get pending(): { readonly pendingFromMs?: number } {
-    if (this.#definitive === this.#ring.end) return {}
-    return { pendingFromMs: msForBytes(this.#format, this.timeline.startOf(this.#definitive)) }
+  get pendingFromMs(): number | undefined {
+    if (this.#definitive === this.#ring.end) return undefined
+    return msForBytes(this.#format, this.timeline.startOf(this.#definitive))
   }
 
   /** Whether something is to be heard in what has no definitive result, as far as it is kept. */

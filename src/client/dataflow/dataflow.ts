@@ -17,7 +17,6 @@ import { checkOption, durationMs } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial } from '../../transport/link.js'
 import { DataflowProtocol } from './protocol.js'
 import { defaultHeartbeatMs } from '../default-heartbeat.js'
-import { equip } from '../equipment.js'
 import {
   optionalBoolean,
   optionalChoice,
@@ -26,9 +25,9 @@ import {
   optionalText,
   requiredText,
 } from '../option-checks.js'
-import { maskToken } from '../mask-token.js'
-import { openSession } from '../open-session.js'
-import { Updates } from '../updates.js'
+import { openMasked, sessionParts } from '../session-parts.js'
+import { openSession } from '../session.js'
+import { updateInputs } from './updates.js'
 import { resolveSessionOptions, withPreRoll, type SessionOptions, type SilenceRules } from '../options.js'
 
 export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
@@ -81,7 +80,7 @@ export const dataflow = (
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
         connect: (token, update) =>
-          maskToken(token, () =>
+          openMasked(token, () =>
             dial({
               ...options,
               keepaliveMs: options.keepaliveMs ?? defaultHeartbeatMs,
@@ -89,12 +88,12 @@ export const dataflow = (
             }).pipe(
               map((link) => ({
                 link,
-                dialogue: new DataflowProtocol({ start, dialect, ...(update && { update }) }),
-                equip,
+                protocol: new DataflowProtocol({ start, dialect, update }),
+                parts: sessionParts,
               })),
             ),
           ),
-        ...(update$ && { newUpdates: () => new Updates(update$) }),
+        updates$: update$ && updateInputs(update$),
       },
       source,
     )

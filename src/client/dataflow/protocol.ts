@@ -22,7 +22,7 @@ export interface DataflowProtocolOptions {
   readonly start: Omit<StartRequest, 'token'>
   readonly dialect: Dialect
   /** What was changed on earlier connections. */
-  readonly update?: UpdateRequest
+  readonly update?: UpdateRequest | undefined
 }
 
 const noBytes = new Uint8Array(0)
@@ -93,7 +93,7 @@ const readMessage = (message: DataflowMessage, answered: (response: DataflowResp
       if (either.isRight(response)) return heardResponse(response.right, answered(response.right))
       // Whatever it was, it is the one answer that there is while the start is awaited, and no other will come.
       const { message: reason } = response.left
-      return { ...unknown(reason, message), meaning: unreadableStart(reason) }
+      return { ...unknown(reason, message), signal: unreadableStart(reason) }
     }
     case contentType.event: {
       const event = readEventEnvelope(message.content)
@@ -119,7 +119,7 @@ const heardResponse = ({ operationResult }: DataflowResponse, request: string): 
   const error: { readonly error?: SpeechError } = success ? {} : { error: refusalError(operationResult) }
   return {
     event: { type: 'response', request, success, operationResult },
-    ...(type && { meaning: { type, ...error } }),
+    ...(type && { signal: { type, ...error } }),
   }
 }
 

@@ -65,7 +65,7 @@ const readMessage = (message: SocketMessage): DecodedMessage => {
   const { error, message: name } = read.left
   return {
     event: { type: 'unknown', reason: error.message, raw: message },
-    ...(name === 'recognize-response' && { meaning: unreadableStart(error.message) }),
+    ...(name === 'recognize-response' && { signal: unreadableStart(error.message) }),
   }
 }
 
@@ -95,7 +95,7 @@ const heard = (message: RecognizerMessage): DecodedMessage => {
           operationResult,
           ...(recognitionId === undefined ? {} : { recognitionId }),
         },
-        meaning: success ? { type } : { type, error: refusalError(operationResult) },
+        signal: success ? { type } : { type, error: refusalError(operationResult) },
       }
     }
   }
@@ -113,7 +113,7 @@ const heardFinal = (message: RecognizerFinal): DecodedMessage => {
   }
   return {
     event,
-    meaning: success ? { type: 'last-word' } : { type: 'last-word', error: refusalError(operationResult) },
+    signal: success ? { type: 'session-ended' } : { type: 'session-ended', error: refusalError(operationResult) },
   }
 }
 

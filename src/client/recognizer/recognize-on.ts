@@ -16,11 +16,11 @@ import {
   requiredText,
 } from '../option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
-import type { Connection } from '../connection.js'
-import type { maskToken } from '../mask-token.js'
+import type { OpenLink } from '../connection.js'
+import type { openMasked, SessionParts } from '../session-parts.js'
 import type { RecognizerProtocol } from './protocol.js'
 import { recognizerUrl } from './recognizer-url.js'
-import { openSession } from '../open-session.js'
+import { openSession } from '../session.js'
 import { resolveSessionOptions, withPreRoll, type SessionOptions, type SessionSettings } from '../options.js'
 import type { RecognizeChannel } from './recognize-stereo.js'
 
@@ -72,8 +72,9 @@ export interface RecognizePlatform {
 }
 
 /** What is needed with a connection and not before. */
-export interface RecognizeParts extends Pick<Connection<SocketMessage, SocketMessage>, 'equip'> {
-  readonly maskToken: typeof maskToken
+export interface RecognizeParts {
+  readonly sessionParts: SessionParts
+  readonly openMasked: typeof openMasked
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
   readonly RecognizerProtocol: typeof RecognizerProtocol
 }
@@ -93,9 +94,9 @@ export const recognizeOn = (
   const connectionOf = (
     token: string,
     channel: 0 | 1 | undefined,
-    { dialSocket, RecognizerProtocol, equip, maskToken }: RecognizeParts,
-  ): Observable<Connection<SocketMessage, SocketMessage>> =>
-    maskToken(token, () =>
+    { dialSocket, RecognizerProtocol, sessionParts, openMasked }: RecognizeParts,
+  ): Observable<OpenLink<SocketMessage, SocketMessage>> =>
+    openMasked(token, () =>
       (dial ?? dialSocket)({
         ...options,
         ...(channel !== undefined && { channel }),
@@ -103,7 +104,11 @@ export const recognizeOn = (
         connectTimeoutMs: settings.deadlines.connecting,
         ...presentToken(url, token, options.presentToken),
       }).pipe(
-        map((link) => ({ link, dialogue: new RecognizerProtocol({ request, encoding: format.encoding }), equip })),
+        map((link) => ({
+          link,
+          protocol: new RecognizerProtocol({ request, encoding: format.encoding }),
+          parts: sessionParts,
+        })),
       ),
     )
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
@@ -113,9 +118,9 @@ export const recognizeOn = (
     openSession(
       {
         settings: ofLane,
-        ending: { endsWith: 'last-word', finalizeBy: 'request' },
+        ending: { endsWith: 'session-ended', finalizeBy: 'request' },
         connect: (token) => withParts((parts) => connectionOf(token, channel, parts)),
-        ...(abort$ && { abort$ }),
+        abort$,
       },
       source,
     )

@@ -1,7 +1,6 @@
 import { checkProxy } from '../../proxy/proxy.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
-import { equip } from '../equipment.js'
-import { maskToken } from '../mask-token.js'
+import { openMasked, sessionParts } from '../session-parts.js'
 import {
   recognizeOn,
   type Recognition,
@@ -12,7 +11,7 @@ import {
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
 
-const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, equip, maskToken }
+const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, sessionParts, openMasked }
 
 const platform: RecognizePlatform = { withParts: (connect) => connect(parts), recognizeStereo }
 

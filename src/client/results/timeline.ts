@@ -38,7 +38,7 @@ export class ResultTimeline {
   #base = 0
   #beganMs = 0
   #connections = 0
-  #estimated = false
+  #isEstimated = false
   /** Whether the end of the audio was said on this connection. */
   #isAsked = false
   /** How far the audio had been sent before this connection. */
@@ -54,13 +54,18 @@ export class ResultTimeline {
   }
 
   /** Whether a milestone came without times, so that what is settled is an estimate, on the safe side. */
-  get estimated(): boolean {
-    return this.#estimated
+  get isEstimated(): boolean {
+    return this.#isEstimated
   }
 
   /** Whether there was a connection. */
   get hasBegun(): boolean {
     return this.#connections > 0
+  }
+
+  /** Whether audio was sent on this connection. */
+  get hasSentAudio(): boolean {
+    return this.#tape.sent > this.#base
   }
 
   /** Whether every channel has its final, and nothing after it. */
@@ -107,9 +112,12 @@ export class ResultTimeline {
 
   /** Whether a final only repeats the one before it on its channel. */
   isRepeated(event: FinalEvent): boolean {
-    const lane = this.#lane(event)
-    if (lane.isFinal) lane.answer()
-    return lane.isFinal
+    return this.#lane(event).isFinal
+  }
+
+  /** A final came that repeats the one before it: it answers all the same. */
+  repeat(event: FinalEvent): void {
+    this.#lane(event).answer()
   }
 
   /** A final with an error came: whether it is told, how the connection ends decides. */
@@ -157,7 +165,7 @@ export class ResultTimeline {
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
     const lane = this.#lane(event)
     const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), this.#readMs)
-    if (event.endMs === undefined) this.#estimated = true
+    if (event.endMs === undefined) this.#isEstimated = true
     const index = this.#lanes.indexOf(lane)
     this.#settle(index, event.endMs ?? lane.estimateMs)
     return told
@@ -172,7 +180,7 @@ export class ResultTimeline {
     if (endMs !== undefined) this.#settle(this.#lanes.indexOf(lane), endMs)
     // One that was asked for is the answer to all that was sent, which is settled at the end.
     else if (!this.#isAsked) {
-      this.#estimated = true
+      this.#isEstimated = true
       const baseMs = this.#msAt(this.#base, 'start')
       const heardMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
       this.#settle(this.#lanes.indexOf(lane), baseMs + heardMs - Math.min(unreadAtFinalMs, heardMs / 2))

@@ -48,7 +48,11 @@ const shownEffect = ({ lifetime, action }: Effect<RecognizerAction>): string =>
     : `${lifetime}: ${action.type}`
 
 /** A step in one line: the next state or the close, what is sent and reported, what begins. */
-const shown = ({ state, outputs = [], effects = [] }: Step<RecognizerState, RecognizerOutput, RecognizerAction>) => {
+const shown = ({
+  state,
+  outputs = [],
+  effects = [],
+}: Step<RecognizerState, RecognizerOutput, RecognizerAction, unknown>) => {
   const next =
     state.name !== 'ended'
       ? state.name

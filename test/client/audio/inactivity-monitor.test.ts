@@ -1,9 +1,9 @@
 import { from, map, merge, mergeMap, NEVER, of, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { SpeechError } from '../../src/errors/speech-error.js'
-import { scriptedDial } from '../../src/testing/scripted-dial.js'
-import type { SocketMessage } from '../../src/transport/link.js'
-import { audio, labelOf, ok, said, virtually } from './virtual-session.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import { scriptedDial } from '../../../src/testing/scripted-dial.js'
+import type { SocketMessage } from '../../../src/transport/link.js'
+import { audio, labelOf, ok, said, virtually } from '../virtual-session.js'
 
 const started = said('recognize-response', ok)
 const partial = said('partial-result', { text: 'hello' })

@@ -1,5 +1,5 @@
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
-import { schedule } from '../kernel/timers.js'
+import { schedule } from '../../kernel/timers.js'
 
 /**
  * Notices that a service says nothing while audio flows. One timer, which audio starts and which does not follow it; it
@@ -21,7 +21,7 @@ export class InactivityMonitor {
   }
 
   /** Audio goes out. */
-  audio(): void {
+  onAudio(): void {
     this.#flows = true
     if (this.#timer !== undefined) return
     this.#sinceMs = this.#scheduler.now()
@@ -29,7 +29,7 @@ export class InactivityMonitor {
   }
 
   /** The service has said something. */
-  broken(): void {
+  onActivity(): void {
     this.#sinceMs = this.#scheduler.now()
     this.#isTold = false
   }

@@ -1,0 +1,29 @@
+import { catchError, defer, map, throwError, type Observable } from 'rxjs'
+import { SecretMask } from '../errors/secret-mask.js'
+import { toSpeechError } from '../errors/speech-error.js'
+import { RateLimiter } from './audio/rate-limiter.js'
+import type { OpenLink } from './connection.js'
+import { InactivityMonitor } from './audio/inactivity-monitor.js'
+import { ResultTimeline } from './results/timeline.js'
+
+/** What a session needs from its first connection on and not before: a browser loads it while it connects. */
+export const sessionParts = { InactivityMonitor, RateLimiter, ResultTimeline }
+export type SessionParts = typeof sessionParts
+
+/**
+ * Opens a link with a token: neither the failure nor what the service sends contains the token, should a peer repeat it.
+ */
+export const openMasked = <In, Out>(
+  token: string,
+  connect: () => Observable<Omit<OpenLink<In, Out>, 'mask'>>,
+): Observable<OpenLink<In, Out>> =>
+  defer(() => {
+    const mask = new SecretMask([token])
+    return defer(connect).pipe(
+      map((open) => ({ ...open, mask })),
+      catchError((error: unknown) => {
+        const failure = toSpeechError(error, 'connection-failed', 'The connection failed; see the cause.')
+        return throwError(() => mask.cleanError(failure))
+      }),
+    )
+  })
