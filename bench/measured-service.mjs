@@ -5,7 +5,7 @@ import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { hashSecret, memorySubscriptions, newClientSecret, startService } from '../dist/esm/service.js'
+import { hashSecret, memoryClients, newClientSecret, startService } from '../dist/esm/service.js'
 import { scriptedEngine } from '../dist/esm/testing.js'
 import { shares } from './profile-shares.mjs'
 
@@ -16,7 +16,7 @@ await writeFile(join(models, 'Default/null/1/model.json'), JSON.stringify({ engi
 const clientSecret = newClientSecret()
 const everything = ['*']
 const service = await startService({
-  subscriptions: memorySubscriptions([
+  clients: memoryClients([
     {
       clientId: 'bench',
       secretHash: await hashSecret(clientSecret),

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hashSecret, memorySubscriptions, newClientSecret, startService } from '../dist/cjs/service/index.js'
+import { hashSecret, memoryClients, newClientSecret, startService } from '../dist/cjs/service/index.js'
 import { NEVER } from 'rxjs'
 import { scriptedEngine } from '../dist/cjs/testing/index.js'
 
@@ -19,7 +19,7 @@ const engine = stuck ? { ...scripted, recognize: () => () => NEVER } : scripted
 const many = 100_000
 const secret = newClientSecret()
 const service = await startService({
-  subscriptions: memorySubscriptions([
+  clients: memoryClients([
     {
       clientId: 'soak',
       secretHash: await hashSecret(secret),

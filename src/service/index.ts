@@ -20,17 +20,17 @@ export { soundswallower, type SoundswallowerLimits } from './engine/soundswallow
 export { hashSecret, newClientId, newClientSecret } from './identity/clients/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './identity/identity-store.js'
 export {
-  cancelSubscription,
-  createSubscription,
+  cancelClient,
+  registerClient,
   rotateSecret,
   type IssuedSecret,
-  type SubscriptionWish,
+  type ClientInput,
 } from './identity/clients/manage-clients.js'
 export {
-  memorySubscriptions,
-  type StoredSubscription,
-  type Subscription,
-  type SubscriptionStore,
+  memoryClients,
+  type StoredClient,
+  type ClientRegistration,
+  type ClientStore,
 } from './identity/clients/client.js'
 export type { ListenAddress, ServerCertificate } from './listen/listen-address.js'
 export {

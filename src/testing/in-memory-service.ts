@@ -145,7 +145,8 @@ const presents = ({ headers, protocols }: PresentedAddress, token: string): bool
 
 const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
   const { engine, modelFolders } = options
-  if (modelFolders !== undefined) return createModelRegistry({ folders: modelFolders, kinds: builtInEngines() })
+  if (modelFolders !== undefined)
+    return createModelRegistry({ folders: modelFolders, kinds: builtInEngines(process.env) })
   return oneEngine(engine ?? scriptedEngine({ texts: ['hello world'] }))
 }
 

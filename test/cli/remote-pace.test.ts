@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { silentMonitor, type SessionEnd } from '../../src/service/monitor/service-monitor.js'
+import { noopMonitor, type SessionEnd } from '../../src/service/monitor/service-monitor.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService, type PlainService } from '../service/plain-service.js'
 import { runInProcess } from './in-process.js'
@@ -17,7 +17,7 @@ const told = { timeout: 10_000, interval: 10 }
 /** Transcribes 6 s of speech with a service that limits the pace, as one for others does. */
 const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] = []) => {
   const ends: SessionEnd[] = []
-  const monitor = { ...silentMonitor, sessionEnded: (_facts: unknown, end: SessionEnd) => void ends.push(end) }
+  const monitor = { ...noopMonitor, sessionEnded: (_facts: unknown, end: SessionEnd) => void ends.push(end) }
   service = await plainService({ monitor, defaultModel: 'paced' })
   const { wsUrl, grpc } = service.service.access
   const address = over === 'grpc' ? ['--grpc', grpc, '--plaintext'] : ['--url', wsUrl]

@@ -42,7 +42,7 @@ import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
 import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
 import { resolveServiceLimits } from '../../src/service/start/service-options.js'
-import { memorySubscriptions } from '../../src/service/identity/clients/client.js'
+import { memoryClients } from '../../src/service/identity/clients/client.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
 import { endTrailer } from '../../src/transport/grpc/errors.js'
@@ -330,7 +330,7 @@ describe('the errors and limits in PROTOCOL.md', () => {
 
   it('are the defaults of the service', () => {
     const limits = new Map(tableBelow(page, '8. Limits').map(([name = '', value = '']) => [name, value]))
-    const options = { subscriptions: memorySubscriptions([]), modelFolders: [] }
+    const options = { clients: memoryClients([]), modelFolders: [] }
     const inUse = resolveServiceLimits(options)
     const generous = resolveServiceLimits({ ...options, development: true })
     expect(limits.get('message')).toBe(`${String(inUse.maxMessageBytes / 1_048_576)} MiB`)

@@ -1,7 +1,7 @@
 import { interval, lastValueFrom, map, take, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
-import { silentMonitor } from '../../src/service/monitor/service-monitor.js'
+import { noopMonitor } from '../../src/service/monitor/service-monitor.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { plainService, type PlainService } from '../service/plain-service.js'
 
@@ -14,7 +14,7 @@ const chunkBytes = chunkMs * 16
 /** What a call of 10 s, sent in 2 s, comes to where connections get so old; and how many streams it took. */
 const callWith = async (connectionAgeMs: number) => {
   let started = 0
-  const monitor = { ...silentMonitor, sessionStarted: () => (started += 1) }
+  const monitor = { ...noopMonitor, sessionStarted: () => (started += 1) }
   const limits = { connectionAgeMs, connectionGraceMs: 60_000, maxPacePercent: 0 }
   const service = await plainService({ monitor, limits })
   services.push(service)

@@ -24,7 +24,7 @@ import {
 const restartableService = async () => {
   const stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
   const start = (options: Partial<ServiceOptions> = {}): Promise<DevelopmentService> =>
-    startDevelopmentService({ ...callService, stateFolder, ...options })
+    startDevelopmentService({ ...callService, ...options, stateFolder })
   let service = await start()
   const ca = await readFile(service.access.ca)
   return {

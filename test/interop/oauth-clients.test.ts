@@ -7,7 +7,7 @@ import * as client from 'openid-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashSecret } from '../../src/service/identity/clients/client-secret.js'
 import { developmentCertificates } from '../../src/service/identity/keys/development-certificates.js'
-import { memorySubscriptions, type Subscription } from '../../src/service/identity/clients/client.js'
+import { memoryClients, type ClientRegistration } from '../../src/service/identity/clients/client.js'
 import { startService, type Service } from '../../src/service/start/service.js'
 
 // Letters that each of the two ways to authenticate encodes in its own way.
@@ -23,7 +23,7 @@ beforeAll(async () => {
   stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-oauth-'))
   const certificate = await developmentCertificates(join(stateFolder, 'certificates'))
   ca = await readFile(certificate.caPath)
-  const good: Subscription = {
+  const good: ClientRegistration = {
     clientId: 'acme',
     secretHash: await hashSecret(secret),
     tenants: ['Acme'],
@@ -37,7 +37,7 @@ beforeAll(async () => {
     certificate,
     stateFolder,
     modelFolders: [],
-    subscriptions: memorySubscriptions([
+    clients: memoryClients([
       good,
       { ...good, clientId: 'over', validUntilMs: 1 },
       { ...good, clientId: 'auditor', mayIntrospect: true },

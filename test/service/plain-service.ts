@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashSecret } from '../../src/service/identity/clients/client-secret.js'
-import { memorySubscriptions, type Subscription } from '../../src/service/identity/clients/client.js'
+import { memoryClients, type ClientRegistration } from '../../src/service/identity/clients/client.js'
 import type { Engine, EngineKind } from '../../src/service/engine/engine.js'
 import type { ServiceOptions } from '../../src/service/start/service-options.js'
 import { startService, type Service } from '../../src/service/start/service.js'
@@ -20,7 +20,10 @@ export interface PlainService extends Reachable {
   readonly close: () => Promise<void>
 }
 
-export const subscriptionOf = async (clientId: string, change: Partial<Subscription> = {}): Promise<Subscription> => ({
+export const subscriptionOf = async (
+  clientId: string,
+  change: Partial<ClientRegistration> = {},
+): Promise<ClientRegistration> => ({
   clientId,
   secretHash: await hashSecret(plainSecret),
   tenants: ['*'],
@@ -46,14 +49,14 @@ const modelFolder = async (): Promise<string> => {
 
 export const plainService = async (
   options: Partial<ServiceOptions> = {},
-  others: readonly Subscription[] = [],
+  others: readonly ClientRegistration[] = [],
   engine: Engine = scriptedEngine({ texts: ['hello world'] }),
 ): Promise<PlainService> => {
   const folder = await modelFolder()
   const faults: unknown[] = []
   const scripted: EngineKind = { name: 'scripted', open: () => Promise.resolve(engine) }
   const started = await startService({
-    subscriptions: memorySubscriptions([await subscriptionOf('client'), ...others]),
+    clients: memoryClients([await subscriptionOf('client'), ...others]),
     modelFolders: [folder],
     engines: [scripted],
     defaultModel: 'm',

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { asyncScheduler, Subject } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { memorySubscriptions } from '../../src/service/identity/clients/client.js'
+import { memoryClients } from '../../src/service/identity/clients/client.js'
 import { resolveServiceLimits, type ServiceOptions } from '../../src/service/start/service-options.js'
 import { startService } from '../../src/service/start/service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
@@ -21,7 +21,7 @@ afterEach(async () => {
 })
 
 const bare = (options: Partial<ServiceOptions>): ReturnType<typeof startService> =>
-  startService({ subscriptions: memorySubscriptions([]), modelFolders: [], ...options })
+  startService({ clients: memoryClients([]), modelFolders: [], ...options })
 
 const connects = async (url: string): Promise<boolean> =>
   fetch(url).then(
@@ -85,7 +85,7 @@ describe('starting', () => {
   })
 
   it('has the limits of the protocol, and more generous ones for development', () => {
-    const options = { subscriptions: memorySubscriptions([]), modelFolders: [] }
+    const options = { clients: memoryClients([]), modelFolders: [] }
     expect(resolveServiceLimits(options)).toEqual({
       startWithinMs: 10_000,
       openWithinMs: 30_000,

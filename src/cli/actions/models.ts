@@ -3,12 +3,13 @@ import { builtInEngines } from '../../service/start/models-and-projects.js'
 import { findModels } from '../../service/engine/model-registry.js'
 import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
 import { planModel, planModelList, type AddModelFlags, type ListModelsFlags } from '../options/plan-models.js'
+import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
 import { modelJson, modelTable } from '../view/model-table.js'
 
 /** `rxspeech models list`: what is in the folders, and what is wrong with it. Nothing is loaded. */
-export const listModels = (flags: ListModelsFlags, output: Output): void => {
-  const found = findModels({ folders: planModelList(flags), kinds: builtInEngines() })
+export const listModels = (flags: ListModelsFlags, { env }: Pick<Host, 'env'>, output: Output): void => {
+  const found = findModels({ folders: planModelList(flags), kinds: builtInEngines(env) })
   output.write(flags.json === true ? `${JSON.stringify(found.map(modelJson))}\n` : modelTable(found))
 }
 

@@ -14,6 +14,7 @@ import { customNodes } from '../options/custom-node-flags.js'
 import { exitCode } from '../process/exit-code.js'
 import { unreadable } from '../input/input-error.js'
 import { QuietEnd, usageError } from '../process/failure.js'
+import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
 
 export interface ProjectCheckFlags {
@@ -31,7 +32,12 @@ export interface ProjectListFlags {
 }
 
 /** `rxspeech project check`: the graph of a project that is sound, or all that is wrong with it and exit code 3. */
-export const checkProjectFile = async (file: string, flags: ProjectCheckFlags, output: Output): Promise<void> => {
+export const checkProjectFile = async (
+  file: string,
+  flags: ProjectCheckFlags,
+  { env }: Pick<Host, 'env'>,
+  output: Output,
+): Promise<void> => {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw unreadable(file, error)
   })
@@ -39,7 +45,7 @@ export const checkProjectFile = async (file: string, flags: ProjectCheckFlags, o
   const check = checkProject(text, await loadYaml(), {
     ...(await factsOf(flags)),
     readFile: readResourceFile(folder),
-    secret: (env) => process.env[env],
+    secret: (name) => env[name],
     versionOfFile: basename(file, extname(file)),
     nameOfFile: basename(folder),
     isHere: false,
@@ -51,10 +57,14 @@ export const checkProjectFile = async (file: string, flags: ProjectCheckFlags, o
 }
 
 /** `rxspeech project list`: tenant, name, version and whether it is sound; exit code 3 where one is broken. */
-export const listProjects = async (flags: ProjectListFlags, output: Output): Promise<void> => {
+export const listProjects = async (
+  flags: ProjectListFlags,
+  { env }: Pick<Host, 'env'>,
+  output: Output,
+): Promise<void> => {
   const folders = flags.projects ?? []
   if (folders.length === 0) throw usageError('There is nothing to list; give --projects DIR.')
-  const loaded = await loadProjects({ folders, facts: await factsOf(flags), model: {}, env: process.env })
+  const loaded = await loadProjects({ folders, facts: await factsOf(flags), model: {}, env })
   const rows = loaded.map(({ place: { tenant, name, version }, problem }) => ({
     tenant,
     name,

@@ -16,7 +16,7 @@ export const rotateKeys = async ({ alone = false, ...flags }: RotateKeysFlags, o
     throw usageError(`There are no signing keys in ${stateFolder}; name the state folder of the service by --state.`)
   }
   const keys = await openSigningKeys({ stateFolder, now: Date.now, rotateAfterMs: Infinity })
-  const kid = await keys.rotate({ alone })
+  const kid = await keys.rotate({ discardOthers: alone })
   output.write(
     alone
       ? `The key ${kid} is the only one; tokens of before are not good any more.\n`

@@ -27,7 +27,9 @@ export const serve = async (flags: ServeFlags, host: Host, output: Output): Prom
   const logger = await openLog(host, { ...loaded?.values.log, ...planLog(flags) })
   const drainMs = loaded?.values.limits?.drainMs
   await untilEnded(flags, host, output, logger, drainMs, () =>
-    loaded === undefined ? startPlanned(planServe(flags, host.env), logger) : startConfigured(loaded, logger, host.env),
+    loaded === undefined
+      ? startPlanned(planServe(flags, host.env), logger, host.env)
+      : startConfigured(loaded, logger, host.env),
   )
 }
 
@@ -102,7 +104,7 @@ const untilEnded = async (
   }
 }
 
-interface LogWish {
+interface LogOptions {
   readonly level?: LogLevel
   readonly format?: LogFormat
 }
@@ -110,7 +112,7 @@ interface LogWish {
 /** A line for people in a terminal, JSON for everything else. */
 const openLog = async (
   { stderr, env }: Host,
-  { level = env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug', format }: LogWish,
+  { level = env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug', format }: LogOptions,
 ): Promise<Logger> => {
   // A log that nobody reads must not end the service.
   stderr.on('error', () => undefined)

@@ -1,6 +1,6 @@
 import {
-  cancelSubscription,
-  createSubscription,
+  cancelClient,
+  registerClient,
   rotateSecret,
   type IssuedSecret,
 } from '../../service/identity/clients/manage-clients.js'
@@ -18,8 +18,8 @@ import type { Output } from '../process/output.js'
 import { subscriptionJson, subscriptionTable } from '../view/subscription-table.js'
 
 /** The secret goes to stdout alone; what is said beside it goes to stderr, so that a script reads nothing else. */
-const tell = ({ subscription, clientSecret }: IssuedSecret, { json }: StoreFlags, output: Output): void => {
-  const { clientId } = subscription
+const tell = ({ client, clientSecret }: IssuedSecret, { json }: StoreFlags, output: Output): void => {
+  const { clientId } = client
   output.write(
     json === true
       ? `${JSON.stringify({ clientId, clientSecret })}\n`
@@ -32,7 +32,7 @@ export const create = async (flags: CreateFlags, host: Host, output: Output): Pr
   const nowMs = Date.now()
   const wish = planSubscription(flags, nowMs)
   const make = async (store: IdentityStore): Promise<void> => {
-    tell(await createSubscription(store, wish, nowMs), flags, output)
+    tell(await registerClient(store, wish, nowMs), flags, output)
   }
   await withStore(flags, make, { mayCreate: true })
   if (flags.json !== true) host.stderr.write('Keep the secret now: it is not kept here, and is not shown again.\n')
@@ -54,7 +54,7 @@ export const list = async (flags: StoreFlags, _host: Host, output: Output): Prom
 /** `rxspeech subscription cancel`: running services end its sessions. */
 export const cancel = async (clientId: string, flags: StoreFlags, _host: Host, output: Output): Promise<void> => {
   await withStore(flags, (store) => {
-    cancelSubscription(store, clientId)
+    cancelClient(store, clientId)
     output.write(`The subscription ${JSON.stringify(clientId)} is cancelled.\n`)
   })
 }

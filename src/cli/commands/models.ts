@@ -20,11 +20,11 @@ export const addModels = (program: Command, host: Host, output: Output): void =>
         ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one a line'],
       ]),
     )
-  addList(command, output)
+  addList(command, host, output)
   addAdd(command, output)
 }
 
-const addList = (command: Command, output: Output): void => {
+const addList = (command: Command, host: Host, output: Output): void => {
   command
     .command('list', { isDefault: true })
     .summary('show the models of folders; the same as models alone')
@@ -36,7 +36,7 @@ const addList = (command: Command, output: Output): void => {
     .option('--json', 'print JSON')
     .action(async (flags: ListModelsFlags) => {
       const { listModels } = await import('../actions/models.js')
-      listModels(flags, output)
+      listModels(flags, host, output)
     })
 }
 

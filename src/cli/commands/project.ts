@@ -27,7 +27,7 @@ export const addProject = (program: Command, host: Host, output: Output): void =
     )
     .action(async (file: string, flags: ProjectCheckFlags) => {
       const { checkProjectFile } = await import('../actions/project.js')
-      await checkProjectFile(file, flags, output)
+      await checkProjectFile(file, flags, host, output)
     })
   project
     .command('list')
@@ -41,6 +41,6 @@ export const addProject = (program: Command, host: Host, output: Output): void =
     .option('--json', 'print the list as JSON')
     .action(async (flags: ProjectListFlags) => {
       const { listProjects } = await import('../actions/project.js')
-      await listProjects(flags, output)
+      await listProjects(flags, host, output)
     })
 }

@@ -1,4 +1,4 @@
-import type { SubscriptionWish } from '../../service/identity/clients/manage-clients.js'
+import type { ClientInput } from '../../service/identity/clients/manage-clients.js'
 import { everything } from '../../service/identity/clients/client.js'
 import { usageError } from '../process/failure.js'
 import { dateFlag, durationFlag } from './time-flags.js'
@@ -31,7 +31,7 @@ const names = (flag: string, given: readonly string[] | undefined, absent: strin
   given === undefined ? [absent] : given.map((name) => textFlag(flag, name) ?? name)
 
 /** Reads the flags of `create`. Throws `invalid-options` with a sentence that says what to give. */
-export const planSubscription = (flags: CreateFlags, nowMs: number): SubscriptionWish => {
+export const planSubscription = (flags: CreateFlags, nowMs: number): ClientInput => {
   const clientId = textFlag('--client-id', flags.clientId)
   const validFromMs = dateFlag('--valid-from', flags.validFrom) ?? nowMs
   const validUntilMs = dateFlag('--valid-until', flags.validUntil) ?? Infinity

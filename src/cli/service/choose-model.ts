@@ -4,7 +4,7 @@ import type { ModelRegistry } from '../../service/engine/model-registry.js'
 import { usageError } from '../process/failure.js'
 import type { ModelChoice } from './access.js'
 
-export interface ModelWish {
+export interface ModelSelection {
   /** Its name; without one, the only model that there is. */
   readonly model?: string
   /** The tenant whose model it must be. */
@@ -18,7 +18,7 @@ export interface ModelWish {
 export const chooseModel = (
   registry: Pick<ModelRegistry, 'list' | 'problems'>,
   givenFolders: readonly string[],
-  { model, modelTenant }: ModelWish,
+  { model, modelTenant }: ModelSelection,
 ): ModelChoice => {
   const known = registry.list()
   const given = known.filter(({ folder }) => givenFolders.some((root) => isWithin(resolve(root), folder)))

@@ -8,9 +8,9 @@ import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
 import type { ModelRegistry } from '../../service/engine/model-registry.js'
 import type { Access, ModelChoice } from './access.js'
-import { chooseModel, type ModelWish } from './choose-model.js'
+import { chooseModel, type ModelSelection } from './choose-model.js'
 
-export interface EmbeddedOptions extends ModelWish {
+export interface EmbeddedOptions extends ModelSelection {
   /** Folders of models, before that of the package. */
   readonly modelFolders: readonly string[]
   readonly tenant: string
@@ -29,7 +29,7 @@ export interface EmbeddedService {
  */
 export const startEmbedded = async (
   { modelFolders, tenant, project, ...wish }: EmbeddedOptions,
-  host: Pick<Host, 'onExit'>,
+  host: Pick<Host, 'onExit' | 'env'>,
 ): Promise<EmbeddedService> => {
   const { startDevelopmentService } = await import('../../service/start/development-service.js')
   const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {
@@ -46,6 +46,7 @@ export const startEmbedded = async (
   try {
     const service = await startDevelopmentService({
       stateFolder,
+      env: host.env,
       modelFolders: [...modelFolders, sampleModels()],
       tenants: [tenant],
     })

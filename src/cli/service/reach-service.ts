@@ -10,7 +10,7 @@ export interface Reached {
 }
 
 /** What reaching the service takes; one of this process is started. */
-export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit'>): Promise<Reached> => {
+export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit' | 'env'>): Promise<Reached> => {
   if (plan.where === 'here') return startEmbedded(plan, host)
   const { where: _where, caFile, ...access } = plan
   return {

@@ -1,7 +1,7 @@
 import { hashSecret } from '../../service/identity/clients/client-secret.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
-import { everything, memorySubscriptions, type Subscription } from '../../service/identity/clients/client.js'
+import { everything, memoryClients, type ClientRegistration } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
 import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
@@ -64,30 +64,24 @@ export const serviceOptions = async (
   } = values
   const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
-  const subscriptions = await subscriptionsOf(loaded, env)
+  const clients = await clientsOf(loaded, env)
   return {
     stateFolder: path(values.stateFolder ?? '.rxspeech'),
     modelFolders: models?.folders?.map(path) ?? [sampleModels()],
     limits,
-    ...(projects?.folders === undefined ? {} : { projectFolders: projects.folders.map(path) }),
-    ...(nodes === undefined ? {} : { customNodes: nodes.map((node) => customNodeOf(node, loaded)) }),
-    ...(projects?.recordingsFolder === undefined ? {} : { recordingsFolder: path(projects.recordingsFolder) }),
-    identity: { ...identity, ...(failuresPerMinute === undefined ? {} : { bruteForce: { failuresPerMinute } }) },
-    ...(subscriptions.length === 0 ? {} : { subscriptions: memorySubscriptions(subscriptions) }),
-    ...(http === undefined ? {} : { http }),
-    ...(grpc === undefined ? {} : { grpc }),
-    ...(operations === undefined ? {} : { operations }),
-    ...(tenants === undefined ? {} : { tenants }),
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(reflection === undefined ? {} : { reflection }),
-    ...(allowQueryToken === undefined ? {} : { allowQueryToken }),
-    ...(trustedProxies === undefined ? {} : { trustedProxies }),
-    ...(proxyProtocol === undefined ? {} : { proxyProtocol }),
-    ...(maxMessageBytes === undefined ? {} : { maxMessageBytes }),
-    ...(models?.defaultModel === undefined ? {} : { defaultModel: models.defaultModel }),
-    ...(tls?.certificateFile === undefined || tls.keyFile === undefined
-      ? {}
-      : { certificate: readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }) }),
+    env,
+    projectFolders: projects?.folders?.map(path),
+    customNodes: nodes?.map((node) => customNodeOf(node, loaded)),
+    recordingsFolder: projects?.recordingsFolder === undefined ? undefined : path(projects.recordingsFolder),
+    identity: { ...identity, bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute } },
+    clients: clients.length === 0 ? undefined : memoryClients(clients),
+    ...{ http, grpc, operations, tenants, issuer, reflection },
+    ...{ allowQueryToken, trustedProxies, proxyProtocol, maxMessageBytes },
+    defaultModel: models?.defaultModel,
+    certificate:
+      tls?.certificateFile === undefined || tls.keyFile === undefined
+        ? undefined
+        : readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }),
   }
 }
 
@@ -100,10 +94,10 @@ const customNodeOf = (
   return name === undefined ? { ...given, file: file ?? '' } : { ...given, package: name }
 }
 
-const subscriptionsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly Subscription[]> =>
+const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly ClientRegistration[]> =>
   Promise.all(
     (loaded.values.subscriptions ?? []).map(
-      async ({ clientId = '', secret = { env: '' }, tenants, projects, models }): Promise<Subscription> => ({
+      async ({ clientId = '', secret = { env: '' }, tenants, projects, models }): Promise<ClientRegistration> => ({
         clientId,
         secretHash: await hashSecret(revealSecret(secret, loaded, env)),
         tenants: tenants ?? [everything],

@@ -4,15 +4,11 @@ import { startDevelopmentService } from '../../service/start/development-service
 import { hashSecret } from '../../service/identity/clients/client-secret.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { openIdentityStore } from '../../service/identity/identity-store.js'
-import {
-  everything,
-  isInForce,
-  memorySubscriptions,
-  type SubscriptionStore,
-} from '../../service/identity/clients/client.js'
+import { everything, isInForce, memoryClients, type ClientStore } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { startService, type Service } from '../../service/start/service.js'
+import type { Host } from '../process/host.js'
 import { usageError } from '../process/failure.js'
 import type { ServePlan } from './serve-plan.js'
 import { sampleModels } from '../process/package-files.js'
@@ -41,7 +37,7 @@ export interface PlannedService {
 }
 
 /** Starts the service as planned. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
-export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<PlannedService> => {
+export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['env']): Promise<PlannedService> => {
   const stateFolder = resolve(plan.stateFolder)
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
@@ -51,11 +47,12 @@ export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<Pla
     grpc: plan.grpc,
     stateFolder,
     logger,
+    env,
     projectFolders: plan.projectFolders,
-    ...(plan.recordingsFolder === undefined ? {} : { recordingsFolder: resolve(plan.recordingsFolder) }),
+    recordingsFolder: plan.recordingsFolder === undefined ? undefined : resolve(plan.recordingsFolder),
     customNodes: plan.customNodes,
-    ...(plan.operations === undefined ? {} : { operations: plan.operations }),
-    ...(plan.model === undefined ? {} : { defaultModel: plan.model }),
+    operations: plan.operations,
+    defaultModel: plan.model,
   }
   if (plan.mode === 'development') {
     const service = await startDevelopmentService({ ...basics, modelFolders: [...plan.modelFolders, sampleModels()] })
@@ -69,8 +66,8 @@ export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<Pla
     modelFolders: plan.modelFolders.length === 0 ? [sampleModels()] : plan.modelFolders,
     tenants: plan.tenants,
     grantedTenants: true,
-    ...(plan.subscriber === undefined ? {} : { subscriptions: await onlySubscriber(plan.subscriber, plan.tenants) }),
-    ...(certificate === undefined ? {} : { certificate }),
+    clients: plan.subscriber === undefined ? undefined : await onlySubscriber(plan.subscriber, plan.tenants),
+    certificate,
   })
   return {
     service,
@@ -92,8 +89,8 @@ export const startPlanned = async (plan: ServePlan, logger: Logger): Promise<Pla
 const onlySubscriber = async (
   { clientId, clientSecret }: { readonly clientId: string; readonly clientSecret: string },
   tenants: readonly string[],
-): Promise<SubscriptionStore> =>
-  memorySubscriptions([
+): Promise<ClientStore> =>
+  memoryClients([
     {
       clientId,
       secretHash: await hashSecret(clientSecret),

@@ -7,7 +7,7 @@ import { tooManyMarks } from '../project/format/read-yaml.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
-/** One fault of the file: where it stands, by line and column from 1, and by its keys. */
+/** One fault of the file, with its line and column, counted from 1, and its key. */
 export interface ConfigurationFault {
   readonly line: number
   readonly column: number
@@ -16,29 +16,31 @@ export interface ConfigurationFault {
   readonly sentence: string
 }
 
-const most = 1_048_576
+const maxCharacters = 1_048_576
 
 /**
- * Reads the text of a configuration file. Left: every fault at once, in the order of the file, the first 50 of them and
- * how many more there are. Rejects with `missing-dependency`.
+ * Reads the text of a configuration file. Left: the faults in the order of the file, at most 50, and then how many more
+ * there are. Rejects with `missing-dependency`.
  */
 export const readConfiguration = async (
   source: string,
 ): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> => {
   const yaml = await loadOptional('yaml', 'A configuration file', () => import('yaml'))
-  if (source.length > most)
-    return either.left([{ line: 1, column: 1, key: '', sentence: `the file is longer than ${most} characters` }])
+  if (source.length > maxCharacters)
+    return either.left([
+      { line: 1, column: 1, key: '', sentence: `the file is longer than ${maxCharacters} characters` },
+    ])
   const tooMany = tooManyMarks(source)
   if (tooMany !== undefined) return either.left([{ ...top, sentence: `the file has ${tooMany}` }])
   const lines = new yaml.LineCounter()
   let document: Document
   try {
-    // Keys that are given twice are found below, in one pass: the parser compares each with each.
+    // Duplicate keys are found below in linear time; the parser compares each key with each.
     document = yaml.parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
   } catch {
     return either.left([{ ...top, sentence: 'the file is nested too deeply' }])
   }
-  const errors = [...document.errors.map(({ pos, message }) => ({ at: pos[0], message })), ...keysTwice(document)]
+  const errors = [...document.errors.map(({ pos, message }) => ({ at: pos[0], message })), ...duplicateKeys(document)]
   if (errors.length > 0) {
     return either.left(
       bounded(
@@ -52,29 +54,29 @@ export const readConfiguration = async (
   } catch {
     return either.left([{ ...top, sentence: 'the file refers to itself too often' }])
   }
-  return either.mapLeft((faults: readonly FaultTogether[]) => {
-    // Where a fault stands is only looked up for those that are reported.
-    const told = faults.slice(0, maxReportedFaults).map(({ path, sentence }) => {
+  return either.mapLeft((faults: readonly PathFault[]) => {
+    // Positions are looked up only for the faults that are reported.
+    const reported = faults.slice(0, maxReportedFaults).map(({ path, sentence }) => {
       return { ...place(lines, offsetOf(document, path)), key: path.join('.'), sentence }
     })
-    const inOrder = told.toSorted((one, other) => one.line - other.line || one.column - other.column)
+    const inOrder = reported.toSorted((a, b) => a.line - b.line || a.column - b.column)
     return bounded(inOrder, faults.length)
   })(decode(value))
 }
 
 const top = { line: 1, column: 1, key: '' }
 
-/** As many faults as are reported, and behind them how many more there are. */
+/** The faults to report, and one more that says how many there are beyond them. */
 const bounded = (faults: readonly ConfigurationFault[], count = faults.length): readonly ConfigurationFault[] => {
   if (count <= maxReportedFaults) return faults
-  const told = faults.slice(0, maxReportedFaults)
-  const { line, column } = told.at(-1) ?? top
-  const sentence = `there are ${count - told.length} more faults; correct these first`
-  return [...told, { line, column, key: '', sentence }]
+  const reported = faults.slice(0, maxReportedFaults)
+  const { line, column } = reported.at(-1) ?? top
+  const sentence = `there are ${count - reported.length} more faults; correct these first`
+  return [...reported, { line, column, key: '', sentence }]
 }
 
-/** Every key that its table has before. */
-const keysTwice = (document: Document): readonly { readonly at: number; readonly message: string }[] => {
+/** All keys that repeat an earlier key of their table. */
+const duplicateKeys = (document: Document): readonly { readonly at: number; readonly message: string }[] => {
   const found: { at: number; message: string }[] = []
   const open: unknown[] = [document.contents]
   while (open.length > 0) {
@@ -89,18 +91,18 @@ const keysTwice = (document: Document): readonly { readonly at: number; readonly
       open.push(isPair(item) ? item.value : item)
     }
   }
-  return found.toSorted((one, other) => one.at - other.at)
+  return found.toSorted((a, b) => a.at - b.at)
 }
 
-/** Left: what is wrong with the keys one by one, or else with what stands beside each other. */
-const decode = (value: unknown): either.Either<readonly FaultTogether[], ServiceConfiguration> => {
+/** Left: the faults of single keys, or otherwise the conflicts between keys. */
+const decode = (value: unknown): either.Either<readonly PathFault[], ServiceConfiguration> => {
   const read = configuration.codec.decode(value)
-  if (either.isLeft(read)) return either.left(read.left.map(faultAlone))
-  const together = faultsTogether(read.right)
-  return together.length > 0 ? either.left(together) : read
+  if (either.isLeft(read)) return either.left(read.left.map(faultOfKey))
+  const conflicts = findConflicts(read.right)
+  return conflicts.length > 0 ? either.left(conflicts) : read
 }
 
-const faultAlone = ({ context, message = 'this does not fit' }: t.ValidationError): FaultTogether => ({
+const faultOfKey = ({ context, message = 'this does not fit' }: t.ValidationError): PathFault => ({
   path: context.slice(1).map(({ key }) => key),
   sentence: message,
 })
@@ -114,7 +116,7 @@ interface Ranged {
   readonly range?: readonly number[] | null
 }
 
-/** Where the key of a path stands, or an item of a list; of a path that the file does not have, what is above it. */
+/** The offset of a key or of a list item; for a path that the file does not have, that of its parent. */
 const offsetOf = (document: Document, path: readonly string[]): number => {
   let node: unknown = document.contents
   let offset = 0
@@ -140,15 +142,15 @@ const itemsOf = (node: unknown): readonly unknown[] =>
 const scalarOf = (key: unknown): unknown =>
   typeof key === 'object' && key !== null && 'value' in key ? key.value : key
 
-/** A fault that no key has alone, at the key that it is told of. */
-export interface FaultTogether {
+/** A fault, with the path of the key to report it at. */
+export interface PathFault {
   readonly path: readonly string[]
   readonly sentence: string
 }
 
-/** What does not go together in a file whose keys are sound one by one. */
-export const faultsTogether = ({ tls, nodes, ...values }: ServiceConfiguration): readonly FaultTogether[] => {
-  const faults: FaultTogether[] = []
+/** The conflicts between keys in a file whose single keys are valid. */
+export const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonly PathFault[] => {
+  const faults: PathFault[] = []
   if ((tls?.certificateFile === undefined) !== (tls?.keyFile === undefined)) {
     const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'
     faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; give both' })

@@ -27,8 +27,8 @@ const setting = <A>(codec: t.Decoder<unknown, A>, byDefault: string, help: strin
   help,
 })
 
-const durationMs = (least: number, byDefault: number, help: string): Setting<number> =>
-  setting(wholeFrom(least, maxTimerMs), String(byDefault), help)
+const durationMs = (min: number, byDefault: number, help: string): Setting<number> =>
+  setting(wholeFrom(min, maxTimerMs), String(byDefault), help)
 
 const names = listOf(text)
 const dayMs = 86_400_000
@@ -36,7 +36,7 @@ const dayMs = 86_400_000
 export const logFormats = ['json', 'text'] as const
 export type LogFormat = (typeof logFormats)[number]
 
-/** A subscriber that the file names, beside those of the store in the state folder. */
+/** A client of the file, beside those of the store in the state folder. */
 const subscriber = section(
   {
     clientId: setting(text, '', 'its name'),
@@ -48,7 +48,7 @@ const subscriber = section(
   ['clientId', 'secret'],
 )
 
-/** A file or a package that custom nodes come from. */
+/** A file or a package with custom nodes. */
 const customNode = section({
   file: setting(text, '', 'a JavaScript module'),
   package: setting(text, '', 'a package that is installed beside the file'),
@@ -63,7 +63,7 @@ const customNode = section({
   maxWorkers: setting(wholeFrom(1, 10_000), '64', 'threads at the same time'),
 })
 
-/** Every key of the file. `docs/OPERATING.md` shows them, and a test holds the two equal. */
+/** All keys of the file. A test compares them with `docs/OPERATING.md`. */
 export const configuration = section({
   http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
   grpc: setting(listenAddress, '127.0.0.1:0', 'Dataflow stream.'),
@@ -72,7 +72,7 @@ export const configuration = section({
     certificateFile: setting(text, 'plain text, on loopback only', 'The certificate and its chain, PEM.'),
     keyFile: setting(text, 'none', 'Its private key, PEM.'),
   }),
-  stateFolder: setting(text, '.rxspeech', 'Where signing keys, subscriptions and revocations are kept.'),
+  stateFolder: setting(text, '.rxspeech', 'The folder of signing keys, subscriptions and revoked tokens.'),
   models: section({
     folders: setting(names, 'that of the package', 'Folders of models, `<tenant>/<name>/<version>/model.json`.'),
     defaultModel: setting(text, 'the first of the tenant Default', 'The model of a session that names none.'),
@@ -84,7 +84,7 @@ export const configuration = section({
   ),
   projects: section({
     folders: setting(names, 'none', 'Folders of projects, `<tenant>/<name>/<version>.yaml`; see PROJECTS.md.'),
-    recordingsFolder: setting(text, 'none', 'Where nodes may keep recordings.'),
+    recordingsFolder: setting(text, 'none', 'The folder of recordings.'),
   }),
   tenants: setting(
     names,
@@ -92,17 +92,25 @@ export const configuration = section({
     'The tenants that have the `transcribe` project.',
   ),
   identity: section({
-    issuer: setting(webAddress, 'the address of http', 'The address that stands in tokens. A change ends all tokens.'),
-    audience: setting(absoluteUri, 'urn:rxspeech:service', 'Whom tokens are for. A change ends all tokens.'),
+    issuer: setting(
+      webAddress,
+      'the address of http',
+      'The issuer of tokens (`iss`). Changing it invalidates all issued tokens.',
+    ),
+    audience: setting(
+      absoluteUri,
+      'urn:rxspeech:service',
+      'Token audience (`aud`). Changing it invalidates all issued tokens.',
+    ),
     rotateKeysAfterMs: setting(
       wholeFrom(dayMs, Number.MAX_SAFE_INTEGER),
       String(90 * dayMs),
-      'The age at which a signing key is followed by the next.',
+      'The age at which a new key replaces the signing key.',
     ),
     failuresPerMinute: setting(
       wholeFrom(1, 1_000_000),
       '20',
-      'Wrong secrets that are let through, by client and by address.',
+      'Wrong secrets per minute that are allowed, by client and by address.',
     ),
   }),
   subscriptions: setting(
@@ -126,25 +134,29 @@ export const configuration = section({
     connectionAgeMs: durationMs(
       0,
       3_600_000,
-      'The age at which a gRPC connection is told to go away, so that clients spread over all processes again; 0 is never.',
+      'The age at which a gRPC connection gets a GOAWAY, so that clients spread over all processes again; 0 is never.',
     ),
-    connectionGraceMs: durationMs(0, 14_460_000, 'How long its streams may go on then.'),
+    connectionGraceMs: durationMs(0, 14_460_000, 'How long its streams can continue then.'),
     startWithinMs: durationMs(1, defaultSessionLimits.startWithinMs, 'From the opening of a stream to its Start.'),
     openWithinMs: durationMs(1, defaultSessionLimits.openWithinMs, 'How long a token, a project and a model may take.'),
     flushWithinMs: durationMs(1, defaultSessionLimits.flushWithinMs, 'How long the last results may take.'),
     maxSessionMs: durationMs(1, defaultSessionLimits.maxSessionMs, 'The longest session.'),
-    idleMs: durationMs(0, defaultSessionLimits.idleMs, 'Without audio for so long a session is finalized; 0 is never.'),
+    idleMs: durationMs(
+      0,
+      defaultSessionLimits.idleMs,
+      'A session without audio for this long is finalized; 0 is never.',
+    ),
     maxPendingAudioMs: durationMs(
       500,
       defaultSessionLimits.maxPendingAudioMs,
-      'Audio of a session that is taken in and not consumed yet.',
+      'Audio of a session that was received and not yet consumed.',
     ),
     maxPacePercent: setting(
       wholeFrom(0, 1_000_000),
       String(defaultSessionLimits.maxPacePercent),
-      'How fast audio may come, of real time; 0 is as fast as it is taken.',
+      'How fast audio may arrive, in percent of real time; 0 is without limit.',
     ),
-    paceBurstMs: durationMs(0, defaultSessionLimits.paceBurstMs, 'Audio that may come ahead of that pace.'),
+    paceBurstMs: durationMs(0, defaultSessionLimits.paceBurstMs, 'Audio that may arrive ahead of that pace.'),
     maxRequestsPerSecond: setting(
       wholeFrom(1, 1_000_000),
       String(defaultSessionLimits.maxRequestsPerSecond),
@@ -153,10 +165,10 @@ export const configuration = section({
     requestBurst: setting(
       wholeFrom(1, 1_000_000),
       String(defaultSessionLimits.requestBurst),
-      'Requests that may come at once; at twice as many the session ends.',
+      'Requests that may arrive at once; at twice as many the session ends.',
     ),
     maxMessageBytes: setting(wholeFrom(1, 2 ** 29 - 1), '1048576', 'The longest message of a client.'),
-    drainMs: durationMs(0, 10_000, 'How long sessions that run have when the service is to end.'),
+    drainMs: durationMs(0, 10_000, 'How long running sessions have when the service ends.'),
   }),
   log: section({
     level: setting(oneOfWords(logLevels), 'info', 'debug, info, warn or error.'),
@@ -166,17 +178,17 @@ export const configuration = section({
   trustedProxies: setting(
     listOf(network),
     'none',
-    'Balancers and proxies whose word on client addresses counts; see Behind a balancer.',
+    'Balancers and proxies that are trusted to tell client addresses; see Behind a balancer.',
   ),
   proxyProtocol: setting(
     oneOfWords(proxyProtocols),
     'detected',
-    'Whether the connections of trusted proxies may or must begin with a PROXY header.',
+    'Whether connections of trusted proxies may or must begin with a PROXY header.',
   ),
-  allowQueryToken: setting(yesOrNo, 'false', 'Whether a token may stand in the address of the socket.'),
+  allowQueryToken: setting(yesOrNo, 'false', 'Whether the address of the socket can contain a token.'),
 })
 
-/** The file, decoded; paths as they were written. */
+/** The decoded file, with paths as they are written there. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
 export type CustomNode = SectionValues<typeof customNode.shape>
 export type Subscriber = SectionValues<typeof subscriber.shape>
@@ -189,12 +201,12 @@ export interface ConfigurationRow {
   readonly help: string
 }
 
-const isSection = (one: Setting<unknown> | Section<SectionShape>): one is Section<SectionShape> => 'shape' in one
+const isSection = (entry: Setting<unknown> | Section<SectionShape>): entry is Section<SectionShape> => 'shape' in entry
 
-/** Every key, in the order of the file, as the manual shows it. */
+/** All keys for the manual, in the order of the file. */
 export const configurationRows = (shape: SectionShape = configuration.shape, above = ''): readonly ConfigurationRow[] =>
-  Object.entries(shape).flatMap(([name, one]): readonly ConfigurationRow[] =>
-    isSection(one)
-      ? configurationRows(one.shape, `${above}${name}.`)
-      : [{ key: above + name, takes: one.codec.name, byDefault: one.byDefault, help: one.help }],
+  Object.entries(shape).flatMap(([name, entry]): readonly ConfigurationRow[] =>
+    isSection(entry)
+      ? configurationRows(entry.shape, `${above}${name}.`)
+      : [{ key: above + name, takes: entry.codec.name, byDefault: entry.byDefault, help: entry.help }],
   )

@@ -6,14 +6,14 @@ import { isSpeechError } from '../../errors/speech-error.js'
 import { parseNetwork } from '../listen/trusted-proxies.js'
 import { parseListenAddress, type ListenAddress } from '../listen/listen-address.js'
 
-/** One key of the configuration: how it is read, and what its reader's manual says. */
+/** One key of the configuration: its codec, and its text in the manual. */
 export interface Setting<A> {
   readonly codec: t.Decoder<unknown, A>
   readonly byDefault: string
   readonly help: string
 }
 
-/** Keys that stand together; each may be left out, unless it is required. */
+/** A group of keys, which are optional unless they are required. */
 export interface Section<Shape extends SectionShape> {
   readonly shape: Shape
   readonly codec: t.Decoder<unknown, SectionValues<Shape>>
@@ -37,7 +37,7 @@ const unknownKey = (key: string, known: readonly string[]): string => {
     : `there is no such key; did you mean ${near}?`
 }
 
-/** Reads all keys and tells every fault, not the first. An empty section is one without keys. */
+/** Reads all keys and reports all faults. An empty section counts as one without keys. */
 export const section = <Shape extends SectionShape>(
   shape: Shape,
   required: readonly (keyof Shape & string)[] = [],
@@ -72,7 +72,7 @@ export const section = <Shape extends SectionShape>(
   return { shape, codec: new t.Type<SectionValues<Shape>, unknown>('section', is, validate, (values) => values) }
 }
 
-/** A codec whose faults say what was expected. `read` gives undefined for what does not fit. */
+/** A codec whose error names what was expected. `read` returns undefined for a value that does not fit. */
 const codecOf = <A>(expected: string, read: (value: unknown) => A | undefined): t.Type<A, unknown> =>
   new t.Type<A, unknown>(
     expected,
@@ -90,9 +90,9 @@ export const text = codecOf('a text that is not empty', (value) =>
 
 export const yesOrNo = codecOf('true or false', (value) => (typeof value === 'boolean' ? value : undefined))
 
-export const wholeFrom = (least: number, most: number): t.Type<number, unknown> =>
-  codecOf(`a whole number from ${least} to ${most}`, (value) =>
-    typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined,
+export const wholeFrom = (min: number, max: number): t.Type<number, unknown> =>
+  codecOf(`a whole number from ${min} to ${max}`, (value) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max ? value : undefined,
   )
 
 export const oneOfWords = <Word extends string>(words: readonly Word[]): t.Type<Word, unknown> =>
@@ -122,7 +122,7 @@ export const network = codecOf('an IP address, or a network such as 10.0.0.0/8 o
   typeof value === 'string' && parseNetwork(value) !== undefined ? value : undefined,
 )
 
-/** A secret is never written in the file: it stands in the environment or in a file of its own. */
+/** The configuration never contains a secret, only the environment variable or the file that has it. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
 export const secretSource: t.Type<SecretSource, unknown> = codecOf(
@@ -135,18 +135,20 @@ export const secretSource: t.Type<SecretSource, unknown> = codecOf(
   },
 )
 
-/** A list, every item of which is told by its place. */
+/** A list; faults name the index of their item. */
 export const listOf = <A>(item: t.Decoder<unknown, A>): t.Type<readonly A[], unknown> =>
   new t.Type<readonly A[], unknown>(
     'a list',
     (value): value is readonly A[] => Array.isArray(value),
     (value, context) => {
       if (!Array.isArray(value)) return t.failure(value, context, 'expected a list')
-      const read = value.map((one: unknown, at) => item.validate(one, t.appendContext(context, String(at), item, one)))
-      const errors = read.flatMap((one) => (either.isLeft(one) ? one.left : []))
+      const read = value.map((entry: unknown, index) =>
+        item.validate(entry, t.appendContext(context, String(index), item, entry)),
+      )
+      const errors = read.flatMap((result) => (either.isLeft(result) ? result.left : []))
       return errors.length > 0
         ? t.failures(errors)
-        : t.success(read.flatMap((one) => (either.isRight(one) ? [one.right] : [])))
+        : t.success(read.flatMap((result) => (either.isRight(result) ? [result.right] : [])))
     },
     (value) => value,
   )

@@ -303,5 +303,5 @@ const watchSpeech = (item: NodeItem, watch: SessionWatch | undefined): void => {
   if (watch === undefined || item.type !== 'event') return
   const { name, channel = -1, startMs = -1, endMs = -1 } = item.event
   const type = speechMarks.get(name)
-  if (type !== undefined) watch.heard({ type, startMs, endMs }, channel)
+  if (type !== undefined) watch.speechMark({ type, startMs, endMs }, channel)
 }

@@ -10,10 +10,10 @@ export interface ModelRegistryOptions {
   readonly folders: readonly string[]
   readonly kinds: readonly EngineKind[]
   /** Told of faults of engines that their sessions survive. */
-  readonly onFault?: (error: SpeechError) => void
+  readonly onFault?: ((error: SpeechError) => void) | undefined
   /** How long `close` waits for engines that are still loading or do not close, in milliseconds. Default 5000. */
   readonly closeWithinMs?: number
-  readonly scheduler?: SchedulerLike
+  readonly scheduler?: SchedulerLike | undefined
 }
 
 /** What a client names (service.md 4.2: model-name, model-tenant, model-version). */

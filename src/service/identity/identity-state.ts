@@ -2,53 +2,68 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Subject, type Observable } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
-import { lockIssuer, type TokenOrigin } from './state/issuer-lock.js'
-import { openRevocations, type Revocations } from './tokens/revocations.js'
+import type { ClientStore } from './clients/client.js'
 import { openIdentityStore, type IdentityStore } from './identity-store.js'
+import { lockIssuer, type TokenOrigin } from './state/issuer-lock.js'
 import { storeFileName } from './state/state-files.js'
-import type { SubscriptionStore } from './clients/client.js'
+import { openRevocations, type Revocations } from './tokens/revocations.js'
 
-/** What an identity service knows and keeps. */
+/** The clients and revoked tokens of an identity service. */
 export interface IdentityState {
-  /** Those that were given, then those of the store. */
-  readonly subscriptions: SubscriptionStore
+  /** The clients from the options, then those of the store. */
+  readonly clients: ClientStore
   readonly revocations: Revocations
-  /** Another number whenever subscriptions or revocations have changed. */
+  /** A number that differs after each change of clients or revocations. */
   readonly version: () => number
-  /** Emits when this process has changed them. */
+  /** Emits after each change by this process. */
   readonly changed$: Observable<unknown>
-  /** Settles when all is kept. */
+  /** Settles when everything is stored. */
   readonly close: () => Promise<void>
 }
 
 export interface IdentityStateOptions {
-  readonly stateFolder?: string
-  /** What every process of the state folder has to agree on. */
+  readonly stateFolder?: string | undefined
+  /** All processes of the state folder have to use the same. */
   readonly origin: TokenOrigin
-  readonly subscriptions?: SubscriptionStore
+  readonly clients?: ClientStore | undefined
   readonly now: () => number
 }
 
-/** Whoever cannot say whether something has changed is asked for everything each time. */
-const versionOf = (store: SubscriptionStore): (() => number) => {
-  let asked = 0
-  return () => store.version?.() ?? (asked += 1)
+/**
+ * Opens `identity.db` of the state folder and locks the issuer (`lockIssuer`). Without a folder the state lasts as long as
+ * the process. Without better-sqlite3, in a folder without `identity.db`, only revocations are stored, in a JSON file; where
+ * there is an `identity.db`, that would accept revoked tokens, so it rejects with `missing-dependency`.
+ */
+export const openIdentityState = async (options: IdentityStateOptions): Promise<IdentityState> => {
+  const { stateFolder, clients, now, origin } = options
+  if (stateFolder === undefined) return stateInMemory(options)
+  let release = (): void => undefined
+  try {
+    release = await lockIssuer(stateFolder, origin)
+    return stateInStore(await openIdentityStore({ stateFolder, now }), clients, release)
+  } catch (error) {
+    release()
+    const isMissing = isSpeechError(error) && error.code === 'missing-dependency'
+    const isNeeded = clients === undefined || existsSync(join(stateFolder, storeFileName))
+    if (!isMissing || isNeeded) throw error
+    return stateInMemory(options)
+  }
 }
 
-const nobody: SubscriptionStore = { find: () => undefined, version: () => 0 }
+const noClients: ClientStore = { find: () => undefined, version: () => 0 }
 
-const inMemory = async ({ subscriptions = nobody, ...where }: IdentityStateOptions): Promise<IdentityState> => {
-  const revocations = await openRevocations(where)
+const stateInMemory = async ({ clients = noClients, ...options }: IdentityStateOptions): Promise<IdentityState> => {
+  const revocations = await openRevocations(options)
   const changed$ = new Subject<undefined>()
-  const version = versionOf(subscriptions)
+  const version = versionOf(clients)
   return {
-    subscriptions,
+    clients,
     revocations: {
       ...revocations,
       add: (tokenId) => {
-        const kept = revocations.add(tokenId)
+        const stored = revocations.add(tokenId)
         changed$.next(undefined)
-        return kept
+        return stored
       },
     },
     version: () => version() + revocations.version(),
@@ -57,13 +72,13 @@ const inMemory = async ({ subscriptions = nobody, ...where }: IdentityStateOptio
   }
 }
 
-const inStore = (store: IdentityStore, given: SubscriptionStore | undefined, release: () => void): IdentityState => {
-  const version = versionOf(given ?? nobody)
+const stateInStore = (store: IdentityStore, given: ClientStore | undefined, release: () => void): IdentityState => {
+  const version = versionOf(given ?? noClients)
   return {
-    subscriptions: { find: (clientId) => given?.find(clientId) ?? store.find(clientId) },
+    clients: { find: (clientId) => given?.find(clientId) ?? store.find(clientId) },
     revocations: {
       has: store.isRevoked,
-      // As a promise of the list in memory would, it rejects and does not throw.
+      // Rejects instead of throwing, as the revocations in memory do.
       add: (tokenId) => Promise.resolve().then(() => store.revoke(tokenId)),
       version: store.version,
       flush: () => Promise.resolve(),
@@ -74,23 +89,8 @@ const inStore = (store: IdentityStore, given: SubscriptionStore | undefined, rel
   }
 }
 
-/**
- * Opens `identity.db` of the state folder, and agrees with other services of the folder on the issuer. Without a folder all lives as long as the process. Without better-sqlite3, in
- * a folder that has no `identity.db`, revocations alone are kept, in a list as of earlier versions; where there is an
- * `identity.db` that would let revoked tokens in again, and rejects with `missing-dependency`.
- */
-export const openIdentityState = async (options: IdentityStateOptions): Promise<IdentityState> => {
-  const { stateFolder, subscriptions, now, origin } = options
-  if (stateFolder === undefined) return inMemory(options)
-  let release = (): void => undefined
-  try {
-    release = await lockIssuer(stateFolder, origin)
-    return inStore(await openIdentityStore({ stateFolder, now }), subscriptions, release)
-  } catch (error) {
-    release()
-    const isMissing = isSpeechError(error) && error.code === 'missing-dependency'
-    const isNeeded = subscriptions === undefined || existsSync(join(stateFolder, storeFileName))
-    if (!isMissing || isNeeded) throw error
-    return inMemory(options)
-  }
+/** A store without versions counts as changed at each call. */
+const versionOf = (store: ClientStore): (() => number) => {
+  let calls = 0
+  return () => store.version?.() ?? (calls += 1)
 }

@@ -1,97 +1,93 @@
 import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { validateSubscription, type StoredSubscription, type SubscriptionStore } from './clients/client.js'
-import { tokenLifetimeMs } from './keys/signing-keys.js'
+import { clientTable } from './clients/client-table.js'
+import { validateClient } from './clients/client.js'
+import type { ClientRegistry } from './clients/manage-clients.js'
 import { openDatabase } from './state/database.js'
+import { stateFileError, storeFileName } from './state/state-files.js'
 import { importRevokedTokens, revocationTable } from './tokens/revocations.js'
-import { storeError } from './state/state-files.js'
-import { subscriptionTable } from './clients/client-table.js'
 
 export interface IdentityStoreOptions {
   /** The folder of `identity.db`; made where it is missing. */
   readonly stateFolder: string
-  /** Milliseconds since 1970; default the clock of this machine. */
-  readonly now?: () => number
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: (() => number) | undefined
 }
 
 /**
- * Subscriptions and revoked tokens in one file that many processes may have open, such as a service and the command that
- * manages them. All of it is synchronous, and on the disk when it returns. Throws `invalid-options` when the file is
- * damaged or cannot be written to, `overloaded` when another process keeps it locked for 5 s.
+ * Client registrations and revoked tokens in one file that several processes can have open, such as a service and the
+ * command that manages it. All methods are synchronous, and their changes are on the disk when they return. They throw
+ * `invalid-options` when the file is damaged or not writable, and `overloaded` when another process locks it for 5 s.
  */
-export interface IdentityStore extends SubscriptionStore {
-  readonly find: (clientId: string) => StoredSubscription | undefined
-  /** All there are, the oldest first. */
-  readonly list: () => readonly StoredSubscription[]
-  /** Throws `invalid-options` when it is malformed or its client id is taken, by a cancelled one, too. */
-  readonly add: (subscription: StoredSubscription) => void
-  /** Ends the subscription and all its tokens for good; false when there is none. */
-  readonly cancel: (clientId: string) => boolean
-  /** Replaces the hash of the secret; the one of before is good until then, or no more. False when there is none. */
-  readonly replaceSecret: (clientId: string, secretHash: string, previousUntilMs?: number) => boolean
+export interface IdentityStore extends ClientRegistry {
   readonly isRevoked: (tokenId: string) => boolean
   /** Ends one token. Throws `overloaded` beyond 100,000 revocations a year. */
   readonly revoke: (tokenId: string) => void
-  /** Another number after each change, of this process or of another. */
+  /** A number that differs after each change, by this process or by another. */
   readonly version: () => number
-  /** Emits after each change of this process. */
+  /** Emits after each change by this process. */
   readonly changed$: Observable<unknown>
   readonly close: () => void
 }
 
-/** Opens the store. Rejects with `missing-dependency` without better-sqlite3, else with what the store throws. */
+/**
+ * Opens the store. Rejects with `missing-dependency` without better-sqlite3, and with the errors that the store throws.
+ *
+ * @example
+ * const store = await openIdentityStore({ stateFolder: '.rxspeech' })
+ */
 export const openIdentityStore = async (options: IdentityStoreOptions): Promise<IdentityStore> => {
   const { stateFolder, now = Date.now } = options
   const database = await openDatabase(stateFolder)
-  const subscriptions = subscriptionTable(database)
+  const clients = clientTable(database)
   const revocations = revocationTable(database)
   const changed$ = new Subject<undefined>()
   let counter = 0
-  let seen: unknown
+  let lastDataVersion: unknown
 
-  const named = <Outcome>(work: () => Outcome): Outcome => {
+  const mapErrors = <Result>(work: () => Result): Result => {
     try {
       return work()
     } catch (error) {
-      throw storeError(error)
+      throw stateFileError(error, storeFileName)
     }
   }
-  const change = <Outcome>(work: () => Outcome): Outcome => {
-    const outcome = named(work)
+  const change = <Result>(work: () => Result): Result => {
+    const result = mapErrors(work)
     counter += 1
     changed$.next(undefined)
-    return outcome
+    return result
   }
 
   try {
     await importRevokedTokens(revocations, stateFolder)
   } catch (error) {
     database.close()
-    throw storeError(error)
+    throw stateFileError(error, storeFileName)
   }
   return {
-    find: (clientId) => named(() => subscriptions.find(clientId)),
-    list: () => named(subscriptions.list),
-    add: (subscription) => {
-      const { clientId, validFromMs, validUntilMs } = validateSubscription(subscription)
+    find: (clientId) => mapErrors(() => clients.find(clientId)),
+    list: () => mapErrors(clients.list),
+    add: (client) => {
+      const { clientId, validFromMs, validUntilMs } = validateClient(client)
       if (!Number.isSafeInteger(validFromMs) || !(Number.isSafeInteger(validUntilMs) || validUntilMs === Infinity)) {
         throw new SpeechError('invalid-options', 'A subscription begins and ends at whole milliseconds.')
       }
       change(() => {
-        if (subscriptions.insert(subscription)) return
+        if (clients.insert(client)) return
         throw new SpeechError('invalid-options', `There is a subscription ${JSON.stringify(clientId)} already.`)
       })
     },
-    cancel: (clientId) => change(() => subscriptions.setCancelled(clientId, now())),
+    cancel: (clientId) => change(() => clients.setCancelled(clientId, now())),
     replaceSecret: (clientId, hash, previousUntilMs) =>
-      change(() => subscriptions.setSecret(clientId, hash, previousUntilMs)),
-    isRevoked: (tokenId) => named(() => revocations.has(tokenId)),
-    revoke: (tokenId) => change(() => revocations.add({ tokenId, untilMs: now() + tokenLifetimeMs }, now())),
+      change(() => clients.setSecret(clientId, hash, previousUntilMs)),
+    isRevoked: (tokenId) => mapErrors(() => revocations.has(tokenId)),
+    revoke: (tokenId) => change(() => revocations.add(tokenId, now())),
     version: () => {
-      // SQLite's own number changes with the commits of others only.
-      const current = named(() => database.pragma('data_version', { simple: true }))
-      if (current !== seen) counter += 1
-      seen = current
+      // SQLite changes its data version for commits of other connections only.
+      const dataVersion = mapErrors(() => database.pragma('data_version', { simple: true }))
+      if (dataVersion !== lastDataVersion) counter += 1
+      lastDataVersion = dataVersion
       return counter
     },
     changed$: changed$.asObservable(),

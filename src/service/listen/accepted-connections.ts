@@ -1,10 +1,10 @@
 import type { Server, Socket } from 'node:net'
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { ConnectionGate } from './connection-gate.js'
-import { readProxyHeader } from './proxy-header.js'
-import { plainAddress, type TrustedProxies } from './trusted-proxies.js'
+import { takeProxyHeader } from './proxy-header.js'
+import type { TrustedProxies } from './trusted-proxies.js'
 
-/** What is read of a connection, be it TCP or the TLS above it. */
+/** The peer of a connection, of TCP or of the TLS above it. */
 export interface Connection {
   readonly remoteAddress?: string | undefined
   readonly remotePort?: number | undefined
@@ -14,34 +14,34 @@ export const proxyProtocols = ['detected', 'required'] as const
 /** Whether the connections of trusted proxies may or must begin with a PROXY header. */
 export type ProxyProtocol = (typeof proxyProtocols)[number]
 
-/** Whose word on client addresses counts, and whether each of their connections has to begin with it. */
+/** The proxies that are trusted to tell client addresses, and how. */
 export interface ProxyTrust {
   readonly proxies: TrustedProxies
-  /** Whether a connection of theirs without a PROXY header is refused. */
-  readonly headerRequired: boolean
+  /** Whether their connections without a PROXY header are refused. */
+  readonly isHeaderRequired: boolean
 }
 
 export interface AcceptedConnectionsOptions {
   readonly gate?: ConnectionGate | undefined
   readonly trust?: ProxyTrust | undefined
-  /** How long a trusted proxy may take for its first bytes, in milliseconds. */
+  /** How long a trusted proxy may take to send the header, in milliseconds. */
   readonly headerWithinMs: number
 }
 
-/** What differs from the connection itself. */
-interface Known {
-  /** The client's, where a proxy told it. */
+/** What the connection itself does not tell. */
+interface ConnectionInfo {
+  /** The address of the client, where a proxy told it. */
   readonly address?: string | undefined
-  /** Whether it is a proxy's own, without a client: others may share it. */
+  /** Whether the connection belongs to a proxy that named no client, so that several clients can share it. */
   readonly isShared: boolean
   readonly refusal?: SpeechError | undefined
 }
 
-/** The connections that one server has accepted: counted before TLS, and known by the address of their client. */
+/** The open connections of one server: counts them before TLS, and knows the address of their client. */
 export class AcceptedConnections {
   readonly #options: AcceptedConnectionsOptions
   readonly #open = new Set<Socket>()
-  readonly #known = new Map<string, Known>()
+  readonly #infos = new Map<string, ConnectionInfo>()
 
   constructor(options: AcceptedConnectionsOptions) {
     this.#options = options
@@ -51,113 +51,72 @@ export class AcceptedConnections {
     return this.#open
   }
 
-  /** Before anything else is done with a connection of the server; what the server does by itself follows. */
+  /** Intercepts each new connection of the server before the server's own listeners. */
   watch(server: Server): void {
-    const follow = server.listeners('connection')
+    const listeners = server.listeners('connection')
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
       this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))
       socket.on('error', () => undefined)
       this.#accept(socket, () => {
-        for (const listener of follow) listener.call(server, socket)
+        for (const listener of listeners) listener.call(server, socket)
       })
     })
   }
 
-  /** The client's address, where a trusted proxy tells it, or else that of the connection. */
+  /** The address of the client as told by a trusted proxy, otherwise that of the connection. */
   addressOf(connection: Connection): string | undefined {
-    return this.#knownOf(connection)?.address ?? connection.remoteAddress
+    return this.#infoOf(connection)?.address ?? connection.remoteAddress
   }
 
-  /** Whether clients of several addresses may use the connection, so that its own address says nothing of them. */
+  /** Whether clients of several addresses can use the connection, so that its own address does not identify them. */
   isShared(connection: Connection): boolean {
-    return this.#knownOf(connection)?.isShared ?? false
+    return this.#infoOf(connection)?.isShared ?? false
   }
 
-  /** Why nothing is done for this connection; undefined for one that was let in. */
+  /** Why the connection is refused; undefined for an admitted one. */
   refusal(connection: Connection): SpeechError | undefined {
-    return this.#knownOf(connection)?.refusal
+    return this.#infoOf(connection)?.refusal
   }
 
   destroyAll(): void {
     for (const socket of this.#open) socket.destroy()
   }
 
-  #knownOf(connection: Connection): Known | undefined {
-    return this.#known.size === 0 ? undefined : this.#known.get(keyOf(connection))
+  #infoOf(connection: Connection): ConnectionInfo | undefined {
+    return this.#infos.size === 0 ? undefined : this.#infos.get(keyOf(connection))
   }
 
-  #accept(socket: Socket, follow: () => void): void {
+  #accept(socket: Socket, onAccepted: () => void): void {
     const { trust, headerWithinMs } = this.#options
     if (trust?.proxies.has(socket.remoteAddress) !== true) {
-      this.#count(socket, { isShared: false }, follow)
+      this.#count(socket, { isShared: false }, onAccepted)
       return
     }
-    takeProxyHeader(socket, { isRequired: trust.headerRequired, withinMs: headerWithinMs }, (address) => {
-      this.#count(socket, { address, isShared: address === undefined }, follow)
+    takeProxyHeader(socket, { isRequired: trust.isHeaderRequired, withinMs: headerWithinMs }, (address) => {
+      this.#count(socket, { address, isShared: address === undefined }, onAccepted)
     })
   }
 
-  #count(socket: Socket, whose: Known, follow: () => void): void {
+  #count(socket: Socket, client: ConnectionInfo, onAccepted: () => void): void {
     const { gate } = this.#options
-    const place = gate?.admit(whose.isShared ? undefined : (whose.address ?? socket.remoteAddress ?? 'unknown'))
-    if (gate !== undefined && place === undefined) {
+    const slot = gate?.admit(client.isShared ? undefined : (client.address ?? socket.remoteAddress ?? 'unknown'))
+    if (gate !== undefined && slot === undefined) {
       socket.destroy()
       return
     }
-    const known = { ...whose, refusal: place?.refusal }
+    const info = { ...client, refusal: slot?.refusal }
     const key = keyOf(socket)
-    const isOrdinary = known.refusal === undefined && known.address === undefined && !known.isShared
-    if (!isOrdinary) this.#known.set(key, known)
+    const isOrdinary = info.refusal === undefined && info.address === undefined && !info.isShared
+    if (!isOrdinary) this.#infos.set(key, info)
     socket.once('close', () => {
-      place?.release()
-      if (this.#known.get(key) === known) this.#known.delete(key)
+      slot?.release()
+      if (this.#infos.get(key) === info) this.#infos.delete(key)
     })
-    follow()
+    onAccepted()
   }
 }
 
-/** TLS and the TCP below it are two sockets with one peer. */
+/** TLS and the TCP below it are two sockets with the same peer. */
 const keyOf = ({ remoteAddress = '', remotePort = 0 }: Connection): string => `${remoteAddress} ${remotePort}`
-
-/**
- * Reads the PROXY header from the start of a connection and leaves what follows unread. Calls back with the client's
- * address, or with undefined where the proxy names none or sends no header; destroys the socket where the header is
- * malformed, missing though required, or late.
- */
-const takeProxyHeader = (
-  socket: Socket,
-  { isRequired, withinMs }: { readonly isRequired: boolean; readonly withinMs: number },
-  then: (address: string | undefined) => void,
-): void => {
-  let bytes = Buffer.alloc(0)
-  const refuse = (): void => {
-    socket.destroy()
-  }
-  const late = setTimeout(refuse, withinMs)
-  const goOn = (read: number, address: string | undefined): void => {
-    socket.off('close', stop)
-    stop()
-    if (read < bytes.length) socket.unshift(bytes.subarray(read))
-    then(address)
-  }
-  const onReadable = (): void => {
-    const part = socket.read() as Buffer | null
-    if (part === null) return
-    bytes = Buffer.concat([bytes, part])
-    const header = readProxyHeader(bytes)
-    if (header.type === 'client') goOn(header.lengthBytes, plainAddress(header.address))
-    else if (header.type === 'local') goOn(header.lengthBytes, undefined)
-    else if (header.type === 'absent' && !isRequired) goOn(0, undefined)
-    else if (header.type !== 'incomplete') refuse()
-  }
-  const stop = (): void => {
-    clearTimeout(late)
-    socket.off('readable', onReadable)
-    socket.off('end', refuse)
-  }
-  socket.on('readable', onReadable)
-  socket.once('end', refuse)
-  socket.once('close', stop)
-}

@@ -1,22 +1,22 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import { Semaphore } from '../../kernel/semaphore.js'
+import { Semaphore, type Release } from '../../kernel/semaphore.js'
 import { peerAddress } from '../identity/http/peer-address.js'
 
-/** How many connections may be open, and how many may be open and have no session. */
+/** The limits of connections, and of streams without a session (PROTOCOL 8). */
 export interface ConnectionLimits {
-  /** Connections of all interfaces. */
+  /** Connections of all interfaces together. */
   readonly connections: number
-  /** Those of one address: an IPv4 address, or the /64 network of an IPv6 one. */
+  /** Connections of one address: an IPv4 address, or the /64 network of an IPv6 address. */
   readonly connectionsPerAddress: number
-  /** Streams without a Start. */
+  /** gRPC streams before their Start. */
   readonly unstarted: number
-  /** Those of one address. */
+  /** Such streams of one address. */
   readonly unstartedPerAddress: number
-  /** Streams of one gRPC connection. */
+  /** Concurrent streams of one gRPC connection. */
   readonly streamsPerConnection: number
-  /** How old a gRPC connection gets, give or take a tenth, before it is told to go away, in milliseconds; 0 is any age. */
+  /** The age at which a gRPC connection gets a GOAWAY, a tenth more or less, in milliseconds; 0 for never. */
   readonly connectionAgeMs: number
-  /** How long its streams may go on then, in milliseconds. */
+  /** How long its streams can continue then, in milliseconds. */
   readonly connectionGraceMs: number
 }
 
@@ -30,17 +30,17 @@ interface Count {
   refused: number
 }
 
-/** The place of a connection. */
-export interface ConnectionPlace {
-  /** Why nothing is done for this connection; undefined for one that was let in. */
+/** The slot of a connection among those that are counted. */
+export interface ConnectionSlot {
+  /** Why the connection is refused; undefined for an admitted one. */
   readonly refusal: SpeechError | undefined
-  /** Once. */
+  /** Must be called once. */
   readonly release: () => void
 }
 
 /**
- * Counts the connections of a service as they are accepted, before TLS and before a byte is read. As many again as are
- * let in may be told why they are not; what comes on top of that has no place and is cut without a word.
+ * Counts the connections of a service when they are accepted, before TLS and before a byte is read. Beyond the limit, as
+ * many connections again get a refusal with its reason; further ones get no slot and are destroyed.
  */
 export class ConnectionGate {
   readonly #limits: GateLimits
@@ -53,26 +53,26 @@ export class ConnectionGate {
     this.#unstarted = new Semaphore({ permits: limits.unstarted, permitsPerKey: limits.unstartedPerAddress })
   }
 
-  /** Without an address where clients of many addresses share the connection: then it counts in all only. */
-  admit(address: string | undefined): ConnectionPlace | undefined {
+  /** Counts a connection. Without an address, because several clients share the connection, it only counts in total. */
+  admit(address: string | undefined): ConnectionSlot | undefined {
     const { connections, connectionsPerAddress } = this.#limits
     const own = address === undefined ? noConnections() : this.#countOf(address)
     const isFull = this.#all.admitted >= connections
     const refusal = isFull ? serviceIsFull(connections) : this.#refusalOf(own)
-    const isTold = this.#all.refused < connections && own.refused < connectionsPerAddress
-    if (refusal !== undefined && !isTold) return undefined
-    return this.#place(refusal, [this.#all, own], address)
+    const canExplain = this.#all.refused < connections && own.refused < connectionsPerAddress
+    if (refusal !== undefined && !canExplain) return undefined
+    return this.#createSlot(refusal, [this.#all, own], address)
   }
 
-  /** Counts a client whose connection is counted already, as one that clients of many addresses may share. */
-  admitClient(address: string): ConnectionPlace {
+  /** Counts a client of a shared connection, which itself is counted already. */
+  admitClient(address: string): ConnectionSlot {
     const own = this.#countOf(address)
     const refusal = this.#refusalOf(own)
-    return this.#place(refusal, refusal === undefined ? [own] : [], address)
+    return this.#createSlot(refusal, refusal === undefined ? [own] : [], address)
   }
 
-  /** A place for a stream until its Start, and how to give it back; undefined where the address or the service has none left. */
-  takeUnstarted(address: string): (() => void) | undefined {
+  /** Counts a stream until its Start; returns undefined where the limit of the service or of the address is reached. */
+  takeUnstarted(address: string): Release | undefined {
     return this.#unstarted.tryAcquire(peerAddress(address))
   }
 
@@ -85,7 +85,7 @@ export class ConnectionGate {
     return admitted >= connectionsPerAddress ? addressIsFull(connectionsPerAddress) : undefined
   }
 
-  #place(refusal: SpeechError | undefined, counts: readonly Count[], address: string | undefined): ConnectionPlace {
+  #createSlot(refusal: SpeechError | undefined, counts: readonly Count[], address: string | undefined): ConnectionSlot {
     const kind = refusal === undefined ? 'admitted' : 'refused'
     const key = address === undefined ? undefined : peerAddress(address)
     const [own] = counts.slice(-1)
@@ -109,7 +109,7 @@ const serviceIsFull = (connections: number): SpeechError =>
 const addressIsFull = (connections: number): SpeechError =>
   new SpeechError('overloaded', `The address has ${connections} connections, its limit; close one or try again later.`)
 
-/** Why a stream is refused when too many have not begun. */
+/** The refusal of a stream when too many have not started. */
 export const tooManyUnstarted = (): SpeechError =>
   new SpeechError(
     'overloaded',

@@ -4,44 +4,38 @@ import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server.js'
 import { AcceptedConnections } from './accepted-connections.js'
-import {
-  cutHandshake,
-  listenError,
-  withCertificate,
-  type ListenAddress,
-  type ServerCertificate,
-} from './listen-address.js'
+import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import type { RequestAllowances } from './request-allowance.js'
 
 export interface GrpcConnections {
   readonly port: number
-  /** Takes no more connections. */
-  readonly stop: () => void
-  /** Cuts those that are open. */
-  readonly cut: () => void
+  /** Accepts no further connections. */
+  readonly stopAccepting: () => void
+  /** Destroys the open connections. */
+  readonly destroyAll: () => void
 }
 
-/** How long a client may take, in milliseconds. */
-export interface GrpcPatience {
-  /** The TLS handshake; as long as the headers of an HTTP request may take. */
+/** Deadlines for clients, in milliseconds. */
+export interface GrpcTimeouts {
+  /** For the TLS handshake. */
   readonly handshakeMs: number
-  /** How often an open connection is pinged. */
+  /** The interval of pings on an open connection. */
   readonly keepaliveMs: number
-  /** How long the answer to a ping may take. */
+  /** For the response to a ping. */
   readonly keepaliveTimeoutMs: number
-  /** How often connections are checked; a silent one is destroyed once to twice as long after the answer was due. */
+  /** How often connections are checked; a silent one is destroyed one to two intervals after its response was due. */
   readonly sweepMs: number
 }
 
-export const defaultGrpcPatience: GrpcPatience = {
+export const defaultGrpcTimeouts: GrpcTimeouts = {
   handshakeMs: 10_000,
   keepaliveMs: 20_000,
   keepaliveTimeoutMs: 20_000,
   sweepMs: 5_000,
 }
 
-/** What the gRPC server of `listenForGrpc` needs among its options. */
-export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcPatience = defaultGrpcPatience) => ({
+/** Options that the gRPC server of `listenForGrpc` needs. */
+export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcTimeouts = defaultGrpcTimeouts) => ({
   'grpc.keepalive_time_ms': keepaliveMs,
   'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
 })
@@ -49,35 +43,35 @@ export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcPatien
 export interface GrpcListenOptions {
   readonly address: ListenAddress
   readonly certificate?: ServerCertificate | undefined
-  /** What counts the connections; by default one that lets in all. */
-  readonly accepted?: AcceptedConnections
-  readonly patience?: GrpcPatience
-  /** What bounds the requests of a connection; without it nothing does. */
-  readonly allowances?: RequestAllowances
+  /** Counts the connections. @default without limits */
+  readonly accepted?: AcceptedConnections | undefined
+  readonly timeouts?: GrpcTimeouts | undefined
+  /** Limits the requests of a connection; without it they are not limited. */
+  readonly allowances?: RequestAllowances | undefined
 }
 
 /**
- * Accepts the connections of a gRPC server in its place. So they can be counted before TLS, one that says nothing in
- * its handshake can be cut, and a port that is taken is an error and not a line on stderr. The server needs
- * `keepaliveOptions` of the same patience. Rejects with `listen-failed`.
+ * Accepts connections and passes them to a gRPC server. So they are counted before TLS, a silent handshake has a deadline,
+ * and a port in use is an error instead of a line on stderr. The server needs `keepaliveOptions` of the same timeouts.
+ * Rejects with `listen-failed`.
  *
- * Node reports no close of a TLS connection whose peer left while an HTTP/2 session was writing to it: neither the session
- * nor the socket emits anything, also after the session was destroyed. Since each living peer answers pings, a socket
- * without incoming bytes for longer than that takes is destroyed, which gives its descriptor back.
+ * Node does not report the close of a TLS connection whose peer left while an HTTP/2 session was writing to it: neither the
+ * session nor the socket emits an event, even after the session was destroyed. Because every living peer answers pings, a
+ * socket without incoming bytes for longer than that takes is destroyed, which frees its descriptor.
  */
 export const listenForGrpc = async (server: Server, options: GrpcListenOptions): Promise<GrpcConnections> => {
-  const { address, certificate, patience = defaultGrpcPatience, allowances } = options
-  const { accepted = new AcceptedConnections({ headerWithinMs: patience.handshakeMs }) } = options
+  const { address, certificate, timeouts = defaultGrpcTimeouts, allowances } = options
+  const { accepted = new AcceptedConnections({ headerWithinMs: timeouts.handshakeMs }) } = options
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   if (allowances !== undefined) limitRequests(server, allowances)
-  const listener = createListener(certificate, patience.handshakeMs, (socket) => {
-    // The gRPC package learns of it by the close that follows.
+  const listener = createListener(certificate, timeouts.handshakeMs, (socket) => {
+    // The gRPC package handles the close that follows.
     socket.on('error', () => undefined)
     injector.injectConnection(socket)
   })
   accepted.watch(listener)
-  const { keepaliveMs, keepaliveTimeoutMs, sweepMs } = patience
-  const stopSweep = destroySilent(accepted.open, {
+  const { keepaliveMs, keepaliveTimeoutMs, sweepMs } = timeouts
+  const stopSweep = destroySilentSockets(accepted.open, {
     silentMs: keepaliveMs + keepaliveTimeoutMs + sweepMs,
     everyMs: sweepMs,
   })
@@ -87,27 +81,27 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
       stopSweep()
       throw error
     }),
-    stop: () => {
+    stopAccepting: () => {
       listener.close()
     },
-    cut: () => {
+    destroyAll: () => {
       accepted.destroyAll()
     },
   }
 }
 
 /**
- * A connection that asks more often than its allowance is told to go away. What it asks until then is reset before the
- * gRPC package sees it, which would spend most of the time that a stream costs.
+ * Sends GOAWAY to a connection that exceeds its allowance of requests, and resets its further streams before they reach the
+ * gRPC package, which causes most of the cost of a stream.
  */
 const limitRequests = (server: Server, allowances: RequestAllowances): void => {
   for (const http2 of http2ServersOf(server)) {
-    const follow = http2.listeners('stream')
+    const listeners = http2.listeners('stream')
     http2.removeAllListeners('stream')
     http2.on('stream', (stream: ServerHttp2Stream, ...more: readonly unknown[]) => {
       const { session } = stream
       if (session === undefined || allowances.of(session).take()) {
-        for (const listener of follow) listener.call(http2, stream, ...more)
+        for (const listener of listeners) listener.call(http2, stream, ...more)
       } else {
         stream.on('error', () => undefined)
         stream.close(constants.NGHTTP2_REFUSED_STREAM)
@@ -125,7 +119,11 @@ const createListener = (
   if (certificate === undefined) return createServer({ noDelay: true }, accept)
   const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: handshakeTimeoutMs }
   return withCertificate(() =>
-    createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept).on('tlsClientError', cutHandshake),
+    createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept).on(
+      'tlsClientError',
+      // Node leaves the connection of a failed or late handshake open.
+      (_error, socket) => socket.destroy(),
+    ),
   )
 }
 
@@ -137,14 +135,14 @@ const listen = (listener: NetServer, address: ListenAddress): Promise<number> =>
     listener.once('error', refuse)
     listener.listen(address.port, address.host, () => {
       listener.off('error', refuse)
-      // A failure to accept one connection, such as too many open files, is no reason to end.
+      // A connection that cannot be accepted, such as with too many open files, does not end the server.
       listener.on('error', () => undefined)
       resolve((listener.address() as AddressInfo).port)
     })
   })
 
-export interface SilenceLimit {
-  /** Without a byte for longer than this, in milliseconds, a connection counts as gone. */
+interface SilenceLimit {
+  /** A connection without incoming bytes for longer than this counts as lost, in milliseconds. */
   readonly silentMs: number
   /** How often the connections are checked, in milliseconds. */
   readonly everyMs: number
@@ -156,10 +154,10 @@ interface LastByte {
 }
 
 /**
- * Destroys the sockets of a set that receive nothing for `silentMs`, until the returned function is called. It compares
- * counters of the system's sockets, so it needs no event of theirs.
+ * Destroys the sockets that receive nothing for `silentMs`, until the returned function is called. It compares byte counters,
+ * so it does not depend on events.
  */
-export const destroySilent = (sockets: Iterable<Socket>, { silentMs, everyMs }: SilenceLimit): (() => void) => {
+const destroySilentSockets = (sockets: Iterable<Socket>, { silentMs, everyMs }: SilenceLimit): (() => void) => {
   const lastBytes = new WeakMap<Socket, LastByte>()
   const timer = setInterval(() => {
     const nowMs = performance.now()

@@ -8,7 +8,6 @@ import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import type { ConnectionGate } from './connection-gate.js'
 import {
-  cutHandshake,
   checkPlainText,
   hostPort,
   listenError,
@@ -22,19 +21,19 @@ export interface HttpHandlers {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
-/** How long a client may take, in milliseconds. */
-export interface HttpPatience {
-  /** From the connection, or the previous request, to the end of the headers; the TLS handshake has as long again. */
+/** Deadlines for clients, in milliseconds. */
+export interface HttpTimeouts {
+  /** From the connection, or from the previous request, to the end of the headers; and for the TLS handshake. */
   readonly headersMs: number
-  /** To the end of the body. */
+  /** From there to the end of the body. */
   readonly requestMs: number
-  /** How often both are looked at. */
+  /** How often both are checked. */
   readonly checkMs: number
-  /** Without a byte in either direction, such as by a client that does not read its answer; sockets have deadlines of their own. */
+  /** Without a byte in either direction, such as when a client does not read its response; WebSockets have their own deadlines. */
   readonly idleMs: number
 }
 
-export const defaultHttpPatience: HttpPatience = {
+export const defaultHttpTimeouts: HttpTimeouts = {
   headersMs: 10_000,
   requestMs: 30_000,
   checkMs: 5_000,
@@ -43,27 +42,27 @@ export const defaultHttpPatience: HttpPatience = {
 
 export interface HttpListenerOptions {
   readonly certificate?: ServerCertificate | undefined
-  readonly patience?: HttpPatience
-  /** Told of connections that cannot be accepted. */
-  readonly onFault?: (error: unknown) => void
-  /** Counts connections; without it none is too many. */
+  readonly timeouts?: HttpTimeouts | undefined
+  /** Called with errors of accepting connections. */
+  readonly onFault?: ((error: unknown) => void) | undefined
+  /** Counts connections; without it they are not limited. */
   readonly gate?: ConnectionGate | undefined
-  /** Proxies whose word on the address of a client counts. */
+  /** Proxies that are trusted to tell the address of a client. */
   readonly trust?: ProxyTrust | undefined
 }
 
-/** An HTTP server that listens; until `handle` it answers 503. */
+/** An HTTP server that listens; it answers 503 until `handle` is called. */
 export interface HttpListener {
   /** Such as `https://127.0.0.1:8443`. */
   readonly url: string
   readonly handle: (handlers: HttpHandlers) => void
-  /** The client's address: that of the connection, or what trusted proxies tell by PROXY header or `X-Forwarded-For`. */
+  /** The address of the client: that of the connection, or as told by trusted proxies (PROXY header, `X-Forwarded-For`). */
   readonly addressOf: (request: IncomingMessage) => string | undefined
-  /** Why an upgrade is refused for the number of its connections; where it is not, its client is counted until it closes. */
+  /** Why an upgrade is refused because of connection limits. Otherwise counts its client until the connection closes. */
   readonly refuseUpgrade: (request: IncomingMessage) => SpeechError | undefined
-  /** Takes no more connections; resolves when the last one has ended, upgraded ones too. */
+  /** Accepts no further connections; resolves when all have ended, including upgraded ones. */
   readonly stopAccepting: () => Promise<void>
-  /** Cuts what is still open. */
+  /** Destroys all open connections. */
   readonly close: () => Promise<void>
 }
 
@@ -71,7 +70,7 @@ const maxHeaderBytes = 32 * 1024
 
 const createHttpServer = (
   certificate: ServerCertificate | undefined,
-  { headersMs, requestMs, checkMs, idleMs }: HttpPatience,
+  { headersMs, requestMs, checkMs, idleMs }: HttpTimeouts,
   onRequest: RequestListener,
 ): Server => {
   const options = {
@@ -83,18 +82,21 @@ const createHttpServer = (
   const create = (): Server => {
     if (certificate === undefined) return createServer(options, onRequest)
     const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: headersMs }
-    return withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', cutHandshake))
+    return withCertificate(() =>
+      // Node leaves the connection of a failed or late handshake open.
+      createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', (_error, socket) => socket.destroy()),
+    )
   }
   return create().setTimeout(idleMs)
 }
 
-/** Rejects with `listen-failed`, or `invalid-options` for plain text beyond loopback and a certificate that is none. */
+/** Listens. Rejects with `listen-failed`, or with `invalid-options` for plain text beyond loopback or an unusable certificate. */
 export const openHttp = async (address: ListenAddress, options: HttpListenerOptions = {}): Promise<HttpListener> => {
-  const { certificate, patience = defaultHttpPatience, onFault = () => undefined, gate, trust } = options
+  const { certificate, timeouts = defaultHttpTimeouts, onFault = () => undefined, gate, trust } = options
   checkPlainText(address, certificate)
-  const connections = new AcceptedConnections({ gate, trust, headerWithinMs: patience.headersMs })
+  const connections = new AcceptedConnections({ gate, trust, headerWithinMs: timeouts.headersMs })
   let handlers: HttpHandlers | undefined
-  const server = createHttpServer(certificate, patience, (request, response) => {
+  const server = createHttpServer(certificate, timeouts, (request, response) => {
     const tooMany = connections.refusal(request.socket)
     if (tooMany !== undefined) {
       response.writeHead(429, { 'Retry-After': spreadRetryAfter(), Connection: 'close' }).end(refusalText(tooMany))
@@ -107,10 +109,10 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
     if (handlers === undefined) socket.destroy()
     else handlers.upgrade(request, socket, head)
   })
-  server.on('clientError', answerUnreadable)
+  server.on('clientError', answerParserError)
   connections.watch(server)
   const port = await listen(server, address)
-  // A failure to accept one connection, such as too many open files, is no reason to end.
+  // A connection that cannot be accepted, such as with too many open files, does not end the server.
   server.on('error', onFault)
   const scheme = certificate === undefined ? 'http' : 'https'
   const closed = new Promise<void>((resolve) => server.once('close', resolve))
@@ -139,13 +141,13 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
   }
 }
 
-/** What the parser's errors are in HTTP; any other is a request that cannot be read. */
+/** The HTTP status for errors of the parser; 400 for all others. */
 const parserStatuses: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-const answerUnreadable = (error: Error & { readonly code?: string }, socket: Duplex): void => {
+const answerParserError = (error: Error & { readonly code?: string }, socket: Duplex): void => {
   const status = parserStatuses[error.code ?? ''] ?? '400 Bad Request'
   if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy())
   else socket.destroy()

@@ -1,6 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
+import { systemErrorCode } from '../../errors/system-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
-import type { TLSSocket } from 'node:tls'
 
 /** Where to listen. Port 0 takes a free one. */
 export interface ListenAddress {
@@ -14,10 +14,10 @@ export interface ServerCertificate {
   readonly key: string
 }
 
-/** Where a client of this machine reaches who listens everywhere; by number, for a name may lead to the other family. */
+/** The address at which a local client reaches a wildcard listener; a number, because a name can resolve to the other family. */
 const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** Nothing is said in plain text beyond this machine: without a certificate only loopback is listened on. */
+/** Throws `invalid-options` for plain text beyond loopback: everything else needs a certificate. */
 export const checkPlainText = ({ host }: ListenAddress, certificate: ServerCertificate | undefined): void => {
   if (certificate !== undefined || isLoopback(host)) return
   throw new SpeechError(
@@ -38,14 +38,11 @@ export const parseListenAddress = (text: string): ListenAddress => {
   if (host === undefined || Number(port) > 65_535) {
     throw new SpeechError(
       'invalid-options',
-      `${JSON.stringify(text)} is no address; write HOST:PORT, such as 127.0.0.1:0.`,
+      `${JSON.stringify(text)} is not an address; write HOST:PORT, such as 127.0.0.1:0.`,
     )
   }
   return { host, port: Number(port) }
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
 
 const reasons: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is taken',
@@ -54,27 +51,22 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name is unknown',
 }
 
-/** A failure to listen, told by address. */
+/** The error of a failed listen call, with its address. */
 export const listenError = ({ host, port }: ListenAddress, error: unknown): SpeechError => {
-  const code = codeOf(error)
+  const code = systemErrorCode(error) ?? 'unknown'
   const why = reasons[code] ?? `the system said ${code}`
   return new SpeechError('listen-failed', `Cannot listen on ${inUrl(host, port)}: ${why}.`, { cause: error })
 }
 
-/** Calls `create`, which fails where TLS cannot use the certificate; what OpenSSL says of it stays the cause. */
+/** Calls `create` and maps its failure to `invalid-options`; the error of OpenSSL becomes the cause. */
 export const withCertificate = <T>(create: () => T): T => {
   try {
     return create()
   } catch (cause) {
     throw new SpeechError(
       'invalid-options',
-      'The certificate or its key cannot be used; give both as PEM, and let them belong together.',
+      'The certificate or its key cannot be used; give both as PEM; they must belong together.',
       { cause },
     )
   }
-}
-
-/** For `tlsClientError`: Node tells of a handshake that failed or took too long, and leaves the connection open. */
-export const cutHandshake = (_error: Error, socket: TLSSocket): void => {
-  socket.destroy()
 }

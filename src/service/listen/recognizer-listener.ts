@@ -6,37 +6,109 @@ import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
 import { ProtocolErrorSocket, webSocketLink } from '../../transport/websocket/server.js'
-import { clientError } from '../sessions/client-error.js'
-import { authFailureOf, silentMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { authFailureOf, noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveRecognizer } from '../recognizer/session.js'
-import type { RecognizerContext, Admission, SessionContext } from '../sessions/session-context.js'
+import { clientError } from '../sessions/client-error.js'
+import type { Admission, RecognizerContext, SessionContext } from '../sessions/session-context.js'
 import type { HttpListener } from './http-listener.js'
-import { bearerToken, subprotocol, refuseUpgrade } from './upgrade-request.js'
 import { serveLink, type SessionSet } from './serve-link.js'
+import { bearerToken, refuseUpgrade, subprotocol } from './upgrade-request.js'
 
 export interface RecognizerListenerOptions {
-  readonly terms: SessionContext
+  readonly context: SessionContext
   readonly sessions: SessionSet
   readonly maxMessageBytes: number
-  /** Whether `?access_token=` is taken; it leaks into the logs of proxies. */
+  /** Whether `?access_token=` is accepted; proxies write it to their logs. */
   readonly allowQueryToken: boolean
-  /** Told of every session, and of those who are not let in. */
-  readonly monitor?: ServiceMonitor
-  /** Whose connection it is, and whether that is one too many. */
+  readonly monitor?: ServiceMonitor | undefined
   readonly connections: Pick<HttpListener, 'addressOf' | 'refuseUpgrade'>
 }
 
-type RecognizerLink = Link<SocketMessage, SocketMessage>
-type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+type UpgradeArguments = [request: IncomingMessage, socket: Duplex, head: Buffer]
 
 /**
- * Takes the upgrades for the recognition socket, at `/recognizer` and at `/`. A refusal before the socket is open is
- * an HTTP status with `<code>: <sentence>` as its body; a browser cannot see that, so a token that came by subprotocol
- * is refused with a close code (4401, 4403, 4429) instead.
+ * The handler of upgrades to the recognition socket, at `/recognizer` and at `/` (PROTOCOL 4.1). An upgrade is refused
+ * with an HTTP status and `<code>: <sentence>` as its body. Browsers hide both, so a token from a subprotocol is refused
+ * with a close code (4401, 4403, 4429) instead.
  */
-export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade => {
-  const { terms, maxMessageBytes, allowQueryToken, monitor = silentMonitor, connections } = options
+export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upgrade: UpgradeArguments) => void) => {
+  const { context, allowQueryToken, monitor = noopMonitor, connections } = options
+  const openSocket = socketOpener(options.maxMessageBytes)
+  let isDraining = false
+  context.drain$.pipe(take(1)).subscribe(() => {
+    isDraining = true
+  })
+  const refuse = (socket: Duplex, { error, status }: Refusal): void => {
+    monitor.refused('websocket', error.code)
+    refuseUpgrade(socket, error, status)
+  }
+
+  return (...upgrade) => {
+    const [request, socket] = upgrade
+    const peer = connections.addressOf(request) ?? 'unknown'
+    const checked = checkRequest(request, isDraining, connections)
+    if ('error' in checked) {
+      refuse(socket, checked)
+      return
+    }
+    const presented = bearerToken(request, checked.url, allowQueryToken)
+    if (presented === undefined) {
+      monitor.authFailed('missing-token', 'websocket', peer)
+      refuse(socket, { error: new SpeechError('unauthenticated', errorTable.unauthenticated.help) })
+      return
+    }
+    context.admit(presented.token).then(
+      (admission) => {
+        const modelOfAddress = checked.url.searchParams.get('ModelName') ?? undefined
+        const isOpen = openSocket(upgrade, (link) => serveSocket(link, options, { admission, peer, modelOfAddress }))
+        if (!isOpen) admission.release()
+      },
+      (cause: unknown) => {
+        const error = clientError(cause, context)
+        if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), 'websocket', peer)
+        if (presented.by !== 'subprotocol') refuse(socket, { error })
+        else {
+          monitor.refused('websocket', error.code)
+          openSocket(upgrade, (link) => link.close(error))
+        }
+      },
+    )
+  }
+}
+
+interface Refusal {
+  readonly error: SpeechError
+  /** The HTTP status, where it is not that of the code. */
+  readonly status?: number
+}
+
+/** Checks everything that costs less than the verification of a token. */
+const checkRequest = (
+  request: IncomingMessage,
+  isDraining: boolean,
+  connections: RecognizerListenerOptions['connections'],
+): Refusal | { readonly url: URL } => {
+  const url = urlOf(request)
+  if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
+    return { error: new SpeechError('refused', 'There is no socket at this path; use /recognizer.'), status: 404 }
+  }
+  if (isDraining) return { error: new SpeechError('going-away', 'The service is closing; connect again later.') }
+  const tooManyConnections = connections.refuseUpgrade(request)
+  if (tooManyConnections !== undefined) return { error: tooManyConnections }
+  return new Set(url.searchParams.getAll('ModelName')).size > 1
+    ? { error: new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), status: 400 }
+    : { url }
+}
+
+/** Only the path and the query are used; with this host, any of them can be parsed. */
+const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
+  url.startsWith('/') ? new URL(`http://service${url}`) : undefined
+
+type RecognizerLink = Link<SocketMessage, SocketMessage>
+
+/** Returns a function that completes upgrades. It returns false where the handshake is refused or its connection is gone. */
+const socketOpener = (maxMessageBytes: number) => {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -44,122 +116,31 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): Upgrade 
     WebSocket: ProtocolErrorSocket,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
-
-  const refuse = refusal(monitor)
-  const peerOf = (request: IncomingMessage): string => connections.addressOf(request) ?? 'unknown'
-  let draining = false
-  terms.drain$.pipe(take(1)).subscribe(() => {
-    draining = true
-  })
-
-  const serve = socketServer(options, server)
-
-  return (...upgrade) => {
-    const [request, socket] = upgrade
-    const url = urlOf(request)
-    const unfit = unfitness(url, request, draining, connections)
-    if (url === undefined || unfit !== undefined) {
-      refuse(socket, unfit?.error ?? noSuchPath(), unfit?.status)
-      return
-    }
-    const presented = bearerToken(request, url, allowQueryToken)
-    if (presented === undefined) {
-      monitor.authFailed('missing-token', 'websocket', peerOf(request))
-      refuse(socket, new SpeechError('unauthenticated', errorTable.unauthenticated.help))
-      return
-    }
-    terms.admit(presented.token).then(
-      (admission) => {
-        serve(upgrade, admission, url.searchParams.get('ModelName'))
-      },
-      (cause: unknown) => {
-        const error = clientError(cause, terms)
-        if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), 'websocket', peerOf(request))
-        if (presented.by !== 'subprotocol') refuse(socket, error)
-        else {
-          monitor.refused('websocket', error.code)
-          takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
-            link.close(error)
-          })
-        }
-      },
-    )
-  }
-}
-
-type ServeSocket = (upgrade: Parameters<Upgrade>, admission: Admission, modelOfAddress: string | null) => void
-
-/** What becomes of an upgrade that is admitted. */
-const socketServer = (options: RecognizerListenerOptions, server: WebSocketServer): ServeSocket => {
-  const { terms, sessions, maxMessageBytes, monitor = silentMonitor, connections } = options
-  return (upgrade, admission, modelOfAddress) => {
-    const { rights, ended$, release, clientId } = admission
-    const opened = takeUpgrade(server, upgrade, maxMessageBytes, (link) => {
-      const peer = connections.addressOf(upgrade[0]) ?? 'unknown'
-      const watch = new SessionWatch({ monitor, interface: 'websocket', peer, now: () => terms.scheduler.now() })
-      if (clientId !== undefined) watch.granted(clientId)
-      const own: RecognizerContext = {
-        ...terms,
-        rights,
-        ended$,
-        watch,
-        ...(modelOfAddress === null ? {} : { modelOfAddress }),
-      }
-      const converse = (incoming$: typeof link.incoming$) =>
-        serveRecognizer(incoming$, link, own).pipe(watchConversation(watch))
-      sessions.add(serveLink(link, converse, terms).pipe(finalize(release)))
+  return (upgrade: UpgradeArguments, onOpen: (link: RecognizerLink) => void): boolean => {
+    let isOpen = false
+    server.handleUpgrade(...upgrade, (socket) => {
+      isOpen = true
+      onOpen(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }))
     })
-    if (!opened) release()
+    return isOpen
   }
 }
 
-interface Unfit {
-  readonly error: SpeechError
-  readonly status?: number
+interface AdmittedSocket {
+  readonly admission: Admission
+  readonly peer: string
+  readonly modelOfAddress: string | undefined
 }
 
-const noSuchPath = (): SpeechError => new SpeechError('refused', 'There is no socket at this path; use /recognizer.')
-
-/** Why an upgrade is refused whoever asks for it: all that costs less than to verify a token. */
-const unfitness = (
-  url: URL | undefined,
-  request: IncomingMessage,
-  draining: boolean,
-  connections: RecognizerListenerOptions['connections'],
-): Unfit | undefined => {
-  if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
-    return { error: noSuchPath(), status: 404 }
-  }
-  if (draining) return { error: new SpeechError('going-away', 'The service is closing; connect again later.') }
-  const tooMany = connections.refuseUpgrade(request)
-  if (tooMany !== undefined) return { error: tooMany }
-  return new Set(url.searchParams.getAll('ModelName')).size > 1
-    ? { error: new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), status: 400 }
-    : undefined
+const serveSocket = (
+  link: RecognizerLink,
+  { context, sessions, monitor = noopMonitor }: RecognizerListenerOptions,
+  { admission: { rights, ended$, release, clientId }, peer, modelOfAddress }: AdmittedSocket,
+): void => {
+  const watch = new SessionWatch({ monitor, interface: 'websocket', peer, now: () => context.scheduler.now() })
+  if (clientId !== undefined) watch.granted(clientId)
+  const recognizerContext: RecognizerContext = { ...context, rights, ended$, watch, modelOfAddress }
+  const converse = (incoming$: typeof link.incoming$) =>
+    serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))
+  sessions.add(serveLink(link, converse, context).pipe(finalize(release)))
 }
-
-/** Calls back with the link; false where the handshake was no good and is refused, or its connection is gone. */
-const takeUpgrade = (
-  server: WebSocketServer,
-  upgrade: Parameters<Upgrade>,
-  maxMessageBytes: number,
-  then: (link: RecognizerLink) => void,
-): boolean => {
-  let opened = false
-  server.handleUpgrade(...upgrade, (socket) => {
-    opened = true
-    then(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }))
-  })
-  return opened
-}
-
-const refusal =
-  (monitor: ServiceMonitor) =>
-  (socket: Duplex, error: SpeechError, status?: number): void => {
-    monitor.refused('websocket', error.code)
-    refuseUpgrade(socket, error, status)
-  }
-
-/** Of the target only path and query are read; whatever follows a host can be parsed. */
-const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
-  url.startsWith('/') ? new URL(`http://service${url}`) : undefined

@@ -1,52 +1,52 @@
 import type { Http2Session } from 'node:http2'
 
-/** More than any client asks at once for the state of the service, for its description or without a token. */
-const defaultAtOnce = 500
-/** As often as a gateway may ask on behalf of many. */
+/** More than any client sends at once for health, reflection or without a token. */
+const defaultBurst = 500
+/** Enough for a gateway with many clients. */
 const perSecond = 50
 
-/** How many requests of one connection are looked at before one of them has shown a good token. */
+/** Limits the requests of one connection without a valid token: a token bucket (PROTOCOL 8). */
 export class RequestAllowance {
   readonly #now: () => number
-  readonly #atOnce: number
+  readonly #burst: number
   #left: number
   #atMs: number
 
-  constructor(atOnce = defaultAtOnce, now: () => number = () => performance.now()) {
+  constructor(burst = defaultBurst, now: () => number = () => performance.now()) {
     this.#now = now
-    this.#atOnce = atOnce
-    this.#left = atOnce
+    this.#burst = burst
+    this.#left = burst
     this.#atMs = now()
   }
 
-  /** False where the connection asks for more than it may. */
+  /** Counts a request; returns false where the connection has exceeded its limit. */
   take(): boolean {
     const nowMs = this.#now()
-    this.#left = Math.min(this.#atOnce, this.#left + ((nowMs - this.#atMs) * perSecond) / 1000)
+    this.#left = Math.min(this.#burst, this.#left + ((nowMs - this.#atMs) * perSecond) / 1000)
     this.#atMs = nowMs
     if (this.#left < 1) return false
     this.#left -= 1
     return true
   }
 
-  /** A request turned out to be a session with a good token, which has limits of its own. */
+  /** Returns the count of a request that became a session with a valid token, which has its own limits. */
   giveBack(): void {
-    this.#left = Math.min(this.#atOnce, this.#left + 1)
+    this.#left = Math.min(this.#burst, this.#left + 1)
   }
 }
 
-/** The allowance of each HTTP/2 connection, which lasts as long as the connection. */
+/** The allowances of all HTTP/2 connections. */
 export class RequestAllowances {
   readonly #bySession = new WeakMap<Http2Session, RequestAllowance>()
-  readonly #atOnce: number
+  readonly #burst: number
 
-  /** No less than the streams that a connection may have at once, all of which may begin together. */
+  /** The burst is at least the number of concurrent streams of a connection, which can all start together. */
   constructor(streamsPerConnection = 0) {
-    this.#atOnce = Math.max(defaultAtOnce, streamsPerConnection)
+    this.#burst = Math.max(defaultBurst, streamsPerConnection)
   }
 
   of(session: Http2Session): RequestAllowance {
-    const known = this.#bySession.get(session) ?? new RequestAllowance(this.#atOnce)
+    const known = this.#bySession.get(session) ?? new RequestAllowance(this.#burst)
     this.#bySession.set(session, known)
     return known
   }

@@ -2,21 +2,21 @@ import { defer, Observable, firstValueFrom, Subject, Subscription } from 'rxjs'
 import { clientError, type FaultOptions } from '../sessions/client-error.js'
 import type { Link } from '../../transport/link.js'
 
-/** What a client that does not read may leave lying, in bytes; results are small, so more means that it is gone. */
+/** How many bytes a client can leave unread (PROTOCOL 5.14). Results are small, so a client with more is not reading. */
 const maxUnreadBytes = 4 * 1_048_576
 
 /**
- * Lets a conversation speak over a link: cold, emits nothing, never errors, completes when the link is closed for
- * whatever reason. The conversation's completion closes in good order, its error closes as the error table says; what
- * it throws on being called is such an error. A client that leaves 4 MiB unread is cut off; unsubscribe closes, too.
+ * Connects a conversation to a link. The result is cold, emits nothing, never errors, and completes when the link is closed
+ * for any reason. The link is closed normally when the conversation completes, by the error table when it errors or
+ * throws, with `overloaded` when the client leaves 4 MiB unread, and with `going-away` on unsubscription.
  */
 export const serveLink = <In, Out>(
   link: Link<In, Out>,
   conversation: (incoming$: Observable<In>, link: Link<In, Out>) => Observable<Out>,
-  terms: FaultOptions = {},
+  context: FaultOptions = {},
 ): Observable<never> =>
   new Observable((subscriber) => {
-    // The last to run at any end; where the link is closed already it does nothing.
+    // Runs last in all cases; has no effect where the link is closed already.
     subscriber.add(() => {
       link.close({ code: 'going-away', message: 'The service is closing.' })
     })
@@ -26,7 +26,7 @@ export const serveLink = <In, Out>(
           if (subscriber.closed) return
           link.send(message)
           if (link.bufferedBytes > maxUnreadBytes) {
-            link.close({ code: 'overloaded', message: 'The client does not read what it is told.' })
+            link.close({ code: 'overloaded', message: 'The client does not read its messages.' })
             subscriber.complete()
           }
         },
@@ -35,14 +35,14 @@ export const serveLink = <In, Out>(
           subscriber.complete()
         },
         error: (error: unknown) => {
-          link.close(clientError(error, terms))
+          link.close(clientError(error, context))
           subscriber.complete()
         },
       }),
     )
   })
 
-/** The sessions that run on a listener, so that a close can wait for them, and then end them. */
+/** The sessions that run, so that a shutdown can wait for them and end them. */
 export class SessionSet {
   readonly #running = new Set<Subscription>()
   readonly #empty$ = new Subject<undefined>()
@@ -51,27 +51,27 @@ export class SessionSet {
     return this.#running.size
   }
 
-  /** Subscribes, and holds the session until it completes. */
+  /** Subscribes to the session and keeps it until it ends. */
   add(session$: Observable<never>): void {
     const subscription = new Subscription()
     this.#running.add(subscription)
-    const over = (): void => {
+    const remove = (): void => {
       this.#running.delete(subscription)
       if (this.#running.size === 0) this.#empty$.next(undefined)
     }
-    subscription.add(over)
+    subscription.add(remove)
     const end = (): void => {
       subscription.unsubscribe()
     }
     subscription.add(session$.subscribe({ complete: end, error: end }))
   }
 
-  /** Resolves when the last one has ended. */
+  /** Resolves when the last session has ended. */
   async empty(): Promise<void> {
     if (this.#running.size > 0) await firstValueFrom(this.#empty$, { defaultValue: undefined })
   }
 
-  /** Unsubscribes all that run. */
+  /** Unsubscribes all sessions. */
   endAll(): void {
     for (const subscription of [...this.#running]) subscription.unsubscribe()
   }

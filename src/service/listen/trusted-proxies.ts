@@ -1,7 +1,7 @@
 import { BlockList, isIP, SocketAddress } from 'node:net'
 import { SpeechError } from '../../errors/speech-error.js'
 
-/** An IPv4 address that comes mapped into IPv6 is the IPv4 address; undefined for what is no address. */
+/** The address without zone, and as IPv4 where it is mapped into IPv6; undefined for any other text. */
 export const plainAddress = (text: string): string | undefined => {
   const address = text.replace(/%.*$/, '')
   if (isIP(address) === 4) return address
@@ -29,7 +29,7 @@ export const parseNetwork = (text: string): Network | undefined => {
   return prefix >= 0 && prefix <= bits ? { address, prefix, family } : undefined
 }
 
-/** A forwarded address may have a port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** An address of `X-Forwarded-For` can have a port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 const forwardedAddress = (text: string): string | undefined =>
   plainAddress(
     text
@@ -38,7 +38,7 @@ const forwardedAddress = (text: string): string | undefined =>
       .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'),
   )
 
-/** The balancers and proxies whose word on a client's address counts. */
+/** The balancers and proxies that are trusted to tell the address of their clients. */
 export class TrustedProxies {
   readonly #networks = new BlockList()
 
@@ -47,7 +47,7 @@ export class TrustedProxies {
     for (const text of networks) {
       const network = parseNetwork(text)
       if (network === undefined) {
-        const message = `trustedProxies: ${JSON.stringify(text)} is no address and no network such as 10.0.0.0/8.`
+        const message = `trustedProxies: ${JSON.stringify(text)} is not an address and not a network such as 10.0.0.0/8.`
         throw new SpeechError('invalid-options', message)
       }
       this.#networks.addSubnet(network.address, network.prefix, network.family)
@@ -60,9 +60,9 @@ export class TrustedProxies {
   }
 
   /**
-   * Who a request comes from: `from`, unless that is a trusted proxy; then the rightmost address of `X-Forwarded-For` that
-   * is not one. What stands left of that was written by the client itself. An entry that is no address ends the search at
-   * the proxy that wrote it.
+   * The client of a request: `from`, unless that is a trusted proxy; then the rightmost address of `X-Forwarded-For` that is
+   * not a trusted proxy. Entries to the left of it were written by the client itself. An entry that is not an address ends
+   * the search at the proxy that wrote it.
    */
   clientOf(from: string | undefined, forwardedFor: string | undefined): string | undefined {
     let client = from

@@ -5,19 +5,19 @@ import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import { refusalText } from '../../errors/refusal.js'
 import type { SpeechError } from '../../errors/speech-error.js'
 
-/** Where a token stood on an upgrade request; a browser can only name it among the subprotocols. */
+/** The token of an upgrade request, and where it was found; a browser can send it only as a subprotocol (PROTOCOL 4.1). */
 export interface PresentedToken {
   readonly token: string
   readonly by: 'header' | 'subprotocol' | 'query'
 }
 
-/** The subprotocol that is spoken, and that of the token beside it (decisions.md: token on the socket). */
+/** The subprotocol of the service; a browser offers a second one that carries the token. */
 export const subprotocol = 'rxspeech'
 const tokenPrefix = 'bearer.'
 
 /**
- * The value of an `Authorization` header: `Bearer` (RFC 6750 section 2.1, in any letter case) and the token, or the token alone, as some
- * clients of such services send it (docs/PROTOCOL.md 4.1). A scheme without a token is none.
+ * The value of an `Authorization` header: `Bearer` in any letter case and the token (RFC 6750 section 2.1), or the token
+ * alone, as some clients send it (PROTOCOL 4.1). A scheme without a token is no token.
  */
 const headerToken = /^(?:Bearer +)?(?!Bearer *$)([\w.~+/=-]+) *$/i
 
@@ -25,8 +25,8 @@ const headerToken = /^(?:Bearer +)?(?!Bearer *$)([\w.~+/=-]+) *$/i
 export const bearerToken = (request: IncomingMessage, url: URL, allowQuery: boolean): PresentedToken | undefined => {
   const [, fromHeader] = headerToken.exec(request.headers.authorization ?? '') ?? []
   if (fromHeader !== undefined) return { token: fromHeader, by: 'header' }
-  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
-  const named = offered.find((one) => one.startsWith(tokenPrefix))
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
+  const named = offered.find((name) => name.startsWith(tokenPrefix))
   if (named !== undefined) return { token: named.slice(tokenPrefix.length), by: 'subprotocol' }
   const fromQuery = allowQuery ? url.searchParams.get('access_token') : null
   return fromQuery === null ? undefined : { token: fromQuery, by: 'query' }
@@ -34,10 +34,10 @@ export const bearerToken = (request: IncomingMessage, url: URL, allowQuery: bool
 
 const statuses: Readonly<Record<number, number>> = { 4401: 401, 4403: 403, 4429: 429, 1001: 503 }
 
-/** The HTTP status that says the same as the code's close code. */
+/** The HTTP status that corresponds to the close code of the error. */
 const httpStatus = ({ code }: SpeechError): number => statuses[errorTable[code].closeCode] ?? 500
 
-/** Answers an upgrade with the status and `<code>: <sentence>` of the error. */
+/** Answers an upgrade request with an HTTP status and `<code>: <sentence>`. */
 export const refuseUpgrade = (socket: Duplex, error: SpeechError, status: number = httpStatus(error)): void => {
   const body = refusalText(error)
   const headers = [
@@ -49,7 +49,7 @@ export const refuseUpgrade = (socket: Duplex, error: SpeechError, status: number
     ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
     ...(status === 429 || status === 503 ? [`Retry-After: ${spreadRetryAfter(error.retryAfterMs)}`] : []),
   ]
-  // The other side need not close, and nothing else bounds how long it may not.
+  // The client might never close the connection, and there is no other deadline.
   socket.once('finish', () => socket.destroy())
   socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
 }

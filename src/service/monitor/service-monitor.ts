@@ -1,23 +1,23 @@
 import type { ErrorCode } from '../../errors/error-code.js'
 
-/** The two interfaces that sessions come by; a session of the WebSocket is its connection, whatever it recognizes. */
+/** The interface of a session. A session of the WebSocket is its connection, with any number of recognitions. */
 export type SessionInterface = 'grpc' | 'websocket'
 
 /**
- * Where a session is: `opened` until its first start, `running` while audio is taken, `flushing` until its last results are
- * told, `idle` on a WebSocket between recognitions.
+ * The phase of a session: `opened` until its first start, `running` while it accepts audio, `flushing` until its last
+ * results are sent, and on a WebSocket `idle` between recognitions.
  */
 export const sessionPhases = ['opened', 'running', 'flushing', 'idle'] as const
 export type SessionPhase = (typeof sessionPhases)[number]
 
 /**
- * How a session ended: in good order, stopped by its client, left by its client without a word, refused before it ran,
- * failed while it ran, or cut off by the service when its time to drain was over.
+ * How a session ended: normally, stopped by its client, its client disconnected (`gone`), refused before it ran, failed
+ * while it ran, or `cut` by the service at the end of a drain.
  */
 export const sessionOutcomes = ['completed', 'stopped', 'gone', 'refused', 'failed', 'cut'] as const
 export type SessionOutcome = (typeof sessionOutcomes)[number]
 
-/** What is known of a session by now; what was said by its client is only here once it was granted. */
+/** What is known of a session so far. Fields that the client names appear once they were granted. */
 export interface SessionFacts {
   readonly sessionId: string
   readonly interface: SessionInterface
@@ -27,7 +27,7 @@ export interface SessionFacts {
   readonly tenant?: string
   readonly project?: string
   readonly model?: string
-  /** Of the recognition that runs or ran last, on a WebSocket. */
+  /** On a WebSocket: the current or the last recognition. */
   readonly recognitionId?: string
 }
 
@@ -35,20 +35,20 @@ export interface SessionEnd {
   readonly outcome: SessionOutcome
   readonly code?: ErrorCode
   readonly durationMs: number
-  /** Audio that came in, in milliseconds of one channel. */
+  /** Received audio of one channel, in milliseconds. */
   readonly audioMs: number
 }
 
-/** About a second of one session's audio, or what was left of it at the end. */
-export interface AudioAccount {
+/** About one second of a session's audio, or its rest at the end. */
+export interface AudioReport {
   readonly audioMs: number
-  /** How much later the last of it came than its own clock says, counted from the first. */
+  /** The delay of its last sample, relative to the first audio of the session and by the duration of the audio. */
   readonly lateMs: number
-  /** Audio that was taken in and not consumed yet. */
+  /** Audio that was received and not yet consumed. */
   readonly queuedMs: number
 }
 
-/** Why nobody was let in. The last four are the words of the token endpoint. */
+/** Why authentication failed. The last four are errors of the token endpoint. */
 export const authFailures = [
   'missing-token',
   'invalid-token',
@@ -62,10 +62,10 @@ export const authFailures = [
 ] as const
 export type AuthFailure = (typeof authFailures)[number]
 
-/** Beside a note of a node; nothing of what was said. */
+/** The fields of a note; never transcripts. */
 export type NotedFields = Readonly<Record<string, string | number | boolean>>
 
-/** What a full wire of a project lost since it last told. */
+/** What a full wire of a project dropped since its last report. */
 export interface WireLoss {
   /** The kind of node that the wire leads to. */
   readonly node: string
@@ -75,7 +75,7 @@ export interface WireLoss {
   readonly amount: number
 }
 
-/** A node that failed, by its kind, and what became of it. */
+/** The failure of a node, by the node's kind, and the consequence. */
 export interface NodeFailed {
   readonly node: string
   readonly cause: 'threw' | 'hung' | 'flooded' | 'blocked'
@@ -83,78 +83,78 @@ export interface NodeFailed {
 }
 
 /**
- * Told what happens in a service, for metrics and logs. Every hook returns at once and never throws. None is called for
- * single messages of audio, and none learns what was said, a token or a secret.
+ * Hooks for metrics and logs. Implementations must return at once and must not throw. They are not called per audio message,
+ * and never receive transcripts, tokens or secrets.
  */
 export interface ServiceMonitor {
-  /** A session is there (`from` undefined), goes on to another phase, or is over (`to` undefined). */
+  /** A session begins (`from` undefined), changes its phase, or ends (`to` undefined). */
   sessionMoved(session: SessionFacts, from: SessionPhase | undefined, to: SessionPhase | undefined): void
-  /** Its start was granted; on a WebSocket once for each recognition. */
+  /** A start was granted; on a WebSocket called for each recognition. */
   sessionStarted(session: SessionFacts): void
   sessionEnded(session: SessionFacts, end: SessionEnd): void
-  /** A client was told an error, whether its session lives on or not. */
+  /** An error was sent to a client, whether its session continues or not. */
   refused(by: SessionInterface, code: ErrorCode): void
   authFailed(reason: AuthFailure, at: SessionInterface | 'token-endpoint', peer: string): void
-  audio(session: SessionFacts, account: AudioAccount): void
-  /** From the moment that speech was found to the first partial of it. */
+  audio(session: SessionFacts, report: AudioReport): void
+  /** The time from the detection of speech to its first partial. */
   firstPartial(session: SessionFacts, afterMs: number): void
-  /** From the moment that the end of speech was found to its milestone. */
+  /** The time from the detection of the end of speech to its milestone. */
   milestone(session: SessionFacts, afterMs: number): void
-  /** A node told the operator something. */
+  /** A message of a node for the operator. */
   noted(session: SessionFacts, node: string, message: string, fields: NotedFields): void
-  /** A wire of a session's project dropped: told when that begins, when it ends, and of the rest when the session ends. */
+  /** A wire of a session's project dropped data: called when that begins and ends, and at the end of the session. */
   dropped(session: SessionFacts, loss: WireLoss): void
   nodeFailed(session: SessionFacts, failure: NodeFailed): void
 }
 
-/** Tells all of them, in order; without any, nobody. */
-export const joinMonitors = (monitors: readonly ServiceMonitor[]): ServiceMonitor => {
+/** Calls all monitors, in order. */
+export const combineMonitors = (monitors: readonly ServiceMonitor[]): ServiceMonitor => {
   const [only] = monitors
   if (only !== undefined && monitors.length === 1) return only
   return {
-    sessionMoved: (...told) => {
-      for (const monitor of monitors) monitor.sessionMoved(...told)
+    sessionMoved: (...args) => {
+      for (const monitor of monitors) monitor.sessionMoved(...args)
     },
-    sessionStarted: (...told) => {
-      for (const monitor of monitors) monitor.sessionStarted(...told)
+    sessionStarted: (...args) => {
+      for (const monitor of monitors) monitor.sessionStarted(...args)
     },
-    sessionEnded: (...told) => {
-      for (const monitor of monitors) monitor.sessionEnded(...told)
+    sessionEnded: (...args) => {
+      for (const monitor of monitors) monitor.sessionEnded(...args)
     },
-    refused: (...told) => {
-      for (const monitor of monitors) monitor.refused(...told)
+    refused: (...args) => {
+      for (const monitor of monitors) monitor.refused(...args)
     },
-    authFailed: (...told) => {
-      for (const monitor of monitors) monitor.authFailed(...told)
+    authFailed: (...args) => {
+      for (const monitor of monitors) monitor.authFailed(...args)
     },
-    audio: (...told) => {
-      for (const monitor of monitors) monitor.audio(...told)
+    audio: (...args) => {
+      for (const monitor of monitors) monitor.audio(...args)
     },
-    firstPartial: (...told) => {
-      for (const monitor of monitors) monitor.firstPartial(...told)
+    firstPartial: (...args) => {
+      for (const monitor of monitors) monitor.firstPartial(...args)
     },
-    milestone: (...told) => {
-      for (const monitor of monitors) monitor.milestone(...told)
+    milestone: (...args) => {
+      for (const monitor of monitors) monitor.milestone(...args)
     },
-    noted: (...told) => {
-      for (const monitor of monitors) monitor.noted(...told)
+    noted: (...args) => {
+      for (const monitor of monitors) monitor.noted(...args)
     },
-    dropped: (...told) => {
-      for (const monitor of monitors) monitor.dropped(...told)
+    dropped: (...args) => {
+      for (const monitor of monitors) monitor.dropped(...args)
     },
-    nodeFailed: (...told) => {
-      for (const monitor of monitors) monitor.nodeFailed(...told)
+    nodeFailed: (...args) => {
+      for (const monitor of monitors) monitor.nodeFailed(...args)
     },
   }
 }
 
-/** Tells nobody. */
-export const silentMonitor: ServiceMonitor = joinMonitors([])
+/** Does nothing. */
+export const noopMonitor: ServiceMonitor = combineMonitors([])
 
 const known: ReadonlySet<unknown> = new Set(authFailures)
 const isAuthFailure = (value: unknown): value is AuthFailure => known.has(value)
 
-/** Why: the `cause` of an `unauthenticated` error, or an `error` of the token endpoint (RFC 6749 section 5.2). */
+/** The reason in the `cause` of an `unauthenticated` error, or from an `error` of the token endpoint (RFC 6749 section 5.2). */
 export const authFailureOf = (failure: unknown): AuthFailure => {
   const reason =
     typeof failure === 'string'

@@ -19,34 +19,34 @@ export interface SessionWatchOptions {
   readonly monitor: ServiceMonitor
   readonly interface: SessionInterface
   readonly peer: string
-  /** Milliseconds of the wall clock. */
+  /** The wall clock, in milliseconds. */
   readonly now: () => number
 }
 
-/** What a session runs, once that is granted. */
+/** What was granted at the start of a session. */
 export interface StartedSession extends Pick<SessionFacts, 'tenant' | 'project' | 'model' | 'recognitionId'> {
   readonly sampleRateHz: number
-  /** Samples of one channel that were taken in and not consumed yet. */
+  /** Samples of one channel that were received and not yet consumed. */
   readonly pendingSamples: () => number
 }
 
-/** Of a `SpeechError`, as the client is told it. */
+/** The part of a `SpeechError` that counts here. */
 export interface SessionError {
   readonly code: ErrorCode
   readonly cause?: unknown
 }
 
 interface Stream extends StartedSession {
-  /** When the first audio came. */
+  /** When the first audio began. */
   firstAtMs: number | undefined
-  /** Samples of one channel: all, and those that no account tells of yet. */
+  /** Samples of one channel: all, and those that were not reported yet. */
   samples: number
-  untold: number
+  unreported: number
 }
 
 /**
- * Keeps the account of one session and tells the monitor: what a conversation says here is put together to durations
- * and about one account a second of audio, so a message of audio costs two additions.
+ * Observes one session for the monitor: turns its moments into durations and reports audio about once per second of audio,
+ * so that an audio message costs two additions.
  */
 export class SessionWatch {
   readonly #monitor: ServiceMonitor
@@ -55,7 +55,7 @@ export class SessionWatch {
   readonly #channels = new Map<number, SpeechTimes>()
   #facts: SessionFacts
   #phase: SessionPhase | undefined = 'opened'
-  #started = false
+  #hasStarted = false
   #stream: Stream | undefined
   #audioMs = 0
 
@@ -71,36 +71,37 @@ export class SessionWatch {
     return this.#facts
   }
 
-  /** Its token is good. */
+  /** The token was accepted. */
   granted(clientId: string): void {
     this.#facts = { ...this.#facts, clientId }
   }
 
   started(session: StartedSession): void {
     const { sampleRateHz: _rate, pendingSamples: _pending, ...facts } = session
-    this.#tellAudio()
-    this.#stream = { ...session, firstAtMs: undefined, samples: 0, untold: 0 }
+    this.#reportAudio()
+    this.#stream = { ...session, firstAtMs: undefined, samples: 0, unreported: 0 }
     this.#channels.clear()
-    this.#started = true
+    this.#hasStarted = true
     this.#facts = { ...this.#facts, ...facts }
     this.#move('running')
     this.#monitor.sessionStarted(this.#facts)
   }
 
-  /** So many samples of each channel came in. */
+  /** Audio arrived: `sampleCount` samples of each channel. */
   audio(sampleCount: number): void {
     const stream = this.#stream
     if (stream === undefined) return
     stream.samples += sampleCount
-    stream.untold += sampleCount
+    stream.unreported += sampleCount
     if (stream.firstAtMs === undefined) {
       stream.firstAtMs = this.#now() - (sampleCount * 1000) / stream.sampleRateHz
-    } else if (stream.untold >= stream.sampleRateHz) this.#tellAudio()
+    } else if (stream.unreported >= stream.sampleRateHz) this.#reportAudio()
   }
 
-  heard(mark: SpeechMark, channel: number): void {
+  /** An event of a channel's speech was sent. */
+  speechMark(mark: SpeechMark, channel: number): void {
     let times = this.#channels.get(channel)
-    // Custom nodes may name any channel; sessions have two.
+    // Custom nodes can name any channel; sessions have at most two.
     if (times === undefined && this.#channels.size >= 2) return
     this.#channels.set(channel, (times ??= new SpeechTimes()))
     const afterMs = times.mark(mark, this.#now())
@@ -113,19 +114,19 @@ export class SessionWatch {
     this.#move('flushing')
   }
 
-  /** A recognition is over, and the connection waits for another. */
-  rests(): void {
-    this.#tellAudio()
+  /** A recognition has ended, and the connection waits for the next. */
+  idle(): void {
+    this.#reportAudio()
     this.#stream = undefined
     this.#move('idle')
   }
 
-  /** The client was told an error, and the session lives on. */
+  /** An error was sent to the client, and the session continues. */
   refused(code: ErrorCode): void {
     this.#monitor.refused(this.#facts.interface, code)
   }
 
-  /** What a node has to say to the operator. */
+  /** A message of a node for the operator. */
   noted(node: string, message: string, fields: NotedFields = {}): void {
     this.#monitor.noted(this.#facts, node, message, fields)
   }
@@ -138,18 +139,18 @@ export class SessionWatch {
     this.#monitor.nodeFailed(this.#facts, failure)
   }
 
-  /** The first call counts; an error's outcome depends on whether the session ever ran. */
+  /** Only the first call counts. An error means `failed` if the session has run, otherwise `refused`. */
   ended(end: Exclude<SessionOutcome, 'refused' | 'failed'> | SessionError): void {
     if (this.#phase === undefined) return
-    this.#tellAudio()
+    this.#reportAudio()
     const code = typeof end === 'string' ? undefined : end.code
     if (code !== undefined) this.#monitor.refused(this.#facts.interface, code)
-    if (code === 'unauthenticated' && !this.#started) {
+    if (code === 'unauthenticated' && !this.#hasStarted) {
       this.#monitor.authFailed(authFailureOf(end), this.#facts.interface, this.#facts.peer)
     }
     this.#move(undefined)
     this.#monitor.sessionEnded(this.#facts, {
-      outcome: typeof end === 'string' ? end : this.#started ? 'failed' : 'refused',
+      outcome: typeof end === 'string' ? end : this.#hasStarted ? 'failed' : 'refused',
       ...(code === undefined ? {} : { code }),
       durationMs: this.#now() - this.#openedAtMs,
       audioMs: Math.round(this.#audioMs),
@@ -163,12 +164,12 @@ export class SessionWatch {
     this.#monitor.sessionMoved(this.#facts, from, to)
   }
 
-  #tellAudio(): void {
+  #reportAudio(): void {
     const stream = this.#stream
-    if (stream?.firstAtMs === undefined || stream.untold === 0) return
+    if (stream?.firstAtMs === undefined || stream.unreported === 0) return
     const { sampleRateHz, samples, firstAtMs } = stream
-    const audioMs = (stream.untold * 1000) / sampleRateHz
-    stream.untold = 0
+    const audioMs = (stream.unreported * 1000) / sampleRateHz
+    stream.unreported = 0
     this.#audioMs += audioMs
     this.#monitor.audio(this.#facts, {
       audioMs,
@@ -179,8 +180,8 @@ export class SessionWatch {
 }
 
 /**
- * The conversation itself; its end is told to the watch, unless that knows of an end by then: completion as `completed`,
- * an error by its code, unsubscription as `cut`.
+ * Reports the end of a conversation to the watch, unless the conversation has reported one: completion as `completed`, an
+ * error with its code, unsubscription as `cut`.
  */
 export const watchConversation =
   (watch: SessionWatch) =>

@@ -1,32 +1,32 @@
-/** A moment of speech: where in the audio, and when it was found. */
-interface Found {
+/** A moment of speech: its place in the audio, and when it was detected. */
+interface Detection {
   readonly audioMs: number
   readonly atMs: number
 }
 
-/** A channel whose results never come must not grow. */
-const mostUnanswered = 64
+/** Bounds the memory of a channel without results. */
+const maxUnanswered = 64
 
-/** What an event of a channel says of its speech; times are milliseconds of audio. */
+/** An event of a channel's speech; times are milliseconds of audio. */
 export interface SpeechMark {
   readonly type: 'speech-started' | 'speech-ended' | 'partial' | 'milestone'
   readonly startMs: number
   readonly endMs: number
 }
 
-/** How long the results of one channel's speech take: segments are told apart by their place in the audio. */
+/** Measures how long the results of one channel take. Segments are identified by their place in the audio. */
 export class SpeechTimes {
-  #started: Found[] = []
-  #ended: Found[] = []
+  #started: Detection[] = []
+  #ended: Detection[] = []
 
-  /** At `atMs` of the wall clock. Returns how long what was waited for took, if this is it. */
+  /** Records an event at `atMs` of the wall clock. Returns the delay of the first partial or of the milestone of a segment. */
   mark({ type, startMs, endMs }: SpeechMark, atMs: number): number | undefined {
     switch (type) {
       case 'speech-started':
-        this.#started = [...this.#started.slice(1 - mostUnanswered), { audioMs: startMs, atMs }]
+        this.#started = [...this.#started.slice(1 - maxUnanswered), { audioMs: startMs, atMs }]
         return undefined
       case 'speech-ended':
-        this.#ended = [...this.#ended.slice(1 - mostUnanswered), { audioMs: endMs, atMs }]
+        this.#ended = [...this.#ended.slice(1 - maxUnanswered), { audioMs: endMs, atMs }]
         return undefined
       case 'partial': {
         const found = this.#started.findLast(({ audioMs }) => audioMs <= startMs)

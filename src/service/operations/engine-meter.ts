@@ -3,17 +3,17 @@ import type { ModelRegistry } from '../engine/model-registry.js'
 import { modelLabel } from '../engine/model-files.js'
 import { EngineUse, type EngineHealth } from './engine-use.js'
 
-/** So many readings in a row that fail, with none between that succeeds, are no fault of what is read. */
-const suspectFaults = 3
+/** This many failures without a success in between suggest that the engine, not the audio, is the cause. */
+const suspiciousFaults = 3
 
 export interface EngineMeterListener {
-  /** A model's engine opened, failed to, died or works again. */
+  /** A model's engine opened, failed to open, died or works again. */
   readonly changed: () => void
-  /** Nothing that this model's engine is given succeeds any more: whether it can recognize should be asked. */
+  /** This model's engine fails repeatedly, so it should be checked. */
   readonly suspected: (model: ModelDescription) => void
 }
 
-/** The engines of a service as they are asked for, and whether any of them can be had. */
+/** Measures the engines that are opened, and knows which models have a broken engine. */
 export class EngineMeter {
   readonly #uses = new Map<string, EngineUse>()
   readonly #watched = new WeakMap<Engine, Engine>()
@@ -29,12 +29,12 @@ export class EngineMeter {
     return [...this.#uses].map(([label, use]) => ({ label, use }))
   }
 
-  /** Whether every one of these models failed when it was last asked for, or died since. */
+  /** Whether the engines of all these models failed to open or died. */
   allBroken(models: readonly ModelDescription[]): boolean {
     return models.every((model) => this.#broken.has(modelLabel(model)))
   }
 
-  /** The registry itself, whose engines are counted. */
+  /** Returns the same registry with its engines measured. */
   watch(registry: ModelRegistry): ModelRegistry {
     return { ...registry, engine: (model) => this.#open(registry, model) }
   }
@@ -49,15 +49,15 @@ export class EngineMeter {
       this.#setBroken(label, true)
       throw error
     }
-    const known = this.#watched.get(engine)
-    if (known !== undefined) return known
+    const watchedBefore = this.#watched.get(engine)
+    if (watchedBefore !== undefined) return watchedBefore
     const watched = this.#useOf(label).watch(engine, this.#healthOf(model, label))
     this.#watched.set(engine, watched)
     this.#setBroken(label, false)
     return watched
   }
 
-  /** It does not say in time whether it can recognize. */
+  /** The model's engine did not report in time that it can recognize. */
   failed(model: ModelDescription): void {
     const label = modelLabel(model)
     if (!this.#broken.has(label)) this.#setBroken(label, true)
@@ -72,7 +72,7 @@ export class EngineMeter {
       faulted: () => {
         const faults = (this.#faults.get(label) ?? 0) + 1
         this.#faults.set(label, faults)
-        if (faults % suspectFaults === 0) this.#listener.suspected(model)
+        if (faults % suspiciousFaults === 0) this.#listener.suspected(model)
       },
       died: () => {
         this.#setBroken(label, true)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../engine/package-root.js'
 import { strictDefinition } from './strict-descriptors.js'
 
-/** The services that grpc.health.v1 answers for: the server as a whole, and ours. */
+/** The services that grpc.health.v1 reports: the whole server, and `dataflow`. */
 const healthServices = ['', 'dataflow'] as const
 
 export interface GrpcHealth {
@@ -12,7 +12,7 @@ export interface GrpcHealth {
   readonly setServing: (isServing: boolean) => void
 }
 
-/** `grpc.health.v1.Health`, NOT_SERVING until it is told otherwise. Rejects with `missing-dependency`. */
+/** Opens `grpc.health.v1.Health`, initially NOT_SERVING. Rejects with `missing-dependency`. */
 export const openGrpcHealth = async (): Promise<GrpcHealth> => {
   const { HealthImplementation } = await loadOptional(
     'grpc-health-check',
@@ -30,48 +30,48 @@ export const openGrpcHealth = async (): Promise<GrpcHealth> => {
   }
 }
 
-/** What a client asks, and what it is told, as far as names of services stand in it. */
-interface Question {
+/** The fields of reflection messages that contain service names. */
+interface ReflectionRequest {
   readonly messageRequest?: string
   readonly fileContainingSymbol?: string
 }
-interface Answer {
-  readonly originalRequest?: Question
+interface ReflectionResponse {
+  readonly originalRequest?: ReflectionRequest
   readonly listServicesResponse?: { readonly service: readonly { readonly name: string }[] } | null
 }
-type ReflectionStream = ServerDuplexStream<Question, Answer>
+type ReflectionStream = ServerDuplexStream<ReflectionRequest, ReflectionResponse>
 
-/** The package writes names of a proto without a package with a period before them, which no client does. */
-const toPackage = (question: Question): Question => {
-  const { messageRequest, fileContainingSymbol: symbol } = question
+/** For a proto without a package, @grpc/reflection puts a period before names, which no client does. */
+const toPackage = (request: ReflectionRequest): ReflectionRequest => {
+  const { messageRequest, fileContainingSymbol: symbol } = request
   return messageRequest !== 'fileContainingSymbol' || symbol === undefined || /^(\.|grpc\.)/.test(symbol)
-    ? question
-    : { ...question, fileContainingSymbol: `.${symbol}` }
+    ? request
+    : { ...request, fileContainingSymbol: `.${symbol}` }
 }
 
-const toClient = (answer: Answer, asked: Question): Answer => {
-  const { listServicesResponse: list } = answer
+const toClient = (response: ReflectionResponse, asked: ReflectionRequest): ReflectionResponse => {
+  const { listServicesResponse: list } = response
   const names = list?.service.map(({ name }) => ({ name: name.replace(/^\./, '') }))
   return {
-    ...answer,
+    ...response,
     originalRequest: asked,
     ...(names === undefined ? {} : { listServicesResponse: { service: names } }),
   }
 }
 
-/** The stream as the package's handler sees it; it answers each question before it returns. */
+/** The stream for the handler of the package, which answers each request before it returns. */
 const translated = (stream: ReflectionStream) => {
-  let asked: Question = {}
+  let asked: ReflectionRequest = {}
   return {
-    on: (name: string, told: (question?: Question) => void) => {
-      if (name !== 'data') stream.on(name, () => told())
+    on: (name: string, listener: (request?: ReflectionRequest) => void) => {
+      if (name !== 'data') stream.on(name, () => listener())
       else
-        stream.on(name, (question: Question) => {
-          asked = question
-          told(toPackage(question))
+        stream.on(name, (request: ReflectionRequest) => {
+          asked = request
+          listener(toPackage(request))
         })
     },
-    write: (answer: Answer) => stream.write(toClient(answer, asked)),
+    write: (response: ReflectionResponse) => stream.write(toClient(response, asked)),
     end: () => stream.end(),
   }
 }

@@ -8,11 +8,10 @@ import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 export interface SpeechMetrics {
   readonly monitor: ServiceMonitor
   readonly onFault: (error: unknown) => void
-  /** A line of the log was left out. */
-  readonly lineLeftOut: (kind: string) => void
-  /** What Prometheus reads, in its text format. */
+  /** A log line was dropped. */
+  readonly lineDropped: (kind: string) => void
+  /** Returns the metrics in the text format of Prometheus. */
   readonly scrape: () => Promise<{ readonly contentType: string; readonly body: string }>
-  /** Lets go of all. */
   readonly close: () => void
 }
 
@@ -21,8 +20,8 @@ export interface SpeechMetricsOptions {
   readonly isReady: () => boolean
 }
 
-/** Tenants and models that are told apart by name. */
-const mostNames = 200
+/** How many tenants, models and kinds of nodes have a label value of their own. */
+const maxNames = 200
 
 /** The metrics of one service, in a registry of its own. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
@@ -35,7 +34,7 @@ export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptio
     onFault: (error) => {
       meters.count('rxspeech_faults_total', { code: isSpeechError(error) ? error.code : 'internal' })
     },
-    lineLeftOut: (kind) => {
+    lineDropped: (kind) => {
       meters.count('rxspeech_log_lines_left_out_total', { line: kind })
     },
     scrape: async () => {
@@ -51,14 +50,14 @@ export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptio
 
 type Labels = Readonly<Record<string, string>>
 
-/** The rows of the table as meters, by their names. */
+/** The Prometheus metrics of the table, by name. */
 class Meters {
   readonly #counters = new Map<MetricName, Prometheus.Counter>()
   readonly #gauges = new Map<MetricName, Prometheus.Gauge>()
   readonly #histograms = new Map<MetricName, Prometheus.Histogram>()
-  readonly #tenants = new BoundedNames(mostNames)
-  readonly #models = new BoundedNames(mostNames)
-  readonly #nodes = new BoundedNames(mostNames)
+  readonly #tenants = new LabelLimiter(maxNames)
+  readonly #models = new LabelLimiter(maxNames)
+  readonly #nodes = new LabelLimiter(maxNames)
 
   constructor(registry: Prometheus.Registry, client: typeof Prometheus) {
     for (const [name, row] of Object.entries(metricTable) as [MetricName, MetricRow][]) {
@@ -67,7 +66,7 @@ class Meters {
       else if (row.type === 'gauge') this.#gauges.set(name, new client.Gauge(shape))
       else this.#histograms.set(name, new client.Histogram({ ...shape, buckets: [...(row.buckets ?? [])] }))
     }
-    // A gauge that is not there yet is no zero.
+    // Without a value a gauge is missing in the output instead of 0.
     for (const by of ['grpc', 'websocket']) {
       for (const state of sessionPhases) this.set('rxspeech_sessions', { interface: by, state }, 0)
     }
@@ -89,12 +88,12 @@ class Meters {
     this.#histograms.get(name)?.observe(labels, valueMs / 1000)
   }
 
-  /** A kind of node: one of ours, or of those that the operator brings. */
+  /** The label of a kind of node, built-in or custom. */
   node(kind: string): string {
     return this.#nodes.of(kind)
   }
 
-  /** The labels of a session that was granted; what it was granted is configured. */
+  /** The labels of a granted session. */
   use({ interface: by, tenant, model }: SessionFacts): { interface: string; tenant: string; model: string } {
     return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
   }
@@ -102,7 +101,7 @@ class Meters {
   readEngines(engines: EngineMeter): void {
     for (const { label, use } of engines.uses()) {
       const model = { model: this.#models.of(label) }
-      this.set('rxspeech_engine_lanes', model, use.lanes)
+      this.set('rxspeech_engine_lanes', model, use.channels)
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
       const { opened, failed, audioMs, busyMs } = use.sinceLast()
@@ -156,25 +155,25 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
   },
 })
 
-/** What stands in a label in place of names beyond the bound. */
-export const otherName = 'other'
+/** The label value of names beyond the limit. */
+const otherName = 'other'
 
 /**
- * Lets so many different names into a label, and calls all others `other`. Names of models, tenants and wires are
- * configured, so the bound is for a configuration that is itself too large to be watched by name.
+ * Limits the different values of a label and replaces all further ones by `other`. Models, tenants and nodes are configured,
+ * so the limit matters only for very large configurations.
  */
-export class BoundedNames {
-  readonly #known = new Set<string>()
-  readonly #most: number
+class LabelLimiter {
+  readonly #names = new Set<string>()
+  readonly #maxNames: number
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(maxNames: number) {
+    this.#maxNames = maxNames
   }
 
   of(name: string | undefined): string {
-    if (name === undefined || this.#known.has(name)) return name ?? ''
-    if (this.#known.size >= this.#most) return otherName
-    this.#known.add(name)
+    if (name === undefined || this.#names.has(name)) return name ?? ''
+    if (this.#names.size >= this.#maxNames) return otherName
+    this.#names.add(name)
     return name
   }
 }

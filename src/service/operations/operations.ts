@@ -3,92 +3,93 @@ import type { SchedulerLike } from 'rxjs'
 import type { ModelDescription } from '../engine/engine.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import type { ListenAddress, ServerCertificate } from '../listen/listen-address.js'
-import { joinMonitors, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { combineMonitors, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
-import { LimitedLog, logFault, sessionLog } from './service-log.js'
 import type { Logger } from './logger.js'
-import { openOperationsListener } from './operations-listener.js'
-import { ServiceLife } from './readiness.js'
 import { openSpeechMetrics } from './metrics.js'
+import { openOperationsListener } from './operations-listener.js'
+import { ReadinessTracker } from './readiness.js'
+import { logFault, RateLimitedLog, sessionLog } from './service-log.js'
 
-export interface OperationOptions {
-  /** Where `/livez`, `/readyz` and `/metrics` are; nowhere when left out. */
-  readonly address?: ListenAddress
-  readonly certificate?: ServerCertificate
+export interface OperationsOptions {
+  /** The address of `/livez`, `/readyz` and `/metrics`. @default none */
+  readonly address?: ListenAddress | undefined
+  readonly certificate?: ServerCertificate | undefined
   readonly reflection: boolean
-  readonly logger?: Logger
-  readonly monitor?: ServiceMonitor
-  readonly onFault?: (error: unknown) => void
+  readonly logger?: Logger | undefined
+  readonly monitor?: ServiceMonitor | undefined
+  readonly onFault?: ((error: unknown) => void) | undefined
   readonly scheduler: SchedulerLike
 }
 
-/** All that those who run a service see of it. */
-export interface Operation {
+/** Everything that operators see of a service: metrics, health, readiness and the log. */
+export interface Operations {
   readonly monitor: ServiceMonitor
   readonly onFault: (error: unknown) => void
-  /** Base address of the operations listener. */
+  /** The base address of the operations listener. */
   readonly url: string | undefined
-  /** The registry to be used in its place. */
+  /** Returns a registry to use instead, whose engines are measured. */
   readonly watchModels: (registry: ModelRegistry) => ModelRegistry
-  /** Health and, where wanted, reflection, on a gRPC server that does not listen yet. */
+  /** Adds health, and reflection where it is enabled, to a gRPC server that does not listen yet. */
   readonly addTo: (server: Server) => void
-  /** The service listens. With an operations listener it is ready when the first engine is loaded. */
+  /** The service listens. With an operations listener it is ready once an engine is loaded, this one first. */
   readonly opened: (first: ModelDescription | undefined) => void
   readonly draining: () => void
   readonly close: () => Promise<void>
 }
 
-/** Lines that anybody on the network can cause, of each kind. */
-const linesPerMinute = 60
+/** The limit for each kind of log line that any client can cause. */
+const maxLinesPerMinute = 60
 
 /** Rejects with `listen-failed`, `invalid-options` or `missing-dependency`. */
-export const openOperation = async (options: OperationOptions): Promise<Operation> => {
+export const openOperations = async (options: OperationsOptions): Promise<Operations> => {
   const { address, certificate, reflection, scheduler, logger } = options
   const now = (): number => scheduler.now()
-  const life = new ServiceLife(scheduler, address !== undefined)
+  const tracker = new ReadinessTracker(scheduler, address !== undefined)
   const health = await openGrpcHealth()
-  const reflect = reflection ? await openGrpcReflection() : undefined
-  const isReady = (): boolean => life.readiness.type === 'ready'
-  const metrics = address && (await openSpeechMetrics({ engines: life.engines, isReady }))
-  const limited = logger && new LimitedLog({ logger, scheduler, linesPerMinute, onLeftOut: metrics?.lineLeftOut })
-  const told = [metrics?.onFault, limited && logFault(limited, now), options.onFault].filter((one) => one !== undefined)
+  const addReflection = reflection ? await openGrpcReflection() : undefined
+  const isReady = (): boolean => tracker.readiness.type === 'ready'
+  const metrics = address && (await openSpeechMetrics({ engines: tracker.engines, isReady }))
+  const onLineDropped = metrics?.lineDropped
+  const limitedLog = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute, onLineDropped })
+  const faultHandlers = withoutUndefined([metrics?.onFault, limitedLog && logFault(limitedLog, now), options.onFault])
   const onFault = (error: unknown): void => {
-    for (const tell of told) tell(error)
+    for (const handle of faultHandlers) handle(error)
   }
-  life.onFault = onFault
-  life.onReadiness = ({ type }) => {
+  tracker.onFault = onFault
+  tracker.onChange = ({ type }) => {
     health.setServing(type === 'ready')
   }
   const listener =
     metrics &&
     (await openOperationsListener({
       address,
-      readiness: () => life.readiness,
+      readiness: () => tracker.readiness,
       scrape: metrics.scrape,
       onFault,
-      ...(certificate === undefined ? {} : { certificate }),
+      certificate,
     }))
-  const monitors = [metrics?.monitor, limited && sessionLog(logger, limited), options.monitor]
   return {
-    monitor: joinMonitors(monitors.filter((one) => one !== undefined)),
+    monitor: combineMonitors(
+      withoutUndefined([metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), options.monitor]),
+    ),
     onFault,
     url: listener?.url,
-    watchModels: (registry) => life.watchModels(registry),
+    watchModels: (registry) => tracker.watchModels(registry),
     addTo: (server) => {
       health.addTo(server)
-      reflect?.(server)
+      addReflection?.(server)
     },
-    opened: (first) => {
-      life.opened(first)
-    },
-    draining: () => {
-      life.draining()
-    },
+    opened: (first) => tracker.opened(first),
+    draining: () => tracker.draining(),
     close: async () => {
-      life.close()
-      limited?.close()
+      tracker.close()
+      limitedLog?.close()
       metrics?.close()
       await listener?.close()
     },
   }
 }
+
+const withoutUndefined = <T>(items: readonly (T | undefined)[]): readonly T[] =>
+  items.filter((item) => item !== undefined)

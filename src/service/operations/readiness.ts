@@ -4,47 +4,23 @@ import { modelLabel } from '../engine/model-files.js'
 import type { ModelRegistry } from '../engine/model-registry.js'
 import { EngineMeter } from './engine-meter.js'
 
-/** Whether new sessions are welcome, and why not. */
+/** Whether the service accepts new sessions, and why not. */
 export type Readiness =
   | { readonly type: 'starting' }
   | { readonly type: 'ready' }
   | { readonly type: 'without-engine' }
   | { readonly type: 'draining' }
 
-const sentences: Readonly<Record<Readiness['type'], string>> = {
-  starting: 'starting: the service does not listen yet, or its first engine is not loaded',
-  ready: 'ready',
-  'without-engine': 'without-engine: no model can be loaded; the log says why',
-  draining: 'draining: the service is closing',
-}
-
-/** One line for `/readyz`. */
-export const readinessLine = ({ type }: Readiness): string => `${sentences[type]}\n`
-
-export interface ReadinessInputs {
-  readonly isOpen: boolean
-  readonly isDraining: boolean
-  /** Whether an engine that is to be there from the beginning is still awaited. */
-  readonly isWarming: boolean
-  readonly hasEngine: boolean
-}
-
-export const readinessOf = ({ isOpen, isDraining, isWarming, hasEngine }: ReadinessInputs): Readiness => {
-  if (isDraining) return { type: 'draining' }
-  if (!isOpen || isWarming) return { type: 'starting' }
-  return hasEngine ? { type: 'ready' } : { type: 'without-engine' }
-}
-
-/** How often an engine is tried again that no client asks for, since without one no client is sent here. */
+/** How often an engine is loaded again while no model has a working one. */
 const retryMs = 10_000
 
-/** How long an engine may take to load, or to say that it can recognize. */
+/** How long an engine may take to load, or to report that it can recognize. */
 const loadWithinMs = 300_000
 
-/** From starting over ready to draining. */
-export class ServiceLife {
+/** Tracks the readiness of a service from its start to its drain, and loads engines to find out. */
+export class ReadinessTracker {
   readonly engines: EngineMeter
-  onReadiness: (readiness: Readiness) => void = () => undefined
+  onChange: (readiness: Readiness) => void = () => undefined
   onFault: (error: unknown) => void = () => undefined
   readonly #scheduler: SchedulerLike
   #models: ModelRegistry | undefined
@@ -54,12 +30,13 @@ export class ServiceLife {
   #isLoading = false
   #retry: Subscription | undefined
 
+  /** With `warmsUp`, the service is not ready until its first engine is loaded. */
   constructor(scheduler: SchedulerLike, warmsUp: boolean) {
     this.#scheduler = scheduler
     this.#isWarming = warmsUp
     this.engines = new EngineMeter({
       changed: () => {
-        this.#changed()
+        this.#update()
       },
       suspected: (model) => {
         void this.#load(model)
@@ -68,13 +45,9 @@ export class ServiceLife {
   }
 
   get readiness(): Readiness {
-    const models = this.#models?.list() ?? []
-    return readinessOf({
-      isOpen: this.#isOpen,
-      isDraining: this.#isDraining,
-      isWarming: this.#isWarming,
-      hasEngine: !this.engines.allBroken(models),
-    })
+    if (this.#isDraining) return { type: 'draining' }
+    if (!this.#isOpen || this.#isWarming) return { type: 'starting' }
+    return this.engines.allBroken(this.#models?.list() ?? []) ? { type: 'without-engine' } : { type: 'ready' }
   }
 
   watchModels(registry: ModelRegistry): ModelRegistry {
@@ -86,14 +59,13 @@ export class ServiceLife {
     if (this.#isWarming && first !== undefined) void this.#load(first)
     else {
       this.#isWarming = false
-      this.#changed()
+      this.#update()
     }
   }
 
   draining(): void {
-    this.#isDraining = true
-    this.#retry?.unsubscribe()
-    this.#changed()
+    this.close()
+    this.#update()
   }
 
   close(): void {
@@ -101,7 +73,7 @@ export class ServiceLife {
     this.#retry?.unsubscribe()
   }
 
-  /** Finds one engine that can recognize, and loads it where it is not: the model's, or another's. */
+  /** Loads engines until one can recognize: that of the model first, then those of the other models. */
   async #load(first: ModelDescription): Promise<void> {
     if (this.#isLoading) return
     this.#isLoading = true
@@ -109,7 +81,7 @@ export class ServiceLife {
     for (const model of [first, ...others]) if (this.#isDraining || (await this.#canLoad(model))) break
     this.#isLoading = false
     this.#isWarming = false
-    this.#changed()
+    this.#update()
   }
 
   async #canLoad(model: ModelDescription): Promise<boolean> {
@@ -120,7 +92,7 @@ export class ServiceLife {
       )
       return true
     } catch (error) {
-      // Told once, not at every try.
+      // Reported once, not for each attempt.
       if (!wasBroken && !this.#isDraining) this.onFault(error)
       this.engines.failed(model)
       return false
@@ -131,9 +103,9 @@ export class ServiceLife {
     await (await this.#models?.engine(model))?.ready()
   }
 
-  #changed(): void {
+  #update(): void {
     const { readiness } = this
-    this.onReadiness(readiness)
+    this.onChange(readiness)
     const [first] = this.#models?.list() ?? []
     if (readiness.type !== 'without-engine' || first === undefined) return
     this.#retry ??= this.#scheduler.schedule(() => {

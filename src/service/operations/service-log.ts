@@ -5,51 +5,51 @@ import type { ServiceMonitor, SessionEnd, SessionFacts } from '../monitor/servic
 
 const minuteMs = 60_000
 
-export interface LimitedLogOptions {
+export interface RateLimitedLogOptions {
   readonly logger: Logger
   readonly scheduler: SchedulerLike
-  /** Lines of one kind. */
-  readonly linesPerMinute: number
-  /** Called for each line that is left out. */
-  readonly onLeftOut?: ((kind: string) => void) | undefined
+  /** The limit for each kind of line. */
+  readonly maxLinesPerMinute: number
+  /** Called for each dropped line. */
+  readonly onLineDropped?: ((kind: string) => void) | undefined
 }
 
-/** The minute of one kind of line, which begins with the first of them. */
+/** The minute of one kind of line; it begins with the first line. */
 interface Minute {
   lines: number
-  leftOut: number
+  dropped: number
 }
 
-/** Writes so many lines of each kind a minute, and when the minute is over one that says how many were left out. */
-export class LimitedLog {
-  readonly #options: LimitedLogOptions
+/** Limits the log lines of each kind per minute, and writes the number of dropped lines at the end of the minute. */
+export class RateLimitedLog {
+  readonly #options: RateLimitedLogOptions
   readonly #minutes = new Map<string, Minute>()
   readonly #timers = new Subscription()
 
-  constructor(options: LimitedLogOptions) {
+  constructor(options: RateLimitedLogOptions) {
     this.#options = options
   }
 
-  /** `kind` is a word of ours, so that their number has a bound. */
+  /** `kind` must be one of a fixed set, because each kind uses memory. */
   write(kind: string, level: LogLevel, message: string, fields: LogFields): void {
-    const { logger, linesPerMinute, onLeftOut } = this.#options
+    const { logger, maxLinesPerMinute, onLineDropped } = this.#options
     const minute = this.#minutes.get(kind) ?? this.#begin(kind)
     minute.lines += 1
-    if (minute.lines <= linesPerMinute) logger.log(level, message, fields)
+    if (minute.lines <= maxLinesPerMinute) logger.log(level, message, fields)
     else {
-      minute.leftOut += 1
-      onLeftOut?.(kind)
+      minute.dropped += 1
+      onLineDropped?.(kind)
     }
   }
 
-  /** Says what was left out until now, and ends all timers. */
+  /** Writes the numbers of dropped lines and ends all timers. */
   close(): void {
     this.#timers.unsubscribe()
     for (const kind of [...this.#minutes.keys()]) this.#end(kind)
   }
 
   #begin(kind: string): Minute {
-    const minute = { lines: 0, leftOut: 0 }
+    const minute = { lines: 0, dropped: 0 }
     this.#minutes.set(kind, minute)
     const timer = this.#options.scheduler.schedule(() => {
       this.#timers.remove(timer)
@@ -60,9 +60,9 @@ export class LimitedLog {
   }
 
   #end(kind: string): void {
-    const leftOut = this.#minutes.get(kind)?.leftOut ?? 0
+    const dropped = this.#minutes.get(kind)?.dropped ?? 0
     this.#minutes.delete(kind)
-    if (leftOut > 0) this.#options.logger.log('warn', 'Lines left out', { line: kind, leftOut })
+    if (dropped > 0) this.#options.logger.log('warn', 'Lines left out', { line: kind, leftOut: dropped })
   }
 }
 
@@ -76,10 +76,10 @@ const endFields = ({ outcome, code, durationMs, audioMs }: SessionEnd): LogField
 })
 
 /**
- * Writes the life of sessions: a line at the start, one at the end, one for who is not let in, one for what a node or a wire
- * has to say. What a client without a good token can cause, refusals and notes are limited, each for itself.
+ * Logs the start and the end of each session, failed authentication and the notes of nodes and wires. Lines that a client
+ * without a valid token can cause, and notes, are rate-limited.
  */
-export const sessionLog = (logger: Logger, limited: LimitedLog): ServiceMonitor => {
+export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMonitor => {
   return {
     sessionMoved: () => undefined,
     sessionStarted: (session) => {
@@ -102,23 +102,23 @@ export const sessionLog = (logger: Logger, limited: LimitedLog): ServiceMonitor 
     noted: (session, node, message, fields) => {
       limited.write('note', 'info', message, { ...fields, ...fieldsOf(session), node })
     },
-    // The graph notes both with the names of the wire and the node.
+    // The graph logs both as notes with the names of wire and node.
     dropped: () => undefined,
     nodeFailed: () => undefined,
   }
 }
 
 /**
- * A fault inside, as a line: our own words, and of others only where they came from, since they may hold anything. Each
- * code is limited for itself.
+ * Logs internal errors: our own messages, and of foreign errors only the stack frames, because their messages can contain
+ * anything. Each code has its own rate limit.
  */
 export const logFault =
-  (limited: LimitedLog, now: () => number) =>
+  (limited: RateLimitedLog, now: () => number) =>
   (error: unknown): void => {
     const known = isSpeechError(error) ? { code: error.code } : {}
-    // What is amiss with a model's files is the operator's business, whom the client was told to ask.
+    // The client was told to ask the operator, who needs the reason, such as a fault in a model's files.
     const cause = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
-    const message = isSpeechError(error) ? error.message : 'A fault inside; the level debug shows where.'
+    const message = isSpeechError(error) ? error.message : 'An internal error; the level debug shows where.'
     const kind = isSpeechError(error) ? error.code : 'internal'
     limited.write(`fault ${kind}`, 'error', message, { ...known, ...cause })
     if (error instanceof Error && error.stack !== undefined)
@@ -128,7 +128,7 @@ export const logFault =
       })
   }
 
-/** Where, without what was said. */
+/** The first stack frames, without the message. */
 const framesOf = (stack: string): string =>
   stack
     .split('\n')

@@ -146,6 +146,6 @@ const watchSpeech = (event: ChannelEvent, watch: SessionWatch | undefined): void
     case 'silence':
       return
     default:
-      watch?.heard({ endMs: -1, ...event }, 0)
+      watch?.speechMark({ endMs: -1, ...event }, 0)
   }
 }

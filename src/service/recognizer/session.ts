@@ -92,7 +92,7 @@ class RecognizerSession {
         watch?.flushing()
         return
       case 'idle':
-        watch?.rests()
+        watch?.idle()
         return
       case 'gone':
         watch?.ended('gone')

@@ -2,22 +2,22 @@ import { join } from 'node:path'
 import { sharedTenant } from '../sessions/rights.js'
 import { hashSecret, newClientSecret } from '../identity/clients/client-secret.js'
 import { developmentCertificates } from '../identity/keys/development-certificates.js'
-import { everything, memorySubscriptions } from '../identity/clients/client.js'
+import { everything, memoryClients } from '../identity/clients/client.js'
 import { startService, type Service } from './service.js'
 import type { ServiceOptions } from './service-options.js'
 
-/** What a client needs to reach a service of its own machine. */
+/** Everything that a client needs to use the service. */
 export interface ServiceAccess {
   readonly authUrl: string
   readonly wsUrl: string
   readonly grpc: string
-  /** The file of the CA certificate, PEM. */
+  /** The path of the CA certificate, PEM. */
   readonly ca: string
   readonly clientId: string
   readonly clientSecret: string
   readonly tenant: string
   readonly project: string
-  /** The model of a session that names none; empty where there is no model. */
+  /** The model of sessions that name none; empty where there is no model. */
   readonly model: string
 }
 
@@ -25,19 +25,19 @@ export interface DevelopmentService extends Service {
   readonly access: ServiceAccess
 }
 
-export interface DevelopmentServiceOptions extends Omit<
-  ServiceOptions,
-  'subscriptions' | 'certificate' | 'development'
-> {
-  /** Where the CA, its certificates and the signing keys are kept. */
+export interface DevelopmentServiceOptions extends Omit<ServiceOptions, 'clients' | 'certificate' | 'development'> {
+  /** The folder of the development CA, its certificates and the signing keys. */
   readonly stateFolder: string
 }
 
 const clientId = 'development'
 
 /**
- * Starts the service for one developer: TLS with a CA of its own, kept in the state folder, and one subscription that
- * may do everything, whose secret is new at each start.
+ * Starts the service for one developer: TLS with a development CA from the state folder, and one client with all rights,
+ * whose secret is new at each start.
+ *
+ * @example
+ * const service = await startDevelopmentService({ stateFolder: '.rxspeech', modelFolders: ['models'] })
  */
 export const startDevelopmentService = async (options: DevelopmentServiceOptions): Promise<DevelopmentService> => {
   const certificates = await developmentCertificates(join(options.stateFolder, 'certificates'))
@@ -46,7 +46,7 @@ export const startDevelopmentService = async (options: DevelopmentServiceOptions
     ...options,
     development: true,
     certificate: certificates,
-    subscriptions: memorySubscriptions([
+    clients: memoryClients([
       {
         clientId,
         secretHash: await hashSecret(clientSecret),

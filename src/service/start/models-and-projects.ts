@@ -13,16 +13,31 @@ import { remote } from '../engine/remote/remote.js'
 import { sherpaOnnx } from '../engine/sherpa-onnx/sherpa-onnx.js'
 import { soundswallower } from '../engine/soundswallower/soundswallower.js'
 
-/** The engines that models may name without anything further. Each loads its package when a model of it is opened. */
-export const builtInEngines = (): readonly EngineKind[] => [soundswallower(), pocketsphinx(), remote(), sherpaOnnx()]
+/** The built-in engines. Each loads its package when the first of its models is opened. */
+export const builtInEngines = (env: ServiceOptions['env']): readonly EngineKind[] => [
+  soundswallower(),
+  pocketsphinx(),
+  remote({ env }),
+  sherpaOnnx(),
+]
 
-/** Whether a project's name for a model means one that is there. */
+/** The models of the options' folders, with the built-in engines and those of the options. */
+export const openModels = ({
+  modelFolders: folders,
+  engines = [],
+  env,
+  scheduler,
+  onFault,
+}: ServiceOptions): ModelRegistry =>
+  createModelRegistry({ folders, kinds: [...builtInEngines(env), ...engines], scheduler, onFault })
+
+/** Whether a model that a project names exists. */
 export const hasModelIn =
   (models: Pick<ModelRegistry, 'find'>) =>
   ({ tenant = sharedTenant, name = '', version = '' }: ModelName): boolean =>
     models.find({ tenant, name, version }) !== undefined
 
-/** The nodes that come with the service, those that its host gave, and those of files and packages. */
+/** The built-in nodes, those of the options, and the custom nodes of files and packages. */
 export const allNodes = async ({
   nodes = [],
   customNodes = [],
@@ -38,13 +53,13 @@ export const allNodes = async ({
 }
 
 /**
- * The projects of the folders, and `transcribe` for every tenant. Rejects with `invalid-options` for a folder that can't
- * be read or a node whose name is taken, and with `missing-dependency`; broken projects are `problems` of the registry.
+ * Loads the projects of the folders, and adds `transcribe` for every tenant. Rejects with `invalid-options` for a folder that
+ * cannot be read or a node with a duplicate name, and with `missing-dependency`. Broken projects are `problems` of the registry.
  */
 export const openProjects = async (
   options: Pick<
     ServiceOptions,
-    'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants' | 'grantedTenants'
+    'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants' | 'grantedTenants' | 'env'
   >,
   models: ModelRegistry,
   defaultModel = '',
@@ -57,14 +72,15 @@ export const openProjects = async (
       recordings: options.recordingsFolder !== undefined,
     },
     model: { name: defaultModel },
-    env: process.env,
+    env: options.env ?? process.env,
   })
   const named = [...models.list(), ...loaded.map(({ place }) => place)].map(({ tenant }) => tenant)
   const isOpen = options.grantedTenants ?? options.tenants === undefined
   const tenants = [...new Set([...(options.tenants ?? [sharedTenant]), ...(isOpen ? named : [])])]
   const own = loaded.map(({ project }) => project)
-  // A tenant's own project of that name takes the place of the one that comes with the service.
-  const isOwn = (tenant: string, name: string): boolean => own.some((one) => one.tenant === tenant && one.name === name)
+  // A tenant's own project with the name `transcribe` replaces the built-in one.
+  const isOwn = (tenant: string, name: string): boolean =>
+    own.some((project) => project.tenant === tenant && project.name === name)
   const transcribe = transcribeProjects(tenants, defaultModel).filter(({ tenant, name }) => !isOwn(tenant, name))
   return projectRegistry(
     [...own, ...transcribe],
@@ -74,8 +90,8 @@ export const openProjects = async (
 }
 
 /**
- * The model of sessions that name none: the one that the operator named, which must be there, or else the first that all
- * tenants share, where there is one. Throws `invalid-options`.
+ * The model of sessions that name none: the one that the operator named, otherwise the first that all tenants share, if
+ * there is one. Throws `invalid-options` where the named model does not exist.
  */
 export const chooseDefaultModel = (models: ModelRegistry, named: string | undefined): string | undefined => {
   checkDefaultModel(models, named)
@@ -93,13 +109,12 @@ const checkDefaultModel = (models: ModelRegistry, name: string | undefined): voi
 }
 
 /**
- * What is wrong with the models' manifests and the projects that a service of these options would find: one
- * `invalid-model` or `invalid-project` for each that is broken. Custom nodes are loaded, engines are not. Rejects with
- * `invalid-options` for a folder that can't be read or a default model that is not there, and with `missing-dependency`.
+ * Checks the models and projects of these options without starting a service. Returns an `invalid-model` or an
+ * `invalid-project` for each broken one. Loads custom nodes, but no engines. Rejects with `invalid-options` for a folder
+ * that cannot be read or a default model that does not exist, and with `missing-dependency`.
  */
 export const checkService = async (options: ServiceOptions): Promise<readonly SpeechError[]> => {
-  const { modelFolders: folders, engines = [], defaultModel } = options
-  const models = createModelRegistry({ folders, kinds: [...builtInEngines(), ...engines] })
-  const projects = await openProjects(options, models, chooseDefaultModel(models, defaultModel))
+  const models = openModels(options)
+  const projects = await openProjects(options, models, chooseDefaultModel(models, options.defaultModel))
   return [...models.problems(), ...projects.problems()]
 }

@@ -6,7 +6,7 @@ import { defaultSessionLimits, type SessionLimits } from '../sessions/session-co
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
 import type { EngineKind } from '../engine/engine.js'
 import type { IdentityOptions } from '../identity/identity.js'
-import type { SubscriptionStore } from '../identity/clients/client.js'
+import type { ClientStore } from '../identity/clients/client.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import type { Logger } from '../operations/logger.js'
 import type { ConnectionLimits } from '../listen/connection-gate.js'
@@ -15,83 +15,87 @@ import type { ProxyProtocol } from '../listen/accepted-connections.js'
 import type { ListenAddress, ServerCertificate } from '../listen/listen-address.js'
 
 export interface ServiceOptions {
-  /** Token endpoint and recognition socket. Default `127.0.0.1:0`. */
-  readonly http?: ListenAddress
-  /** Dataflow stream. Default `127.0.0.1:0`. */
-  readonly grpc?: ListenAddress
-  /** Without it the service speaks plain text, and listens on loopback only. */
-  readonly certificate?: ServerCertificate
-  /** Those who may ask for tokens, beside those of the store in the state folder. Either is needed. */
-  readonly subscriptions?: SubscriptionStore
-  /** Folders of models, laid out `<tenant>/<name>/<version>/model.json`. */
+  /** The address of the token endpoint and the recognition socket. @default 127.0.0.1, any free port */
+  readonly http?: ListenAddress | undefined
+  /** The address of the dataflow stream. @default 127.0.0.1, any free port */
+  readonly grpc?: ListenAddress | undefined
+  /** The TLS certificate. Without it the service uses plain text, on loopback only. @default none */
+  readonly certificate?: ServerCertificate | undefined
+  /** Clients that can request tokens, beside those of the store in the state folder. At least one of both is necessary. */
+  readonly clients?: ClientStore | undefined
+  /** Folders of models, in the layout `<tenant>/<name>/<version>/model.json`. */
   readonly modelFolders: readonly string[]
-  /** Engines that models may name, beside the one that comes with the package. */
-  readonly engines?: readonly EngineKind[]
-  /** The model of a `transcribe` session that names none; by default the first of the tenant `Default`. */
-  readonly defaultModel?: string
-  /** Folders of projects, laid out `<tenant>/<name>/<version>.yaml`; see docs/PROJECTS.md. */
-  readonly projectFolders?: readonly string[]
-  /** Nodes that projects may name, beside those that come with the package. */
-  readonly nodes?: readonly AnyNodeDefinition[]
-  /** Files and packages whose nodes projects may name, each kept in threads of its own unless it is run inline. */
-  readonly customNodes?: readonly CustomNodeSource[]
-  /** Where nodes may keep recordings; nowhere when left out. */
-  readonly recordingsFolder?: string
-  /** The tenants that have the `transcribe` project. Default: `Default` and those of `grantedTenants`. */
-  readonly tenants?: readonly string[]
+  /** Engines that models can name, beside the built-in ones. @default none */
+  readonly engines?: readonly EngineKind[] | undefined
+  /** The model of sessions that name none. @default the first model of the tenant `Default` */
+  readonly defaultModel?: string | undefined
+  /** Folders of projects, in the layout `<tenant>/<name>/<version>.yaml`; see docs/PROJECTS.md. @default none */
+  readonly projectFolders?: readonly string[] | undefined
+  /** Nodes that projects can name, beside the built-in ones. @default none */
+  readonly nodes?: readonly AnyNodeDefinition[] | undefined
+  /** Files and packages with nodes that projects can name; each runs in worker threads unless it runs inline. @default none */
+  readonly customNodes?: readonly CustomNodeSource[] | undefined
+  /** The environment variables that projects and models can name for secrets. @default process.env */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** The folder of recordings; without it nodes cannot record. @default none */
+  readonly recordingsFolder?: string | undefined
+  /** The tenants that have the `transcribe` project. @default `Default` and those of `grantedTenants` */
+  readonly tenants?: readonly string[] | undefined
   /**
-   * Whether every tenant that has models or projects has it, too, and every tenant that a subscription names, from the
-   * first session with such a grant on. Default: where `tenants` is left out.
+   * Whether `transcribe` is also there for each tenant with models or projects, and for each tenant that a client
+   * registration names. @default true where `tenants` is left out
    */
-  readonly grantedTenants?: boolean
-  /** Where signing keys, subscriptions and revocations survive a restart; see `openIdentityStore`. */
-  readonly stateFolder?: string
-  /** The address that stands in tokens, where it is not that of the HTTP listener. */
-  readonly issuer?: string
-  /** Whom tokens are for, how often keys follow each other, how many wrong secrets are let through, whose address counts. */
-  readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
-  /** More generous limits, for a service that only its developer uses. */
-  readonly development?: boolean
-  readonly limits?: Partial<SessionLimits & AdmissionLimits & ConnectionLimits>
-  /** The longest message of a client, in bytes. Default 1 MiB. */
-  readonly maxMessageBytes?: number
-  /** Whether a token may stand in the address of the recognition socket. Default false. */
-  readonly allowQueryToken?: boolean
+  readonly grantedTenants?: boolean | undefined
+  /** The folder of signing keys, clients and revoked tokens; see `openIdentityStore`. @default none: lost at a restart */
+  readonly stateFolder?: string | undefined
+  /** The issuer of tokens. @default the address of the HTTP listener */
+  readonly issuer?: string | undefined
+  /** Token audience, key rotation, limits of wrong secrets, and the address of a client. */
+  readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'> | undefined
+  /** More generous limits, for a service with a single developer. @default false */
+  readonly development?: boolean | undefined
+  /** Limits of sessions and connections. @default those of docs/PROTOCOL.md 8 */
+  readonly limits?: Partial<SessionLimits & AdmissionLimits & ConnectionLimits> | undefined
+  /** The longest message of a client, in bytes. @default 1 MiB */
+  readonly maxMessageBytes?: number | undefined
+  /** Whether the address of the recognition socket can contain a token, which proxies write to their logs. @default false */
+  readonly allowQueryToken?: boolean | undefined
   /**
-   * Balancers and proxies whose word on a client's address counts: networks such as `10.0.0.0/8`, or single addresses. Their
-   * connections may begin with a PROXY protocol header (version 2), their HTTP requests may have `X-Forwarded-For`.
+   * Balancers and proxies that are trusted to tell the address of a client: networks such as `10.0.0.0/8`, or addresses.
+   * Their connections can begin with a PROXY protocol header (version 2), their HTTP requests can have `X-Forwarded-For`.
    * @default none
    */
-  readonly trustedProxies?: readonly string[]
+  readonly trustedProxies?: readonly string[] | undefined
   /**
-   * `required` refuses connections of trusted proxies without a PROXY header; `detected` takes them, too.
+   * `required` refuses connections of trusted proxies without a PROXY header; `detected` accepts them.
    * @default 'detected'
    */
-  readonly proxyProtocol?: ProxyProtocol
-  readonly scheduler?: SchedulerLike
+  readonly proxyProtocol?: ProxyProtocol | undefined
+  /** The clock and the timers. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
   /**
-   * Where `/livez`, `/readyz` and `/metrics` are answered; nowhere when left out. Plain text on loopback; elsewhere with
-   * the service's certificate. With it the service is not ready until its first engine is loaded.
+   * The address of `/livez`, `/readyz` and `/metrics`: plain text on loopback, elsewhere with the certificate of the
+   * service. With it the service is not ready until its first engine is loaded. @default none
    */
-  readonly operations?: ListenAddress
-  /** Server reflection on the gRPC interface. Default: in development only. */
-  readonly reflection?: boolean
-  /** Where the log goes: sessions, those who are not let in, faults. Nowhere when left out. */
-  readonly logger?: Logger
-  /** Told what happens to sessions; metrics and logs of one's own. */
-  readonly monitor?: ServiceMonitor
-  /** Told of faults inside, which clients only learn as `internal` or `engine-failed`. */
-  readonly onFault?: (error: unknown) => void
+  readonly operations?: ListenAddress | undefined
+  /** Server reflection on the gRPC interface. @default true in development, otherwise false */
+  readonly reflection?: boolean | undefined
+  /** The log of sessions, failed authentication and internal errors. @default none */
+  readonly logger?: Logger | undefined
+  /** Hooks for your own metrics and logs. @default none */
+  readonly monitor?: ServiceMonitor | undefined
+  /** Called with internal errors, which clients see as `internal` or `engine-failed`. @default none */
+  readonly onFault?: ((error: unknown) => void) | undefined
 }
 
-/** The least that each limit may be. */
-const leastLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & ConnectionLimits), number>> = {
+/** The lowest value of each limit. */
+const minLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & ConnectionLimits), number>> = {
   openWithinMs: 1,
   flushWithinMs: 1,
   startWithinMs: 1,
   maxSessionMs: 1,
   idleMs: 0,
-  // An engine takes audio in steps of 100 ms; a session that could hold less would stand still.
+  // Engines read audio in steps of 100 ms; a session with a smaller buffer would stall.
   maxPendingAudioMs: 500,
   maxPacePercent: 0,
   paceBurstMs: 0,
@@ -113,7 +117,7 @@ type LoadLimits = AdmissionLimits &
   ConnectionLimits &
   Pick<SessionLimits, 'maxPacePercent' | 'maxRequestsPerSecond' | 'requestBurst'>
 
-/** A session that stays on its connection all the same may last as long as any. */
+/** The grace period is longer than the longest session, so that no session ends because of its connection's age. */
 const connectionAge = { connectionAgeMs: 3_600_000, connectionGraceMs: 4 * 3_600_000 + 60_000 }
 
 const productionLimits: LoadLimits = {
@@ -131,7 +135,7 @@ const productionLimits: LoadLimits = {
   requestBurst: defaultSessionLimits.requestBurst,
 }
 
-/** As much as one machine with one developer may want, such as thousands of sockets at rest. */
+/** Enough for experiments on one machine, such as thousands of idle sockets. */
 const developmentLimits: LoadLimits = {
   sessions: 4_000,
   sessionsPerTenant: 4_000,
@@ -151,7 +155,7 @@ export interface ServiceLimits extends SessionLimits, AdmissionLimits, Connectio
   readonly maxMessageBytes: number
 }
 
-/** The limits with their defaults; throws `invalid-options` with the name of the one that is out of range. */
+/** Fills in the default limits. Throws `invalid-options` with the name of a limit that is out of range. */
 export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => {
   const { development = false, limits, maxMessageBytes = 1_048_576 } = options
   const chosen = {
@@ -159,10 +163,10 @@ export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => 
     ...(development ? developmentLimits : productionLimits),
     ...limits,
   }
-  for (const name of Object.keys(leastLimits) as (keyof typeof leastLimits)[]) {
-    checkOption(`limits.${name}`, wholeNumber({ min: leastLimits[name], max: maxTimerMs }), chosen[name])
+  for (const name of Object.keys(minLimits) as (keyof typeof minLimits)[]) {
+    checkOption(`limits.${name}`, wholeNumber({ min: minLimits[name], max: maxTimerMs }), chosen[name])
   }
-  // The gRPC package is let take four times as much, and has a limit of its own.
+  // The gRPC package accepts four times this size, and has a limit of its own.
   return {
     ...chosen,
     maxMessageBytes: checkOption('maxMessageBytes', wholeNumber({ min: 1, max: 2 ** 29 - 1 }), maxMessageBytes),

@@ -7,8 +7,8 @@ import { RunningGrants } from '../sessions/running-grants.js'
 import { isGranted, sharedTenant, tenantOf } from '../sessions/rights.js'
 import type { DataflowContext, Drain, SessionContext } from '../sessions/session-context.js'
 import type { ModelDescription } from '../engine/engine.js'
-import { builtInEngines, chooseDefaultModel, openProjects } from './models-and-projects.js'
-import { createModelRegistry, type ModelRegistry } from '../engine/model-registry.js'
+import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import type { ModelRegistry } from '../engine/model-registry.js'
 import { createIdentity, type Identity } from '../identity/identity.js'
 import type { ProxyTrust } from '../listen/accepted-connections.js'
 import { ConnectionGate } from '../listen/connection-gate.js'
@@ -20,14 +20,14 @@ import { SessionSet } from '../listen/serve-link.js'
 import { TrustedProxies } from '../listen/trusted-proxies.js'
 import { authFailureOf } from '../monitor/service-monitor.js'
 import { isLoopback } from '../../protocol/loopback.js'
-import { openOperation, type Operation, type OperationOptions } from '../operations/operations.js'
+import { openOperations, type Operations, type OperationsOptions } from '../operations/operations.js'
 import type { ProjectRegistry } from '../project/project.js'
 import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
 import { repairRecordings } from '../nodes/recordings/repair-recordings.js'
 
 export interface Service {
-  /** Base address of the token endpoint. */
+  /** The base address of the token endpoint. */
   readonly authUrl: string
   readonly wsUrl: string
   /** `host:port`. */
@@ -35,38 +35,41 @@ export interface Service {
   readonly models: ModelRegistry
   readonly projects: ProjectRegistry
   readonly defaultModel: string | undefined
-  /** Base address of `/livez`, `/readyz` and `/metrics`, where they are wanted. */
+  /** The base address of `/livez`, `/readyz` and `/metrics`, where `operations` is set. */
   readonly operationsUrl: string | undefined
-  /** Emits once when `close` is called, and to whoever subscribes later: from then on the service is not ready. */
+  /** Emits once when `close` is called, also to later subscribers: from then on the service is not ready. */
   readonly draining$: Observable<undefined>
-  /** Ends one token by its `jti`: no session begins with it any more. Settles when that would survive a restart. */
+  /** Ends one token by its `jti`, and the sessions that use it. Settles when the revocation is stored. */
   revoke(tokenId: string): Promise<void>
   /**
-   * Refuses new sessions by `going-away`, finalizes those that run where nobody speaks, or 2 s before the end of their
-   * time, gives them `drainMs` (default 10,000), then ends
-   * them and all that is open; a client that does not take its last messages is cut 3 s later. Idempotent.
+   * Drains and ends the service (PROTOCOL 5.11): refuses new sessions by `going-away`, finalizes each running session at its
+   * next pause, at the latest 2 s before `drainMs` (default 10,000) are over, and then ends what still runs. A client that
+   * does not read its last messages is disconnected 3 s later. Idempotent.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
 /**
- * Starts the whole service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens;
- * rejects with `listen-failed`, `invalid-model`, `invalid-options` or `missing-dependency`, and then nothing is left open.
+ * Starts the service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens. Rejects with
+ * `listen-failed`, `invalid-model`, `invalid-options` or `missing-dependency`, and then leaves nothing open.
+ *
+ * @example
+ * const service = await startService({ modelFolders: ['models'], stateFolder: '.rxspeech', clients })
  */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
-  // Every session needs it: a service without it would fail them one by one.
+  // Every session needs it, so a missing package should fail the start.
   await loadVoiceActivity()
   const opened: (() => Promise<void> | void)[] = []
   try {
     return await openService(options, opened)
   } catch (error) {
-    // What went wrong first is what the caller has to know.
+    // The caller gets the first error, not a later one of the cleanup.
     await closeAll(opened).catch(() => undefined)
     throw error
   }
 }
 
-/** Closes the last first, each though another fails; rejects with the first failure then. */
+/** Closes in reverse order, even where one fails; rejects with the first failure at the end. */
 const closeAll = async (opened: readonly (() => Promise<void> | void)[]): Promise<void> => {
   const failures: unknown[] = []
   for (const close of [...opened].reverse()) {
@@ -82,10 +85,10 @@ const loopbackAnyPort: ListenAddress = { host: '127.0.0.1', port: 0 }
 const openService = async (options: ServiceOptions, opened: (() => Promise<void> | void)[]): Promise<Service> => {
   const { certificate, scheduler = asyncScheduler } = options
   const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
-  const operation = await openOperation(operationOptions(options, scheduler))
+  const operation = await openOperations(operationsOptions(options, scheduler))
   opened.push(operation.close)
   const { monitor, onFault } = operation
-  const models = operation.watchModels(findModels(options, scheduler, onFault))
+  const models = operation.watchModels(openModels({ ...options, scheduler, onFault }))
   opened.push(() => models.close(), mendLeftRecordings(options, onFault))
   const defaultModel = chooseDefaultModel(models, options.defaultModel)
   const accepting = { certificate, gate: new ConnectionGate(limits), trust: proxyTrust(options) }
@@ -96,13 +99,13 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
   const drain$ = new ReplaySubject<Drain>(1)
   const projects = await openProjects(options, models, defaultModel)
-  const terms: DataflowContext = {
+  const context: DataflowContext = {
     admit: admission(identity, new Admissions(limits), watchGrants(identity, options)),
     ...{ projects, models, limits, drain$, scheduler, onFault },
-    ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
+    recordingsFolder: options.recordingsFolder,
   }
   const sessions = new SessionSet()
-  const shared = { terms, sessions, maxMessageBytes, monitor }
+  const shared = { context, sessions, maxMessageBytes, monitor }
   const grpc = await openDataflow({
     address: options.grpc ?? loopbackAnyPort,
     ...shared,
@@ -121,7 +124,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 
   const drain = (drainMs: number): Promise<void> => {
     operation.draining()
-    drain$.next({ pauseWithinMs: Math.min(longestPauseWaitMs, drainMs - flushShareMs) })
+    drain$.next({ pauseWithinMs: Math.min(maxPauseWaitMs, drainMs - flushReserveMs) })
     return endSessions(sessions, http, grpc, drainMs, scheduler)
   }
   let closing: Promise<void> | undefined
@@ -142,7 +145,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   }
 }
 
-/** Begins to mend what a process that was killed has left; gives what waits for it. */
+/** Starts to repair the recordings of a killed process; returns a function that waits for it. */
 const mendLeftRecordings = (
   { recordingsFolder: folder }: ServiceOptions,
   onFault: (error: unknown) => void,
@@ -152,7 +155,7 @@ const mendLeftRecordings = (
   return () => mended
 }
 
-/** Whoever still comes is told, and sent elsewhere, until the last session has ended. */
+/** Refuses new sessions until all have ended, or `drainMs` are over, and then ends the rest. */
 const endSessions = async (
   sessions: SessionSet,
   http: HttpListener,
@@ -160,27 +163,15 @@ const endSessions = async (
   drainMs: number,
   scheduler: SchedulerLike,
 ): Promise<void> => {
-  // No GOAWAY before the last stream has ended: Node's own client drops what is still to come when it has seen one.
+  // No GOAWAY before the last stream has ended: after one, Node's own client drops the messages that still arrive.
   await within(sessions.empty(), drainMs, scheduler)
   const ended = Promise.all([http.stopAccepting(), grpc.stopAccepting()])
   sessions.endAll()
-  // A session has ended when its last word is said; that has to arrive, too.
-  await within(ended, lastWordsMs, scheduler)
+  // A session has ended when its last message was sent; that message also has to arrive.
+  await within(ended, lastMessagesMs, scheduler)
 }
 
-const findModels = (
-  { modelFolders, engines = [] }: ServiceOptions,
-  scheduler: SchedulerLike,
-  onFault: (error: unknown) => void,
-): ModelRegistry =>
-  createModelRegistry({
-    folders: modelFolders,
-    kinds: [...builtInEngines(), ...engines],
-    scheduler,
-    onFault,
-  })
-
-/** The model whose engine is loaded before anybody asks for it. */
+/** The model whose engine is loaded at the start. */
 const firstModel = (models: ModelRegistry, defaultModel: string | undefined): ModelDescription | undefined => {
   const chosen =
     defaultModel === undefined ? undefined : models.find({ tenant: sharedTenant, name: defaultModel, version: '' })
@@ -190,20 +181,20 @@ const firstModel = (models: ModelRegistry, defaultModel: string | undefined): Mo
 const openIdentity = (
   options: ServiceOptions,
   { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
-  { monitor, onFault }: Pick<Operation, 'monitor' | 'onFault'>,
+  { monitor, onFault }: Pick<Operations, 'monitor' | 'onFault'>,
 ): Promise<Identity> => {
-  const { subscriptions, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
+  const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
   return createIdentity({
-    addressOf,
     ...options.identity,
+    addressOf: options.identity?.addressOf ?? addressOf,
     issuer,
     development,
     scheduler,
     onRefusal: (error, address) => {
       monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
     },
-    ...(subscriptions === undefined ? {} : { subscriptions }),
-    ...(stateFolder === undefined ? {} : { stateFolder }),
+    clients,
+    stateFolder,
     onFault,
   })
 }
@@ -211,7 +202,7 @@ const openIdentity = (
 const proxyTrust = ({ trustedProxies = [], proxyProtocol }: ServiceOptions): ProxyTrust | undefined =>
   trustedProxies.length === 0
     ? undefined
-    : { proxies: new TrustedProxies(trustedProxies), headerRequired: proxyProtocol === 'required' }
+    : { proxies: new TrustedProxies(trustedProxies), isHeaderRequired: proxyProtocol === 'required' }
 
 const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault }: ServiceOptions): RunningGrants =>
   new RunningGrants({ authority, scheduler, ...(onFault === undefined ? {} : { onFault }) })
@@ -221,7 +212,7 @@ const admission =
   async (token, tenant) => {
     admissions.checkRoom()
     const rights = await identity.verify(token)
-    // Nobody takes the places of a tenant that is not theirs.
+    // Checked first, so that no session uses the slots of a tenant without its grant.
     if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
     const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
     const { ended$, release } = running.add(rights)
@@ -247,16 +238,16 @@ const answer =
     }, onFault)
   }
 
-/** Somewhat more than a link takes to cut a client that does not answer its close. */
-const lastWordsMs = 3_000
+/** A little longer than a link waits for the close of its client. */
+const lastMessagesMs = 3_000
 
-/** What a drain keeps of its time for the last results of whoever speaks on and on. */
-const flushShareMs = 2_000
+/** The part of a drain that is reserved for last results, where a speaker does not pause. */
+const flushReserveMs = 2_000
 
-/** So that a channel that waits for a pause holds up no client of others for longer than such a client waits. */
-const longestPauseWaitMs = 8_000
+/** The longest wait for a pause; after it, other clients would give up waiting. */
+const maxPauseWaitMs = 8_000
 
-/** Resolves when the work is done, or after the time, whichever comes first. */
+/** Resolves when the work is done or the time is over. */
 const within = async (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {
   await new Promise<void>((resolve) => {
     const timer = scheduler.schedule(resolve, Math.min(durationMs, maxTimerMs))
@@ -267,17 +258,16 @@ const within = async (work: Promise<unknown>, durationMs: number, scheduler: Sch
   })
 }
 
-/** What of a service's options is for those who run it. */
-export const operationOptions = (options: ServiceOptions, scheduler: SchedulerLike): OperationOptions => {
+const operationsOptions = (options: ServiceOptions, scheduler: SchedulerLike): OperationsOptions => {
   const { operations: address, certificate, reflection, development = false, logger, monitor, onFault } = options
   return {
+    address,
     scheduler,
     reflection: reflection ?? development,
-    ...(address === undefined ? {} : { address }),
-    // Beyond this machine only with TLS, which is the service's own then.
-    ...(address === undefined || certificate === undefined || isLoopback(address.host) ? {} : { certificate }),
-    ...(logger === undefined ? {} : { logger }),
-    ...(monitor === undefined ? {} : { monitor }),
-    ...(onFault === undefined ? {} : { onFault }),
+    // Beyond loopback only with TLS, using the certificate of the service.
+    certificate: address === undefined || isLoopback(address.host) ? undefined : certificate,
+    logger,
+    monitor,
+    onFault,
   }
 }

@@ -59,9 +59,9 @@ export const listenForProof = async (
     address: hostPort(address, grpc.port),
     close: () =>
       (closing ??= (async () => {
-        grpc.stop()
+        grpc.stopAccepting()
         server.forceShutdown()
-        grpc.cut()
+        grpc.destroyAll()
         await http.close()
       })()),
   }

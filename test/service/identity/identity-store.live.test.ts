@@ -8,10 +8,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { hashSecret, verifySecret } from '../../../src/service/identity/clients/client-secret.js'
 import { openIdentityStore, type IdentityStore } from '../../../src/service/identity/identity-store.js'
 import {
-  cancelSubscription,
-  createSubscription,
+  cancelClient,
+  registerClient,
   rotateSecret,
-  subscriptionState,
+  clientState,
 } from '../../../src/service/identity/clients/manage-clients.js'
 
 const wish = {
@@ -41,15 +41,15 @@ describe('openIdentityStore', () => {
 
   it('gives back a subscription as it was made, to every process that has it open and after a restart', async () => {
     const [one, other] = [await open(), await open()]
-    const { subscription, clientSecret } = await createSubscription(one, { ...wish, clientId: 'acme' }, 5)
-    expect(await verifySecret(clientSecret, subscription.secretHash)).toBe(true)
+    const { client, clientSecret } = await registerClient(one, { ...wish, clientId: 'acme' }, 5)
+    expect(await verifySecret(clientSecret, client.secretHash)).toBe(true)
     for (const store of [one, other, await open()]) {
-      expect(store.find('acme')).toEqual({ ...subscription, mayIntrospect: false })
+      expect(store.find('acme')).toEqual({ ...client, mayIntrospect: false })
       expect(store.list().map(({ clientId }) => clientId)).toEqual(['acme'])
       expect(store.find('nobody')).toBeUndefined()
     }
-    const endless = await createSubscription(one, { ...wish, validUntilMs: Infinity, mayIntrospect: true }, 6)
-    expect(other.find(endless.subscription.clientId)).toMatchObject({ validUntilMs: Infinity, mayIntrospect: true })
+    const endless = await registerClient(one, { ...wish, validUntilMs: Infinity, mayIntrospect: true }, 6)
+    expect(other.find(endless.client.clientId)).toMatchObject({ validUntilMs: Infinity, mayIntrospect: true })
   })
 
   it('has another version after a change, of its own or of another process, and only then', async () => {
@@ -70,12 +70,12 @@ describe('openIdentityStore', () => {
 
   it('refuses a client id that is taken, also by a cancelled subscription, and what is malformed', async () => {
     const store = await open()
-    await createSubscription(store, { ...wish, clientId: 'acme' }, 0)
-    cancelSubscription(store, 'acme')
-    const again = createSubscription(store, { ...wish, clientId: 'acme' }, 0)
+    await registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    cancelClient(store, 'acme')
+    const again = registerClient(store, { ...wish, clientId: 'acme' }, 0)
     await expect(again).rejects.toMatchObject({ code: 'invalid-options', message: /acme.*already/ })
     for (const change of [{ clientId: 'a b' }, { validFromMs: 1_000 }, { validFromMs: 0.5 }]) {
-      await expect(createSubscription(store, { ...wish, ...change }, 0)).rejects.toMatchObject({
+      await expect(registerClient(store, { ...wish, ...change }, 0)).rejects.toMatchObject({
         code: 'invalid-options',
       })
     }
@@ -84,28 +84,28 @@ describe('openIdentityStore', () => {
 
   it('says what has become of a subscription', async () => {
     const store = await open()
-    const { subscription } = await createSubscription(store, { ...wish, clientId: 'acme' }, 0)
-    expect([9, 10, 999, 1_000].map((atMs) => subscriptionState(subscription, atMs))).toEqual([
+    const { client } = await registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    expect([9, 10, 999, 1_000].map((atMs) => clientState(client, atMs))).toEqual([
       'not yet',
       'valid',
       'valid',
       'expired',
     ])
-    expect(subscriptionState(cancelSubscription(store, 'acme'), 10)).toBe('cancelled')
-    expect(() => cancelSubscription(store, 'nobody')).toThrow(/no subscription "nobody"/)
+    expect(clientState(cancelClient(store, 'acme'), 10)).toBe('cancelled')
+    expect(() => cancelClient(store, 'nobody')).toThrow(/no subscription "nobody"/)
   })
 
   it('keeps the old secret for the overlap beside the new one, and none at all without', async () => {
     const store = await open()
-    const { clientSecret: first } = await createSubscription(store, { ...wish, clientId: 'acme' }, 0)
-    const { subscription, clientSecret: second } = await rotateSecret(store, 'acme', { overlapMs: 60, nowMs: 100 })
-    expect(subscription.previousSecret?.untilMs).toBe(160)
+    const { clientSecret: first } = await registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    const { client, clientSecret: second } = await rotateSecret(store, 'acme', { overlapMs: 60, nowMs: 100 })
+    expect(client.previousSecret?.untilMs).toBe(160)
     const accepts = (secret: string): Promise<boolean> =>
-      verifySecret(secret, subscription.secretHash, subscription.previousSecret?.hash)
+      verifySecret(secret, client.secretHash, client.previousSecret?.hash)
     expect([await accepts(first), await accepts(second), await accepts('other')]).toEqual([true, true, false])
-    const { subscription: third } = await rotateSecret(store, 'acme', { overlapMs: 0, nowMs: 100 })
+    const { client: third } = await rotateSecret(store, 'acme', { overlapMs: 0, nowMs: 100 })
     expect(third.previousSecret).toBeUndefined()
-    cancelSubscription(store, 'acme')
+    cancelClient(store, 'acme')
     await expect(rotateSecret(store, 'acme', { overlapMs: 0, nowMs: 100 })).rejects.toThrow(/cancelled/)
   })
 

@@ -2,15 +2,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hashSecret } from '../../../src/service/identity/clients/client-secret.js'
 import { createIdentity, type Identity, type IdentityOptions } from '../../../src/service/identity/identity.js'
-import { memorySubscriptions, type Subscription } from '../../../src/service/identity/clients/client.js'
+import { memoryClients, type ClientRegistration } from '../../../src/service/identity/clients/client.js'
 
 export const issuer = 'http://localhost'
 export const tokenPath = '/connect/token'
 
 /** An issuing client with its secret, whose subscription tests may change. */
-export const subscriber = async (changes: Partial<Subscription> = {}) => {
+export const subscriber = async (changes: Partial<ClientRegistration> = {}) => {
   const secret = 'correct horse battery staple'
-  const subscription: Subscription = {
+  const client: ClientRegistration = {
     clientId: 'client-1',
     secretHash: await hashSecret(secret),
     tenants: ['Acme'],
@@ -21,10 +21,10 @@ export const subscriber = async (changes: Partial<Subscription> = {}) => {
     cancelled: false,
     ...changes,
   }
-  return { subscription, secret }
+  return { client, secret }
 }
 
-export const storeOf = (...list: Subscription[]) => memorySubscriptions(list)
+export const storeOf = (...list: ClientRegistration[]) => memoryClients(list)
 
 export const tokenForm = (changes: Readonly<Record<string, string | undefined>> = {}): URLSearchParams => {
   const fields: Readonly<Record<string, string | undefined>> = {
@@ -63,8 +63,8 @@ export const serve = async (identity: Identity) => {
 }
 
 export const open = async (options: Partial<IdentityOptions> = {}) => {
-  const subscriptions = options.subscriptions ?? storeOf((await subscriber()).subscription)
-  const identity = await createIdentity({ issuer, ...options, subscriptions })
+  const clients = options.clients ?? storeOf((await subscriber()).client)
+  const identity = await createIdentity({ issuer, ...options, clients })
   return { identity, ...(await serve(identity)) }
 }
 

@@ -33,14 +33,14 @@ afterEach(async () => {
 })
 
 const anyPort = { host: '127.0.0.1', port: 0 }
-const patience = { handshakeMs: 10_000, keepaliveMs: 150, keepaliveTimeoutMs: 150, sweepMs: 50 }
+const timeouts = { handshakeMs: 10_000, keepaliveMs: 150, keepaliveTimeoutMs: 150, sweepMs: 50 }
 
 const listenWith = async (options: Partial<GrpcListenOptions>): Promise<GrpcConnections> => {
-  const server = new Server(keepaliveOptions(patience))
-  const listener = await listenForGrpc(server, { address: anyPort, certificate, patience, ...options })
+  const server = new Server(keepaliveOptions(timeouts))
+  const listener = await listenForGrpc(server, { address: anyPort, certificate, timeouts, ...options })
   close.push(() => {
-    listener.stop()
-    listener.cut()
+    listener.stopAccepting()
+    listener.destroyAll()
     server.forceShutdown()
   })
   return listener
@@ -76,13 +76,13 @@ describe('connections that ask a thousand times and are gone before the answers'
 describe('a living connection', () => {
   // Takes half a second: as long as a silent connection may.
   it('stays open without any request, since it answers pings', async () => {
-    const { port } = await listenWith({ patience: { ...patience, keepaliveMs: 50 } })
+    const { port } = await listenWith({ timeouts: { ...timeouts, keepaliveMs: 50 } })
     const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
     close.push(() => {
       session.destroy()
     })
     await once(session, 'connect')
-    const timer = setTimeout(() => session.emit('survived'), 2 * (50 + patience.keepaliveTimeoutMs + patience.sweepMs))
+    const timer = setTimeout(() => session.emit('survived'), 2 * (50 + timeouts.keepaliveTimeoutMs + timeouts.sweepMs))
     await Promise.race([once(session, 'survived'), once(session, 'close')])
     clearTimeout(timer)
     expect(session.closed).toBe(false)

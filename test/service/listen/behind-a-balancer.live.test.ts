@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/service/identity/keys/development-certificates.js'
-import { memorySubscriptions } from '../../../src/service/identity/clients/client.js'
+import { memoryClients } from '../../../src/service/identity/clients/client.js'
 import { AcceptedConnections } from '../../../src/service/listen/accepted-connections.js'
 import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
 import { TrustedProxies } from '../../../src/service/listen/trusted-proxies.js'
-import { silentMonitor } from '../../../src/service/monitor/service-monitor.js'
+import { noopMonitor } from '../../../src/service/monitor/service-monitor.js'
 import type { ServiceOptions } from '../../../src/service/start/service-options.js'
 import { startService, type Service } from '../../../src/service/start/service.js'
 import { openStream, plainClient } from '../../interop/plain-dataflow-client.js'
@@ -40,11 +40,11 @@ type Refused = readonly [at: string, address: string]
 const service = async (options: Partial<ServiceOptions>): Promise<{ started: Service; refused: Refused[] }> => {
   const refused: Refused[] = []
   const started = await startService({
-    subscriptions: memorySubscriptions([]),
+    clients: memoryClients([]),
     modelFolders: [],
     trustedProxies: ['127.0.0.0/8'],
     monitor: {
-      ...silentMonitor,
+      ...noopMonitor,
       authFailed: (_reason, at, address) => {
         refused.push([at, address])
       },
@@ -216,7 +216,7 @@ describe('a service behind a balancer', () => {
   })
 
   it('waits only so long for the header of a proxy', async () => {
-    const trust = { proxies: new TrustedProxies(['127.0.0.1']), headerRequired: false }
+    const trust = { proxies: new TrustedProxies(['127.0.0.1']), isHeaderRequired: false }
     const accepted = new AcceptedConnections({ trust, headerWithinMs: 50 })
     const server = createServer(() => {
       throw new Error('It was accepted.')

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { ConnectionGate, type ConnectionPlace } from '../../../src/service/listen/connection-gate.js'
+import { ConnectionGate, type ConnectionSlot } from '../../../src/service/listen/connection-gate.js'
 
 const unstarted = { unstarted: 3, unstartedPerAddress: 2 }
 
-const outcomeOf = (place: ConnectionPlace | undefined): string =>
+const outcomeOf = (place: ConnectionSlot | undefined): string =>
   place === undefined ? 'cut' : (place.refusal?.code ?? 'in')
 
 describe('the gate of connections', () => {

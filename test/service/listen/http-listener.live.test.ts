@@ -2,17 +2,17 @@ import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
-import { openHttp, type HttpListener, type HttpPatience } from '../../../src/service/listen/http-listener.js'
+import { openHttp, type HttpListener, type HttpTimeouts } from '../../../src/service/listen/http-listener.js'
 
 const open: HttpListener[] = []
 afterEach(async () => {
   for (const listener of open.splice(0)) await listener.close()
 })
 
-const hasty: HttpPatience = { headersMs: 100, requestMs: 200, checkMs: 25, idleMs: 300 }
+const hasty: HttpTimeouts = { headersMs: 100, requestMs: 200, checkMs: 25, idleMs: 300 }
 
-const listening = async (patience?: HttpPatience, gate?: ConnectionGate): Promise<HttpListener> => {
-  const listener = await openHttp({ host: '127.0.0.1', port: 0 }, { ...(patience && { patience }), gate })
+const listening = async (timeouts?: HttpTimeouts, gate?: ConnectionGate): Promise<HttpListener> => {
+  const listener = await openHttp({ host: '127.0.0.1', port: 0 }, { ...(timeouts && { timeouts }), gate })
   open.push(listener)
   listener.handle({
     request: (request, response) => {

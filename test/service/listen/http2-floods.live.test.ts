@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { silentMonitor } from '../../../src/service/monitor/service-monitor.js'
+import { noopMonitor } from '../../../src/service/monitor/service-monitor.js'
 import { openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../plain-service.js'
 import { endHeaders, frame, frameType, literal, preface, rawPeer, requestHeaders, write } from './http2-peer.js'
@@ -56,7 +56,7 @@ describe('a client that floods its gRPC connection with frames', () => {
     const sessionMoved = (_session: unknown, from: string | undefined): void => {
       if (from === undefined) opened += 1
     }
-    service = await plainService({ monitor: { ...silentMonitor, sessionMoved } })
+    service = await plainService({ monitor: { ...noopMonitor, sessionMoved } })
     const port = Number(service.started.grpcAddress.split(':').at(-1))
     const peer = await rawPeer(port, false)
     peers.push(peer)

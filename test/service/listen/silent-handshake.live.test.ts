@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/service/identity/keys/development-certificates.js'
 import { AcceptedConnections } from '../../../src/service/listen/accepted-connections.js'
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
-import { defaultGrpcPatience, listenForGrpc } from '../../../src/service/listen/grpc-connections.js'
+import { defaultGrpcTimeouts, listenForGrpc } from '../../../src/service/listen/grpc-connections.js'
 import { openHttp } from '../../../src/service/listen/http-listener.js'
 import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
 
@@ -30,23 +30,23 @@ const anyPort = { host: '127.0.0.1', port: 0 }
 const limits = { connections: 2, connectionsPerAddress: 2, unstarted: 10, unstartedPerAddress: 10 }
 
 const listeners = {
-  http: async (patienceMs: number): Promise<number> => {
-    const patience = { headersMs: patienceMs, requestMs: patienceMs, checkMs: 20, idleMs: 60_000 }
-    const http = await openHttp(anyPort, { certificate, patience, gate: new ConnectionGate(limits) })
+  http: async (timeoutMs: number): Promise<number> => {
+    const timeouts = { headersMs: timeoutMs, requestMs: timeoutMs, checkMs: 20, idleMs: 60_000 }
+    const http = await openHttp(anyPort, { certificate, timeouts, gate: new ConnectionGate(limits) })
     close.push(http.close)
     return Number(new URL(http.url).port)
   },
-  grpc: async (patienceMs: number): Promise<number> => {
+  grpc: async (timeoutMs: number): Promise<number> => {
     const server = new Server()
-    const { port, stop, cut } = await listenForGrpc(server, {
+    const { port, stopAccepting, destroyAll } = await listenForGrpc(server, {
       address: anyPort,
       certificate,
-      accepted: new AcceptedConnections({ gate: new ConnectionGate(limits), headerWithinMs: patienceMs }),
-      patience: { ...defaultGrpcPatience, handshakeMs: patienceMs },
+      accepted: new AcceptedConnections({ gate: new ConnectionGate(limits), headerWithinMs: timeoutMs }),
+      timeouts: { ...defaultGrpcTimeouts, handshakeMs: timeoutMs },
     })
     close.push(() => {
-      stop()
-      cut()
+      stopAccepting()
+      destroyAll()
       server.forceShutdown()
     })
     return port

@@ -35,7 +35,7 @@ describe('EngineUse', () => {
   it('passes everything through and counts lanes, open segments and what is queued', () => {
     const { use, said$, heard, open } = lane()
     const { part$, told } = open()
-    expect([use.lanes, use.segments]).toEqual([1, 0])
+    expect([use.channels, use.segments]).toEqual([1, 0])
     part$.next({ type: 'open', startMs: 0 })
     part$.next(audio(300))
     expect([use.segments, use.queuedMs]).toEqual([1, 300])
@@ -45,7 +45,7 @@ describe('EngineUse', () => {
     said$.next(decided)
     expect([use.segments, use.queuedMs]).toEqual([0, 0])
     part$.complete()
-    expect(use.lanes).toBe(0)
+    expect(use.channels).toBe(0)
     expect(heard.map(({ type }) => type)).toEqual(['open', 'audio', 'close'])
     expect(told).toEqual([{ type: 'progress', sampleCount: 800 }, decided])
   })
@@ -70,7 +70,7 @@ describe('EngineUse', () => {
     part$.next({ type: 'open', startMs: 0 })
     part$.next(audio(300))
     life.unsubscribe()
-    expect([use.lanes, use.segments, use.queuedMs]).toEqual([0, 0, 0])
+    expect([use.channels, use.segments, use.queuedMs]).toEqual([0, 0, 0])
   })
 
   it('sums up the audio that was read and the time that it took, each told once', () => {

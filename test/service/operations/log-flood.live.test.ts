@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { silentMonitor } from '../../../src/service/monitor/service-monitor.js'
+import { noopMonitor } from '../../../src/service/monitor/service-monitor.js'
 import { plainService, type PlainService } from '../plain-service.js'
 import { endHeaders, frame, frameType, preface, rawPeer, requestHeaders, write } from '../listen/http2-peer.js'
 
@@ -20,7 +20,7 @@ const openAndReset = (count: number): Buffer =>
 it('bounds the lines of streams that anybody opens and resets, and counts those that are left out', async () => {
   const lines: string[] = []
   let ended = 0
-  const monitor = { ...silentMonitor, sessionEnded: () => (ended += 1), refused: () => undefined }
+  const monitor = { ...noopMonitor, sessionEnded: () => (ended += 1), refused: () => undefined }
   const logger = {
     log: (_level: string, message: string) => {
       lines.push(message)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine, Hypothesis, ModelDescription } from '../../../src/service/engine/engine.js'
 import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
-import { ServiceLife } from '../../../src/service/operations/readiness.js'
+import { ReadinessTracker } from '../../../src/service/operations/readiness.js'
 
 const decided: Hypothesis = { type: 'segment', startMs: 0, endMs: 100, text: '', words: [] }
 const broken = (): SpeechError => new SpeechError('engine-failed', 'The engine is gone.')
@@ -19,15 +19,15 @@ const modelOf = (name: string): ModelDescription => ({
 type Manner = 'works' | 'gone' | 'fails-what-it-reads' | 'silent'
 
 /** A service with these models, whose engines are as they are told to be. */
-const lifeWith = async (...names: readonly string[]) => {
+const trackerWith = async (...names: readonly string[]) => {
   const scheduler = new VirtualTimeScheduler()
-  const life = new ServiceLife(scheduler, true)
-  const manners = new Map<string, Manner>(names.map((name) => [name, 'works']))
+  const tracker = new ReadinessTracker(scheduler, true)
+  const behavior = new Map<string, Manner>(names.map((name) => [name, 'works']))
   const engineOf = (name: string): Engine => ({
     capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
-    recognize: () => () => (manners.get(name) === 'works' ? of(decided) : throwError(broken)),
+    recognize: () => () => (behavior.get(name) === 'works' ? of(decided) : throwError(broken)),
     ready: () => {
-      const manner = manners.get(name)
+      const manner = behavior.get(name)
       if (manner === 'silent') return new Promise(() => undefined)
       return manner === 'gone' ? Promise.reject(broken()) : Promise.resolve()
     },
@@ -43,9 +43,9 @@ const lifeWith = async (...names: readonly string[]) => {
     close: () => Promise.resolve(),
   }
   const faults: unknown[] = []
-  life.onFault = (error) => faults.push(error)
-  const watched = life.watchModels(registry)
-  life.opened(models[0])
+  tracker.onFault = (error) => faults.push(error)
+  const watched = tracker.watchModels(registry)
+  tracker.opened(models[0])
   const settled = (): Promise<void> => new Promise(setImmediate)
   await settled()
   /** Sessions that read one segment each. */
@@ -62,67 +62,67 @@ const lifeWith = async (...names: readonly string[]) => {
     scheduler.frame = scheduler.maxFrames
     await settled()
   }
-  return { life, manners, read, passMs, faults }
+  return { tracker, behavior, read, passMs, faults }
 }
 
 describe('the readiness of a service', () => {
   it('is lost when the only engine dies in service, told once, and comes back with it', async () => {
-    const { life, manners, read, passMs, faults } = await lifeWith('a')
+    const { tracker, behavior, read, passMs, faults } = await trackerWith('a')
     const told: string[] = []
     const said$ = new Subject<string>()
     said$.subscribe((type) => told.push(type))
-    life.onReadiness = ({ type }) => {
+    tracker.onChange = ({ type }) => {
       if (told.at(-1) !== type) said$.next(type)
     }
-    expect(life.readiness).toEqual({ type: 'ready' })
-    manners.set('a', 'gone')
+    expect(tracker.readiness).toEqual({ type: 'ready' })
+    behavior.set('a', 'gone')
     await read('a', 2)
-    expect(life.readiness).toEqual({ type: 'ready' })
+    expect(tracker.readiness).toEqual({ type: 'ready' })
     await read('a', 1)
-    expect(life.readiness).toEqual({ type: 'without-engine' })
+    expect(tracker.readiness).toEqual({ type: 'without-engine' })
     await passMs(10_000)
     await passMs(10_000)
-    expect(life.readiness).toEqual({ type: 'without-engine' })
+    expect(tracker.readiness).toEqual({ type: 'without-engine' })
     expect(faults).toHaveLength(1)
-    manners.set('a', 'works')
+    behavior.set('a', 'works')
     await passMs(10_000)
-    expect(life.readiness).toEqual({ type: 'ready' })
+    expect(tracker.readiness).toEqual({ type: 'ready' })
     expect(told).toEqual(['without-engine', 'ready'])
-    life.close()
+    tracker.close()
   })
 
   it('is lost when an engine does not even say whether it can recognize', async () => {
-    const { life, manners, read, passMs } = await lifeWith('a')
-    manners.set('a', 'silent')
+    const { tracker, behavior, read, passMs } = await trackerWith('a')
+    behavior.set('a', 'silent')
     await read('a', 3)
     await passMs(300_000)
-    expect(life.readiness).toEqual({ type: 'without-engine' })
-    life.close()
+    expect(tracker.readiness).toEqual({ type: 'without-engine' })
+    tracker.close()
   })
 
   it('stays while another model can be loaded', async () => {
-    const { life, manners, read } = await lifeWith('a', 'b')
-    manners.set('a', 'gone')
+    const { tracker, behavior, read } = await trackerWith('a', 'b')
+    behavior.set('a', 'gone')
     await read('a', 6)
-    expect(life.readiness).toEqual({ type: 'ready' })
-    manners.set('b', 'gone')
+    expect(tracker.readiness).toEqual({ type: 'ready' })
+    behavior.set('b', 'gone')
     await read('b', 3)
-    expect(life.readiness).toEqual({ type: 'without-engine' })
-    life.close()
+    expect(tracker.readiness).toEqual({ type: 'without-engine' })
+    tracker.close()
   })
 
   it('stays where what is read fails and the engine lives, or faults do not follow each other', async () => {
-    const { life, manners, read } = await lifeWith('a')
-    manners.set('a', 'fails-what-it-reads')
+    const { tracker, behavior, read } = await trackerWith('a')
+    behavior.set('a', 'fails-what-it-reads')
     await read('a', 30)
-    expect(life.readiness).toEqual({ type: 'ready' })
+    expect(tracker.readiness).toEqual({ type: 'ready' })
     for (let round = 0; round < 5; round += 1) {
-      manners.set('a', 'gone')
+      behavior.set('a', 'gone')
       await read('a', 2)
-      manners.set('a', 'works')
+      behavior.set('a', 'works')
       await read('a', 1)
     }
-    expect(life.readiness).toEqual({ type: 'ready' })
-    life.close()
+    expect(tracker.readiness).toEqual({ type: 'ready' })
+    tracker.close()
   })
 })

@@ -1,6 +1,6 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { expect, it } from 'vitest'
-import { LimitedLog } from '../../../src/service/operations/service-log.js'
+import { RateLimitedLog } from '../../../src/service/operations/service-log.js'
 import type { LogFields } from '../../../src/service/operations/logger.js'
 
 const setUp = () => {
@@ -12,7 +12,12 @@ const setUp = () => {
       lines.push([message, ...Object.values(fields)].join(' '))
     },
   }
-  const log = new LimitedLog({ logger, scheduler, linesPerMinute: 2, onLeftOut: (kind) => leftOut.push(kind) })
+  const log = new RateLimitedLog({
+    logger,
+    scheduler,
+    maxLinesPerMinute: 2,
+    onLineDropped: (kind) => leftOut.push(kind),
+  })
   const write = (kind: string, count: number): void => {
     for (let at = 0; at < count; at += 1) log.write(kind, 'info', kind, {})
   }

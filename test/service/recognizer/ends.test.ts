@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine } from '../../../src/service/engine/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
-import { silentMonitor, type SessionEnd } from '../../../src/service/monitor/service-monitor.js'
+import { noopMonitor, type SessionEnd } from '../../../src/service/monitor/service-monitor.js'
 import { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { turn } from '../virtual-clock.js'
 import {
@@ -39,7 +39,7 @@ describe('a client that vanishes', () => {
   ])('is reported as gone when the connection %s in the middle of a recognition', async (_how, leave) => {
     const outcomes: string[] = []
     const monitor = {
-      ...silentMonitor,
+      ...noopMonitor,
       sessionEnded: (_facts: unknown, { outcome }: SessionEnd) => outcomes.push(outcome),
     }
     const watch = new SessionWatch({ monitor, interface: 'websocket', peer: '', now: () => 0 })

@@ -7,6 +7,9 @@ import type { ModelDescription } from '../engine.js'
 import { invalidModel, readModelFile } from '../model-files.js'
 import type { RemoteOptions } from './remote-options.js'
 
+/** Environment variables by name, such as `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
 /** One token for all segments of a model, requested when it is first needed and kept fresh. */
 export interface RemoteToken {
   readonly token$: Observable<Token>
@@ -15,9 +18,13 @@ export interface RemoteToken {
 }
 
 /** The secret, from where `model.json` says; rejects with `invalid-model` that names the place and never what is there. */
-const readSecret = async (model: ModelDescription, { secretFrom }: RemoteOptions): Promise<string> => {
+const readSecret = async (
+  model: ModelDescription,
+  { secretFrom }: RemoteOptions,
+  env: Environment,
+): Promise<string> => {
   if ('env' in secretFrom) {
-    const secret = process.env[secretFrom.env] ?? ''
+    const secret = env[secretFrom.env] ?? ''
     if (secret !== '') return secret
     throw invalidModel(model, `"secretFrom" names the environment variable ${secretFrom.env}, which is not set.`)
   }
@@ -30,11 +37,11 @@ const readSecret = async (model: ModelDescription, { secretFrom }: RemoteOptions
 export const openRemoteToken = async (
   model: ModelDescription,
   options: RemoteOptions,
-  ca: string | undefined,
+  { ca, env }: { readonly ca: string | undefined; readonly env: Environment },
 ): Promise<RemoteToken> => {
   const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
   const { authUrl, clientId } = options
-  const clientSecret = await readSecret(model, options)
+  const clientSecret = await readSecret(model, options, env)
   const fetch = nodeFetch(ca === undefined ? {} : { ca })
   return { rejected$, token$: requestToken({ authUrl, clientId, clientSecret, fetch }).pipe(keepFresh({ rejected$ })) }
 }

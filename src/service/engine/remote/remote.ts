@@ -7,7 +7,7 @@ import { laneEngine } from '../lane-engine.js'
 import { invalidModel, readModelFile } from '../model-files.js'
 import { decodeRemoteOptions, type RemoteOptions } from './remote-options.js'
 import { RemoteSegment, type OpenRecognition } from './remote-segment.js'
-import { openRemoteToken, type RemoteToken } from './remote-token.js'
+import { openRemoteToken, type Environment, type RemoteToken } from './remote-token.js'
 
 const hopsPerSecond = 10
 const defaultSegmentsAtOnce = 32
@@ -74,6 +74,11 @@ const makeEngine = (options: RemoteOptions, token: RemoteToken, open: OpenRecogn
   })
 }
 
+export interface RemoteEngineOptions {
+  /** The environment variables that `secretFrom` of a model can name. @default process.env */
+  readonly env?: Environment | undefined
+}
+
 /**
  * Another service of this protocol as an engine: every segment is one recognition there, over our own client and its
  * WebSocket. Segments wait in line beyond `segmentsAtOnce`. Each wait has the client's deadline.
@@ -82,13 +87,13 @@ const makeEngine = (options: RemoteOptions, token: RemoteToken, open: OpenRecogn
  * failures are `engine-failed`, their cause what the other service said, or `overloaded` where it is; the secret and the
  * token stand in neither.
  */
-export const remote = (): EngineKind => ({
+export const remote = ({ env = process.env }: RemoteEngineOptions = {}): EngineKind => ({
   name: 'remote',
   open: async (model) => {
     const options = decodeRemoteOptions(model)
     try {
       const ca = options.ca === undefined ? undefined : await readModelFile(model, 'ca', options.ca)
-      const token = await openRemoteToken(model, options, ca)
+      const token = await openRemoteToken(model, options, { ca, env })
       const open = recognitionOf(options, token, ca)
       await firstValueFrom(token.token$)
       return makeEngine(options, token, open)

@@ -3,30 +3,30 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 const windowMs = 60_000
 
 export interface FailureLimitOptions {
-  /** How many failures of one key within a minute are let through. */
+  /** How many failures of one key are allowed within a minute. */
   readonly failuresPerMinute: number
-  /** How many keys are remembered; the one whose minute began first is forgotten for a new one. */
-  readonly maxKeys?: number
-  /** Milliseconds on any scale that does not jump. */
+  /** How many keys are kept; a new key replaces the one whose minute began first. @default 10000 */
+  readonly maxKeys?: number | undefined
+  /** Milliseconds on a scale without jumps. */
   readonly now: () => number
 }
 
-/** Counts failures by key, in memory that has a bound. */
+/** Counts failures by key, in bounded memory. */
 export interface FailureLimit {
-  /** How long the keys must wait, in milliseconds; 0 when none has failed too often. */
-  retryAfterMs(keys: readonly string[]): number
-  record(keys: readonly string[]): void
+  /** How long the keys have to wait, in milliseconds; 0 when none has failed too often. */
+  readonly retryAfterMs: (keys: readonly string[]) => number
+  readonly record: (keys: readonly string[]) => void
   readonly size: number
 }
 
 /**
- * A minute begins with the first failure of a key and ends with its count. Since all last equally long, a `Map` in
- * order of insertion holds the oldest first, and nothing needs a timer.
+ * A minute begins with the first failure of a key and ends with its count. All minutes last equally long, so a `Map` in
+ * insertion order has the oldest first, and no timer is necessary.
  */
 export const createFailureLimit = ({ failuresPerMinute, maxKeys = 10_000, now }: FailureLimitOptions): FailureLimit => {
   const counts = new Map<string, { readonly untilMs: number; readonly failures: number }>()
 
-  const forgetOld = (): void => {
+  const removeOld = (): void => {
     for (const [key, { untilMs }] of counts) {
       if (untilMs > now() && counts.size <= maxKeys) return
       counts.delete(key)
@@ -46,9 +46,9 @@ export const createFailureLimit = ({ failuresPerMinute, maxKeys = 10_000, now }:
   return {
     retryAfterMs: (keys) => Math.max(0, ...keys.map(waitMs)),
     record: (keys) => {
-      forgetOld()
+      removeOld()
       keys.forEach(add)
-      forgetOld()
+      removeOld()
     },
     get size() {
       return counts.size
@@ -56,25 +56,27 @@ export const createFailureLimit = ({ failuresPerMinute, maxKeys = 10_000, now }:
   }
 }
 
-const rememberedMs = 86_400_000
+const successLifetimeMs = 86_400_000
 const maxSuccesses = 10_000
 
-/** Who was let in, from where, with what. */
-export interface Attempt {
+export interface Login {
   readonly clientId: string
   readonly address: string
+}
+
+export interface Attempt extends Login {
   readonly secret: string
 }
 
-/** Where clients have been let in of late, in memory that has a bound. */
+/** From where clients authenticated recently, in bounded memory. */
 export interface RecentSuccesses {
-  /** Whether the client has been let in from the address. */
-  has(attempt: Omit<Attempt, 'secret'>): boolean
-  /** Whether it has been let in from there with this secret, so that this is no guess. */
-  hasSecret(attempt: Attempt): boolean
-  /** Whether anybody has been let in from the address. */
-  hasAddress(address: string): boolean
-  record(attempt: Attempt): void
+  /** Whether the client succeeded from the address. */
+  readonly has: (login: Login) => boolean
+  /** Whether the client succeeded from the address with this secret, so that the attempt is no guess. */
+  readonly hasSecret: (attempt: Attempt) => boolean
+  /** Whether any client succeeded from the address. */
+  readonly hasAddress: (address: string) => boolean
+  readonly record: (attempt: Attempt) => void
 }
 
 interface Success {
@@ -89,22 +91,22 @@ interface AddressUse {
 }
 
 /**
- * Each is remembered for a day after the last time; of too many the one that was longest ago is forgotten. A secret is
- * kept as its HMAC by a key of this process, which says nothing elsewhere.
+ * Keeps each success for a day after its last repetition; beyond the limit the oldest is removed. Secrets are kept as
+ * HMACs by a key of this process, which are useless elsewhere.
  */
 export const createRecentSuccesses = ({ now }: { readonly now: () => number }): RecentSuccesses => {
   const key = randomBytes(32)
   const successes = new Map<string, Success>()
   const addresses = new Map<string, AddressUse>()
-  const nameOf = ({ clientId, address }: Omit<Attempt, 'secret'>): string => JSON.stringify([clientId, address])
+  const nameOf = ({ clientId, address }: Login): string => JSON.stringify([clientId, address])
   const digestOf = (secret: string): Buffer => createHmac('sha256', key).update(secret).digest()
 
-  const current = (attempt: Omit<Attempt, 'secret'>): Success | undefined => {
-    const success = successes.get(nameOf(attempt))
+  const current = (login: Login): Success | undefined => {
+    const success = successes.get(nameOf(login))
     return success !== undefined && success.untilMs > now() ? success : undefined
   }
 
-  const forget = (name: string): void => {
+  const remove = (name: string): void => {
     const success = successes.get(name)
     if (success === undefined) return
     successes.delete(name)
@@ -115,7 +117,7 @@ export const createRecentSuccesses = ({ now }: { readonly now: () => number }): 
   }
 
   return {
-    has: (attempt) => current(attempt) !== undefined,
+    has: (login) => current(login) !== undefined,
     hasSecret: (attempt) => {
       const success = current(attempt)
       return success !== undefined && timingSafeEqual(success.digest, digestOf(attempt.secret))
@@ -124,13 +126,13 @@ export const createRecentSuccesses = ({ now }: { readonly now: () => number }): 
     record: (attempt) => {
       const { address, secret } = attempt
       const name = nameOf(attempt)
-      const untilMs = now() + rememberedMs
-      // Put in again, so that the order of insertion is that of the last time.
-      forget(name)
+      const untilMs = now() + successLifetimeMs
+      // Removed and added again, so that the insertion order is that of the last success.
+      remove(name)
       successes.set(name, { address, untilMs, digest: digestOf(secret) })
       addresses.set(address, { untilMs, successes: (addresses.get(address)?.successes ?? 0) + 1 })
       const [oldest] = successes.keys()
-      if (successes.size > maxSuccesses && oldest !== undefined) forget(oldest)
+      if (successes.size > maxSuccesses && oldest !== undefined) remove(oldest)
     },
   }
 }

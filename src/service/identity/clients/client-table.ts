@@ -1,8 +1,8 @@
 import type { Database } from 'better-sqlite3'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import type { StoredSubscription } from './client.js'
-import { damaged } from '../state/state-files.js'
+import type { StoredClient } from './client.js'
+import { damagedFile, storeFileName } from '../state/state-files.js'
 
 interface Row {
   readonly client_id: string
@@ -24,11 +24,11 @@ const grantsCodec = t.readonlyArray(t.tuple([t.keyof({ tenant: null, project: nu
 
 const parseGrants = (text: string): readonly (readonly [GrantKind, string])[] => {
   const grants = grantsCodec.decode(JSON.parse(text))
-  if (either.isLeft(grants)) throw damaged()
+  if (either.isLeft(grants)) throw damagedFile(storeFileName)
   return grants.right
 }
 
-const subscriptionOf = (row: Row): StoredSubscription => {
+const clientOf = (row: Row): StoredClient => {
   const grants = parseGrants(row.grants)
   const named = (wanted: GrantKind): readonly string[] =>
     grants.filter(([kind]) => kind === wanted).map(([, name]) => name)
@@ -52,19 +52,19 @@ const select = `
   SELECT s.*, (SELECT json_group_array(json_array(kind, name)) FROM grants g WHERE g.client_id = s.client_id) AS grants
   FROM subscriptions s`
 
-export interface SubscriptionTable {
-  readonly find: (clientId: string) => StoredSubscription | undefined
+export interface ClientTable {
+  readonly find: (clientId: string) => StoredClient | undefined
   /** The oldest first. */
-  readonly list: () => readonly StoredSubscription[]
-  /** False where the client id is taken. */
-  readonly insert: (subscription: StoredSubscription) => boolean
-  /** Each says whether there was such a row. */
+  readonly list: () => readonly StoredClient[]
+  /** Returns false where the client id exists. */
+  readonly insert: (client: StoredClient) => boolean
+  /** Returns false where there is no such row, as `setSecret` does. */
   readonly setCancelled: (clientId: string, atMs: number) => boolean
   readonly setSecret: (clientId: string, hash: string, previousUntilMs: number | undefined) => boolean
 }
 
 /** The rows of `subscriptions` and their `grants`. */
-export const subscriptionTable = (database: Database): SubscriptionTable => {
+export const clientTable = (database: Database): ClientTable => {
   const byId = database.prepare<[string], Row>(`${select} WHERE s.client_id = ?`)
   const all = database.prepare<[], Row>(`${select} ORDER BY s.created_at_ms, s.client_id`)
   const insertRow = database.prepare<[string, string, number, number | null, number, number]>(
@@ -81,22 +81,22 @@ export const subscriptionTable = (database: Database): SubscriptionTable => {
     `UPDATE subscriptions SET previous_hash = iif(? IS NULL, NULL, secret_hash), previous_until_ms = ?, secret_hash = ?
      WHERE client_id = ?`,
   )
-  const insertAll = database.transaction((one: StoredSubscription) => {
-    const { clientId, validUntilMs } = one
+  const insertAll = database.transaction((client: StoredClient) => {
+    const { clientId, validUntilMs } = client
     if (byId.get(clientId) !== undefined) return false
     const untilMs = Number.isFinite(validUntilMs) ? validUntilMs : null
     insertRow.run(
       clientId,
-      one.secretHash,
-      one.validFromMs,
+      client.secretHash,
+      client.validFromMs,
       untilMs,
-      Number(one.mayIntrospect === true),
-      one.createdAtMs,
+      Number(client.mayIntrospect === true),
+      client.createdAtMs,
     )
     const grants: Readonly<Record<GrantKind, readonly string[]>> = {
-      tenant: one.tenants,
-      project: one.projects,
-      model: one.models,
+      tenant: client.tenants,
+      project: client.projects,
+      model: client.models,
     }
     for (const kind of ['tenant', 'project', 'model'] as const) {
       for (const name of grants[kind]) insertGrant.run(clientId, kind, name)
@@ -106,10 +106,10 @@ export const subscriptionTable = (database: Database): SubscriptionTable => {
   return {
     find: (clientId) => {
       const row = byId.get(clientId)
-      return row === undefined ? undefined : subscriptionOf(row)
+      return row === undefined ? undefined : clientOf(row)
     },
-    list: () => all.all().map(subscriptionOf),
-    insert: (subscription) => insertAll.immediate(subscription),
+    list: () => all.all().map(clientOf),
+    insert: (client) => insertAll.immediate(client),
     setCancelled: (clientId, atMs) => cancel.run(atMs, clientId).changes > 0,
     setSecret: (clientId, hash, untilMs) => rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId).changes > 0,
   }

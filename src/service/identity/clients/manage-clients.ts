@@ -1,89 +1,92 @@
 import { SpeechError } from '../../../errors/speech-error.js'
 import { hashSecret, newClientId, newClientSecret } from './client-secret.js'
-import { isInForce, type StoredSubscription, type Subscription, type SubscriptionStore } from './client.js'
+import { isInForce, type ClientRegistration, type ClientStore, type StoredClient } from './client.js'
 
-/** A store of clients that can be changed. */
-export interface ClientRegistry extends SubscriptionStore {
-  readonly find: (clientId: string) => StoredSubscription | undefined
+/** A client store that can be changed. */
+export interface ClientRegistry extends ClientStore {
+  readonly find: (clientId: string) => StoredClient | undefined
   /** All clients, the oldest first. */
-  readonly list: () => readonly StoredSubscription[]
-  /** Throws `invalid-options` when the client is malformed or its id is taken, also by a canceled one. */
-  readonly add: (subscription: StoredSubscription) => void
-  /** Ends the subscription and all its tokens for good. Returns false when there is no such client. */
+  readonly list: () => readonly StoredClient[]
+  /** Throws `invalid-options` when the client is malformed or its id exists, even if that client is cancelled. */
+  readonly add: (client: StoredClient) => void
+  /** Ends the registration and all its tokens permanently. Returns false when there is no such client. */
   readonly cancel: (clientId: string) => boolean
-  /** Replaces the hash of the secret. The previous secret stays valid until `previousUntilMs`, or ends at once. */
+  /**
+   * Replaces the hash of the secret. The previous secret stays valid until `previousUntilMs`; without it, it ends at once.
+   * Returns false when there is no such client.
+   */
   readonly replaceSecret: (clientId: string, secretHash: string, previousUntilMs?: number) => boolean
 }
 
-/** What a subscription is to be; its secret is made here. */
-export interface SubscriptionWish extends Omit<
-  Subscription,
+/** A client to register; its secret is generated. */
+export interface ClientInput extends Omit<
+  ClientRegistration,
   'clientId' | 'secretHash' | 'previousSecret' | 'cancelled'
 > {
-  /** Default: 128 random bits. */
-  readonly clientId?: string
+  /** @default 128 random bits */
+  readonly clientId?: string | undefined
 }
 
-/** A subscription and the one chance to see its secret, of which only a hash is kept. */
+/** A client with its new secret, which cannot be read again: only a hash is stored. */
 export interface IssuedSecret {
-  readonly subscription: StoredSubscription
+  readonly client: StoredClient
   readonly clientSecret: string
 }
 
-/** Makes a subscription with a new secret (service.md 5.2). Rejects with `invalid-options`. */
-export const createSubscription = async (
-  store: ClientRegistry,
-  { clientId = newClientId(), ...wish }: SubscriptionWish,
+/** Registers a client with a new secret. Rejects with `invalid-options`. */
+export const registerClient = async (
+  registry: ClientRegistry,
+  { clientId = newClientId(), ...input }: ClientInput,
   nowMs: number,
 ): Promise<IssuedSecret> => {
   const clientSecret = newClientSecret()
   const secretHash = await hashSecret(clientSecret)
-  const subscription = { ...wish, clientId, secretHash, cancelled: false, createdAtMs: nowMs }
-  store.add(subscription)
-  return { subscription, clientSecret }
+  const client = { ...input, clientId, secretHash, cancelled: false, createdAtMs: nowMs }
+  registry.add(client)
+  return { client, clientSecret }
 }
 
-const stored = (store: ClientRegistry, clientId: string): StoredSubscription => {
-  const subscription = store.find(clientId)
-  if (subscription === undefined) {
+const findClient = (registry: ClientRegistry, clientId: string): StoredClient => {
+  const client = registry.find(clientId)
+  if (client === undefined) {
     throw new SpeechError('invalid-options', `There is no subscription ${JSON.stringify(clientId)}.`)
   }
-  return subscription
+  return client
 }
 
-/** Ends a subscription and all its tokens for good. Throws `invalid-options` when there is none. */
-export const cancelSubscription = (store: ClientRegistry, clientId: string): StoredSubscription => {
-  stored(store, clientId)
-  store.cancel(clientId)
-  return stored(store, clientId)
+/** Ends a registration and all its tokens permanently. Throws `invalid-options` when there is none. */
+export const cancelClient = (registry: ClientRegistry, clientId: string): StoredClient => {
+  findClient(registry, clientId)
+  registry.cancel(clientId)
+  return findClient(registry, clientId)
 }
 
 /**
- * Gives a subscription a new secret. The one of before stays good for the overlap, so that no client is locked out until
- * it has the new one; 0 ends it at once, as one would that has leaked. Tokens stay good: they are revoked, not rotated.
+ * Gives a client a new secret. The previous secret stays valid during the overlap, so that the client can switch without
+ * an interruption; an overlap of 0 ends it at once, as for a leaked secret. Issued tokens stay valid.
  */
 export const rotateSecret = async (
-  store: ClientRegistry,
+  registry: ClientRegistry,
   clientId: string,
   { overlapMs, nowMs }: { readonly overlapMs: number; readonly nowMs: number },
 ): Promise<IssuedSecret> => {
-  const before = stored(store, clientId)
-  if (before.cancelled) {
+  const client = findClient(registry, clientId)
+  if (client.cancelled) {
     throw new SpeechError(
       'invalid-options',
       `The subscription ${JSON.stringify(clientId)} is cancelled; create another.`,
     )
   }
   const clientSecret = newClientSecret()
-  const hash = await hashSecret(clientSecret, before.secretHash)
-  store.replaceSecret(clientId, hash, overlapMs === 0 ? undefined : nowMs + overlapMs)
-  return { subscription: stored(store, clientId), clientSecret }
+  const hash = await hashSecret(clientSecret, client.secretHash)
+  registry.replaceSecret(clientId, hash, overlapMs === 0 ? undefined : nowMs + overlapMs)
+  return { client: findClient(registry, clientId), clientSecret }
 }
 
-export type SubscriptionState = 'valid' | 'not yet' | 'expired' | 'cancelled'
+export type ClientState = 'valid' | 'not yet' | 'expired' | 'cancelled'
 
-export const subscriptionState = (subscription: Subscription, nowMs: number): SubscriptionState => {
-  if (subscription.cancelled) return 'cancelled'
-  if (isInForce(subscription, nowMs)) return 'valid'
-  return subscription.validFromMs > nowMs ? 'not yet' : 'expired'
+export const clientState = (client: ClientRegistration, nowMs: number): ClientState => {
+  if (client.cancelled) return 'cancelled'
+  if (isInForce(client, nowMs)) return 'valid'
+  return client.validFromMs > nowMs ? 'not yet' : 'expired'
 }

@@ -1,16 +1,16 @@
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { SchedulerLike } from 'rxjs'
-import { answerError, retryAfterSeconds, type Headers } from './responses.js'
+import { sendError, sendTooManyAttempts, type Headers } from './responses.js'
 
 export interface FormEndpointOptions {
   /** How long an address has to wait, whatever it asks, in milliseconds; 0 when it can go on. */
   readonly retryAfterMs: (address: string) => number
   readonly scheduler: SchedulerLike
-  /** What stands for the peer when failures are counted. */
+  /** The address under which failures of the client are counted. */
   readonly addressOf: (request: IncomingMessage) => string
   readonly onFault: (error: unknown) => void
-  /** Told the `error` of a refusal, and the address of who is refused. */
-  readonly onRefusal?: (error: string, address: string) => void
+  /** Called with the `error` of each refusal and the address of the client. */
+  readonly onRefusal?: ((error: string, address: string) => void) | undefined
 }
 
 export interface Form {
@@ -21,126 +21,123 @@ export interface Form {
 
 export type HttpEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-const closing: Headers = { Connection: 'close' }
-
-const refuseBody = (response: ServerResponse, body: Exclude<FormBody, { type: 'whole' }>): void => {
-  switch (body.type) {
-    case 'too-big': {
-      const description = `the body must have at most ${maxFormBytes} bytes`
-      answerError(response, 413, 'invalid_request', description, body.drained ? {} : closing)
-      return
-    }
-    case 'too-slow':
-      answerError(response, 408, 'invalid_request', 'the body did not come in time', closing)
-      return
-    case 'aborted':
-      return
-  }
-}
-
-/** RFC 6749 section 3.2: no parameter more than once. */
-const hasTwice = (fields: URLSearchParams): boolean => {
-  const names = [...fields.keys()]
-  return new Set(names).size < names.length
-}
-
 /**
- * An endpoint that takes a form by POST: sees to the method, the content type, the length of the body, fields that come
- * twice and peers that guess, and hands on what is left. Never rejects.
+ * An endpoint that accepts a form by POST (PROTOCOL 2). Checks the method, the content type, the length of the body,
+ * duplicate fields and addresses that guess secrets, and passes the rest to `handle`. Never rejects.
  */
 export const formEndpoint = (
   { retryAfterMs, scheduler, addressOf, onFault, onRefusal }: FormEndpointOptions,
-  take: (request: IncomingMessage, response: ServerResponse, form: Form) => Promise<void>,
+  handle: (request: IncomingMessage, response: ServerResponse, form: Form) => Promise<void>,
 ): HttpEndpoint => {
-  const answer: HttpEndpoint = async (request, response) => {
+  const checkAndHandle: HttpEndpoint = async (request, response) => {
     if (request.method !== 'POST') {
-      answerError(response, 405, 'invalid_request', 'only POST is allowed here', { Allow: 'POST' })
+      sendError(response, 405, 'invalid_request', 'only POST is allowed here', { Allow: 'POST' })
       return
     }
     if (!isForm(request)) {
       const description = 'the content type must be application/x-www-form-urlencoded'
-      answerError(response, 415, 'invalid_request', description, { Accept: 'application/x-www-form-urlencoded' })
+      sendError(response, 415, 'invalid_request', description, { Accept: 'application/x-www-form-urlencoded' })
       return
     }
     const address = addressOf(request)
     const waitMs = retryAfterMs(address)
     if (waitMs > 0) {
       onRefusal?.('too_many_attempts', address)
-      answerTooMany(response, waitMs)
+      sendTooManyAttempts(response, waitMs)
       return
     }
     const body = await readForm(request, scheduler)
-    if (body.type !== 'whole') {
+    if (body.type !== 'complete') {
       refuseBody(response, body)
       return
     }
     const fields = new URLSearchParams(body.bytes.toString())
-    if (hasTwice(fields)) answerError(response, 400, 'invalid_request', 'a field must not come twice')
-    else await take(request, response, { bytes: body.bytes, fields, address })
+    if (hasDuplicates(fields)) sendError(response, 400, 'invalid_request', 'a field must not come twice')
+    else await handle(request, response, { bytes: body.bytes, fields, address })
   }
 
   return async (request, response) => {
     try {
-      await answer(request, response)
+      await checkAndHandle(request, response)
     } catch (error) {
       onFault(error)
-      answerError(response, 500, 'server_error', 'the service failed; try again')
+      sendError(response, 500, 'server_error', 'the service failed; try again')
     }
   }
 }
 
-export const answerTooMany = (response: ServerResponse, waitMs: number): void =>
-  answerError(response, 429, 'too_many_attempts', 'wait for the time that Retry-After names', {
-    'Retry-After': retryAfterSeconds(waitMs),
-  })
+/** RFC 6749 section 3.2: no parameter more than once. */
+const hasDuplicates = (fields: URLSearchParams): boolean => {
+  const names = [...fields.keys()]
+  return new Set(names).size < names.length
+}
 
-/** Longer bodies are refused; a token request has some 200 bytes. */
-export const maxFormBytes = 16 * 1024
-/** So much of a body that is refused is still read, so that the peer comes to read the refusal. */
+/** Longer bodies are refused; a token request has about 200 bytes. */
+const maxFormBytes = 16 * 1024
+/** How much of a refused body is still read, so that the client gets to read the refusal. */
 const maxDrainedBytes = 1024 * 1024
 const maxReadMs = 10_000
 
-export type FormBody =
-  | { readonly type: 'whole'; readonly bytes: Buffer }
-  | { readonly type: 'too-big'; readonly drained: boolean }
+type FormBody =
+  | { readonly type: 'complete'; readonly bytes: Buffer }
+  | { readonly type: 'too-big'; readonly isDrained: boolean }
   | { readonly type: 'too-slow' }
   | { readonly type: 'aborted' }
 
-/** True when the request declares an unpacked form. */
-export const isForm = ({ headers }: IncomingMessage): boolean => {
+const closeHeaders: Headers = { Connection: 'close' }
+
+const refuseBody = (response: ServerResponse, body: Exclude<FormBody, { type: 'complete' }>): void => {
+  switch (body.type) {
+    case 'too-big': {
+      const description = `the body must have at most ${maxFormBytes} bytes`
+      sendError(response, 413, 'invalid_request', description, body.isDrained ? {} : closeHeaders)
+      return
+    }
+    case 'too-slow':
+      sendError(response, 408, 'invalid_request', 'the body did not come in time', closeHeaders)
+      return
+    case 'aborted':
+      return
+  }
+}
+
+/** Whether the request declares a form without content encoding. */
+const isForm = ({ headers }: IncomingMessage): boolean => {
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';')
   const encoding = headers['content-encoding'] ?? 'identity'
   return mediaType.trim().toLowerCase() === 'application/x-www-form-urlencoded' && encoding.toLowerCase() === 'identity'
 }
 
-/** Reads a body of at most 16 KiB within ten seconds; never rejects, and keeps nothing of what is too long. */
-export const readForm = (request: IncomingMessage, scheduler: SchedulerLike): Promise<FormBody> =>
+/** Reads a body of at most 16 KiB within ten seconds. Never rejects; discards a body that is too long. */
+const readForm = (request: IncomingMessage, scheduler: SchedulerLike): Promise<FormBody> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = []
-    let received = 0
+    let receivedBytes = 0
     const settle = (body: FormBody): void => {
       deadline.unsubscribe()
-      request.off('data', take).off('end', end).off('close', abort).off('error', abort)
+      request.off('data', onData).off('end', onEnd).off('close', onAbort).off('error', onAbort)
       resolve(body)
     }
-    const take = (chunk: Buffer): void => {
-      received += chunk.length
-      if (received <= maxFormBytes) chunks.push(chunk)
+    const onData = (chunk: Buffer): void => {
+      receivedBytes += chunk.length
+      if (receivedBytes <= maxFormBytes) chunks.push(chunk)
       else chunks.length = 0
-      if (received > maxDrainedBytes) settle({ type: 'too-big', drained: false })
+      if (receivedBytes > maxDrainedBytes) settle({ type: 'too-big', isDrained: false })
     }
-    const end = (): void =>
+    const onEnd = (): void =>
       settle(
-        received > maxFormBytes ? { type: 'too-big', drained: true } : { type: 'whole', bytes: Buffer.concat(chunks) },
+        receivedBytes > maxFormBytes
+          ? { type: 'too-big', isDrained: true }
+          : { type: 'complete', bytes: Buffer.concat(chunks) },
       )
-    const abort = (): void => settle({ type: 'aborted' })
+    const onAbort = (): void => settle({ type: 'aborted' })
     const deadline = scheduler.schedule(() => settle({ type: 'too-slow' }), maxReadMs)
-    request.on('data', take).on('end', end).on('close', abort).on('error', abort)
+    request.on('data', onData).on('end', onEnd).on('close', onAbort).on('error', onAbort)
   })
 
 /**
- * The request once more, with the body that was read and with only the headers that a token request is made of: no
- * `Origin`, no `Accept`, nothing that could switch on another feature of the provider.
+ * A copy of the request with the body that was read, and with only the headers that a token request needs: no `Origin`,
+ * no `Accept`, nothing that could activate another feature of the provider.
  */
 export const replayForm = (request: IncomingMessage, path: string, body: Buffer): IncomingMessage => {
   const replay = new IncomingMessage(request.socket)
@@ -152,7 +149,7 @@ export const replayForm = (request: IncomingMessage, path: string, body: Buffer)
   if (host !== undefined) replay.headers.host = host
   if (authorization !== undefined) replay.headers.authorization = authorization
   if (contentType !== undefined) replay.headers['content-type'] = contentType
-  // Else Node takes the end of the replay for an abort and destroys the socket.
+  // Otherwise Node treats the end of the copy as an abort and destroys the socket.
   replay.complete = true
   replay.push(body)
   replay.push(null)

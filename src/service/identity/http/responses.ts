@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http'
 
 export type Headers = Readonly<Record<string, string>>
 
-/** RFC 6749 section 5.1 asks for both on whatever the token endpoint says. */
-export const notStored: Headers = { 'Cache-Control': 'no-store', Pragma: 'no-cache' }
+/** RFC 6749 section 5.1 requires both on all responses of the token endpoint. */
+export const noStoreHeaders: Headers = { 'Cache-Control': 'no-store', Pragma: 'no-cache' }
 
-export const answerJson = (response: ServerResponse, status: number, body: object, headers: Headers): void => {
-  // The peer has gone, or the answer is on its way already.
+export const sendJson = (response: ServerResponse, status: number, body: object, headers: Headers): void => {
+  // The client has disconnected, or a response was sent already.
   if (response.headersSent || response.destroyed) return
   const text = JSON.stringify(body)
   response.writeHead(status, {
@@ -17,14 +17,20 @@ export const answerJson = (response: ServerResponse, status: number, body: objec
   response.end(text)
 }
 
-/** An error in the shape of RFC 6749 section 5.2. */
-export const answerError = (
+/** Sends an error in the format of RFC 6749 section 5.2. */
+export const sendError = (
   response: ServerResponse,
   status: number,
   error: string,
   description: string,
   headers: Headers = {},
-): void => answerJson(response, status, { error, error_description: description }, { ...notStored, ...headers })
+): void => sendJson(response, status, { error, error_description: description }, { ...noStoreHeaders, ...headers })
+
+/** Sends 429 with the exact wait in `Retry-After`. */
+export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void =>
+  sendError(response, 429, 'too_many_attempts', tooManyAttemptsText, { 'Retry-After': retryAfterSeconds(waitMs) })
+
+export const tooManyAttemptsText = 'wait for the time that Retry-After names'
 
 /** `Retry-After` in whole seconds, at least one (RFC 9110 section 10.2.3). */
 export const retryAfterSeconds = (waitMs: number): string => String(Math.max(1, Math.ceil(waitMs / 1000)))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { storeError, fileStamp, readPrivateJson, writePrivateFile } from '../state/state-files.js'
+import { fileStamp, readPrivateJson, stateFileError, writePrivateFile } from '../state/state-files.js'
 import type * as Jose from 'jose' with { 'resolution-mode': 'import' }
 import { loadOptional } from '../../../errors/load-optional.js'
 
@@ -21,7 +21,7 @@ export interface SigningJwk {
 /** How long an access token is good: 365 days (PROTOCOL 2). */
 export const tokenLifetimeMs = 31_536_000_000
 
-/** In the state folder. */
+/** The file in the state folder. */
 export const signingKeysFile = 'signing-keys.json'
 
 interface SigningKey {
@@ -46,29 +46,29 @@ const fileCodec: t.Type<{ readonly keys: readonly SigningKey[] }, unknown> = t.t
 })
 
 export interface SigningKeysOptions {
-  /** Where the keys survive a restart; without it they live as long as the process. */
-  readonly stateFolder?: string
+  /** Where the keys are stored. Without it they last as long as the process. */
+  readonly stateFolder?: string | undefined
   readonly now: () => number
-  /** The age at which a key is followed by a new one, in milliseconds. */
+  /** The age at which a new key replaces a key for signing, in milliseconds. */
   readonly rotateAfterMs: number
 }
 
 export interface SigningKeys {
-  /** The first signs, all verify and are published; the same list until something has changed. */
+  /** All keys verify and are published; the first one signs. The same array until the list changes. */
   readonly current: () => SigningKeyList
-  /** Takes over what other processes have written, and makes a new key when the newest has its age; true when the list has changed. */
+  /** Reads what other processes have written, and makes a new key when the newest is due. Returns whether the list changed. */
   readonly rotateIfDue: () => Promise<boolean>
-  /** Makes a new key now; `alone`: all others end with it, and it signs at once. Gives its id. */
-  readonly rotate: (options?: { readonly alone?: boolean }) => Promise<string>
-  /** The first half of that: looks at the file again; true when the list has changed. */
+  /** Makes a new key now and returns its id. With `discardOthers` the other keys end, and the new one signs at once. */
+  readonly rotate: (options?: { readonly discardOthers?: boolean | undefined }) => Promise<string>
+  /** Reads the file again where it has changed. Returns whether the list changed. */
   readonly refresh: () => Promise<boolean>
 }
 
 export type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
 
 /**
- * For so long a new key is published before it signs: twice as long as the answer at `/jwks` may be kept. Until then,
- * processes that made one at the same time have also agreed on the one that stayed in the file.
+ * How long a new key is published before it signs: twice the cache time of `/jwks`. By then, processes that made a key at
+ * the same time have also agreed on the one that remained in the file.
  */
 export const publishAheadMs = 600_000
 
@@ -85,7 +85,7 @@ const createKey = async (createdAtMs: number): Promise<SigningKey> => {
 
 const load = async (path: string): Promise<readonly SigningKey[]> => {
   const file = either.chain((json: unknown) => fileCodec.decode(json))(await readPrivateJson(path, { keys: [] }))
-  // New keys instead would refuse every token in use, so a person decides.
+  // New keys would invalidate every token in use, so a person has to decide.
   if (either.isLeft(file)) {
     throw new SpeechError(
       'invalid-options',
@@ -95,44 +95,44 @@ const load = async (path: string): Promise<readonly SigningKey[]> => {
   return file.right.keys
 }
 
-/** The key and all those whose tokens may still be in use: a token lives for a year after another key has begun to sign. */
-const withoutOutlived = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningKey[] =>
+/** Removes keys without valid tokens: a key's tokens are valid for a year after the next key has begun to sign. */
+const withoutExpired = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningKey[] =>
   newestFirst.filter((_, index) => {
-    const follower = newestFirst[index - 1]
-    return follower === undefined || follower.createdAtMs + publishAheadMs + tokenLifetimeMs > nowMs
+    const next = newestFirst[index - 1]
+    return next === undefined || next.createdAtMs + publishAheadMs + tokenLifetimeMs > nowMs
   })
 
-/** The newest that has been published long enough, or the oldest; then the others, the newest first. */
+/** Puts the newest key that was published long enough first, or the oldest; then the others, the newest first. */
 const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningJwk[] => {
   const ready = newestFirst.findIndex(({ createdAtMs }) => createdAtMs + publishAheadMs <= nowMs)
   const signing = newestFirst.at(ready)
-  return newestFirst.toSorted((one, other) => Number(other === signing) - Number(one === signing)).map(({ jwk }) => jwk)
+  return newestFirst.toSorted((a, b) => Number(b === signing) - Number(a === signing)).map(({ jwk }) => jwk)
 }
 
-/** Of processes that make the first key at once one wins; a key after it does not sign before all have seen the file. */
+/** Of several processes that make the first key at once, one wins; later keys sign only after all have read the file. */
 const save = (path: string, keys: readonly SigningKey[], onlyIfAbsent: boolean): Promise<void> =>
   writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`, { onlyIfAbsent }).catch((error: unknown) => {
-    throw storeError(error, signingKeysFile)
+    throw stateFileError(error, signingKeysFile)
   })
 
-/** Of processes that write at the same time the last one wins. */
-const checkKept = (keys: readonly SigningKey[], { kid }: SigningJwk, alone: boolean): void => {
-  if (keys.some(({ jwk }) => jwk.kid === kid) && (!alone || keys.length === 1)) return
-  throw new SpeechError('overloaded', 'Another process has made a signing key at the same time; try again.')
+/** Of several processes that write at the same time, the last one wins. */
+const checkKept = (keys: readonly SigningKey[], { kid }: SigningJwk, discardOthers: boolean): void => {
+  if (keys.some(({ jwk }) => jwk.kid === kid) && (!discardOthers || keys.length === 1)) return
+  throw new SpeechError('overloaded', 'Another process made a signing key at the same time; try again.')
 }
 
-const notEmpty = (list: readonly SigningJwk[]): SigningKeyList => {
+const requireKeys = (list: readonly SigningJwk[]): SigningKeyList => {
   if (list.length === 0) throw new SpeechError('internal', 'There is no signing key; start the service again.')
   return list as SigningKeyList
 }
 
-const sameKids = (one: readonly SigningJwk[], other: readonly SigningJwk[]): boolean =>
-  one.length === other.length && one.every(({ kid }, at) => kid === other[at]?.kid)
+const hasSameKeys = (a: readonly SigningJwk[], b: readonly SigningJwk[]): boolean =>
+  a.length === b.length && a.every(({ kid }, index) => kid === b[index]?.kid)
 
 /**
- * The ES256 keys that sign access tokens, with rotation and overlap. Several processes may share a state folder: each
- * looks at the file again before it signs, and when it meets a key that it does not know. Throws `invalid-options` when the
- * file of keys is damaged or cannot be written, and `overloaded` where the disk is full: the keys of before are good then.
+ * The ES256 keys that sign access tokens, with rotation and overlap. Several processes can share a state folder: each reads
+ * a changed file before it signs or verifies. Rejects with `invalid-options` when the file is damaged or cannot be written,
+ * and with `overloaded` when the disk is full; the existing keys stay valid then.
  */
 export const openSigningKeys = async ({
   stateFolder,
@@ -145,10 +145,10 @@ export const openSigningKeys = async ({
   let stamp: string | undefined
   let rotation: Promise<boolean> | undefined
 
-  /** Keeps the list as it is where it says the same, so that others can tell by it whether anything has changed. */
+  /** Keeps the array where the keys are the same, so that callers can compare it to detect a change. */
   const settle = (): boolean => {
     const next = signingFirst(keys, now())
-    if (sameKids(list, next)) return false
+    if (hasSameKeys(list, next)) return false
     list = next
     return true
   }
@@ -166,16 +166,16 @@ export const openSigningKeys = async ({
   const isDue = (): boolean => (keys[0]?.createdAtMs ?? -Infinity) + rotateAfterMs <= now()
   const add = async (others: readonly SigningKey[]): Promise<SigningKey> => {
     const key = await createKey(now())
-    const next = withoutOutlived([key, ...others], now())
+    const next = withoutExpired([key, ...others], now())
     if (path === undefined) keys = next
     else await save(path, next, keys.length === 0 && stamp === undefined).then(reread)
     return key
   }
-  const rotate = async ({ alone = false } = {}): Promise<string> => {
+  const rotate = async ({ discardOthers = false } = {}): Promise<string> => {
     await reread()
-    const { jwk } = await add(alone ? [] : keys)
+    const { jwk } = await add(discardOthers ? [] : keys)
     settle()
-    checkKept(keys, jwk, alone)
+    checkKept(keys, jwk, discardOthers)
     return jwk.kid
   }
   const rotateIfDue = (): Promise<boolean> => {
@@ -186,7 +186,7 @@ export const openSigningKeys = async ({
     return rotation
   }
 
-  // A key that is due and cannot be written is no reason not to start: the ones that are there are good.
+  // A new key that cannot be written does not prevent the start while there are other keys.
   await rotateIfDue().catch((error: unknown) => {
     if (keys.length === 0) throw error
     settle()
@@ -195,9 +195,9 @@ export const openSigningKeys = async ({
     rotateIfDue,
     rotate,
     refresh,
-    current: () => notEmpty(list),
+    current: () => requireKeys(list),
   }
 }
 
-/** Loads jose, which is optional. Rejects with `missing-dependency`. */
+/** Loads the optional package jose. Rejects with `missing-dependency`. */
 export const loadJose = (): Promise<typeof Jose> => loadOptional('jose', 'The identity service', () => import('jose'))

@@ -1,29 +1,17 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database, Options } from 'better-sqlite3'
-import { makePrivateFolder, storeError, storeFileName, damaged } from './state-files.js'
 import { loadOptional } from '../../../errors/load-optional.js'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { systemErrorCode } from '../../../errors/system-error.js'
+import { damagedFile, makePrivateFolder, ownerOnly, stateFileError, storeFileName } from './state-files.js'
 
-const ownerOnly = 0o600
-
-/** How long a writer waits for another process to have written, in milliseconds. A reader waits for nobody. */
+/** How long a writer waits for the write of another process, in milliseconds. Readers do not wait. */
 const busyTimeoutMs = 5_000
 
-/** SQLite gives the files beside it the rights of the file itself, so those of before are all there is to mend. */
-const makePrivate = async (path: string): Promise<void> => {
-  const file = await open(path, 'a', ownerOnly)
-  await file.close()
-  for (const beside of ['', '-wal', '-shm']) {
-    await chmod(path + beside, ownerOnly).catch((error: unknown) => {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-    })
-  }
-}
-
 /**
- * Opens `identity.db` of the state folder, makes it where it is missing. Each commit is on the disk when it returns, and
- * many processes may have it open. Rejects with `missing-dependency`, `invalid-options` or `overloaded`.
+ * Opens `identity.db` of the state folder, or makes it. Each commit is on the disk when it returns, and several processes
+ * can have the file open. Rejects with `missing-dependency`, `invalid-options` or `overloaded`.
  */
 export const openDatabase = async (stateFolder: string): Promise<Database> => {
   const openSqlite = await loadSqlite()
@@ -41,15 +29,26 @@ export const openDatabase = async (stateFolder: string): Promise<Database> => {
     return database
   } catch (error) {
     database?.close()
-    throw storeError(error)
+    throw stateFileError(error, storeFileName)
+  }
+}
+
+/** SQLite makes its other files with the mode of the main file, so only files of an earlier run need a change. */
+const makePrivate = async (path: string): Promise<void> => {
+  const file = await open(path, 'a', ownerOnly)
+  await file.close()
+  for (const suffix of ['', '-wal', '-shm']) {
+    await chmod(path + suffix, ownerOnly).catch((error: unknown) => {
+      if (systemErrorCode(error) !== 'ENOENT') throw error
+    })
   }
 }
 
 export type OpenSqlite = (path: string, options: Options) => Database
 
 /**
- * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also where the package is there
- * and its native part is not, which it would find out only with the first file.
+ * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also where the package is
+ * installed without its native part, which the package itself reports only when it opens a file.
  */
 export const loadSqlite = (): Promise<OpenSqlite> =>
   loadOptional('better-sqlite3@12', 'The file of subscriptions', async () => {
@@ -58,12 +57,12 @@ export const loadSqlite = (): Promise<OpenSqlite> =>
     return (path: string, options: Options) => new Sqlite(path, options)
   })
 
-/** `rxsp`: marks the file as one of ours. */
+/** `rxsp`: marks the file as one of this package. */
 const applicationId = 0x72_78_73_70
 
 /**
- * What leads from each version of the schema to the next; the first to an empty file. Never change one that was released:
- * add another. Times are milliseconds since 1970; an absent end is never.
+ * The statements that lead from each version of the schema to the next; the first ones start from an empty file. Never
+ * change released statements: add a version. Times are milliseconds since 1970; a NULL end means never.
  */
 const migrations: readonly string[] = [
   `
@@ -95,7 +94,24 @@ const migrations: readonly string[] = [
   `,
 ]
 
-export const schemaVersion = migrations.length
+const schemaVersion = migrations.length
+
+/**
+ * Brings the file to the current schema, completely or not at all; a second process that does the same waits and finds
+ * the work done. Throws `invalid-options` for the file of another program, of a newer version, and for a damaged file.
+ */
+const migrate = (database: Database): void => {
+  const step = database.transaction(() => {
+    const version = pragma(database, 'user_version')
+    checkOrigin(database, version)
+    if (version === schemaVersion) return
+    for (const statements of migrations.slice(version)) database.exec(statements)
+    database.pragma(`application_id = ${applicationId}`)
+    database.pragma(`user_version = ${schemaVersion}`)
+  })
+  step.immediate()
+  if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') throw damagedFile(storeFileName)
+}
 
 const pragma = (database: Database, name: string): number => Number(database.pragma(name, { simple: true }))
 
@@ -113,21 +129,4 @@ const checkOrigin = (database: Database, version: number): void => {
       `${storeFileName} was written by a newer rxspeech (schema ${version}, here ${schemaVersion}); install that one.`,
     )
   }
-}
-
-/**
- * Brings the file to this version's schema, whole or not at all; a second process that tries the same waits and finds it
- * done. Throws `invalid-options` for the file of another program, of a newer version, and for one that is damaged.
- */
-export const migrate = (database: Database): void => {
-  const step = database.transaction(() => {
-    const version = pragma(database, 'user_version')
-    checkOrigin(database, version)
-    if (version === schemaVersion) return
-    for (const statements of migrations.slice(version)) database.exec(statements)
-    database.pragma(`application_id = ${applicationId}`)
-    database.pragma(`user_version = ${schemaVersion}`)
-  })
-  step.immediate()
-  if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') throw damaged()
 }

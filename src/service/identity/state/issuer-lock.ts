@@ -2,37 +2,74 @@ import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { systemErrorCode } from '../../../errors/system-error.js'
 import { loadSqlite } from './database.js'
-import { makePrivateFolder, storeError } from './state-files.js'
+import { makePrivateFolder, ownerOnly, stateFileError } from './state-files.js'
 
 /** In the state folder, beside the keys. */
 export const issuerFileName = 'issuer.db'
 
-/** What stands in every token that the keys of a state folder sign, so that all processes of the folder agree on it. */
+/** The claims that all tokens signed with the keys of a state folder have in common. */
 export interface TokenOrigin {
   readonly issuer: string
   readonly audience: string
 }
 
-const ownerOnly = 0o600
-
-/** How long to wait for a process that ends or starts meanwhile, in milliseconds. */
+/** How long to wait for a process that starts or ends at the same time, in milliseconds. */
 const busyTimeoutMs = 1_000
 
-/** No descriptor of a file that is there is ever closed here: that would end the locks of this process (POSIX fcntl). */
+/**
+ * Makes all services of a state folder use the same issuer and audience. A running service holds a shared lock of SQLite
+ * on `issuer.db`, which ends with the process in any case. Writing needs an exclusive lock, so only a service that runs
+ * alone can change the values. Rejects with `invalid-options` where another running service has other values, and with
+ * `missing-dependency`. Returns the function that releases the lock.
+ */
+export const lockIssuer = async (stateFolder: string, origin: TokenOrigin): Promise<() => void> => {
+  const openSqlite = await loadSqlite()
+  let database: Database | undefined
+  try {
+    await makePrivateFolder(stateFolder)
+    const path = join(stateFolder, issuerFileName)
+    await makeFile(path)
+    const opened = openSqlite(path, { timeout: busyTimeoutMs })
+    database = opened
+    // What another process writes before this one holds the lock is read once the lock is held.
+    if (!isSameOrigin(hold(opened), origin)) {
+      opened.exec('COMMIT')
+      const isAlone = write(opened, origin)
+      const stored = hold(opened)
+      if (!isAlone || !isSameOrigin(stored, origin)) throw otherOrigin(stored, origin)
+    }
+    return () => opened.close()
+  } catch (error) {
+    database?.close()
+    throw stateFileError(error, issuerFileName)
+  }
+}
+
+/** Never closes a descriptor of an existing file: that would end the locks of this process on it (POSIX fcntl). */
 const makeFile = async (path: string): Promise<void> => {
   const made = await open(path, 'wx', ownerOnly).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined
+    if (systemErrorCode(error) === 'EEXIST') return undefined
     throw error
   })
   await made?.close()
   await chmod(path, ownerOnly)
 }
 
+/** Takes the shared lock by a transaction that reads and stays open. */
+const hold = (database: Database): TokenOrigin | undefined => {
+  database.exec('BEGIN')
+  return hasTable(database) ? read(database) : undefined
+}
+
+const hasTable = (database: Database): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'origin'").get() !== undefined
+
 const read = (database: Database): TokenOrigin | undefined =>
   database.prepare<[], TokenOrigin>('SELECT issuer, audience FROM origin').get()
 
-/** Writes where nobody else holds the file; false where somebody does. */
+/** Writes the origin; returns false where another process holds the file. */
 const write = (database: Database, { issuer, audience }: TokenOrigin): boolean => {
   try {
     database
@@ -44,60 +81,19 @@ const write = (database: Database, { issuer, audience }: TokenOrigin): boolean =
       .exclusive()
     return true
   } catch (error) {
-    if (isBusy(error)) return false
+    if (systemErrorCode(error)?.startsWith('SQLITE_BUSY') === true) return false
     throw error
   }
 }
 
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')
-
-const hasTable = (database: Database): boolean =>
-  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'origin'").get() !== undefined
-
-const sameOrigin = (one: TokenOrigin | undefined, other: TokenOrigin): boolean =>
-  one?.issuer === other.issuer && one.audience === other.audience
+const isSameOrigin = (stored: TokenOrigin | undefined, wanted: TokenOrigin): boolean =>
+  stored?.issuer === wanted.issuer && stored.audience === wanted.audience
 
 const otherOrigin = (running: TokenOrigin | undefined, wanted: TokenOrigin): SpeechError => {
   const key = running?.issuer === wanted.issuer ? 'audience' : 'issuer'
-  const now = running === undefined ? 'another one' : running[key]
+  const stored = running === undefined ? 'another one' : running[key]
   return new SpeechError(
     'invalid-options',
-    `A service that runs with this state folder has the ${key} ${now}, and this one has ${wanted[key]}. Give all of them the same identity.${key}; to change it, stop all of them first.`,
+    `A service that runs with this state folder has the ${key} ${stored}, and this one has ${wanted[key]}. Give all of them the same identity.${key}; to change it, stop all of them first.`,
   )
-}
-
-/**
- * Agrees on issuer and audience with all services that run with the same state folder. As long as a service runs it holds
- * a shared lock of SQLite on `issuer.db`, which ends with the process however that ends; writing needs the file for
- * oneself, so a service that is alone may change what stands there. Rejects with `invalid-options` where another service
- * runs that says otherwise, and with `missing-dependency`. Gives what ends the lock.
- */
-export const lockIssuer = async (stateFolder: string, origin: TokenOrigin): Promise<() => void> => {
-  const openSqlite = await loadSqlite()
-  let database: Database | undefined
-  try {
-    await makePrivateFolder(stateFolder)
-    const path = join(stateFolder, issuerFileName)
-    await makeFile(path)
-    database = openSqlite(path, { timeout: busyTimeoutMs })
-    const held = database
-    // Whatever another process writes before the lock is held is seen once it is.
-    if (!sameOrigin(hold(held), origin)) {
-      held.exec('COMMIT')
-      const isAlone = write(held, origin)
-      const after = hold(held)
-      if (!isAlone || !sameOrigin(after, origin)) throw otherOrigin(after, origin)
-    }
-    return () => held.close()
-  } catch (error) {
-    database?.close()
-    throw storeError(error, issuerFileName)
-  }
-}
-
-/** Begins to hold the shared lock, by a transaction that reads and does not end. */
-const hold = (database: Database): TokenOrigin | undefined => {
-  database.exec('BEGIN')
-  return hasTable(database) ? read(database) : undefined
 }

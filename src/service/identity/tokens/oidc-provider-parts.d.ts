@@ -1,4 +1,4 @@
-/** The two modules of oidc-provider that `load-oidc-provider.ts` takes; `@types/oidc-provider` types only its index. */
+/** The two modules of oidc-provider that `token-endpoint.ts` imports; `@types/oidc-provider` has types for its index only. */
 
 declare module 'oidc-provider/lib/provider.js' {
   import type ProviderClass from 'oidc-provider' with { 'resolution-mode': 'import' }

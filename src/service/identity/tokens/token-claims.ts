@@ -1,10 +1,10 @@
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 
-/** The one scope there is (service.md 4.3). */
+/** The only scope (PROTOCOL 2). */
 export const tokenScope = 'Ldm_Integration'
 
-/** What an access token says beside the registered claims that `jose` checks (RFC 9068 section 2.2). */
+/** The claims of an access token beside those that `jose` checks (RFC 9068 section 2.2). */
 export interface TokenClaims {
   readonly jti: string
   readonly client_id: string
@@ -28,7 +28,7 @@ export const tokenClaimsCodec: t.Type<TokenClaims, unknown> = t.type({
   models: t.readonlyArray(t.string),
 })
 
-/** The `jti` in a token that nobody has verified; undefined where there is none to read. */
+/** The `jti` of an unverified token; undefined where it cannot be read. */
 export const tokenIdOf = (token: string): string | undefined => {
   const [, payload = '', signature] = token.split('.')
   if (signature === undefined) return undefined

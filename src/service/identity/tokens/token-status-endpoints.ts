@@ -1,27 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isSpeechError } from '../../../errors/speech-error.js'
 import { spreadRetryAfter } from '../../../protocol/retry-after.js'
-import {
-  answerTooMany,
-  formEndpoint,
-  type Form,
-  type FormEndpointOptions,
-  type HttpEndpoint,
-} from '../http/form-endpoint.js'
-import { answerError, answerJson, notStored } from '../http/responses.js'
 import type { ClientAuthentication } from '../clients/client-authentication.js'
+import { isInForce, type ClientRegistration, type ClientStore } from '../clients/client.js'
+import { formEndpoint, type Form, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
+import { noStoreHeaders, sendError, sendJson, sendTooManyAttempts } from '../http/responses.js'
 import type { Revocations } from './revocations.js'
-import { isInForce, type Subscription, type SubscriptionStore } from '../clients/client.js'
 import type { TokenClaims } from './token-claims.js'
 import type { TokenVerifier } from './token-verifier.js'
 
-export type PresentedCredentials =
+type PresentedCredentials =
   | { readonly type: 'given'; readonly clientId: string; readonly secret: string }
-  /** More than one way, or a way that is not ours: `invalid_request`. */
+  /** More than one method, or an unknown one: `invalid_request`. */
   | { readonly type: 'malformed' }
   | { readonly type: 'none' }
 
-/** Each half is form-encoded before it is put into base64 (RFC 6749 section 2.3.1). */
+/** Id and secret are form-encoded before base64 (RFC 6749 section 2.3.1). */
 const decodeHalf = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text.replace(/\+/g, '%20'))
@@ -41,13 +35,13 @@ const fromBasic = (header: string): PresentedCredentials => {
   return { type: 'given', clientId, secret }
 }
 
-/** How a client says who it is: HTTP Basic or two fields of the form, never both. */
-export const presentedCredentials = ({ headers }: IncomingMessage, fields: URLSearchParams): PresentedCredentials => {
+/** The credentials from HTTP Basic or from two fields of the form, never from both. */
+const presentedCredentials = ({ headers }: IncomingMessage, fields: URLSearchParams): PresentedCredentials => {
   const [clientId, secret] = [fields.get('client_id'), fields.get('client_secret')]
   if (headers.authorization !== undefined) {
     const basic = fromBasic(headers.authorization)
-    const isOther = basic.type === 'given' && clientId !== null && clientId !== basic.clientId
-    return secret !== null || isOther ? { type: 'malformed' } : basic
+    const isContradiction = basic.type === 'given' && clientId !== null && clientId !== basic.clientId
+    return secret !== null || isContradiction ? { type: 'malformed' } : basic
   }
   if (clientId === null || clientId === '') return { type: 'none' }
   return { type: 'given', clientId, secret: secret ?? '' }
@@ -60,35 +54,35 @@ export interface TokenStatusOptions extends FormEndpointOptions {
   readonly authentication: ClientAuthentication
   readonly issuer: string
   readonly audience: string
-  readonly subscriptions: SubscriptionStore
+  readonly clients: ClientStore
   readonly revocations: Pick<Revocations, 'add'>
   readonly verifier: TokenVerifier
   readonly now: () => number
 }
 
 interface Caller {
-  readonly subscription: Subscription
+  readonly client: ClientRegistration
   readonly token: string
 }
 
-/** What a refused token is; faults inside go on. */
+/** Turns a refused token into undefined; rethrows internal errors. */
 const undefinedIfRefused = (error: unknown): undefined => {
   if (isSpeechError(error) && error.code === 'unauthenticated') return undefined
   throw error
 }
 
-/** The client of the request and the token that it is about; undefined when the request has been refused. */
+/** The client of the request and the token that it names; undefined when the request was refused. */
 const callerOf = async (
   options: TokenStatusOptions,
   request: IncomingMessage,
   response: ServerResponse,
   { fields, address }: Form,
 ): Promise<Caller | undefined> => {
-  const { authentication, subscriptions, issuer, now, onRefusal } = options
+  const { authentication, clients, issuer, now, onRefusal } = options
   const refuse = (status: number, error: string, description: string): void => {
     onRefusal?.(error, address)
     const challenge = status === 401 ? { 'WWW-Authenticate': `Basic realm="${issuer}", error="${error}"` } : undefined
-    answerError(response, status, error, description, challenge)
+    sendError(response, status, error, description, challenge)
   }
   const token = fields.get('token')
   if (token === null || token === '') {
@@ -104,50 +98,50 @@ const callerOf = async (
     refuse(401, 'invalid_client', 'client authentication is missing')
     return
   }
-  const verdict = await authentication.authenticate(credentials.clientId, credentials.secret, address)
-  if (verdict.type === 'wait') {
+  const result = await authentication.authenticate(credentials.clientId, credentials.secret, address)
+  if (result.type === 'wait') {
     onRefusal?.('too_many_attempts', address)
-    answerTooMany(response, verdict.forMs)
+    sendTooManyAttempts(response, result.forMs)
     return undefined
   }
-  const subscription = subscriptions.find(credentials.clientId)
-  if (verdict.type === 'rejected' || subscription === undefined) {
+  const client = clients.find(credentials.clientId)
+  if (result.type === 'rejected' || client === undefined) {
     refuse(401, 'invalid_client', 'client authentication failed')
     return
   }
-  if (!isInForce(subscription, now())) {
+  if (!isInForce(client, now())) {
     refuse(400, 'unauthorized_client', 'the subscription has expired or was cancelled')
     return
   }
-  return { subscription, token }
+  return { client, token }
 }
 
-const answer = (response: ServerResponse, body: object): void => answerJson(response, 200, body, notStored)
+const sendResult = (response: ServerResponse, body: object): void => sendJson(response, 200, body, noStoreHeaders)
 
 /**
- * `POST /connect/introspect` (RFC 7662): what a token allows, now. A client may ask about its own tokens, a subscription
- * with `mayIntrospect` about all; about any other it hears what it hears of a token that is none. Never rejects.
+ * `POST /connect/introspect` (RFC 7662): what a token allows now. A client can introspect its own tokens, and one with
+ * `mayIntrospect` all tokens; any other token is reported as inactive, like an invalid one. Never rejects.
  *
- * The provider's own endpoint knows only tokens that it keeps, and ours are signed and kept nowhere.
+ * The endpoint of oidc-provider knows only tokens that it stores; these tokens are signed and stored nowhere.
  */
 export const introspectionEndpoint = (options: TokenStatusOptions): HttpEndpoint =>
   formEndpoint(options, async (request, response, form) => {
     const caller = await callerOf(options, request, response, form)
     if (caller === undefined) return
-    const { subscription, token } = caller
+    const { client, token } = caller
     const { verifier, issuer: iss, audience: aud } = options
     const claims = await verifier.readClaims(token).catch(undefinedIfRefused)
     const grant = await verifier.verify(token).catch(undefinedIfRefused)
-    const isAllowed = subscription.mayIntrospect === true || claims?.client_id === subscription.clientId
+    const isAllowed = client.mayIntrospect === true || claims?.client_id === client.clientId
     if (claims === undefined || grant === undefined || !isAllowed) {
-      answer(response, { active: false })
+      sendResult(response, { active: false })
       return
     }
     const { client_id, scope, iat, jti } = claims
     const { tenants, projects, models } = grant
     const exp = Math.floor(grant.expiresAtMs / 1000)
     const rights = { tenants, projects, models }
-    answer(response, {
+    sendResult(response, {
       active: true,
       token_type: 'Bearer',
       client_id,
@@ -163,27 +157,27 @@ export const introspectionEndpoint = (options: TokenStatusOptions): HttpEndpoint
   })
 
 /**
- * `POST /connect/revocation` (RFC 7009): ends a token of the client that asks, and the sessions that run with it. A token
- * that is none, or has ended, is as revoked as it can be. Never rejects.
+ * `POST /connect/revocation` (RFC 7009): ends a token of the requesting client, and the sessions that use it. Succeeds for
+ * an invalid or expired token, as the RFC requires. Never rejects.
  */
 export const revocationEndpoint = (options: TokenStatusOptions): HttpEndpoint =>
   formEndpoint(options, async (request, response, form) => {
     const caller = await callerOf(options, request, response, form)
     if (caller === undefined) return
     const claims: TokenClaims | undefined = await options.verifier.readClaims(caller.token).catch(undefinedIfRefused)
-    if (claims !== undefined && claims.client_id !== caller.subscription.clientId) {
+    if (claims !== undefined && claims.client_id !== caller.client.clientId) {
       options.onRefusal?.('unauthorized_client', form.address)
-      answerError(response, 400, 'unauthorized_client', 'the token was issued to another client')
+      sendError(response, 400, 'unauthorized_client', 'the token was issued to another client')
       return
     }
     try {
       if (claims !== undefined) await options.revocations.add(claims.jti)
     } catch (error) {
       if (!isSpeechError(error) || error.code !== 'overloaded') throw error
-      answerError(response, 503, 'temporarily_unavailable', 'it cannot be kept now; try again', {
+      sendError(response, 503, 'temporarily_unavailable', 'the revocation cannot be stored now; try again', {
         'Retry-After': spreadRetryAfter(5_000),
       })
       return
     }
-    answer(response, {})
+    sendResult(response, {})
   })

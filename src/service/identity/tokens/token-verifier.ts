@@ -3,20 +3,20 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import type { AuthFailure } from '../../monitor/service-monitor.js'
 import { loadJose, type SigningJwk, type SigningKeys } from '../keys/signing-keys.js'
 import type { Revocations } from './revocations.js'
-import { grantedByBoth, isInForce, type Subscription, type SubscriptionStore } from '../clients/client.js'
+import { grantedByBoth, isInForce, type ClientRegistration, type ClientStore } from '../clients/client.js'
 import { tokenClaimsCodec, tokenScope, type TokenClaims } from './token-claims.js'
 
-/** Longer tokens are refused unread; ours have some 700 bytes with a handful of grants. */
+/** Longer tokens are refused without a check; issued ones have about 700 bytes with a few grants. */
 export const maxTokenBytes = 16 * 1024
 
-/** What a token allows. Each list holds names, or `*` for all; ask `isGranted`. */
+/** What a token allows. Each list holds names, or `*` for all; see `isGranted`. */
 export interface Grant {
   readonly clientId: string
   readonly tokenId: string
   readonly tenants: readonly string[]
   readonly projects: readonly string[]
   readonly models: readonly string[]
-  /** When the token or the subscription ends, whichever is first; milliseconds since 1970. */
+  /** When the token or its registration ends, whichever is first; milliseconds since 1970. */
   readonly expiresAtMs: number
 }
 
@@ -24,17 +24,17 @@ export interface TokenVerifierOptions {
   readonly issuer: string
   readonly audience: string
   readonly keys: Pick<SigningKeys, 'current' | 'refresh'>
-  readonly subscriptions: SubscriptionStore
+  readonly clients: ClientStore
   readonly revocations: Pick<Revocations, 'has'>
   readonly now: () => number
 }
 
 export interface TokenVerifier {
-  /** What a token allows, now. Rejects with `unauthenticated`. */
+  /** Returns what the token allows now. Rejects with `unauthenticated`. */
   readonly verify: (token: string) => Promise<Grant>
-  /** The claims of a token that is signed as it should be and not over, revoked or not; rejects as `verify` does. */
+  /** The claims of a token with a valid signature that has not expired, even if it is revoked. Rejects as `verify` does. */
   readonly readClaims: (token: string) => Promise<TokenClaims>
-  /** Why a grant of before is good no longer; undefined while it is. */
+  /** Why an earlier grant is no longer valid; undefined while it is valid. */
   readonly endOf: (grant: Grant) => SpeechError | undefined
 }
 
@@ -42,43 +42,43 @@ export interface TokenVerifier {
 export const publicJwk = ({ kty, crv, x, y, kid }: SigningJwk) =>
   ({ kty, crv, x, y, kid, alg: 'ES256', use: 'sig' }) as const
 
-/** The reason goes along for the operator's counts; the client is told the sentence. */
+/** The cause is the reason for the operator's metrics; the client gets the sentence. */
 const unauthenticated = (reason: AuthFailure, message: string): SpeechError =>
   new SpeechError('unauthenticated', message, { cause: reason })
 
 const expired = (): SpeechError =>
   unauthenticated('expired-token', 'The token has expired; request a new one from the token endpoint.')
 
-/** No cause but our own word goes along: errors of `jose` hold the claims. */
+/** Errors of `jose` contain the claims, so they never become the cause. */
 const refusal = (error: unknown): SpeechError =>
   error instanceof Error && 'code' in error && error.code === 'ERR_JWT_EXPIRED'
     ? expired()
     : unauthenticated('invalid-token', 'The token is not valid; present a bearer token from the token endpoint.')
 
-/** How far the clock of a machine that signs may be ahead of that of one that verifies. An end has no such grace. */
+/** How far the clock of a signing machine can be ahead of a verifying one, in seconds. Does not extend the expiry. */
 export const clockSkewS = 5
 
-/** Why no session may run with the token: it was revoked, or its subscription is not in force. */
+/** Why no session can use the token: it was revoked, or its registration is not in force. */
 const endOfToken = (
   { revocations, now }: TokenVerifierOptions,
   tokenId: string,
-  subscription: Subscription | undefined,
+  client: ClientRegistration | undefined,
 ): SpeechError | undefined => {
   if (revocations.has(tokenId)) {
     return unauthenticated('revoked-token', 'The token was revoked; request a new one from the token endpoint.')
   }
-  if (subscription === undefined || !isInForce(subscription, now())) {
+  if (client === undefined || !isInForce(client, now())) {
     return unauthenticated('subscription-over', 'The subscription of the token has expired or was cancelled; renew it.')
   }
   return undefined
 }
 
 /**
- * Verifies access tokens of RFC 9068 with local keys: type, ES256 signature, issuer, audience, scope, times; then that the token is
- * not revoked and its subscription is still in force. Keys come from the key set alone, whatever the token's header holds.
+ * Verifies access tokens of RFC 9068 with local keys: type, ES256 signature, issuer, audience, scope and times; then that
+ * the token is not revoked and its registration is in force. Keys come only from the key set, never from the token's header.
  */
 export const createTokenVerifier = async (options: TokenVerifierOptions): Promise<TokenVerifier> => {
-  const { issuer, audience, keys, subscriptions, now } = options
+  const { issuer, audience, keys, clients, now } = options
   const { createLocalJWKSet, jwtVerify } = await loadJose()
   const loadKeys = () => {
     const list = keys.current()
@@ -86,14 +86,14 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
   }
   let known = loadKeys()
 
-  // Another process may have signed with a key that it made, or taken a key away: one look at the stamp of the file. Where
-  // that fails, the keys of before are good.
+  // Another process can have added or removed a key, which costs one check of the file's stamp. Where that fails, the known
+  // keys stay valid.
   const signedClaims = async (token: string): Promise<TokenClaims> => {
     await keys.refresh().catch(() => false)
-    return claimsByKnown(token)
+    return claimsByKnownKeys(token)
   }
 
-  const claimsByKnown = async (token: string): Promise<TokenClaims> => {
+  const claimsByKnownKeys = async (token: string): Promise<TokenClaims> => {
     if (known.list !== keys.current()) known = loadKeys()
     const { payload } = await jwtVerify(token, known.find, {
       algorithms: ['ES256'],
@@ -119,17 +119,17 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
 
   const verify = async (token: string): Promise<Grant> => {
     const claims = await readClaims(token)
-    const subscription = subscriptions.find(claims.client_id)
-    const end = endOfToken(options, claims.jti, subscription)
-    if (end !== undefined || subscription === undefined) throw end ?? refusal(undefined)
+    const client = clients.find(claims.client_id)
+    const end = endOfToken(options, claims.jti, client)
+    if (end !== undefined || client === undefined) throw end ?? refusal(undefined)
     return {
       clientId: claims.client_id,
       tokenId: claims.jti,
-      // A year is long: what the subscription has lost since then, the token has lost too.
-      tenants: grantedByBoth(claims.tenants, subscription.tenants),
-      projects: grantedByBoth(claims.projects, subscription.projects),
-      models: grantedByBoth(claims.models, subscription.models),
-      expiresAtMs: Math.min(claims.exp * 1000, subscription.validUntilMs),
+      // Rights that the registration has lost since the token was issued are lost for the token too.
+      tenants: grantedByBoth(claims.tenants, client.tenants),
+      projects: grantedByBoth(claims.projects, client.projects),
+      models: grantedByBoth(claims.models, client.models),
+      expiresAtMs: Math.min(claims.exp * 1000, client.validUntilMs),
     }
   }
 
@@ -137,6 +137,6 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
     verify,
     readClaims,
     endOf: ({ clientId, tokenId, expiresAtMs }) =>
-      endOfToken(options, tokenId, subscriptions.find(clientId)) ?? (expiresAtMs <= now() ? expired() : undefined),
+      endOfToken(options, tokenId, clients.find(clientId)) ?? (expiresAtMs <= now() ? expired() : undefined),
   }
 }

@@ -56,6 +56,13 @@ describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTi
     },
   )
 
+  it('reads the secret from the environment that it is given', async () => {
+    const model = far.model({ secretFrom: { env: 'FAR_SECRET' } })
+    await expect(remote({ env: {} }).open(model)).rejects.toThrow(/FAR_SECRET, which is not set/)
+    const engine = await remote({ env: { FAR_SECRET: plainSecret } }).open(model)
+    await engine.close()
+  })
+
   it('fails when the connection breaks within a segment, with what happened as the cause', async () => {
     const { proxy, engine } = await behindProxy()
     const samples = withLine(await recording('ten-of-clubs.wav'))

@@ -12,9 +12,9 @@ describe('brute force', () => {
 
   /** A service whose peers say in a header where they come from. */
   const openHere = async (failuresPerMinute: number, more: Partial<IdentityOptions> = {}) => {
-    const { subscription } = await subscriber()
+    const { client } = await subscriber()
     service = await open({
-      subscriptions: storeOf(subscription, { ...subscription, clientId: 'client-2' }),
+      clients: storeOf(client, { ...client, clientId: 'client-2' }),
       bruteForce: { failuresPerMinute },
       addressOf: ({ headers }) => String(headers['x-from'] ?? '192.0.2.1'),
       ...more,
@@ -107,8 +107,8 @@ describe('brute force', () => {
     [20, {}],
     [200, { development: true }],
   ])('lets %i failures through by default, with %j', async (limit, more) => {
-    const { subscription } = await subscriber({ secretHash: `scrypt$2$1$1$${'A'.repeat(22)}$${'A'.repeat(43)}` })
-    service = await open({ subscriptions: storeOf(subscription), ...more })
+    const { client } = await subscriber({ secretHash: `scrypt$2$1$1$${'A'.repeat(22)}$${'A'.repeat(43)}` })
+    service = await open({ clients: storeOf(client), ...more })
     for (let count = 0; count < limit; count += 1) expect((await service.post(tokenForm())).status).toBe(401)
     expect((await service.post(tokenForm())).status).toBe(429)
   })

@@ -4,20 +4,20 @@ import {
   grantedByBoth,
   isGranted,
   isInForce,
-  memorySubscriptions,
-  type Subscription,
+  memoryClients,
+  type ClientRegistration,
 } from '../../../../src/service/identity/clients/client.js'
 import { subscriber } from '../service-under-test.js'
 
-describe('memorySubscriptions', () => {
+describe('memoryClients', () => {
   it('finds a subscription by its client id alone', async () => {
-    const { subscription } = await subscriber()
-    const store = memorySubscriptions([subscription])
-    expect(store.find('client-1')).toBe(subscription)
+    const { client } = await subscriber()
+    const store = memoryClients([client])
+    expect(store.find('client-1')).toBe(client)
     for (const other of ['', 'client-2', 'CLIENT-1', '__proto__']) expect(store.find(other)).toBeUndefined()
   })
 
-  it.each<[string, Partial<Subscription>]>([
+  it.each<[string, Partial<ClientRegistration>]>([
     ['an empty clientId', { clientId: '' }],
     ['a clientId with a colon', { clientId: 'a:b' }],
     ['a clientId that is too long', { clientId: 'x'.repeat(129) }],
@@ -26,21 +26,21 @@ describe('memorySubscriptions', () => {
     ['more grants than a token holds', { models: Array.from({ length: 1000 }, (_, index) => `model-${index}`) }],
     ['a beginning that is no time', { validFromMs: NaN }],
   ])('refuses a subscription with %s', async (_, changes) => {
-    const { subscription } = await subscriber(changes)
-    expect(() => memorySubscriptions([subscription])).toThrow(expect.objectContaining({ code: 'invalid-options' }))
+    const { client } = await subscriber(changes)
+    expect(() => memoryClients([client])).toThrow(expect.objectContaining({ code: 'invalid-options' }))
   })
 
   it('refuses two subscriptions of one client', async () => {
-    const { subscription } = await subscriber()
-    expect(() => memorySubscriptions([subscription, subscription])).toThrow(/client-1/)
+    const { client } = await subscriber()
+    expect(() => memoryClients([client, client])).toThrow(/client-1/)
   })
 })
 
 describe('isInForce', () => {
   it('is true from the first moment of validity to the last, unless cancelled', async () => {
-    const { subscription } = await subscriber({ validFromMs: 10, validUntilMs: 20 })
-    expect([9, 10, 19, 20].map((atMs) => isInForce(subscription, atMs))).toStrictEqual([false, true, true, false])
-    expect(isInForce({ ...subscription, cancelled: true }, 15)).toBe(false)
+    const { client } = await subscriber({ validFromMs: 10, validUntilMs: 20 })
+    expect([9, 10, 19, 20].map((atMs) => isInForce(client, atMs))).toStrictEqual([false, true, true, false])
+    expect(isInForce({ ...client, cancelled: true }, 15)).toBe(false)
   })
 })
 

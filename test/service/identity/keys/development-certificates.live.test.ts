@@ -148,8 +148,8 @@ describe('developmentCertificates', () => {
 
   it('carry the token endpoint over HTTPS', async () => {
     const { ca, certificate, key } = await developmentCertificates(folder)
-    const { subscription } = await subscriber()
-    const identity = await createIdentity({ issuer: 'https://localhost', subscriptions: storeOf(subscription) })
+    const { client } = await subscriber()
+    const identity = await createIdentity({ issuer: 'https://localhost', clients: storeOf(client) })
     const listening = createServer({ cert: certificate, key }, (request, response) => {
       void identity.handle(request, response)
     })

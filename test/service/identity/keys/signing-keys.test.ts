@@ -84,7 +84,7 @@ describe('state of the identity service', () => {
   it('gets a key by hand that takes the place of all others and signs at once', async () => {
     const [running, hand] = [await openKeys(), await openKeys()]
     await hand.rotate()
-    const made = await hand.rotate({ alone: true })
+    const made = await hand.rotate({ discardOthers: true })
     expect(kids(hand)).toStrictEqual([made])
     await running.refresh()
     expect(kids(running)).toStrictEqual([made])

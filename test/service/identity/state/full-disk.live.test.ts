@@ -38,7 +38,7 @@ describe('signing keys on a disk that is full', () => {
     const file = await readFile(join(stateFolder, 'signing-keys.json'), 'utf8')
     disk.isFull = true
     await expect(keys.rotate()).rejects.toMatchObject(full)
-    await expect(keys.rotate({ alone: true })).rejects.toMatchObject(full)
+    await expect(keys.rotate({ discardOthers: true })).rejects.toMatchObject(full)
     expect(keys.current()).toBe(before)
     expect(await readFile(join(stateFolder, 'signing-keys.json'), 'utf8')).toBe(file)
     expect(await readdir(stateFolder)).toEqual(['signing-keys.json'])

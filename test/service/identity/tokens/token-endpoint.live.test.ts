@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { VirtualTimeScheduler } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import type { SubscriptionStore } from '../../../../src/service/identity/clients/client.js'
+import type { ClientStore } from '../../../../src/service/identity/clients/client.js'
 import { issuer, open, storeOf, subscriber, tokenForm, tokenPath } from '../service-under-test.js'
 
 type Service = Awaited<ReturnType<typeof open>>
@@ -16,14 +16,14 @@ const withoutClient = { client_id: undefined, client_secret: undefined }
 describe('token endpoint', () => {
   let service: Service
   beforeAll(async () => {
-    const { subscription } = await subscriber()
-    const subscriptions = storeOf(
-      subscription,
-      { ...subscription, clientId: 'cancelled', cancelled: true },
-      { ...subscription, clientId: 'over', validUntilMs: 1 },
-      { ...subscription, clientId: 'early', validFromMs: Number.MAX_SAFE_INTEGER },
+    const { client } = await subscriber()
+    const clients = storeOf(
+      client,
+      { ...client, clientId: 'cancelled', cancelled: true },
+      { ...client, clientId: 'over', validUntilMs: 1 },
+      { ...client, clientId: 'early', validFromMs: Number.MAX_SAFE_INTEGER },
     )
-    service = await open({ subscriptions, development: true })
+    service = await open({ clients, development: true })
   })
   afterAll(() => service.close())
 
@@ -243,12 +243,12 @@ describe('token endpoint, with a service of its own', () => {
   it('says nothing of the inside when the store of subscriptions fails, and tells onFault', async () => {
     const faults: unknown[] = []
     const fault = new Error('/var/lib/subscriptions is gone')
-    const subscriptions: SubscriptionStore = {
+    const clients: ClientStore = {
       find: () => {
         throw fault
       },
     }
-    service = await open({ subscriptions, onFault: (error) => faults.push(error) })
+    service = await open({ clients, onFault: (error) => faults.push(error) })
     const answer = await service.post(tokenForm())
     const text = await answer.text()
     expect(answer.status).toBe(500)
@@ -275,7 +275,7 @@ describe('token endpoint, with a service of its own', () => {
     const find = (): never => {
       throw new Error('The store failed.')
     }
-    service = await openAgain({ subscriptions: { find } })
+    service = await openAgain({ clients: { find } })
     expect((await service.post(tokenForm())).status).toBe(500)
     expect(said).toStrictEqual([])
   })

@@ -11,14 +11,14 @@ const routes = ['introspect', 'revocation'] as const
 describe('introspection and revocation', () => {
   let service: Awaited<ReturnType<typeof open>>
   beforeAll(async () => {
-    const { subscription } = await subscriber()
-    const subscriptions = storeOf(
-      subscription,
-      { ...subscription, clientId: 'client-2' },
-      { ...subscription, clientId: 'gateway', mayIntrospect: true },
-      { ...subscription, clientId: 'cancelled', cancelled: true },
+    const { client } = await subscriber()
+    const clients = storeOf(
+      client,
+      { ...client, clientId: 'client-2' },
+      { ...client, clientId: 'gateway', mayIntrospect: true },
+      { ...client, clientId: 'cancelled', cancelled: true },
     )
-    service = await open({ subscriptions, development: true })
+    service = await open({ clients, development: true })
   })
   afterAll(() => service.close())
 
@@ -112,8 +112,8 @@ describe('introspection and revocation', () => {
   })
 
   it('counts wrong secrets together with those of the token endpoint', async () => {
-    const { subscription } = await subscriber()
-    const limited = await open({ subscriptions: storeOf(subscription), bruteForce: { failuresPerMinute: 2 } })
+    const { client } = await subscriber()
+    const limited = await open({ clients: storeOf(client), bruteForce: { failuresPerMinute: 2 } })
     for (const route of routes) {
       const body = new URLSearchParams({ token: 'x' })
       const guess = { method: 'POST', body, headers: basic('client-1', 'wrong') }

@@ -7,7 +7,7 @@ import { VirtualTimeScheduler } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { IdentityOptions } from '../../../../src/service/identity/identity.js'
 import { publishAheadMs } from '../../../../src/service/identity/keys/signing-keys.js'
-import type { Subscription } from '../../../../src/service/identity/clients/client.js'
+import type { ClientRegistration } from '../../../../src/service/identity/clients/client.js'
 import { issuer, open, subscriber, tokenFrom } from '../service-under-test.js'
 
 const yearMs = 31_536_000_000
@@ -16,12 +16,12 @@ const startMs = Date.UTC(2026, 0, 1)
 describe('verify', () => {
   let folder: string
   let service: Awaited<ReturnType<typeof open>> | undefined
-  let current: Subscription
+  let current: ClientRegistration
   const scheduler = new VirtualTimeScheduler()
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'identity-'))
-    current = (await subscriber()).subscription
+    current = (await subscriber()).client
     scheduler.frame = startMs
   })
   afterEach(async () => {
@@ -35,7 +35,7 @@ describe('verify', () => {
     service = await open({
       stateFolder: folder,
       scheduler,
-      subscriptions: { find: (clientId) => (clientId === current.clientId ? current : undefined) },
+      clients: { find: (clientId) => (clientId === current.clientId ? current : undefined) },
       ...more,
     })
     return service
@@ -207,7 +207,7 @@ describe('verify', () => {
     await expect(elsewhere.identity.verify(token)).rejects.toMatchObject({ code: 'unauthenticated' })
   })
 
-  it.each<[string, Partial<Subscription>]>([
+  it.each<[string, Partial<ClientRegistration>]>([
     ['cancelled', { cancelled: true }],
     ['over', { validUntilMs: startMs }],
     ['gone', { clientId: 'other' }],
