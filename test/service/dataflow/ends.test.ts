@@ -67,6 +67,19 @@ describe('the clock', () => {
     nothingLeft(one)
   })
 
+  it('releases a place that is granted only after openWithinMs', async () => {
+    const node = scriptedNode()
+    const admitted = deferred<undefined>()
+    const one = dataflowTalk(node.open, {}, () => admitted.promise)
+    one.say(start())
+    await turn()
+    one.clock.advanceTo(30_000)
+    expect([one.since(), one.end()]).toEqual([['Start: engine-failed'], 'engine-failed'])
+    admitted.resolve(undefined)
+    await turn()
+    nothingLeft(one, node)
+  })
+
   it('ends the wait for the last results of a node before flushWithinMs, with an error that names the node', async () => {
     const node = scriptedNode(true)
     const one = dataflowTalk(node.open)
