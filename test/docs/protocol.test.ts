@@ -206,7 +206,7 @@ describe('the token request in PROTOCOL.md', () => {
 })
 
 describe('the settings of the transcribe project in PROTOCOL.md', () => {
-  const source = readFileSync(join(root, 'src/service/nodes/recognition-settings.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src/service/nodes/speech/recognition-settings.ts'), 'utf8')
   const inCode = [...source.matchAll(/optional\(.+, '([A-Za-z]+)', '([a-z-]+)'\)/g)].map(([, name, kebab]) => [
     name,
     kebab,
