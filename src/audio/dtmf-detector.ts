@@ -14,20 +14,20 @@ export interface SampleSpan {
 }
 
 /** In steps of 2.5 ms: Q.24 takes a tone of 40 ms and refuses one of less than 23 ms. */
-const shortestToneSteps = 13
+const minToneSteps = 13
 /** A pause of 40 ms parts two digits, a break of 10 ms does not; the window of 20 ms lies in between. */
 const pauseSteps = 10
 /** What a tone that is not sure yet may miss. */
 const breakSteps = 6
 /** How far back a tone that is not sure yet is remembered. */
-const rememberedSteps = 48
-const sureShareOfSteps = 0.6
+const historySteps = 48
+const minSureShare = 0.6
 /** How much earlier than its first clear window a tone may have begun, and later ended. */
 const edgeSteps = 2
 /** From the step that ends a window to its middle. */
 const middleSteps = windowSteps / 2
 
-interface Heard {
+interface DetectedStep {
   readonly step: number
   readonly amplitude: number
   readonly isSure: boolean
@@ -35,7 +35,7 @@ interface Heard {
 
 interface Candidate {
   readonly digit: string
-  readonly heard: readonly Heard[]
+  readonly steps: readonly DetectedStep[]
 }
 
 interface Tone {
@@ -92,7 +92,7 @@ export class DtmfDetector {
 
   /** Up to here it is known what is tone and what isn't; never more than 150 ms behind the last sample. */
   get settledSample(): number {
-    const undecided = this.#candidate?.heard[0]?.step
+    const undecided = this.#candidate?.steps[0]?.step
     const steps = [this.#step - 1, ...(undecided === undefined ? [] : [undecided - 1])]
     if (this.#tone !== undefined) steps.push(this.#tone.lastStep + edgeSteps + 1)
     return this.#startOf(Math.min(...steps))
@@ -134,25 +134,25 @@ export class DtmfDetector {
   }
 
   #collect({ digit, amplitude, isSure }: DtmfFrame, step: number): void {
-    const last = this.#candidate?.heard.at(-1)
+    const last = this.#candidate?.steps.at(-1)
     if (last !== undefined && step - last.step > breakSteps) this.#candidate = undefined
     if (digit === undefined) return
-    const known = this.#candidate?.digit === digit ? this.#candidate.heard : []
-    const heard = [...known, { step, amplitude, isSure }].filter((one) => step - one.step < rememberedSteps)
-    this.#candidate = { digit, heard }
+    const known = this.#candidate?.digit === digit ? this.#candidate.steps : []
+    const steps = [...known, { step, amplitude, isSure }].filter((detected) => step - detected.step < historySteps)
+    this.#candidate = { digit, steps }
   }
 
   /** The candidate as a tone once it has lasted; at its edges a window is half full, and so is the amplitude. */
   #begun(): Tone | undefined {
     if (this.#candidate === undefined) return undefined
-    const { digit, heard } = this.#candidate
-    const peak = heard.reduce((most, { amplitude }) => Math.max(most, amplitude), 0)
-    const loud = heard.filter(({ amplitude }) => amplitude >= peak / 2)
+    const { digit, steps: detected } = this.#candidate
+    const peak = detected.reduce((max, { amplitude }) => Math.max(max, amplitude), 0)
+    const loud = detected.filter(({ amplitude }) => amplitude >= peak / 2)
     const firstStep = loud[0]?.step ?? 0
     const lastStep = loud.at(-1)?.step ?? 0
     const steps = lastStep - firstStep + 1
     const sure = loud.filter(({ isSure }) => isSure).length
-    if (steps < shortestToneSteps || sure < sureShareOfSteps * steps) return undefined
+    if (steps < minToneSteps || sure < minSureShare * steps) return undefined
     return { digit, firstStep, lastStep, peak }
   }
 

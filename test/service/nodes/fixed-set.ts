@@ -101,8 +101,8 @@ export const testFixedSet = (fixed: FixedSet): void => {
   it('completes when the input is empty', () => run('|', '(^!)', afterNone))
   it('stays silent while the input does', () => run('-', '^', '-'))
   it('passes an error of the input', () => run('x-------#', '^-------!', `${x}${afterError}`))
-  it('lets go of the input when it is unsubscribed from', () => run('x-------x-------|', '^---!', x, '^---!'))
-  it('starts afresh for each subscription', async () => {
+  it('unsubscribes the input on unsubscription', () => run('x-------x-------|', '^---!', x, '^---!'))
+  it('starts again for each subscription', async () => {
     const node = await open()
     await draw(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('x-------|', values)
@@ -119,7 +119,7 @@ export const testFixedSet = (fixed: FixedSet): void => {
   })
   // Who answers nothing gives nobody an occasion.
   if (first.length === 0) return
-  it('keeps the order when an answer brings the next item at once', async () => {
+  it('keeps the order when a consumer sends the next item within an answer', async () => {
     const node = await open()
     const input$ = new Subject<NodeItem>()
     const seen: NodeItem[] = []

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { EngineProgress } from '../../../src/service/recognition/engine-progress.js'
 import { ChannelResults } from '../../../src/service/recognition/channel-results.js'
 
-describe('the results of a lane', () => {
-  it('span no more than the audio that came, whatever the engine says of its times', () => {
+describe('the results of a channel', () => {
+  it('never exceed the received audio, whatever times the engine reports', () => {
     const times = fc.record({
       startMs: fc.integer({ min: 0, max: 5_000 }),
       lengthMs: fc.double({ min: 0, max: 90_000, noNaN: true }),
@@ -29,7 +29,7 @@ describe('the results of a lane', () => {
     )
   })
 
-  it('keep the times of an engine that heard what it says', () => {
+  it('keep the times of an engine within the received audio', () => {
     const account = new EngineProgress(8000, 8000)
     account.receive(16_000)
     const segment = { type: 'segment', startMs: 100.4, endMs: 1_500.6, text: 'a', words: [] } as const

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
 import { recognizeChannel, type RecognizeChannelOptions } from '../../../src/service/recognition/recognize-channel.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
-import { brief, join, laneRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
+import { brief, join, channelRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
 
 const virtual = (
   test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void,
@@ -13,14 +13,14 @@ const virtual = (
   scheduler.run((helpers) => test(helpers, scheduler))
 }
 
-const lane =
+const channel =
   (drain$: Observable<unknown>, options: Partial<RecognizeChannelOptions> = {}): OperatorFunction<Int16Array, string> =>
   (samples$) => {
     const engine = scriptedEngine({ texts: ['one', 'two'] })
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
     const { open } = scriptedFront()
     return samples$.pipe(
-      recognizeChannel({ engine, parameters, sampleRateHz: laneRateHz, drain$, ...options }, open),
+      recognizeChannel({ engine, parameters, sampleRateHz: channelRateHz, drain$, ...options }, open),
       filter(({ type }: ChannelEvent) => type !== 'progress'),
       map(brief),
     )
@@ -37,8 +37,8 @@ const told = {
   q: 'final 0-700 "" finalized',
 }
 
-describe('a lane that is to end where nobody speaks', () => {
-  it('goes on until the open segment ends, and drops what follows even in the same chunk', () => {
+describe('draining a channel', () => {
+  it('continues until the open segment ends and drops later audio, even of the same chunk', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = cold('  a---b---c|', {
         a: speech(300),
@@ -48,7 +48,7 @@ describe('a lane that is to end where nobody speaks', () => {
       const subscriptions = ' ^-------!'
       const drain$ = cold('  --x')
       const expected = '      s-------(emf|)'
-      expectObservable(source$.pipe(lane(drain$, { scheduler }))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, told)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
   })
@@ -61,44 +61,44 @@ describe('a lane that is to end where nobody speaks', () => {
       const source$ = cold('a-------b', { a: heard, b: speech(500) })
       const drain$ = cold('--x')
       const expected = '    --(q|)'
-      expectObservable(source$.pipe(lane(drain$, { scheduler }))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, told)
     })
   })
 
-  it('ends at once behind a segment', () => {
+  it('ends at once after a segment', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a-------b', { a: join(speech(500), silence(400)), b: speech(500) })
       const drain$ = cold('------x')
       const expected = '    (sem)-(f|)'
-      expectObservable(source$.pipe(lane(drain$, { scheduler }))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, told)
     })
   })
 
-  it('waits a second for audio that does not come, whatever the wall clock is set to', () => {
+  it('ends after a second without audio, even if the rules of the wall clock are off', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a 1199ms b', { a: speech(400), b: speech(100) })
       const drain$ = cold('1s x')
       // It looks once a second: at 2 s the last audio is 800 ms old.
       const expected = '    s 2999ms (EMF|)'
       const options = { scheduler, closeAfterSilentWallMs: 0, finalizeAfterMs: 0 }
-      expectObservable(source$.pipe(lane(drain$, options))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, options))).toBe(expected, told)
     })
   })
 
-  it('waits while the audio is held back', () => {
+  it('waits while the source is paused', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a', { a: speech(500) })
       const drain$ = cold('1s x')
       const expected = '    s'
       const options = { scheduler, isPaused: () => true, finalizeAfterMs: 0 }
-      expectObservable(source$.pipe(lane(drain$, options)), '^ 10s !').toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, options)), '^ 10s !').toBe(expected, told)
     })
   })
 
-  it('goes on for ever when nobody asks', () => {
+  it('never ends without drain$', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a', { a: silence(700) })
-      expectObservable(source$.pipe(lane(NEVER, { scheduler, finalizeAfterMs: 0 })), '^ 10s !').toBe('')
+      expectObservable(source$.pipe(channel(NEVER, { scheduler, finalizeAfterMs: 0 })), '^ 10s !').toBe('')
     })
   })
 })

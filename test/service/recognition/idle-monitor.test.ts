@@ -51,28 +51,28 @@ const verdicts = (stallMs: number): readonly string[] => {
 }
 
 describe('IdleMonitor', () => {
-  it('finds a silence of 1 s due when it has lasted', () => {
+  it('closes after a silence of 1 s', () => {
     expect(verdicts(0)[0]).toBe('close')
   })
 
-  it('counts the silence from where the audio would have been heard to its end', () => {
+  it('counts the silence from the end of the audio in real time', () => {
     expect(firstVerdict(20)).toEqual([1020, 'close'])
     expect(firstVerdict(3000)).toEqual([4000, 'close'])
     expect(firstVerdict(60_000)).toEqual([6000, 'close'])
   })
 
-  it('finds the end due 30 s after the last audio', () => {
+  it('finalizes 30 s after the last audio', () => {
     const scheduler = new StallingScheduler()
     const watch = new IdleMonitor({ closeAfterSilentWallMs: 0, finalizeAfterMs: 30_000 }, scheduler)
     watch.receive(60_000)
     expect(firstVerdictOf(watch, scheduler)).toEqual([30_000, 'finalize'])
   })
 
-  it('finds nothing due when its timer comes late, until it had time to read what came', () => {
+  it('does nothing after a late timer until waiting audio could be read', () => {
     expect(verdicts(900)).toEqual(['nothing', 'close'])
   })
 
-  it('does not take for silence that audio is held back, by either rule', () => {
+  it('does not count paused audio as silence, by either rule', () => {
     expect(whenHeldUntil(0)).toEqual([1020, 'close'])
     const [atMs, due] = whenHeldUntil(50_000)
     expect(due).toBe('close')

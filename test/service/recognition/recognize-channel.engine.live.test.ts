@@ -28,12 +28,12 @@ const hear = (samples: Int16Array, chunk: number): Promise<ChannelEvent[]> => {
   const chunks = Array.from({ length: Math.ceil(samples.length / chunk) }, (_, index) =>
     samples.subarray(index * chunk, (index + 1) * chunk),
   )
-  const lane = recognizeChannel({ engine, parameters: defaultSegmenterParameters, sampleRateHz })
-  return lastValueFrom(from(chunks).pipe(lane, toArray()))
+  const channel = recognizeChannel({ engine, parameters: defaultSegmenterParameters, sampleRateHz })
+  return lastValueFrom(from(chunks).pipe(channel, toArray()))
 }
 
 describe.skipIf(recordingsMissing !== undefined)(
-  `a lane with an engine on recordings ${recordingsMissing ?? ''}`,
+  `a channel with an engine on recordings ${recordingsMissing ?? ''}`,
   () => {
     const samples =
       recordingsMissing === undefined

@@ -5,7 +5,7 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
 import { recognizeChannel, type RecognizeChannelOptions } from '../../../src/service/recognition/recognize-channel.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
-import { brief, join, laneRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
+import { brief, join, channelRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
 
 const virtual = (
   test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void,
@@ -14,12 +14,12 @@ const virtual = (
   scheduler.run((helpers) => test(helpers, scheduler))
 }
 
-function lane(
+function channel(
   options: Partial<RecognizeChannelOptions> & Pick<RecognizeChannelOptions, 'engine'>,
   front = scriptedFront(),
 ): OperatorFunction<Int16Array, ChannelEvent> {
   const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
-  return recognizeChannel({ parameters, sampleRateHz: laneRateHz, ...options }, front.open)
+  return recognizeChannel({ parameters, sampleRateHz: channelRateHz, ...options }, front.open)
 }
 
 function results(event$: Observable<ChannelEvent>): Observable<string> {
@@ -47,29 +47,29 @@ const texts = {
 }
 
 describe('recognizeChannel', () => {
-  it('tells voice, milestones and one final, each milestone after the first beginning with its separator', () => {
+  it('emits voice events, milestones and one final; each later milestone begins with the separator', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one', 'two'] })
       const source$ = cold('  a---------b---------|', { a: said, b: said })
       const subscriptions = ' ^-------------------!'
       const expected = '      (sem)-----(SEM)-----(F|)'
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, texts)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
   })
 
-  it('tells each 30 s of silence, and none that is shorter', () => {
+  it('reports each 30 s of silence, and none that is shorter', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'] })
       const values = { a: silence(29_900), b: silence(100), c: silence(35_000) }
       const source$ = cold('a---b---c---|', values)
       const expected = '    ----q---r---(f|)'
       const told = { q: 'silence 0-29640', r: 'silence 29640-59640', f: 'final 0-65000 "" finalized' }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, told)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, told)
     })
   })
 
-  it('tells of silence behind the milestones of all that was said before it, however slow the engine', () => {
+  it('reports silence after the milestones of all speech before it, even with a slow engine', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one', 'two'], decideMs: 8 })
       const source$ = cold('a-------------|', { a: join(speech(200), silence(60_400), speech(200), silence(400)) })
@@ -85,15 +85,15 @@ describe('recognizeChannel', () => {
         M: 'milestone 60300-61200 " two"',
         f: 'final 0-61200 "one two" finalized',
       }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, told)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, told)
     })
   })
 
-  it('tells of no silence behind speech that the engine never decides', () => {
+  it('reports no silence after speech that the engine never decides', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], decideMs: 10_000 })
       const source$ = cold('a----', { a: join(said, silence(30_000)) })
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results), '^---!').toBe('(se)', texts)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results), '^---!').toBe('(se)', texts)
     })
   })
 
@@ -104,7 +104,7 @@ describe('recognizeChannel', () => {
       const subscriptions = ' ^----!'
       const expected = '      s----e----(mf|)'
       const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
   })
@@ -114,7 +114,7 @@ describe('recognizeChannel', () => {
       const source$ = cold<Int16Array>('  --|')
       const subscriptions = ' ^-!'
       const expected = '      --(n|)'
-      expectObservable(source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }), results)).toBe(
+      expectObservable(source$.pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler }), results)).toBe(
         expected,
         texts,
       )
@@ -127,7 +127,7 @@ describe('recognizeChannel', () => {
       const source$ = cold<Int16Array>('  -')
       const subscriptions = ' ^ 29999ms !'
       const expected = '      30s (x|)'
-      expectObservable(source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }), results)).toBe(
+      expectObservable(source$.pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler }), results)).toBe(
         expected,
         texts,
       )
@@ -135,13 +135,13 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('waits for ever when both rules of the wall clock are off', () => {
+  it('never ends if both rules of the wall clock are off', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const off = { closeAfterSilentWallMs: 0, finalizeAfterMs: 0 }
       const source$ = cold('  a-----', { a: speech(500) })
       const subscriptions = ' ^-----'
       const expected = '      s-----'
-      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler, ...off }), results)
+      const event$ = source$.pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler, ...off }), results)
       expectObservable(event$).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
@@ -154,7 +154,7 @@ describe('recognizeChannel', () => {
       const source$ = cold('  a--#', { a: speech(500) })
       const subscriptions = ' ^--!'
       const expected = '      s--#'
-      expectObservable(source$.pipe(lane({ engine, scheduler }, front), results)).toBe(expected, texts)
+      expectObservable(source$.pipe(channel({ engine, scheduler }, front), results)).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
       flush()
       expect([engine.running(), front.held()]).toEqual([0, 0])
@@ -168,7 +168,7 @@ describe('recognizeChannel', () => {
       const source$ = cold('  --a--b', { a: speech(500), b: speech(10) })
       const subscriptions = ' ^-!'
       const expected = '      --(s#)'
-      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: [], fails }), scheduler }, front), results)
+      const event$ = source$.pipe(channel({ engine: scriptedEngine({ texts: [], fails }), scheduler }, front), results)
       expectObservable(event$).toBe(expected, texts, fails)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
       flush()
@@ -184,29 +184,29 @@ describe('recognizeChannel', () => {
       const unsubscribe = '   ---!'
       const subscriptions = ' ^--!'
       const expected = '      (se)'
-      expectObservable(source$.pipe(lane({ engine, scheduler }, front), results), unsubscribe).toBe(expected, texts)
+      expectObservable(source$.pipe(channel({ engine, scheduler }, front), results), unsubscribe).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
       flush()
       expect([engine.running(), front.held()]).toEqual([0, 0])
     })
   })
 
-  it('starts anew for each subscription', () => {
+  it('starts again for each subscription', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = cold('  a---------|', { a: said })
       const first = '         ^---------!'
       const second = '        --------------------^---------!'
-      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: ['one'] }), scheduler }), results)
+      const event$ = source$.pipe(channel({ engine: scriptedEngine({ texts: ['one'] }), scheduler }), results)
       expectObservable(event$, '^').toBe('(sem)-----(f|)', texts)
       expectObservable(event$, '--------------------^').toBe('--------------------(sem)-----(f|)', texts)
       expectSubscriptions(source$.subscriptions).toBe([first, second])
     })
   })
 
-  it('keeps the order when a listener gives more audio, or ends it, in the middle of an event', () => {
+  it('keeps the order when a consumer sends or ends audio within an event', () => {
     const input$ = new Subject<Int16Array>()
     const heard: string[] = []
-    input$.pipe(lane({ engine: scriptedEngine({ texts: ['one', 'two'] }) }), results).subscribe((event) => {
+    input$.pipe(channel({ engine: scriptedEngine({ texts: ['one', 'two'] }) }), results).subscribe((event) => {
       heard.push(event)
       if (event === texts.s) input$.next(said)
       if (event === texts.M) input$.complete()
@@ -215,12 +215,12 @@ describe('recognizeChannel', () => {
     expect(heard).toEqual([texts.s, texts.e, texts.m, texts.S, texts.E, texts.M, texts.F])
   })
 
-  it('stops at once when a listener unsubscribes in the middle of an event', () => {
+  it('stops at once when a consumer unsubscribes within an event', () => {
     const input$ = new Subject<Int16Array>()
     const front = scriptedFront()
     const engine = scriptedEngine({ texts: ['one'] })
     const heard: string[] = []
-    const subscription = input$.pipe(lane({ engine }, front), results).subscribe((event) => {
+    const subscription = input$.pipe(channel({ engine }, front), results).subscribe((event) => {
       heard.push(event)
       subscription.unsubscribe()
     })
@@ -230,7 +230,7 @@ describe('recognizeChannel', () => {
   })
 })
 
-describe('what recognizeChannel says', () => {
+describe('the events of recognizeChannel', () => {
   const hear = (
     engine: ReturnType<typeof scriptedEngine>,
     chunks: readonly Int16Array[],
@@ -238,18 +238,18 @@ describe('what recognizeChannel says', () => {
   ): readonly ChannelEvent[] => {
     const heard: ChannelEvent[] = []
     of(...chunks)
-      .pipe(lane({ engine, ...more }))
+      .pipe(channel({ engine, ...more }))
       .subscribe((event) => heard.push(event))
     return heard
   }
 
-  it('leaves out milestones without text, and gives the next no separator when it is the first', () => {
+  it('omits milestones without text; the first with text has no separator', () => {
     const events = hear(scriptedEngine({ texts: [' ', 'two', 'three'] }), [said, said, said])
     expect(events.flatMap((event) => (event.type === 'milestone' ? [event.text] : []))).toEqual(['two', ' three'])
     expect(events.at(-1)).toMatchObject({ type: 'final', text: 'two three', startMs: 900, endMs: 2700 })
   })
 
-  it('joins milestones by the separator that it is given', () => {
+  it('joins milestones with the given separator', () => {
     const events = hear(scriptedEngine({ texts: ['一', '二'] }), [said, said], { separator: '' })
     expect(events.at(-1)).toMatchObject({ text: '一二' })
   })
@@ -262,11 +262,11 @@ describe('what recognizeChannel says', () => {
     expect(sure).toEqual([expect.closeTo(0.7), expect.closeTo(0.2), expect.closeTo(0.45)])
   })
 
-  it('gives a final without confidence when there was no word', () => {
+  it('has no confidence in a final without words', () => {
     expect(hear(scriptedEngine({ texts: [''] }), [said]).at(-1)).not.toHaveProperty('confidence')
   })
 
-  it('tells a partial only when its text changed, as far as the engine has heard', () => {
+  it('emits a partial only for a changed text, up to the processed audio', () => {
     const partials = ['', 'o', 'o', ' one ']
     const events = hear(scriptedEngine({ texts: ['one'], partials }), [speech(800)])
     expect(events.filter(({ type }) => type === 'partial').map(brief)).toEqual([
@@ -296,7 +296,7 @@ describe('what recognizeChannel says', () => {
     expect(events.at(-1)).toMatchObject({ text: 'one two', cause: 'finalized' })
   })
 
-  it('accounts for every sample once it is done', () => {
+  it('reports progress for every sample by its end', () => {
     const engine = scriptedEngine({ texts: ['one', 'two'] })
     const events = hear(engine, [silence(700), join(said, speech(333)), silence(17)])
     const done = events.reduce((sum, event) => sum + (event.type === 'progress' ? event.sampleCount : 0), 0)
@@ -312,7 +312,7 @@ describe('recognizeChannel by the wall clock', () => {
       const subscriptions = ' ^ 29999ms !'
       const expected = '      s 1499ms (em) 28496ms (i|)'
       const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', i: 'final 0-500 "one" idle' }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
   })
@@ -323,7 +323,7 @@ describe('recognizeChannel by the wall clock', () => {
       const source$ = cold('  a 899ms b 899ms c 99ms |', { a: speech(100), b: speech(100), c: speech(100) })
       const expected = '      s 1899ms (emf|)'
       const values = { ...texts, e: 'ended 0-300', m: 'milestone 0-300 "one"', f: 'final 0-300 "one" finalized' }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
     })
   })
 
@@ -332,7 +332,7 @@ describe('recognizeChannel by the wall clock', () => {
       const engine = scriptedEngine({ texts: [] })
       const source$ = cold('  a 899ms b 899ms c', { a: silence(100), b: silence(100), c: silence(100) })
       const expected = '      2800ms (x|)'
-      const event$ = source$.pipe(lane({ engine, scheduler, finalizeAfterMs: 1000 }), results)
+      const event$ = source$.pipe(channel({ engine, scheduler, finalizeAfterMs: 1000 }), results)
       expectObservable(event$).toBe(expected, { x: 'final 0-300 "" idle' })
     })
   })
@@ -343,25 +343,25 @@ describe('recognizeChannel by the wall clock', () => {
       const source$ = cold('  a 1999ms b 9ms |', { a: speech(400), b: speech(100) })
       const expected = '      s 2009ms e 889ms (mf|)'
       const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
     })
   })
 })
 
 describe('an engine that takes longer over one step than the rule allows silence', () => {
-  it('is waited for: the client is held back meanwhile, and the segment stays whole', () => {
+  it('keeps its segment whole, because the client is paused meanwhile', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], takeMs: 2500 })
       const source$ = cold('  a 2999ms b 9ms |', { a: speech(400), b: speech(100) })
       const expected = '      s 3009ms e 4489ms (mf|)'
       const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
-      expectObservable(source$.pipe(lane({ engine, scheduler }), results)).toBe(expected, values)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
     })
   })
 })
 
-describe('the opening of a lane', () => {
-  it('keeps audio in order until the detector has loaded, and counts nothing of it as done before', () => {
+describe('opening a channel', () => {
+  it('queues audio until the detector has loaded, and reports no progress before', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
       const engine = scriptedEngine({ texts: ['one'] })
@@ -375,18 +375,18 @@ describe('the opening of a lane', () => {
         t: 'progress 200',
         u: 'progress 200',
       }
-      expectObservable(source$.pipe(lane({ engine, scheduler }, front), map(brief))).toBe(expected, values)
+      expectObservable(source$.pipe(channel({ engine, scheduler }, front), map(brief))).toBe(expected, values)
     })
   })
 
-  it('works off thousands of chunks that came before the detector had loaded', () => {
+  it('processes thousands of chunks that arrived before the detector had loaded', () => {
     virtual((_helpers, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
       const chunks = Array.from({ length: 5000 }, () => join(speech(100), silence(400)))
       const heard: ChannelEvent[] = []
       const engine = scriptedEngine({ texts: chunks.map((_chunk, index) => String(index)) })
       of(...chunks)
-        .pipe(lane({ engine, scheduler }, front))
+        .pipe(channel({ engine, scheduler }, front))
         .subscribe((event) => heard.push(event))
       scheduler.flush()
       expect(heard.filter(({ type }) => type === 'milestone')).toHaveLength(5000)
@@ -397,7 +397,7 @@ describe('the opening of a lane', () => {
   it('frees what opens only after the unsubscription', () => {
     virtual(({ cold, expectObservable, flush }, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
-      const event$ = cold('a--', { a: said }).pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
+      const event$ = cold('a--', { a: said }).pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
       expectObservable(event$, '--!').toBe('')
       flush()
       expect(front.held()).toBe(0)
@@ -411,7 +411,7 @@ describe('the opening of a lane', () => {
       const source$ = cold('  a------', { a: said })
       const subscriptions = ' ^--!'
       const expected = '      ---#'
-      const event$ = source$.pipe(lane({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
+      const event$ = source$.pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
       expectObservable(event$).toBe(expected, undefined, fails)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })

@@ -12,8 +12,8 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 60 },
 )
 
-describe('an audio tail', () => {
-  it('gives every sample as it came, at its position, however it is filled and emptied', () => {
+describe('SampleQueue', () => {
+  it('returns every sample unchanged and at its position, for any sequence of calls', () => {
     fc.assert(
       fc.property(steps, (sequence) => {
         const tail = new SampleQueue(16)
@@ -36,7 +36,7 @@ describe('an audio tail', () => {
     )
   })
 
-  it('gives copies that later audio leaves alone', () => {
+  it('returns copies that later audio does not change', () => {
     const tail = new SampleQueue(4)
     tail.append(Int16Array.of(1, 2))
     const taken = tail.take(2)

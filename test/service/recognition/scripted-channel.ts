@@ -16,7 +16,7 @@ import type { ChannelEvent } from '../../../src/service/recognition/channel-even
 import { joinSegmenter, type Segmenter, type SegmenterOptions } from '../../../src/service/recognition/segmenter.js'
 
 /** A rate of one sample a millisecond, so that chunks and marbles count alike. */
-export const laneRateHz = 1000
+export const channelRateHz = 1000
 
 export const speech = (durationMs: number): Int16Array => new Int16Array(durationMs).fill(1)
 export const silence = (durationMs: number): Int16Array => new Int16Array(durationMs)
@@ -89,7 +89,7 @@ export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
     })
   }
   return {
-    capabilities: { sampleRateHz: laneRateHz, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
+    capabilities: { sampleRateHz: channelRateHz, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
     recognize,
     ready: () => Promise.resolve(),
     close: () => Promise.resolve(),
@@ -126,7 +126,7 @@ export const scriptedFront = (
       setSensitivity: () => undefined,
       free: () => (held -= 1),
     }
-    return joinSegmenter(detector, options.parameters, laneRateHz)
+    return joinSegmenter(detector, options.parameters, channelRateHz)
   }
   const opened$ = opening.waitMs === undefined ? of(0) : timer(opening.waitMs, opening.scheduler)
   return {

@@ -17,7 +17,7 @@ describe('the segment machine, by the vectors of the specification', () => {
     expect(run.gracefulAtMs).toEqual([13_000])
   })
 
-  it('2: parts speech at a pause as long as the trigger', () => {
+  it('2: separates speech at a pause as long as the trigger', () => {
     expect(spans(two, { untilMs: 5000 })).toEqual([
       [700, 2400, 2400],
       [2400, 3400, 3400],
@@ -38,7 +38,7 @@ describe('the segment machine, by the vectors of the specification', () => {
     ])
   })
 
-  it('5: cuts at the longest speech, and opens nothing when nobody speaks on', () => {
+  it('5: cuts at the maximum speech and opens no segment in silence', () => {
     const plain = { untilMs: 9000, parameters: { maxSpeechMs: 1500 }, sample: () => 100 }
     expect(spans(during([1000, 4000]), plain)).toEqual([
       [700, 2500, 2500],
@@ -55,7 +55,7 @@ describe('the segment machine, by the vectors of the specification', () => {
     expect(spans(one, { untilMs: 2100, finish: true })).toEqual([[700, 2100, 2100]])
   })
 
-  it('8: ends gracefully when nobody speaks', () => {
+  it('8: ends gracefully without speech', () => {
     const run = runMachine(during(), { untilMs: 12_000 })
     expect(run.outputs).toEqual([{ type: 'graceful-silence', atMs: 10_000 }])
   })
@@ -66,17 +66,17 @@ describe('the segment machine, by the vectors of the specification', () => {
 })
 
 describe('the segment machine', () => {
-  it('takes the audio of a segment as it was, without a hole', () => {
+  it('outputs the audio of a segment unchanged and without a gap', () => {
     const [segment] = runMachine(one, { untilMs: 4000 }).segments
     expect(segment?.samples).toEqual(Array.from({ length: 2700 }, (_, index) => 700 + index))
   })
 
-  it('says a segment in order, each once', () => {
+  it('outputs the parts of a segment in order, each once', () => {
     const types = runMachine(one, { untilMs: 4000 }).outputs.map(({ type }) => type)
     expect(types.filter((type) => type !== 'audio')).toEqual(['speech-started', 'open', 'speech-ended', 'close'])
   })
 
-  it('appends the begun frame when the audio ends in speech, though the post-speech buffer is off', () => {
+  it('appends the incomplete frame when the audio ends in speech, even without a post-speech buffer', () => {
     const run = runMachine(one, { untilMs: 1507, finish: true, parameters: { postSpeechMs: 0 } })
     expect(run.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([[700, 1507]])
     expect(run.segments[0]?.samples.at(-1)).toBe(1506)
@@ -86,7 +86,7 @@ describe('the segment machine', () => {
     expect(runMachine(one, { untilMs: 1050, finish: true }).outputs).toEqual([])
   })
 
-  it('closes an interrupted segment, and carries speech on from there without a new onset', () => {
+  it('closes an interrupted segment and continues speech from there without a new onset', () => {
     const run = runMachine(during([1000, 2010]), { untilMs: 3000, interruptAtMs: 2000 })
     expect(run.segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])).toEqual([
       [700, 2000, 2000],
@@ -94,11 +94,11 @@ describe('the segment machine', () => {
     ])
   })
 
-  it('opens nothing after an interruption when nobody speaks on', () => {
+  it('opens no segment after an interruption in silence', () => {
     expect(spans(during([1000, 2000]), { untilMs: 3000, interruptAtMs: 2000 })).toEqual([[700, 2000, 2000]])
   })
 
-  it('does nothing when interrupted while nobody speaks', () => {
+  it('ignores an interruption in silence', () => {
     expect(runMachine(during(), { untilMs: 3000, interruptAtMs: 2000 }).outputs).toEqual([])
   })
 
@@ -119,7 +119,7 @@ describe('a long silence', () => {
       ({ startMs, endMs, atMs }) => [startMs, endMs, atMs],
     )
 
-  it('is told when it has lasted 30 s, as far as no later onset can claim it, and again after 30 s more', () => {
+  it('is reported after 30 s, up to the audio that a later onset may need, and again after 30 s more', () => {
     expect(silences(during(), { untilMs: 29_990 })).toEqual([])
     expect(silences(during(), { untilMs: 30_000 })).toEqual([[0, 29_640, 30_000]])
     expect(silences(during(), { untilMs: 65_000 })).toEqual([
@@ -134,30 +134,30 @@ describe('a long silence', () => {
     expect(silences(speech, { untilMs: 51_400 })).toEqual([[21_400, 51_040, 51_400]])
   })
 
-  it('is not told in a call whose pauses are shorter', () => {
+  it('is not reported for shorter pauses', () => {
     const turns = Array.from({ length: 20 }, (_, turn) => [turn * 30_000, turn * 30_000 + 500] as const)
     expect(silences(during(...turns), { untilMs: 600_000 })).toEqual([])
   })
 
-  it('stands back by the pre-speech buffer and the onset', () => {
+  it('excludes the pre-speech buffer and the onset', () => {
     const parameters = { preSpeechMs: 5000, onsetMs: 200 }
     expect(silences(during(), { untilMs: 30_000, parameters })).toEqual([[0, 24_800, 30_000]])
   })
 
-  it('waits while an onset is open, and is told with it refused but not with it confirmed', () => {
+  it('waits while an onset is open, and is reported only if that is not confirmed', () => {
     expect(silences(during([29_980, 30_020]), { untilMs: 32_000 })).toEqual([[0, 29_670, 30_030]])
     const confirmed = runMachine(during([29_980, 30_080]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
     expect(confirmed.silences).toEqual([])
     expect(confirmed.started).toEqual([{ startMs: 29_680, atMs: 30_040 }])
   })
 
-  it('ends no later than the segment begins whose speech follows at once', () => {
+  it('ends no later than the start of a segment that follows at once', () => {
     const run = runMachine(during([30_000, 31_000]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
     expect(run.silences).toEqual([{ startMs: 0, endMs: 29_640, atMs: 30_000 }])
     expect(run.segments.map(({ startMs }) => startMs)).toEqual([29_700])
   })
 
-  it('is not reached back into by a longer pre-speech buffer that is set afterwards', () => {
+  it('is not overlapped by a longer pre-speech buffer that is set afterwards', () => {
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
     const machine = new SegmentMachine(parameters, testRateHz)
     const frame = new Int16Array(10)
@@ -172,7 +172,7 @@ describe('a long silence', () => {
 describe('the forced cut', () => {
   const limited = { maxSpeechMs: 2000 }
 
-  it('takes a gap of 100 ms from 80 % of the longest speech', () => {
+  it('uses a gap of 100 ms from 80 % of the maximum speech on', () => {
     const speech = during([1000, 2650], [2760, 3500])
     expect(spans(speech, { untilMs: 6000, parameters: limited })).toEqual([
       [700, 2750, 2750],
@@ -180,12 +180,12 @@ describe('the forced cut', () => {
     ])
   })
 
-  it('leaves such a gap alone before that', () => {
+  it('ignores such a gap before that', () => {
     const speech = during([1000, 2000], [2110, 2200])
     expect(spans(speech, { untilMs: 6000, parameters: limited })).toEqual([[700, 2600, 2600]])
   })
 
-  it('cuts behind the quietest frame of the last 300 ms, and loses nothing', () => {
+  it('cuts after the quietest frame of the last 300 ms and loses no audio', () => {
     const sample = (position: number): number => (position >= 2800 && position < 2810 ? 10 : 1000 + (position % 7))
     const run = runMachine(during([1000, 4000]), { untilMs: 6000, parameters: limited, sample })
     expect(run.segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])).toEqual([
@@ -214,14 +214,14 @@ describe('the forced cut', () => {
 describe('the audio segmenter', () => {
   const parameters = { splitter: 'audio-segmenter' } as const
 
-  it('gives the same segments as the causal machine where speech is short', () => {
+  it('outputs the same segments as the causal machine for short speech', () => {
     expect(spans(two, { untilMs: 5000, parameters })).toEqual([
       [700, 2400, 2400],
       [2400, 3400, 3400],
     ])
   })
 
-  it('lets no audio go before a segment is decided', () => {
+  it('outputs no audio before a segment is decided', () => {
     expect(runMachine(one, { untilMs: 3390, parameters }).outputs.map(({ type }) => type)).toEqual([
       'speech-started',
       'open',
@@ -246,7 +246,7 @@ describe('the audio segmenter', () => {
     ])
   })
 
-  it('does not take a gap shorter than 98 ms, but the quietest frame', () => {
+  it('uses the quietest frame instead of a gap shorter than 98 ms', () => {
     const speech = during([1000, 11_000], [11_090, 40_000])
     const sample = (position: number): number => (position >= 25_000 && position < 25_010 ? 20 : 40)
     expect(spans(speech, { untilMs: 42_000, parameters, sample })).toEqual([
@@ -255,7 +255,7 @@ describe('the audio segmenter', () => {
     ])
   })
 
-  it('keeps to a shorter longest speech', () => {
+  it('respects a shorter maximum speech', () => {
     const run = spans(during([1000, 11_000]), {
       untilMs: 12_000,
       parameters: { ...parameters, maxSpeechMs: 5000 },

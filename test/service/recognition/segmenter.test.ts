@@ -47,7 +47,7 @@ const loudShareKept = (samples: Int16Array, rateHz: number, { segments }: Machin
 }
 
 describe('joinSegmenter', () => {
-  it('holds the noise floor while speech is confirmed, and only then', () => {
+  it('freezes the noise floor only while speech is confirmed', () => {
     const frozen: boolean[] = []
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
@@ -73,7 +73,7 @@ describe('createSegmenter', () => {
     await expect(createSegmenter({ parameters, inputRateHz: 8000 })).rejects.toMatchObject({ code: 'invalid-field' })
   })
 
-  it('gives the same empty answer while nobody speaks', async () => {
+  it('returns the same empty array in silence', async () => {
     const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
     expect(segmenter.push(new Int16Array(800))).toBe(segmenter.push(new Int16Array(0)))
     segmenter.free()
@@ -104,7 +104,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
     })
   }
 
-  it('parts what is said from what is not: two sentences with a pause make two segments', async () => {
+  it('makes two segments of two sentences with a pause', async () => {
     const samples = joined(
       room(16_000),
       recording('ten-of-clubs.wav'),
@@ -116,7 +116,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
     expect(segments).toHaveLength(2)
   })
 
-  it('hears speech 20 dB softer', async () => {
+  it('detects speech that is 20 dB softer', async () => {
     const soft = recording('librivox-0880.wav').map((sample) => sample / 10)
     const samples = joined(room(16_000), soft, room(16_000))
     const { segments } = await segmentsOf(samples, 16_000)
@@ -141,7 +141,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
     }
   })
 
-  it('gives after a finalize what the audio cut there gives', async () => {
+  it('outputs the same after finish as for audio that ends there', async () => {
     const samples = recording('four-queen-of-clubs.wav')
     const cut = samples.subarray(0, 16_001)
     const { segments } = await segmentsOf(cut, 16_000, {}, 333)
@@ -150,7 +150,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
   })
 })
 
-describe('a segmenter that is given other parameters', () => {
+describe('changing the parameters of a segmenter', () => {
   const detector = {
     isSpeech: (frame: Int16Array) => frame[0] !== 0,
     freezeFloor: () => undefined,
@@ -173,7 +173,7 @@ describe('a segmenter that is given other parameters', () => {
     return { spans: collectRun([[0, outputs]]).segments.map(({ startMs, endMs }) => [startMs, endMs]), tuned }
   }
 
-  it('keeps to the former ones until the open segment is closed', () => {
+  it('keeps the former ones until the open segment is closed', () => {
     expect(run({})).toEqual({
       spans: [
         [700, 2400],
@@ -194,7 +194,7 @@ describe('a segmenter that is given other parameters', () => {
     ])
   })
 
-  it('takes the later of two, and cuts long speech by its own count', () => {
+  it('applies the later of two changes, and counts long speech from its start', () => {
     expect(run({ 1500: { maxSpeechMs: 1000 }, 1600: { maxSpeechMs: 2000 } }).spans).toEqual([
       [700, 2400],
       [2700, 5000],
@@ -202,7 +202,7 @@ describe('a segmenter that is given other parameters', () => {
     ])
   })
 
-  it('reaches no further back than what it kept', () => {
+  it('starts no segment before the audio that it holds', () => {
     expect(run({ 2990: { preSpeechMs: 5000 } }).spans).toEqual([
       [700, 2400],
       [2630, 6400],

@@ -21,7 +21,7 @@ const resampled = async (pieces: number): Promise<readonly NodeItem[]> => {
 }
 const present = (one: NodeItem | undefined): NodeItem[] => (one === undefined ? [] : [one])
 
-describe('resample, drawn', async () => {
+describe('resample in virtual time', async () => {
   const [first, lastOfOne] = await resampled(1)
   const [, second, lastOfTwo] = await resampled(2)
 

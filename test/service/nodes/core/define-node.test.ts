@@ -42,7 +42,7 @@ describe('defineNode', () => {
     ])
   })
 
-  it('asks whoever cares about settings what an Update may not do, with the options, and else refuses nothing', () => {
+  it('checks an Update with the options, and accepts every one without checkSettings', () => {
     const careful = defineNode({
       name: 'careful',
       summary: 'Takes settings up to a limit.',
@@ -89,7 +89,7 @@ describe('defineNode', () => {
     )
   })
 
-  it('refuses a name and a port that are none', () => {
+  it('refuses invalid names of nodes and ports', () => {
     const rest = { summary: '', outputs: {}, options: noOptions, open: () => () => gain as never }
     expect(() => defineNode({ ...rest, name: 'My Node', inputs: {} })).toThrow('write it as my-node')
     expect(() => defineNode({ ...rest, name: 'my-node', inputs: { 'a-b': 'audio' } })).toThrow('no name of a port')

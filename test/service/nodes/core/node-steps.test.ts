@@ -37,8 +37,8 @@ const counting = (held: { count: number } = { count: 0 }): Node =>
 const had = (data: number, name = 'Had'): NodeItem => ({ type: 'event', event: { name, data } })
 const values = { a, b, p: had(4), q: had(6), r: had(6, 'Over'), z: had(0, 'Over'), e: had(1) }
 
-describe('a node of an audio stage', () => {
-  it('tells what each piece gives, then flushes and completes with its input', () => {
+describe('audioNode', () => {
+  it('emits the items of each chunk, then flushes and completes with its input', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a---b---|', values)
       const subscriptions = ' ^--------!'
@@ -70,7 +70,7 @@ describe('a node of an audio stage', () => {
     expect(held.count).toBe(0)
   })
 
-  it('lets go of its input and of what it holds on unsubscription', () => {
+  it('unsubscribes its input and frees its steps on unsubscription', () => {
     const held = { count: 0 }
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a---b--|', values)
@@ -82,7 +82,7 @@ describe('a node of an audio stage', () => {
     expect(held.count).toBe(0)
   })
 
-  it('starts anew for each subscription', () => {
+  it('starts again for each subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a---(b|)', values)
       const subscriptions = ['^----!', '----------^----!']
@@ -93,7 +93,7 @@ describe('a node of an audio stage', () => {
     })
   })
 
-  it('keeps the order where a listener answers in the middle of an output', () => {
+  it('keeps the order when a consumer answers within an output', () => {
     const input$ = new Subject<NodeItem>()
     const heard: string[] = []
     counting()(input$, nodeContext()).subscribe((item) => {
@@ -108,7 +108,7 @@ describe('a node of an audio stage', () => {
     expect(heard).toEqual(['1 2 3 4', `Had ${span} 4`, '5 6', `Had ${span} 6`, `Over ${span} 6`])
   })
 
-  it('waits for what opens later, and ends with the error of what does not', async () => {
+  it('waits for steps that open later, and passes the error of those that fail to open', async () => {
     const late = audioNode(() => Promise.resolve({ take: (item) => [item, item] }))
     const fails = audioNode(() => Promise.reject(new Error('not today')))
     const source$ = new Subject<NodeItem>()
@@ -140,7 +140,7 @@ describe.each(builtInNodes.filter(({ name }) => nodesOfSteps.includes(name)))('t
     })
   })
 
-  it('gives the same to every subscription and lets go of its input', async () => {
+  it('emits the same for every subscription and unsubscribes its input', async () => {
     const node = await open()
     const source$ = new Subject<NodeItem>()
     const heard: string[][] = [[], []]

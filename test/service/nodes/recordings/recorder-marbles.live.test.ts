@@ -52,7 +52,7 @@ const sizes = (): readonly (readonly [number, boolean])[] =>
     return [said, said === bytes.byteLength - 44]
   })
 
-describe('recorder, drawn', () => {
+describe('recorder in virtual time', () => {
   testFixedSet({
     open: () => open(),
     item,

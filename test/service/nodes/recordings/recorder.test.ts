@@ -33,7 +33,7 @@ const recorded = (File: string, DurationMsec: number, more: object = {}, channel
   event('Recorded', { channel, startMs: 0, endMs: DurationMsec, data: { File, DurationMsec, ...more } })
 
 describe('recorder', () => {
-  it('writes what it hears, tells so at the end, and every frame as consumed', async () => {
+  it('writes its input, reports the file at the end, and consumes every frame', async () => {
     const bytes = numbered(300_000)
     let frames = 0
     const consumed = (count: number): void => {
@@ -79,7 +79,7 @@ describe('recorder', () => {
     expect((await wavOf('session-1-node-1.wav')).bytes.every((byte) => byte === 2)).toBe(true)
   })
 
-  it('ends a file at its longest, says so, and wants no more', async () => {
+  it('ends a file at its limit, reports that, and needs no more audio', async () => {
     const counts: number[] = []
     const node = await open({ maxDurationMs: 100 }, { ack: (count) => counts.push(count) })
     const input$ = concat(from([audio(numbered(1600)), audio(numbered(1600))]), NEVER)

@@ -39,7 +39,7 @@ describe('recordings of a process that was killed', () => {
     expect(await repairRecordings(folder)).toBe(0)
   })
 
-  it('are told from all other files by name and header, and no link is followed', async () => {
+  it('are identified by name and header, and no link is followed', async () => {
     const streamed = Buffer.concat([wavHeader(mono), Buffer.alloc(320)])
     const others: readonly (readonly [string, Buffer])[] = [
       ['music.wav', streamed],
@@ -72,7 +72,7 @@ describe('recordings of a process that was killed', () => {
     expect((await readRecording(path)).bytes).toHaveLength(67_136)
   })
 
-  it('are mended when a service starts', async () => {
+  it('are repaired when a service starts', async () => {
     const path = await left('session-1-node-all.wav', mono, 16_000)
     const service = await plainService({ recordingsFolder: folder })
     await service.close()

@@ -28,7 +28,7 @@ const heard = async (item$: Observable<NodeItem>, channels = 2): Promise<{ items
 const fails = (error: unknown): Observable<never> => throwError(() => error)
 
 describe('finalsOnFailure', () => {
-  it('gives each channel without a final one that says why, with the milestones so far, then the error', async () => {
+  it('emits a final with the error and the milestones for each channel without one, then the error', async () => {
     const error = new SpeechError('engine-failed', 'It broke.')
     const said = [event('SR Milestone', 1, 'a', 10, 20), event('SR Milestone', 1, ' b', 30, 40), event('Other', 1, 'c')]
     const { items, error: last } = await heard(concat(from(said), fails(error)))
@@ -47,7 +47,7 @@ describe('finalsOnFailure', () => {
     expect(last).toBe(error)
   })
 
-  it('gives a channel that has its final no other, and nothing where nothing fails', async () => {
+  it('emits no second final, and none without an error', async () => {
     const final = event('SR Final', 0, 'x')
     const failed = await heard(concat(of(final), fails(new SpeechError('engine-failed', 'x'))))
     expect(failed.items.map((item) => item.type === 'event' && item.event.channel)).toEqual([0, 1])
@@ -55,7 +55,7 @@ describe('finalsOnFailure', () => {
     expect((await lastValueFrom(of(final).pipe(finalsOnFailure(2), toArray()))).length).toBe(1)
   })
 
-  it('says nothing of the inside: an error without a code, or of another, is internal', async () => {
+  it("shows other errors than the engine's as internal", async () => {
     for (const error of [new TypeError('/secret/path'), new SpeechError('missing-dependency', 'npm install secret')]) {
       const { items, error: last } = await heard(fails(error), 1)
       expect(JSON.stringify(items)).toContain('internal: ')
@@ -64,7 +64,7 @@ describe('finalsOnFailure', () => {
     }
   })
 
-  it('gives them when the session is broken off, whatever the items would still say, and completes', () => {
+  it('emits them when the session is aborted, drops later items, and completes', () => {
     const item$ = new Subject<NodeItem>()
     const aborted$ = new Subject<SpeechError>()
     const said: unknown[] = []
@@ -80,7 +80,7 @@ describe('finalsOnFailure', () => {
     expect(said).toEqual([['SR Final', 1, { Text: 'a', Confidence: 0, Error: 'cut-sample: Cut.' }], 'complete'])
   })
 
-  it('tells nothing more when it is unsubscribed', () => {
+  it('emits nothing after unsubscription', () => {
     const items: NodeItem[] = []
     const life = NEVER.pipe(finalsOnFailure(1)).subscribe((item) => items.push(item))
     life.unsubscribe()

@@ -57,7 +57,7 @@ const watched = (change: OperatorFunction<SegmentPart, Hypothesis>) => {
   return { engine: { ...engine, recognize }, running: () => running }
 }
 
-describe('the recognizer node, drawn', async () => {
+describe('the recognizer node in virtual time', async () => {
   // Speech begins in it and does not end; the pause comes where it is heard a second time.
   const item = audio(await spoken(1600))
 

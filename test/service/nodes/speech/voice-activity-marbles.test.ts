@@ -10,7 +10,7 @@ const started = (startMs: number): NodeItem =>
   event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 360 } })
 const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
 
-describe('voice-activity, drawn', async () => {
+describe('voice-activity in virtual time', async () => {
   // Speech begins in it and does not end; the pause comes where it is heard a second time.
   const item = audio(await spoken(1600))
 

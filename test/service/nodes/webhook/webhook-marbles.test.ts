@@ -41,8 +41,8 @@ const open = (
   return { node: (input$: Observable<NodeItem>) => node(input$, context), atMs }
 }
 
-describe('webhook, drawn', () => {
-  it('sends after batchMs, tells what was lost, and completes', () => {
+describe('webhook in virtual time', () => {
+  it('sends after batchMs, reports losses, and completes', () => {
     marbles((helpers) => {
       const { node, atMs } = open(helpers, () => status(400))
       const input$ = helpers.cold<NodeItem>('x 29ms |', values)
@@ -64,7 +64,7 @@ describe('webhook, drawn', () => {
       helpers.expectObservable(open(helpers, () => NEVER).node(input$)).toBe('--#')
     })
   })
-  it('lets go of input and request when it is unsubscribed from, and starts afresh', () => {
+  it('ends input and request on unsubscription, and starts again for each subscription', () => {
     marbles((helpers) => {
       const request$ = helpers.cold<WebhookResponse>('-')
       const { node } = open(helpers, () => request$)
@@ -78,7 +78,7 @@ describe('webhook, drawn', () => {
       expect(helpers.scheduler.actions).toHaveLength(0)
     })
   })
-  it('takes what its own event brings at once', () => {
+  it('accepts an event in answer to its own report', () => {
     marbles((helpers) => {
       const { node, atMs } = open(helpers, () => status(400), { batchMs: 0, batchEvents: 1 })
       const input$ = new Subject<NodeItem>()
@@ -93,7 +93,7 @@ describe('webhook, drawn', () => {
       expect(atMs).toHaveLength(2)
     })
   })
-  it('waits longer and longer, up to retryMaxMs, and no less than Retry-After says', () => {
+  it('backs off up to retryMaxMs, and waits at least for Retry-After', () => {
     marbles((helpers) => {
       const { node, atMs } = open(
         helpers,
@@ -105,7 +105,7 @@ describe('webhook, drawn', () => {
       expect(atMs).toEqual([0, 100, 300, 600, 7600, 7900])
     })
   })
-  it('keeps a request no longer than timeoutMs', () => {
+  it('ends a request after timeoutMs', () => {
     marbles((helpers) => {
       const { node, atMs } = open(helpers, (count) => (count === 1 ? NEVER : status(200)), {
         batchMs: 0,
@@ -119,7 +119,7 @@ describe('webhook, drawn', () => {
   })
 })
 
-describe('the wait that a receiver asks for', () => {
+describe('requestedWaitMs', () => {
   it('reads seconds and dates, and bounds them', () => {
     expect(requestedWaitMs('3', 0)).toBe(3000)
     expect(requestedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)

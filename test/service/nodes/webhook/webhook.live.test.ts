@@ -65,7 +65,7 @@ describe('webhook', () => {
     },
   )
 
-  it('gives up after so many attempts, and tells and logs nothing of address, body and secret', async () => {
+  it('gives up after maxAttempts, and reports and logs nothing of address, body and secret', async () => {
     await receive((response) => response.writeHead(500).end('inside'))
     const answers = await run({ maxAttempts: 2 }, of(event('words', { data: { Text: 'spoken' } })))
     expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'status 500', Attempts: 2, Lost: 1 }))
@@ -73,7 +73,7 @@ describe('webhook', () => {
     expect(JSON.stringify([answers, logged])).not.toMatch(/hidden|spoken|words|secret|inside|127\.0/)
   })
 
-  it('starts a new row of failures after a batch that was accepted', async () => {
+  it('reports a failure again after a batch was accepted', async () => {
     await receive((response, count) => response.writeHead(count % 2 === 1 ? 400 : 200).end())
     const answers = await run({ batchEvents: 1 }, of(event('a'), event('b'), event('c')))
     expect(answers.map((item) => (item.type === 'event' ? item.event.name : ''))).toEqual([
@@ -91,7 +91,7 @@ describe('webhook', () => {
     expect(receiver.received).toHaveLength(2)
   })
 
-  it('takes a status for an answer, though its body never ends, breaks off or floods', async () => {
+  it('accepts a status even if the body never ends, breaks or is too long', async () => {
     const receiver = await receive((response, count, request) => {
       response.writeHead(200, count === 2 ? { 'Content-Length': 100 } : {})
       if (count === 1) response.write('slow')
@@ -113,7 +113,7 @@ describe('webhook', () => {
     expect(count).toBe(3)
   })
 
-  it('tells when nobody listens', async () => {
+  it('reports a refused connection', async () => {
     const receiver = await receive(ok)
     const { url } = receiver
     await receiver.close()

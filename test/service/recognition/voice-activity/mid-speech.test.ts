@@ -54,7 +54,7 @@ const shareWithin = (delays: readonly number[], ms: number): number =>
   delays.filter((delay) => delay <= ms).length / delays.length
 
 describe('audio that begins in mid-speech', () => {
-  it('is heard within 300 ms at nine of ten places of the sample call', async () => {
+  it('is detected within 300 ms at nine of ten places of the sample call', async () => {
     const { bytes, format } = await readRecording('samples/call.wav')
     const channels = deinterleaveChannels(bytes, 1).map((channel) => decodeSamples(channel, format.encoding))
     const delays: number[] = []

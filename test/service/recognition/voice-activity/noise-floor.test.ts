@@ -50,7 +50,7 @@ describe('the noise floor', () => {
     ).toBe(-65)
   })
 
-  it('does not take digital silence for the room', () => {
+  it('does not follow digital silence', () => {
     expect(
       heard([
         [-45, 60],
@@ -69,7 +69,7 @@ describe('the noise floor', () => {
     expect(heard([[-60, 100], ...speechLevels(300)], true).levelDb).toBe(-60)
   })
 
-  it('takes sound that stays level for 1.2 s for the room, even while frozen', () => {
+  it('follows sound that stays level for 1.2 s, even while frozen', () => {
     expect(
       heard(
         [
@@ -90,7 +90,7 @@ describe('the noise floor', () => {
     ).toBeCloseTo(-30)
   })
 
-  it('takes back what it learned from speech at the very start', () => {
+  it('resets after speech at the very start', () => {
     expect(
       heard([
         [-15, 10],
@@ -99,7 +99,7 @@ describe('the noise floor', () => {
     ).toBe(-50)
   })
 
-  it('takes back what it learned when a voice is heard, once, in the first half second', () => {
+  it('resets once for a voice in the first half second', () => {
     const floor = heard([[-25, 10]])
     expect(floor.isUncertain).toBe(true)
     floor.resetBelowVoice(-25)
@@ -107,14 +107,14 @@ describe('the noise floor', () => {
     expect(heard([[-25, 50]]).isUncertain).toBe(false)
   })
 
-  it('takes the room to be 20 dB below a soft voice, and no lower than ever', () => {
+  it('resets to 20 dB below a soft voice, within its lower bound', () => {
     const [soft, softest] = [heard([[-40, 10]]), heard([[-50, 10]])]
     soft.resetBelowVoice(-40)
     softest.resetBelowVoice(-50)
     expect([soft.levelDb, softest.levelDb]).toEqual([-60, -65])
   })
 
-  it('keeps a floor that lies lower than the voice lets think', () => {
+  it('keeps a floor that is already lower', () => {
     const floor = heard([
       [-62, 10],
       [-20, 1],

@@ -141,7 +141,7 @@ describe('a voice detector', () => {
     expect(judge(detector, sound(8000, 0.8, vowel(-25)), 8000).frames).toBeGreaterThan(60)
   })
 
-  it('hears a vowel set in that is held at one level', async () => {
+  it('detects the onset of a vowel at a constant level', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-60)), 8000)
     expect(judge(detector, sound(8000, 0.3, vowel(-20)), 8000).longestRun).toBeGreaterThanOrEqual(6)
@@ -159,7 +159,7 @@ describe('a voice detector', () => {
     expect(judge(fresh, sound(8000, 0.3, vowel(sunken)), 8000).frames).toBe(0)
   })
 
-  it('hears a low voice through the soft frames between its pulses', async () => {
+  it('detects a low voice across the soft frames between its pulses', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-50)), 8000)
     detector.freezeFloor(true)
@@ -167,13 +167,13 @@ describe('a voice detector', () => {
     expect(judge(detector, sound(8000, 0.5, pulsed), 8000).longestRun).toBeGreaterThan(40)
   })
 
-  it('takes 32 and 48 kHz too', async () => {
+  it('supports 32 and 48 kHz', async () => {
     for (const rate of [32_000, 48_000]) {
       expect(judge(await open(rate), sound(rate, 2, noise(-30)), rate).longestRun).toBeLessThan(shortOfAnOnset)
     }
   })
 
-  it('calls nothing speech any more once it is freed, however often', async () => {
+  it('detects no speech once it is freed, once or twice', async () => {
     const detector = await open(8000)
     detector.free()
     detector.free()
@@ -194,7 +194,7 @@ describe('a voice detector', () => {
 })
 
 describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings ${recordingsMissing ?? ''}`, () => {
-  it('hears more frames the higher its sensitivity is', async () => {
+  it('detects more frames with a higher sensitivity', async () => {
     const samples = recording('librivox-0880.wav')
     const heard: number[] = []
     for (const sensitivity of [1, 6, 10]) heard.push(judge(await open(16_000, sensitivity), samples, 16_000).frames)
@@ -202,7 +202,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
     expect(heard[1]).toBeLessThan(heard[2] ?? 0)
   })
 
-  it('calls nothing speech that WebRTC does not call voice', async () => {
+  it('detects only frames that WebRTC calls voice', async () => {
     const next = noiseSource()
     const room = sound(16_000, 1, () => amplitude(-60) * next())
     const samples = joined(room, recording('go-forward-ten-meters.16k.raw'), recording('librivox-0880.wav'))
@@ -218,7 +218,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
     expect(beyond).toEqual([])
   })
 
-  it('keeps channels apart: two in turn hear what each hears alone', async () => {
+  it('keeps channels separate: two in turn give the results of each alone', async () => {
     const [one, two] = [recording('ten-of-clubs.wav'), recording('seven-of-clubs.wav').subarray(0, 17_500)]
     const alone = [judge(await open(16_000), one, 16_000).frames, judge(await open(16_000), two, 16_000).frames]
     const [first, second] = [await open(16_000), await open(16_000)]
@@ -230,12 +230,12 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
     expect(together).toEqual(alone)
   })
 
-  it('hears speech that audio begins with in the middle of a word', async () => {
+  it('detects speech in audio that begins in the middle of a word', async () => {
     const samples = recording('ten-of-clubs.wav').subarray(9600)
     expect(judge(await open(16_000), samples, 16_000).longestRun).toBeGreaterThanOrEqual(shortOfAnOnset)
   })
 
-  it('hears speech again after noise has set in and gone', async () => {
+  it('detects speech again after a period of noise', async () => {
     const samples = joined(sound(16_000, 4, noise(-30)), sound(16_000, 1, noise(-60)), recording('ten-of-clubs.wav'))
     expect(judge(await open(16_000), samples, 16_000).longestRun).toBeGreaterThanOrEqual(shortOfAnOnset)
   })

@@ -49,7 +49,7 @@ describe('Voicing', () => {
     })
   }
 
-  it('looks at nothing that is no candidate', () => {
+  it('examines candidates only', () => {
     expect(
       judge(
         sound(8000, 0.3, (time) => voice(120)(time) * 10 ** (-5 * time)),

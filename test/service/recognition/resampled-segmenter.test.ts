@@ -35,7 +35,7 @@ const run = async (toHz: number, chunk: number) => {
 }
 
 describe('createSegmenter', () => {
-  it('gives segments at the rate of the engine, with the times of the input, to the last sample', async () => {
+  it("outputs segments at the engine's rate with the times of the input, up to the last sample", async () => {
     const same = await run(rateHz, 320)
     const [segment] = (await run(8000, 320)).segments
     expect(same.segments).toHaveLength(1)
@@ -44,7 +44,7 @@ describe('createSegmenter', () => {
     expect(segment?.samples).toHaveLength(8 * (2005 - (segment?.startMs ?? 0)))
   })
 
-  it('gives the same segments however the input is chunked', async () => {
+  it('outputs the same segments for every chunk size', async () => {
     const { segments } = await run(8000, 32_080)
     expect((await run(8000, 160)).segments).toEqual(segments)
     expect((await run(8000, 592)).segments).toEqual(segments)
