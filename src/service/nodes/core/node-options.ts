@@ -11,22 +11,42 @@ export const optionType = <A>(expected: string, is: (value: unknown) => value is
     (value) => value,
   )
 
-/** A text that is not empty. @example nodeOptions({ name: text }, {}) */
+/**
+ * A text that is not empty.
+ *
+ * @example
+ * nodeOptions({ name: text }, {})
+ */
 export const text = optionType('a text that is not empty', (value): value is string => {
   return typeof value === 'string' && value !== ''
 })
 
-/** True or false. @example nodeOptions({}, { partials: flag }) */
+/**
+ * True or false.
+ *
+ * @example
+ * nodeOptions({}, { partials: flag })
+ */
 export const flag = optionType('true or false', (value): value is boolean => typeof value === 'boolean')
 
-/** A number from `min` to `max`, inclusive. @example nodeOptions({ gainDb: numberFrom(-60, 60) }, {}) */
+/**
+ * A number from `min` to `max`, inclusive.
+ *
+ * @example
+ * nodeOptions({ gainDb: numberFrom(-60, 60) }, {})
+ */
 export const numberFrom = (min: number, max: number): t.Type<number, unknown> =>
   optionType(
     `a number from ${min} to ${max}`,
     (value): value is number => typeof value === 'number' && value >= min && value <= max,
   )
 
-/** A whole number from `min` to `max`, inclusive. @example nodeOptions({}, { everyMs: wholeNumberFrom(20, 60_000) }) */
+/**
+ * A whole number from `min` to `max`, inclusive.
+ *
+ * @example
+ * nodeOptions({}, { everyMs: wholeNumberFrom(20, 60_000) })
+ */
 export const wholeNumberFrom = (min: number, max: number): t.Type<number, unknown> =>
   optionType(
     `a whole number from ${min} to ${max}`,
@@ -41,14 +61,26 @@ export const wholeNumberOr = (exception: number, min: number, max: number): t.Ty
       value === exception || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max),
   )
 
-/** One of several words. @example nodeOptions({ to: oneOfWords('mono', 'stereo') }, {}) */
+/**
+ * One of several words.
+ *
+ * @example
+ * nodeOptions({ to: oneOfWords('mono', 'stereo') }, {})
+ */
 export const oneOfWords = <Word extends string>(...words: readonly Word[]): t.Type<Word, unknown> =>
   optionType(
     `one of ${words.join(', ')}`,
     (value): value is Word => typeof value === 'string' && words.some((word) => word === value),
   )
 
-/** A list of at most `max` items. @default max is 1000 @example nodeOptions({ phrases: listOf(text) }, {}) */
+/**
+ * A list of at most `max` items.
+ *
+ * @default max is 1000
+ *
+ * @example
+ * nodeOptions({ phrases: listOf(text) }, {})
+ */
 export const listOf = <A>(item: t.Type<A, unknown>, max = 1000): t.Type<readonly A[], unknown> =>
   optionType(
     `a list of at most ${max}, each ${item.name}`,
@@ -57,7 +89,9 @@ export const listOf = <A>(item: t.Type<A, unknown>, max = 1000): t.Type<readonly
   )
 
 /**
- * A table of at most `max` names with values, such as `{ good: 1, bad: -1 }`. @default max is 10 000
+ * A table of at most `max` names with values, such as `{ good: 1, bad: -1 }`.
+ *
+ * @default max is 10 000
  *
  * @example
  * nodeOptions({ weights: tableOf(numberFrom(-1, 1)) }, {})
@@ -118,7 +152,12 @@ export const nodeOptions = <Required extends Codecs, Optional extends Codecs>(
   return codec
 }
 
-/** The codec of a node without options. @example defineNode({ …, options: noOptions, … }) */
+/**
+ * The codec of a node without options.
+ *
+ * @example
+ * defineNode({ name: 'mute', summary: 'Drops everything.', inputs: { audio: 'audio' }, outputs: {}, options: noOptions, open: () => () => EMPTY })
+ */
 export const noOptions = nodeOptions({}, {})
 
 /** The names that a codec knows, including those of io-ts' own `type`, `partial`, `exact` and `intersection`. */

@@ -198,6 +198,9 @@ export type FaultKind = 'threw' | 'hung' | 'flooded' | 'blocked'
 /**
  * The failure of a node as its host reports it; any other error of a node counts as `threw`. The message is for the
  * operator and may contain text of the node's author.
+ *
+ * @example
+ * throwError(() => new NodeFault('hung', 'The model did not answer within 5 s.'))
  */
 export class NodeFault extends Error {
   override readonly name = 'NodeFault'
@@ -209,6 +212,11 @@ export class NodeFault extends Error {
   }
 }
 
-/** Whether an error is a `NodeFault`. Compares names, because two builds of the package may meet in one process. */
+/**
+ * Whether an error is a `NodeFault`. Compares names, because two builds of the package may meet in one process.
+ *
+ * @example
+ * catchError((error: unknown) => (isNodeFault(error) ? EMPTY : throwError(() => error)))
+ */
 export const isNodeFault = (error: unknown): error is NodeFault =>
   error instanceof Error && error.name === 'NodeFault' && 'kind' in error
