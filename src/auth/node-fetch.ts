@@ -7,12 +7,12 @@ import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 
 export interface NodeFetchOptions {
   /** CA certificates in PEM, in place of those of Node: for an identity service with a certificate of its own. */
-  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[]
+  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Default: what
-   * `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say.
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
+   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
    */
-  readonly proxy?: ProxyOption
+  readonly proxy?: ProxyOption | undefined
 }
 
 /**
@@ -52,13 +52,11 @@ export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFe
     })
 }
 
-/** The global `fetch`, unless a proxy is to be used, of which it knows nothing. */
+/** The global `fetch`, or `nodeFetch` with a proxy, which the global one does not support. */
 export const fetchOrProxy =
   (proxy: ProxyOption | undefined): TokenFetch =>
   (url, init) =>
-    proxyFor(new URL(url), proxy) === undefined
-      ? fetch(url, init)
-      : nodeFetch(proxy === undefined ? {} : { proxy })(url, init)
+    proxyFor(new URL(url), proxy) === undefined ? fetch(url, init) : nodeFetch({ proxy })(url, init)
 
 const responseOf = (response: http.IncomingMessage): TokenFetchResponse => ({
   status: response.statusCode ?? 0,

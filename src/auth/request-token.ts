@@ -1,3 +1,14 @@
+import {
+  anything,
+  checkOptions,
+  flag,
+  functionValue,
+  nonEmptyText,
+  number,
+  objectWith,
+  optionsCodec,
+} from '../protocol/validation.js'
+import { codeOf } from '../errors/code-of.js'
 import { either } from 'fp-ts'
 import {
   asyncScheduler,
@@ -23,8 +34,34 @@ import { checkProxy } from '../proxy/proxy.js'
 import { boundedText, maxAnswerBytes, maskOfSecret, refusalOf, type TokenAnswer, parseToken } from './token-response.js'
 import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 
+export interface RequestTokenOptions {
+  /** Base address of the identity service, to which `/connect/token` is appended (PROTOCOL 2). */
+  readonly authUrl: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** @default 'Ldm_Integration' */
+  readonly scope?: string | undefined
+  /** How long connection and answer may take together, in milliseconds. @default 10_000 */
+  readonly timeoutMs?: number | undefined
+  /** Allows plain http to other machines, where the secret can be read on the way. @default false */
+  readonly allowInsecure?: boolean | undefined
+  /**
+   * Sends the request. For a private CA in Node: `nodeFetch({ ca, proxy })`.
+   * @default the global `fetch`; in Node with a proxy `nodeFetch`
+   */
+  readonly fetch?: TokenFetch | undefined
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
+   * not together with `fetch`, which has its own.
+   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
+   */
+  readonly proxy?: ProxyOption | undefined
+  /** The clock of the time-out and of the token's expiry. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
 /**
- * Requests a bearer token with the client credentials grant: POST `{authUrl}/connect/token` (service.md 4.3, RFC 6749
+ * Requests a bearer token with the client credentials grant: POST `{authUrl}/connect/token` (PROTOCOL 2, RFC 6749
  * section 4.4). Cold: each subscription is one request, which emits one token and completes. Put `keepFresh` behind it to
  * share and renew the token.
  *
@@ -32,7 +69,7 @@ import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-f
  * - what the endpoint refuses, by RFC 6749 section 5.2: `invalid-request`, `invalid-client`, `invalid-grant`,
  *   `unauthorized-client`, `unsupported-grant-type`, `invalid-scope`; `too-many-attempts` for 429 and
  *   `overloaded` for 503, with `retryAfterMs` where the endpoint says how long to wait;
- * - `token-endpoint-failed` for an answer that is none: no JSON, fields that don't fit, more than 64 KiB, a redirect (not
+ * - `token-endpoint-failed` for an unusable answer: no JSON, fields that do not fit, more than 64 KiB, a redirect (not
  *   followed), any other status; `retryable` says whether another attempt can help;
  * - `connection-failed` when there is no answer, `token-timeout` when it takes longer than `timeoutMs`.
  *
@@ -65,7 +102,7 @@ export function requestToken(options: RequestTokenOptions): Observable<Token> {
       throwIfEmpty(() => unreachable(url)),
       mergeMap(readAnswer),
       map((answer) => tokenOf(answer, clientSecret, requestedAtMs, scheduler.now())),
-      timeout({ first: timeoutMs, scheduler, with: () => throwError(() => tooSlow(timeoutMs)) }),
+      timeout({ first: timeoutMs, scheduler, with: () => throwError(() => timedOut(timeoutMs)) }),
       finalize(() => controller.abort()),
     )
   })
@@ -73,7 +110,7 @@ export function requestToken(options: RequestTokenOptions): Observable<Token> {
 
 const isNode = (): boolean => typeof globalThis.process?.versions?.node === 'string'
 
-/** The global `fetch`, looked up when it is called; in Node that knows no proxy, so that one is looked for first. */
+/** The global `fetch`, looked up when it is called. In Node it supports no proxy, so `nodeFetch` is used with one. */
 const platformFetch =
   (proxy: ProxyOption | undefined): TokenFetch =>
   (url, init) =>
@@ -88,7 +125,7 @@ function readAnswer(response: TokenFetchResponse): Observable<TokenAnswer> {
       'token-endpoint-failed',
       `The token endpoint answered with more than ${maxAnswerBytes} bytes; check authUrl.`,
     )
-  const body$ = from(response.body ?? EMPTY).pipe(catchError(() => throwError(brokeOff)))
+  const body$ = from(response.body ?? EMPTY).pipe(catchError(() => throwError(interrupted)))
   return boundedText(body$, maxAnswerBytes, tooBig).pipe(
     map((body) => ({ status, retryAfter: response.headers.get('retry-after'), body })),
   )
@@ -101,20 +138,20 @@ const tokenOf = (answer: TokenAnswer, secret: string, requestedAtMs: number, now
   throw new SpeechError('token-endpoint-failed', `The token endpoint gave no token: ${token.left.message}`)
 }
 
-const tooSlow = (timeoutMs: number): SpeechError =>
+const timedOut = (timeoutMs: number): SpeechError =>
   new SpeechError(
     'token-timeout',
     `The token endpoint did not answer within ${timeoutMs} ms; check the address or try later.`,
   )
 
-const brokeOff = (): SpeechError =>
+const interrupted = (): SpeechError =>
   new SpeechError('token-endpoint-failed', 'The answer of the token endpoint broke off; try again.')
 
-/** What sends the request may know better why that fails, such as by the fault of a proxy. */
+/** A `SpeechError` of `fetch` knows the cause, such as a proxy; any other error means that there was no answer. */
 const sendFailure = (url: URL, error: unknown, secret: string): SpeechError =>
   isSpeechError(error) ? maskOfSecret(secret).cleanError(error) : unreachable(url, error)
 
-/** Never with the cause: what failed to send the request knows its body, and so the secret. */
+/** Without the cause, which may hold the body of the request and so the secret. */
 const unreachable = (url: URL, error?: unknown): SpeechError => {
   const code = systemCode(error)
   const why = code === undefined ? '' : ` (${code})`
@@ -125,59 +162,32 @@ const unreachable = (url: URL, error?: unknown): SpeechError => {
   )
 }
 
-/** Such as `ECONNREFUSED` or `DEPTH_ZERO_SELF_SIGNED_CERT`, of the error or of what caused it, some causes deep. */
+/** A code such as `ECONNREFUSED` or `DEPTH_ZERO_SELF_SIGNED_CERT`, of the error or of one of its causes. */
 const systemCode = (error: unknown, depth = 4): string | undefined => {
   if (!(error instanceof Error) || depth === 0) return undefined
-  const code: unknown = 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^[A-Z][A-Z_]{2,49}$/.test(code) ? code : systemCode(error.cause, depth - 1)
+  const code = codeOf(error)
+  return code !== undefined && /^[A-Z][A-Z_]{2,49}$/.test(code) ? code : systemCode(error.cause, depth - 1)
 }
 
-export interface RequestTokenOptions {
-  /** Base address of the identity service; `/connect/token` is appended (service.md 4.3). */
-  readonly authUrl: string
-  readonly clientId: string
-  readonly clientSecret: string
-  /** Default `Ldm_Integration` (service.md 4.3). */
-  readonly scope?: string
-  /** How long connection and answer may take together, in milliseconds; default 10 000. */
-  readonly timeoutMs?: number
-  /** Allows plain http to other machines, where everybody on the way can read the secret. Default false. */
-  readonly allowInsecure?: boolean
-  /**
-   * Sends the request. Default: the global `fetch`, or in Node, where a proxy is to be used, `nodeFetch`. For a private CA
-   * in Node: `nodeFetch({ ca, proxy })`.
-   */
-  readonly fetch?: TokenFetch
-  /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
-   * not beside `fetch`, which has its own. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say.
-   */
-  readonly proxy?: ProxyOption
-  /** The clock of the time-out and of the token's end. Default `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike
-}
+const defaultScope = 'Ldm_Integration'
+const defaultTimeoutMs = 10_000
 
-/** Service.md 4.3. */
-export const defaultScope = 'Ldm_Integration'
-export const defaultTimeoutMs = 10_000
-const longestTimeoutMs = 600_000
+const optionsOfRequest = optionsCodec(
+  { authUrl: anything, clientId: nonEmptyText, clientSecret: nonEmptyText },
+  {
+    scope: nonEmptyText,
+    timeoutMs: number({ min: 1, max: 600_000 }),
+    allowInsecure: flag,
+    fetch: functionValue,
+    proxy: anything,
+    scheduler: objectWith('now', 'schedule'),
+  },
+)
 
-/** The address of the token endpoint; throws `invalid-options` when an option is not usable, and never says a secret. */
-export const tokenUrlOf = (options: RequestTokenOptions): URL => {
-  const {
-    authUrl,
-    clientId,
-    clientSecret,
-    scope = defaultScope,
-    timeoutMs = defaultTimeoutMs,
-    allowInsecure = false,
-  } = options
-  for (const [name, value] of Object.entries({ clientId, clientSecret, scope })) {
-    if (typeof value !== 'string' || value === '') throw invalid(`${name} must be a string that is not empty.`)
-  }
-  if (!(timeoutMs >= 1 && timeoutMs <= longestTimeoutMs)) {
-    throw invalid(`timeoutMs must be a number from 1 to ${longestTimeoutMs}, not ${timeoutMs}.`)
-  }
+/** The address of the token endpoint; throws `invalid-options` for options that cannot be used, without any secret. */
+const tokenUrlOf = (options: RequestTokenOptions): URL => {
+  checkOptions(optionsOfRequest, options)
+  const { authUrl, allowInsecure = false } = options
   checkProxy(options.proxy)
   if (options.proxy !== undefined && options.fetch !== undefined) {
     throw invalid('proxy and fetch exclude each other; give the proxy to nodeFetch.')

@@ -1,6 +1,6 @@
 import type { ObservableInput } from 'rxjs'
 
-/** The one request that is made to a token endpoint (service.md 4.3). Its body holds the client secret. */
+/** The request to a token endpoint (PROTOCOL 2). Its body holds the client secret. */
 export interface TokenRequestInit {
   readonly method: 'POST'
   readonly headers: Readonly<Record<string, string>>
@@ -10,17 +10,17 @@ export interface TokenRequestInit {
   readonly signal: AbortSignal
 }
 
-/** What is read of the answer; the `Response` of `fetch` is one. */
+/** The members of an answer that are read; the `Response` of `fetch` has them. */
 export interface TokenFetchResponse {
   readonly status: number
-  /** `opaqueredirect` is how a browser tells of a redirect that it didn't follow. */
+  /** A browser reports a redirect that it did not follow as `opaqueredirect`. */
   readonly type?: string
   readonly headers: { readonly get: (name: string) => string | null }
   readonly body: ObservableInput<Uint8Array> | null
 }
 
 /**
- * How the request is sent. The `fetch` of browsers and of Node is one; `nodeFetch` is one that takes a private CA.
- * It may answer by promise or by Observable, fails when there is no answer, and gives up when `signal` aborts.
+ * Sends the request: the `fetch` of browsers and of Node, or `nodeFetch`, which supports a private CA. It returns a promise or
+ * an Observable, fails without an answer, and stops when `signal` aborts.
  */
 export type TokenFetch = (url: string, init: TokenRequestInit) => ObservableInput<TokenFetchResponse>

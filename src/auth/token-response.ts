@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { map, type Observable, reduce } from 'rxjs'
 import type { ErrorCode } from '../errors/error-code.js'
-import { SecretMask, shortestMasked } from '../errors/secret-mask.js'
+import { SecretMask, minMaskedLength } from '../errors/secret-mask.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/json-object.js'
 import { decodeWith, integer, messageCodec, type MessageCodec, optional, required } from '../protocol/message-codec.js'
@@ -9,7 +9,7 @@ import { retryAfterMs } from '../protocol/retry-after.js'
 import type { Token } from '../protocol/token.js'
 import { codec, type Codec, oneOf, text } from '../protocol/validation.js'
 
-/** The answer of a token endpoint that grants (service.md 2.8, RFC 6749 section 5.1). */
+/** The answer of a token endpoint that grants (PROTOCOL 2, RFC 6749 section 5.1). */
 export interface TokenResponse {
   readonly accessToken: string
   readonly expiresInSeconds: number
@@ -19,7 +19,7 @@ export interface TokenResponse {
 
 const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
 
-/** Visible ASCII only (RFC 6750 section 2.1): it will stand in a header and in a subprotocol. */
+/** Visible ASCII only (RFC 6750 section 2.1), for use in a header and in a subprotocol. */
 const accessToken: Codec<string> = codec('a string of visible ASCII characters', isAccessToken)
 
 /** In any letter case (RFC 6749 section 5.1). */
@@ -27,7 +27,7 @@ const bearer: Codec<'Bearer'> = codec('"Bearer"', oneOf('Bearer').is, {
   read: (input) => (typeof input === 'string' && input.toLowerCase() === 'bearer' ? 'Bearer' : input),
 })
 
-/** A thousand years, so that the end of a token stays a number that clocks can hold. */
+/** A thousand years, so that the expiry of a token stays within the range of clocks. */
 const maxSeconds = 31_536_000_000
 
 export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResponse>({
@@ -37,7 +37,7 @@ export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResp
   scope: optional(text, 'scope'),
 })
 
-/** The token of an answer. `requestedAtMs` is when it was asked for: it was not issued before, so it ends no earlier. */
+/** The token of an answer. Its expiry counts from `requestedAtMs`, because it was not issued before the request. */
 export const parseToken = (body: string, requestedAtMs: number): either.Either<SpeechError, Token> => {
   const json = parseJsonObject(body)
   const decoded = either.isLeft(json) ? json : decodeWith(tokenResponse, json.right)
@@ -46,7 +46,7 @@ export const parseToken = (body: string, requestedAtMs: number): either.Either<S
   return either.right({ ...token, expiresAtMs: requestedAtMs + expiresInSeconds * 1000 })
 }
 
-/** An answer as far as it was read. */
+/** The answer of a token endpoint. */
 export interface TokenAnswer {
   readonly status: number
   readonly retryAfter: string | null
@@ -55,7 +55,7 @@ export interface TokenAnswer {
 
 const invalidClient = ['invalid-client', 'Check the client id and the client secret.'] as const
 
-/** RFC 6749 section 5.2: the code, and what to do then. */
+/** The errors of RFC 6749 section 5.2: our code, and what to do. */
 const refusals = new Map<unknown, readonly [code: ErrorCode, help: string]>([
   ['invalid_request', ['invalid-request', 'The token request was malformed; check client id, secret and scope.']],
   ['invalid_client', invalidClient],
@@ -69,15 +69,15 @@ const refusals = new Map<unknown, readonly [code: ErrorCode, help: string]>([
 ])
 
 /** Statuses that another attempt can change (RFC 9110 section 15, RFC 8470 section 5.2). */
-const isPassing = (status: number): boolean => status >= 500 || status === 408 || status === 425
+const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425
 
 /**
- * What an answer that grants nothing means: a code of RFC 6749 section 5.2 where the endpoint names one,
+ * The error for an answer without a token: a code of RFC 6749 section 5.2 where the endpoint names one,
  * `too-many-attempts` for 429 (RFC 6585 section 4), `overloaded` for 503 and `temporarily_unavailable`, else `token-endpoint-failed`.
  */
 export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: string, nowMs: number): SpeechError => {
   const waitMs = retryAfterMs(retryAfter, nowMs)
-  const wait = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+  const wait = { retryAfterMs: waitMs }
   const when = waitMs === undefined ? 'later' : `in ${Math.ceil(waitMs / 1000)} s`
   if (status === 429) {
     return new SpeechError(
@@ -92,7 +92,7 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
     return new SpeechError('overloaded', `The token endpoint takes no requests now; try again ${when}.`, wait)
   }
   const refusal = refusals.get(named)
-  if (refusal !== undefined && !isPassing(status)) {
+  if (refusal !== undefined && !isTemporary(status)) {
     const [code, help] = refusal
     const said = either.isRight(json) ? ownValue(json.right, 'error_description') : undefined
     return new SpeechError(code, help + quoted(said, secret))
@@ -100,30 +100,30 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
   if (status === 401) return new SpeechError(...invalidClient)
   if (status >= 300 && status < 400) {
     const message =
-      'The token endpoint redirects, which is not followed lest the secret travels; give its final address.'
+      'The token endpoint redirects, which is not followed to protect the client secret; configure the final address.'
     return new SpeechError('token-endpoint-failed', message, { retryable: false })
   }
   const message = `The token endpoint answered with status ${status} and no error that RFC 6749 knows; check authUrl.`
-  return new SpeechError('token-endpoint-failed', message, { retryable: isPassing(status), ...wait })
+  return new SpeechError('token-endpoint-failed', message, { retryable: isTemporary(status), ...wait })
 }
 
-const longestQuote = 200
+const maxQuoteLength = 200
 
 /** Finds a client secret also as the form of it that HTTP Basic has in base64 (RFC 6749 section 2.3.1). */
 export const maskOfSecret = (secret: string): SecretMask =>
   new SecretMask([secret, encodeURIComponent(secret), new URLSearchParams([['', secret]]).toString().slice(1)])
 
-/** The endpoint's own words without the secret; none where they hold what RFC 6749 section 5.2 forbids. */
+/** The endpoint's description without the secret; empty where it holds characters that RFC 6749 section 5.2 forbids. */
 const quoted = (said: unknown, secret: string): string => {
   if (typeof said !== 'string' || said === '') return ''
   const words = maskOfSecret(secret).clean(said)
   const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(words)
-  // A secret that is too short to be told from an ordinary word.
-  const isHidden = secret.length >= shortestMasked || !words.includes(secret)
-  return isPlain && isHidden && words.length <= longestQuote ? ` It says: ${words}` : ''
+  // A short secret cannot be told from an ordinary word.
+  const isHidden = secret.length >= minMaskedLength || !words.includes(secret)
+  return isPlain && isHidden && words.length <= maxQuoteLength ? ` It says: ${words}` : ''
 }
 
-/** The most that is read of an answer of a token endpoint. */
+/** The size limit of an answer. */
 export const maxAnswerBytes = 64 * 1024
 
 /** Reads a whole body as UTF-8 text, once; `tooBig` is the error beyond `maxBytes`, and no more is read then. */

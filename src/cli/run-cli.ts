@@ -1,3 +1,4 @@
+import { codeOf } from '../errors/code-of.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { exitCode } from './process/exit-code.js'
 import { failureOf } from './process/failure.js'
@@ -26,7 +27,7 @@ export const runCli = async (args: readonly string[], host: Host): Promise<numbe
 }
 
 const asMissing = (error: unknown): never => {
-  const isMissing = error instanceof Error && 'code' in error && String(error.code).endsWith('MODULE_NOT_FOUND')
+  const isMissing = codeOf(error)?.endsWith('MODULE_NOT_FOUND') === true
   if (!isMissing) throw error
   throw new SpeechError(
     'missing-dependency',

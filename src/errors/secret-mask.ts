@@ -1,19 +1,20 @@
+import { codeOf } from './code-of.js'
 import { SpeechError } from './speech-error.js'
 
-/** What stands where a peer repeated a secret. */
+/** Replaces a secret that a peer repeated. */
 export const masked = '***'
 
-/** Shorter secrets would be found within ordinary words. */
-export const shortestMasked = 6
+/** Shorter secrets occur within ordinary words. */
+export const minMaskedLength = 6
 
-/** So many characters of a secret are looked for at once; what a peer repeats may be cut off behind them. */
+/** How many characters of a secret are searched for; a peer may have cut off the rest. */
 const headLength = 16
-/** What is looked for in every message, so that nearly none is read twice. */
+/** How many characters are searched for in every message, so that few messages are read twice. */
 const probeLength = 8
-/** A session that lasts for days replaces its token; what was said of older ones is not looked for. */
+/** A session that lasts for days replaces its token; the oldest tokens are forgotten. */
 const maxSecrets = 8
 
-/** What an encoded character begins with. */
+/** The first characters of encoded characters. */
 const encoded = ['[\\\\%&]']
 
 interface Hidden {
@@ -28,9 +29,9 @@ interface Hidden {
 }
 
 /**
- * Knows secrets and finds them in what a peer says: as they are, percent-encoded, with the escapes of JSON or HTML, any
- * of these for some characters only, and within base64, as in HTTP Basic. It is the one way by which a token or a client
- * secret is kept out of errors, events and cassettes.
+ * Finds and masks secrets in texts of a peer: plain, percent-encoded, with the escapes of JSON or HTML, any of these for
+ * some characters only, and within base64, as in HTTP Basic. It alone keeps tokens and client secrets out of errors,
+ * events and cassettes.
  */
 export class SecretMask {
   #hidden: readonly Hidden[] = []
@@ -41,9 +42,9 @@ export class SecretMask {
   }
 
   learn(secret: string): void {
-    if (secret.length < shortestMasked || this.#hidden.some((one) => one.secret === secret)) return
+    if (secret.length < minMaskedLength || this.#hidden.some((one) => one.secret === secret)) return
     this.#hidden = [hide(secret), ...this.#hidden].slice(0, maxSecrets)
-    // Without any of these no secret is there, in whatever spelling.
+    // A text without any of these holds no secret in any spelling.
     this.#probe = new RegExp([...encoded, ...this.#hidden.flatMap(({ probes }) => probes)].join('|'))
   }
 
@@ -52,23 +53,23 @@ export class SecretMask {
     return this.#hidden.reduce((result, hidden) => cleaned(result, hidden, mark), text)
   }
 
-  /** Whether a secret is in a message; cheap where none is, for it is asked of every message. */
+  /** Whether a message holds a secret. Cheap where it does not, because every message is tested. */
   isIn(text: string): boolean {
     return this.#probe?.test(text) === true && this.clean(text) !== text
   }
 
-  /** A value such as JSON holds, with `***` for every secret in its texts and names. */
+  /** A JSON value with `***` for every secret in its texts and names. */
   cleanAll<Value>(value: Value): Value {
     return this.#all(value) as Value
   }
 
-  /** The same error unless a secret is in its message or in one of its causes. */
+  /** The error itself, or a masked copy where its message or one of its causes holds a secret. */
   cleanError(error: SpeechError): SpeechError {
-    if (!this.#isTold(error)) return error
+    if (!this.#holdsSecret(error)) return error
     const { code, message, retryable, retryAfterMs, cause } = error
     return new SpeechError(code, this.clean(message), {
       retryable,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      retryAfterMs,
       ...(cause === undefined ? {} : { cause: this.#cause(cause) }),
     })
   }
@@ -81,19 +82,27 @@ export class SecretMask {
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.clean(name), this.#all(one)]))
   }
 
-  #isTold(error: unknown, depth = 0): boolean {
+  #holdsSecret(error: unknown, depth = 0): boolean {
     if (typeof error === 'string') return this.clean(error) !== error
     if (!(error instanceof Error) || depth > maxCauses) return false
-    return this.#isTold(error.message) || this.#isTold(error.stack ?? '') || this.#isTold(error.cause, depth + 1)
+    return (
+      this.#holdsSecret(error.message) ||
+      this.#holdsSecret(error.stack ?? '') ||
+      this.#holdsSecret(error.cause, depth + 1)
+    )
   }
 
-  /** A copy with what helps, and nothing else: what more an error of a library has may hold the peer's words. */
+  /** A copy with name, message, stack and code only, since other fields may hold a text of the peer. */
   #cause(cause: unknown, depth = 0): unknown {
     if (typeof cause === 'string') return this.clean(cause)
     if (!(cause instanceof Error) || depth > maxCauses) return undefined
     const copy = new Error(this.clean(cause.message), { cause: this.#cause(cause.cause, depth + 1) })
-    const code = 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {}
-    return Object.assign(copy, { name: cause.name, stack: this.clean(cause.stack ?? '') }, code)
+    const code = codeOf(cause)
+    return Object.assign(
+      copy,
+      { name: cause.name, stack: this.clean(cause.stack ?? '') },
+      code === undefined ? {} : { code },
+    )
   }
 }
 
@@ -108,17 +117,18 @@ const cleaned = (said: string, hidden: Hidden, mark: string): string => {
   for (let found = head.exec(text); found !== null; found = head.exec(text)) {
     const { end, missing } = endOf(text, found.index, head.lastIndex, hidden)
     head.lastIndex = end
-    // The tokens of one issuer begin alike: less than half of this one, with other characters of a token behind it, is
-    // another one. A part that nothing follows is what was cut off.
-    if (missing > tail.length / 2 && goesOn(text, end)) continue
+    // Tokens of one issuer begin alike: less than half of the secret followed by other characters of a token is another
+    // token. A part that nothing follows was cut off.
+    if (missing > tail.length / 2 && couldContinue(text, end)) continue
     result += text.slice(doneTo, found.index) + mark
     doneTo = end
   }
   return result + text.slice(doneTo)
 }
 
-/** Whether a token could go on here. */
-const goesOn = (text: string, index: number): boolean => /^(?:\.?[\w~+/=-]|[%\\])/.test(text.slice(index, index + 2))
+/** Whether a token could continue here. */
+const couldContinue = (text: string, index: number): boolean =>
+  /^(?:\.?[\w~+/=-]|[%\\])/.test(text.slice(index, index + 2))
 
 /** Where a secret that begins at `from` ends, as far as it is there, and how many of its characters are not. */
 const endOf = (text: string, from: number, headEnd: number, { whole, tail }: Hidden): Found => {
@@ -197,7 +207,7 @@ const base64CoresOf = (secret: string): readonly string[] => {
     const text = btoa('\0'.repeat(offset) + String.fromCharCode(...bytes.slice(0, headLength)))
     const end = Math.floor((8 * (offset + Math.min(bytes.length, headLength))) / 6)
     const core = text.slice(Math.ceil((8 * offset) / 6), end).slice(0, headLength)
-    return core.length < shortestMasked ? [] : [core]
+    return core.length < minMaskedLength ? [] : [core]
   })
 }
 

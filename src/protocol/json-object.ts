@@ -6,11 +6,11 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The object's own value under a name: what stands on `Object.prototype` is never a field of a message. */
+/** The object's own value under a name; members of `Object.prototype` are never fields of a message. */
 export const ownValue = (object: JsonObject, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
-/** Reads the JSON object that every text message is; anything else is `invalid-json`, without a word of its content. */
+/** Reads a text message, which is a JSON object; anything else is `invalid-json`. The error repeats nothing of the text. */
 export const parseJsonObject = (text: string): either.Either<SpeechError, JsonObject> => {
   let value: unknown
   try {

@@ -9,9 +9,9 @@ export interface Word {
   readonly confidence: number
 }
 
-/** What every result of recognition carries. A plain service of the description gives no times and no channel. */
+/** The common fields of the results. Other services may give no times and no channel. */
 interface Result {
-  /** 0 or 1; absent when the service does not say (a mono WebSocket service of the description). */
+  /** 0 or 1; absent where the service does not give it, as for mono over WebSocket. */
   readonly channel?: number
   readonly recognitionId?: string
   /** Milliseconds of audio since the session's first sample. */
@@ -20,12 +20,12 @@ interface Result {
   readonly text: string
 }
 
-/** The speech since the last milestone, or since the start; not definitive (service.md 4.2 rule 4). */
+/** The speech since the last milestone, or since the start; not definitive (PROTOCOL 1). */
 export interface PartialEvent extends Result {
   readonly type: 'partial'
 }
 
-/** A definitive piece: all milestones of a channel concatenated as they are give the full text (service.md 4.2 rule 5). */
+/** A definitive piece: all milestones of a channel concatenated as they are give the full text (PROTOCOL 1). */
 export interface MilestoneEvent extends Result {
   readonly type: 'milestone'
   readonly words?: readonly Word[]
@@ -39,18 +39,18 @@ export interface MilestoneEvent extends Result {
  */
 export interface FinalEvent extends Result {
   readonly type: 'final'
-  /** 0 to 1 (service.md 4.2 rule 6); absent where there was no speech to be confident of. */
+  /** 0 to 1 (PROTOCOL 4.2); absent where there was no speech. */
   readonly confidence?: number
-  /** How far the service had read the audio when the recognition ended, where it says so: all before it has its results. */
+  /** How far the service had read the audio when the recognition ended: all audio before it has its results. Not every service gives it. */
   readonly heardMs?: number
-  /** Where the recognition ended with an error: its text. The recognition's own text so far stands in `text`. */
+  /** The error that ended the recognition, as text; `text` is the recognition's text so far. */
   readonly error?: string
 }
 
 /** The answer to a request: Start, Finalize, Stop, Update, recognize, stop-recognition, finalize-recognition. */
 export interface ResponseEvent {
   readonly type: 'response'
-  /** What was asked, in the words of the wire: `Start`, `recognize`, … */
+  /** The request by its name on the wire: `Start`, `recognize`, … */
   readonly request: string
   readonly success: boolean
   /** `operation-result` as it came. */
@@ -58,7 +58,7 @@ export interface ResponseEvent {
   readonly recognitionId?: string
 }
 
-/** An event of a node (decisions.md: event envelope), such as `Speech Started`. */
+/** An event of a node (PROTOCOL 3.3), such as `Speech Started`. */
 export interface NodeEvent {
   readonly type: 'event'
   readonly name: string
@@ -73,13 +73,13 @@ export interface NodeEvent {
   readonly data: unknown
 }
 
-/** Audio that the service sends back (decisions.md: StreamOutput with audio). */
+/** Audio that the service sends back (PROTOCOL 3.1). */
 export interface AudioEvent {
   readonly type: 'audio'
   readonly bytes: Uint8Array
 }
 
-/** What became of the session itself: each state it enters, what it does about a lost connection, and dropped audio. */
+/** Events of the session itself: the states it enters, the handling of a lost connection, and dropped audio. */
 export type ConnectionEvent =
   | { readonly type: 'connection'; readonly state: AnnouncedState }
   | ReconnectingEvent
@@ -87,36 +87,36 @@ export type ConnectionEvent =
   | SilentEvent
   | GapEvent
 
-/** The connection was lost, or an attempt to have another one failed; the audio is kept meanwhile. */
+/** The connection was lost, or an attempt to open another one failed; the audio is kept meanwhile. */
 export interface ReconnectingEvent {
   readonly type: 'connection'
   readonly state: 'reconnecting'
   /** The attempt that follows, from 1; from 1 again once the service has made progress. */
   readonly attempt: number
-  /** Milliseconds until it begins. */
+  /** Milliseconds until that attempt. */
   readonly delayMs: number
-  /** Milliseconds of audio that are held: what was sent and has no definitive result yet, and what was not sent yet. */
+  /** Milliseconds of audio that are held: audio that was sent and has no definitive result yet, and audio that was not sent yet. */
   readonly bufferedMs: number
   /** What failed. */
   readonly cause: ErrorCode
   readonly channel?: number
 }
 
-/** Another connection, or another recognition, has taken the session over: it goes on where it was. */
+/** The session continues on another connection, or with another recognition. */
 export interface ResumedEvent {
   readonly type: 'connection'
   readonly state: 'resumed'
-  /** Milliseconds of audio that had been sent before and are sent again. */
+  /** Milliseconds of audio that are sent again. */
   readonly replayedMs: number
   /**
-   * Set where the connection was not lost: the service had ended a recognition that nobody finalized, and the next one
-   * has begun, on the same connection where that is still open.
+   * Set where the connection was not lost: the service ended a recognition that the client did not finalize, and the next
+   * one has begun, on the same connection where that is still open.
    */
   readonly isNextRecognition?: true
   readonly channel?: number
 }
 
-/** Audio flows and the service has said nothing at all for so long. It is told once; any message ends the silence. */
+/** Audio flows and the service has sent nothing for `forMs`. Emitted once until the next message of the service. */
 export interface SilentEvent {
   readonly type: 'connection'
   readonly state: 'silent'
@@ -124,7 +124,7 @@ export interface SilentEvent {
   readonly channel?: number
 }
 
-/** Audio that had to be dropped, exactly. */
+/** Audio that was dropped. */
 export interface GapEvent {
   readonly type: 'connection'
   readonly state: 'gap'
@@ -132,15 +132,15 @@ export interface GapEvent {
   readonly fromMs: number
   readonly toMs: number
   readonly cause: GapCause
-  /** The channel that it concerns, where only one is; stereo over WebSocket runs as two recognitions. */
+  /** The channel, where only one is concerned; stereo over WebSocket runs as two recognitions. */
   readonly channel?: number
 }
 
 /**
  * Why audio was dropped: the bound of a pushed source was reached; the source ended within a sample; the user stopped;
  * the service ended the session in good order before the source did; the session failed; audio that was sent and has no
- * result yet was more than may be kept for a replay when the connection broke; nothing was to be heard in it (it is
- * quieter than -60 dBFS) and it has no result of a service that had ended the recognition, so that no word is lost.
+ * result yet exceeded the bound of the replay buffer when the connection broke; it is silence (below -60 dBFS) without a
+ * result from a service that ended the recognition, so that no word is lost.
  */
 export type GapCause = 'silence' | 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed' | 'replay-full'
 
@@ -156,9 +156,9 @@ export interface LedgerEvent {
   readonly finalizedMs: number
   /** Held, whether it was sent or not. */
   readonly pendingMs: number
-  /** Held and sent again, for the connection that it was sent on first is lost. */
+  /** Held and sent again, because its first connection was lost. */
   readonly replayedPendingMs: number
-  /** Told as `gap`. */
+  /** Reported as `gap`. */
   readonly droppedMs: number
   /** How far the source's audio was sent, from its first byte. */
   readonly sentMs: number
@@ -167,7 +167,7 @@ export interface LedgerEvent {
   readonly channel?: number
 }
 
-/** A message that is not of the protocol: kept, named, and survived. */
+/** A message that is not of the protocol. The session continues. */
 export interface UnknownEvent {
   readonly type: 'unknown'
   readonly reason: string
@@ -175,7 +175,7 @@ export interface UnknownEvent {
   readonly raw: string | number
 }
 
-/** All that a session says, the same over both transports. */
+/** The events of a session, the same over both transports. */
 export type SessionEvent =
   | ResponseEvent
   | NodeEvent

@@ -1,6 +1,6 @@
 /**
- * The states of a client's session, in the order of a good life, with `reconnecting` beside `streaming`; `stopped` and
- * `failed` are the other ends (decisions.md).
+ * The states of a client's session, in the order of a session without errors, with `reconnecting` beside `streaming`; `stopped` and
+ * `failed` are the other ends (PROTOCOL 6).
  */
 export const sessionStates = [
   'idle',
@@ -16,9 +16,9 @@ export const sessionStates = [
 ] as const
 export type SessionState = (typeof sessionStates)[number]
 
-/** The states that are told by their name alone; `reconnecting` is told with what it is about. */
+/** The states that are reported by their name alone; a `ReconnectingEvent` has more fields. */
 export type AnnouncedState = Exclude<SessionState, 'reconnecting'>
 
-/** The states of a session as the service sees it (decisions.md). */
+/** The states of a session as the service sees it (PROTOCOL 6). */
 export const serviceStates = ['opened', 'started', 'running', 'flushing', 'ended', 'stopped', 'refused'] as const
 export type ServiceState = (typeof serviceStates)[number]

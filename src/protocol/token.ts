@@ -1,9 +1,9 @@
-/** A bearer token (service.md 2.8), with its end as a moment, so that it means the same whenever it is looked at. */
+/** A bearer token (PROTOCOL 2), with its expiry as a point in time. */
 export interface Token {
-  /** The secret itself: for the Start message or the Authorization header, and for no log. */
+  /** The secret itself: never log it. */
   readonly accessToken: string
   readonly tokenType: 'Bearer'
-  /** When it expires, in milliseconds by the clock of the scheduler it was got with (`Date.now` by default); may be Infinity. */
+  /** When it expires, in milliseconds of the clock of the scheduler that it was requested with (`Date.now` by default); may be Infinity. */
   readonly expiresAtMs: number
   readonly scope?: string
 }

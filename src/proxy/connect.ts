@@ -1,22 +1,23 @@
 import { HttpsProxyAgent } from 'https-proxy-agent'
 import { type Agent, type IncomingMessage, request } from 'node:http'
 import { Observable, type SchedulerLike, throwError, timeout } from 'rxjs'
+import { codeOf } from '../errors/code-of.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { type Proxy, proxyHeaders } from './proxy.js'
 
-/** One attempt to connect through a proxy by CONNECT (RFC 9110 section 9.3.6), whatever is spoken then. */
+/** One attempt to connect through a proxy by CONNECT (RFC 9110 section 9.3.6), for any protocol. */
 export interface ProxyAttempt {
   readonly agent: Agent
-  /** The proxy's answer where it is a refusal; the HTTP client takes it for the service's. */
+  /** The error for a refusal of the proxy, which the HTTP client reports as an answer of the service. */
   readonly refusal: (peer: string) => SpeechError | undefined
-  /** What an error of the connection means; undefined where the proxy had let it through. */
+  /** The error for a failed connection; undefined where the proxy had accepted it. */
   readonly failure: (peer: string, error: unknown) => SpeechError | undefined
 }
 
-/** `signal` ends the attempt, also while the proxy says nothing, and the connection. */
+/** @param signal ends the attempt, also while the proxy does not answer, and the connection */
 export const throughProxy = (proxy: Proxy, signal: AbortSignal): ProxyAttempt => {
   let status: number | undefined
-  // With the credentials as a header, for the package writes the address of its proxy to its own log.
+  // Credentials go into a header, because the package logs the address of its proxy.
   const agent = new HttpsProxyAgent(proxy.url, { headers: { ...proxyHeaders(proxy) }, signal })
   agent.on('proxyConnect', (answer: Pick<IncomingMessage, 'statusCode'>) => {
     status = answer.statusCode
@@ -30,8 +31,7 @@ export const throughProxy = (proxy: Proxy, signal: AbortSignal): ProxyAttempt =>
   }
 }
 
-/** What a probe needs to know. */
-export interface Probe {
+export interface ProbeOptions {
   readonly proxy: Proxy
   /** `host:port`. */
   readonly peer: string
@@ -40,12 +40,12 @@ export interface Probe {
 }
 
 /**
- * Asks a proxy for a connection and gives it back: completes where the proxy lets it through. The gRPC package connects
- * through proxies by itself, but neither tells why one refuses nor ever gives up one that says nothing.
+ * Opens a connection through a proxy and closes it; completes where the proxy accepts it. The gRPC package connects through
+ * proxies by itself, but neither reports why one refuses nor times out when one does not answer.
  *
  * Errors: `connection-failed` with the proxy's reason, `connect-timeout`. Unsubscribing ends the connection.
  */
-export const probeProxy = ({ proxy, peer, timeoutMs, scheduler }: Probe): Observable<never> =>
+export const probeProxy = ({ proxy, peer, timeoutMs, scheduler }: ProbeOptions): Observable<never> =>
   new Observable<never>((subscriber) => {
     const { hostname, port } = proxy.url
     const asked = request({
@@ -79,17 +79,17 @@ const silentProxy = ({ name }: Proxy, timeoutMs: number): SpeechError =>
     `The proxy at ${name} did not answer within ${timeoutMs} ms; check it and the network.`,
   )
 
-/** There is no connection to the proxy itself. */
+/** The error for a failed connection to the proxy itself. */
 export const proxyUnreachable = ({ name }: Proxy, error: unknown): SpeechError => {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''
+  const code = codeOf(error)
   return new SpeechError(
     'connection-failed',
-    `The proxy at ${name} cannot be reached${code}; check the proxy option, HTTPS_PROXY and HTTP_PROXY, or set proxy to false.`,
+    `The proxy at ${name} cannot be reached${code === undefined ? '' : ` (${code})`}; check the proxy option, HTTPS_PROXY and HTTP_PROXY, or set proxy to false.`,
     { cause: error },
   )
 }
 
-/** What a proxy means that answers CONNECT with another status than 200. `peer` is `host:port`. */
+/** The error for a proxy that answers CONNECT with another status than 200. `peer` is `host:port`. */
 export const proxyRefusal = ({ name }: Proxy, peer: string, status: number): SpeechError => {
   if (status === 407) {
     return new SpeechError(

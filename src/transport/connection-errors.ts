@@ -1,6 +1,7 @@
+import { codeOf } from '../errors/code-of.js'
 import { SpeechError } from '../errors/speech-error.js'
 
-/** `connection-failed` where nothing more is known. `peer` is `host:port`, which alone of an address may stand in a message. */
+/** `connection-failed` without a known cause. `peer` is `host:port`, the only part of an address that a message may hold. */
 export const noConnection = (peer: string, cause?: unknown): SpeechError =>
   new SpeechError('connection-failed', `No connection to ${peer}; check the address, and that the service runs.`, {
     cause,
@@ -15,15 +16,14 @@ export const connectTimeout = (peer: string, connectTimeoutMs: number): SpeechEr
 
 interface Failure {
   readonly pattern: RegExp
-  /** What it means, after the address. */
   readonly sentence: (peer: string) => string
-  /** False where another attempt meets the same. */
   readonly retryable: boolean
 }
 
-const brokenOff = /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i
+const droppedConnection =
+  /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i
 
-/** What Node says of sockets (errno names), of TLS (OpenSSL's names and sentences) and of HTTP, most particular first. */
+/** Errors of sockets (errno names), of TLS (names and sentences of OpenSSL) and of HTTP, most specific first. */
 const failures: readonly Failure[] = [
   {
     pattern: /ALTNAME_INVALID|does not match certificate/i,
@@ -71,30 +71,31 @@ const failures: readonly Failure[] = [
     retryable: true,
   },
   {
-    pattern: brokenOff,
+    pattern: droppedConnection,
     sentence: (peer) => `${peer} closed the connection before it was open; check the port, and whether it expects TLS.`,
     retryable: true,
   },
 ]
 
 /**
- * A peer that has shown its certificate and then breaks off is the right one at a bad moment, such as a balancer whose
- * service restarts: `connection-lost`, after which a first connection is tried again. Undefined for any other failure.
+ * `connection-lost` for a peer that drops the connection after the TLS handshake, such as a balancer whose service
+ * restarts: it is the right peer, so that even a first connection is worth a retry. Undefined for any other failure.
  */
 export const brokenAfterTls = (peer: string, error: unknown): SpeechError | undefined =>
-  error instanceof Error && brokenOff.test(textOf(error))
+  error instanceof Error && droppedConnection.test(textOf(error))
     ? new SpeechError('connection-lost', `${peer} broke the connection off after the TLS handshake; try again later.`, {
         cause: error,
       })
     : undefined
 
-/** With Node's name of the failure, where there is one. */
-const textOf = (error: Error): string =>
-  'code' in error && typeof error.code === 'string' ? `${error.code} ${error.message}` : error.message
+const textOf = (error: Error): string => {
+  const code = codeOf(error)
+  return code === undefined ? error.message : `${code} ${error.message}`
+}
 
 /**
- * `connection-failed` with a sentence that helps. `peer` is `host:port`; no other part of an address ever stands in a
- * message, for a query or a user part may hold a token.
+ * `connection-failed` with a sentence for a known cause. `peer` is `host:port`; a message holds no other part of an address,
+ * since a query or a user part may hold a token.
  */
 export const connectFailure = (peer: string, error: unknown): SpeechError => {
   const text = error instanceof Error ? textOf(error) : ''
@@ -107,7 +108,7 @@ export const connectFailure = (peer: string, error: unknown): SpeechError => {
       })
 }
 
-/** Node adds to an answer that is no HTTP all that was received, in which the peer may repeat a token. */
+/** Node attaches the bytes of an answer that is no HTTP, in which the peer may repeat a token. */
 const withoutPacket = (error: unknown): unknown =>
   error instanceof Error && 'rawPacket' in error
     ? Object.assign(new Error(error.message), 'code' in error ? { code: error.code } : {})

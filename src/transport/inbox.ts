@@ -2,11 +2,11 @@ import { Observable, type Subscriber } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 
 type Reader<T> =
-  | { readonly state: 'awaited' }
+  | { readonly state: 'none' }
   | { readonly state: 'reading'; readonly subscriber: Subscriber<T> }
   | { readonly state: 'gone' }
 
-/** What holding one message costs beside its own bytes, so that a flood of empty messages is bounded too. */
+/** The overhead of a held message beside its own bytes, which bounds a flood of empty messages. */
 const heldMessageBytes = 64
 
 interface Held<T> {
@@ -15,28 +15,28 @@ interface Held<T> {
 }
 
 /**
- * The receiving half that every link shares: keeps what arrives until there is a reader, while it is paused and while a
- * message is being delivered (so a reader that causes another message by its answer sees both in order), and gives the
- * end only after everything before it. The transport must stop reading while `isFull`: that is the bound of what is kept.
+ * The receiving half that every link shares: holds messages until there is a reader, while it is paused and while a
+ * message is being delivered, so that a reader whose answer causes another message sees both in order; delivers the end
+ * after all messages. What it holds is bounded by a transport that stops reading while `isFull`.
  */
 export class Inbox<T> {
   readonly #limitBytes: number
-  readonly #changed: () => void
-  #reader: Reader<T> = { state: 'awaited' }
+  readonly #onChange: () => void
+  #reader: Reader<T> = { state: 'none' }
   #held: Held<T>[] = []
   #firstHeld = 0
   #end: { readonly error?: SpeechError } | undefined
-  #paused = false
-  #delivering = false
+  #isPaused = false
+  #isDelivering = false
   #heldSizeBytes = 0
 
   /**
-   * @param limitBytes above so many held bytes the inbox is full
-   * @param changed called whenever `isFull` or `heldBytes` may have changed; must be cheap
+   * @param limitBytes the inbox is full above this many held bytes
+   * @param onChange called whenever `isFull` or `heldBytes` may have changed; must be cheap
    */
-  constructor(limitBytes: number, changed: () => void) {
+  constructor(limitBytes: number, onChange: () => void) {
     this.#limitBytes = limitBytes
-    this.#changed = changed
+    this.#onChange = onChange
   }
 
   /** Hot, one subscriber. A second one gets `already-started`. */
@@ -44,65 +44,65 @@ export class Inbox<T> {
     return new Observable((subscriber) => this.#read(subscriber))
   }
 
-  /** Bytes that arrived and were not delivered. */
+  /** Bytes that arrived and are not delivered yet. */
   get heldBytes(): number {
     return this.#heldSizeBytes
   }
 
-  /** Whether the transport should not read on: the owner paused, or more is held than may be. */
+  /** Whether the transport should stop reading: the owner paused, or the limit is exceeded. */
   get isFull(): boolean {
-    return this.#paused || this.isOverLimit
+    return this.#isPaused || this.isOverLimit
   }
 
-  /** Whether more is held than may be, paused or not. */
+  /** Whether the limit is exceeded, paused or not. */
   get isOverLimit(): boolean {
     return this.#heldSizeBytes + (this.#held.length - this.#firstHeld) * heldMessageBytes > this.#limitBytes
   }
 
   push(message: T, sizeBytes: number): void {
     if (this.#end !== undefined || this.#reader.state === 'gone') return
-    if (this.#reader.state === 'reading' && !this.#paused && !this.#delivering) {
-      this.#delivering = true
+    if (this.#reader.state === 'reading' && !this.#isPaused && !this.#isDelivering) {
+      this.#isDelivering = true
       this.#reader.subscriber.next(message)
-      this.#delivering = false
+      this.#isDelivering = false
       if (this.#firstHeld < this.#held.length || this.#end !== undefined) this.#deliver()
       return
     }
     this.#held.push({ message, sizeBytes })
     this.#heldSizeBytes += sizeBytes
-    this.#changed()
+    this.#onChange()
   }
 
-  /** Nothing follows: completes, or errors, after everything that is held. The first end counts. */
+  /** Completes or errors after all held messages. The first end wins. */
   finish(error?: SpeechError): void {
     if (this.#end !== undefined) return
     this.#end = error === undefined ? {} : { error }
     this.#deliver()
   }
 
-  /** The owner has closed: drops what is held and completes at once. */
+  /** Drops the held messages and completes at once, because the owner closed. */
   discard(): void {
     this.#held = []
     this.#firstHeld = 0
     this.#heldSizeBytes = 0
     this.#end ??= {}
     if (this.#reader.state === 'reading') this.#reader.subscriber.complete()
-    this.#changed()
+    this.#onChange()
   }
 
   pause(): void {
-    this.#paused = true
-    this.#changed()
+    this.#isPaused = true
+    this.#onChange()
   }
 
   resume(): void {
-    this.#paused = false
+    this.#isPaused = false
     this.#deliver()
-    this.#changed()
+    this.#onChange()
   }
 
   #read(subscriber: Subscriber<T>): void {
-    if (this.#reader.state !== 'awaited') {
+    if (this.#reader.state !== 'none') {
       subscriber.error(
         new SpeechError('already-started', 'The incoming messages of a link take one subscriber; share them.'),
       )
@@ -114,22 +114,22 @@ export class Inbox<T> {
       this.#held = []
       this.#firstHeld = 0
       this.#heldSizeBytes = 0
-      this.#changed()
+      this.#onChange()
     })
     this.#deliver()
   }
 
   #deliver(): void {
-    if (this.#delivering || this.#reader.state !== 'reading') return
+    if (this.#isDelivering || this.#reader.state !== 'reading') return
     const { subscriber } = this.#reader
-    this.#delivering = true
-    while (!this.#paused && !subscriber.closed) {
+    this.#isDelivering = true
+    while (!this.#isPaused && !subscriber.closed) {
       const next = this.#takeHeld()
       if (next === undefined) break
       subscriber.next(next.message)
-      this.#changed()
+      this.#onChange()
     }
-    this.#delivering = false
+    this.#isDelivering = false
     if (this.#end === undefined || this.#firstHeld < this.#held.length) return
     if (this.#end.error === undefined) subscriber.complete()
     else subscriber.error(this.#end.error)
@@ -144,7 +144,7 @@ export class Inbox<T> {
       this.#held = []
       this.#firstHeld = 0
     } else if (this.#firstHeld === 1024) {
-      // Lets go of what was delivered without moving the rest for every message.
+      // Releases delivered messages in blocks, so that the rest is not moved for every message.
       this.#held = this.#held.slice(1024)
       this.#firstHeld = 0
     }

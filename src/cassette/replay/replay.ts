@@ -47,7 +47,7 @@ export interface Replay {
    * client, which can be overridden. Throws `invalid-options` for a cassette of gRPC.
    */
   readonly recognizer: () => RecordedRecognizeOptions & {
-    readonly dial: (options?: { readonly channel?: 0 | 1 }) => Dial<SocketMessage, SocketMessage>
+    readonly dial: (options?: { readonly channel?: 0 | 1 | undefined }) => Dial<SocketMessage, SocketMessage>
   }
   /** The same for `dataflow`. Throws `invalid-options` for a cassette of the WebSocket. */
   readonly dataflow: () => RecordedDataflowOptions & { readonly dial: () => Dial<DataflowMessage, DataflowMessage> }
@@ -96,7 +96,7 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
 const dialCassette = <Message extends WireMessage>(
   cassette: Cassette,
   settings: ServicePlayerSettings<Message>,
-): ((options?: { readonly channel?: 0 | 1 }) => Dial<Message, Message>) => {
+): ((options?: { readonly channel?: 0 | 1 | undefined }) => Dial<Message, Message>) => {
   const connections = connectionsOf(cassette)
   const remaining = [...connections]
   return ({ channel } = {}) => {

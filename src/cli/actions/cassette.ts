@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { codeOf } from '../../errors/code-of.js'
 import { readCassette } from '../../cassette/format/read-cassette.js'
 import { toMarbles } from '../../cassette/chart/to-marbles.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
@@ -39,6 +40,6 @@ const cannotRead = (file: string, error: unknown): SpeechError => {
 }
 
 const cannotWrite = (file: string, error: unknown): RunFailure => {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  const code = codeOf(error) ?? 'unknown'
   return new RunFailure(`${file} cannot be written (${code}); give --svg another place.`)
 }

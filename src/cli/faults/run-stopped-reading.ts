@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Observable, type Subscription } from 'rxjs'
+import { codeOf } from '../../errors/code-of.js'
 import { msForBytes } from '../../audio/format.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { faultProxy, type FaultProxy } from '../../testing/faults/fault-proxy.js'
@@ -127,8 +128,7 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     }
     const subscription: Subscription | undefined = session$.subscribe({
       next: hear,
-      error: (error: unknown) =>
-        end(`failed with ${error instanceof Error && 'code' in error ? String(error.code) : 'something untyped'}`),
+      error: (error: unknown) => end(`failed with ${codeOf(error) ?? 'something untyped'}`),
       complete: () => end('ended with its final'),
     })
   })

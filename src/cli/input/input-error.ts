@@ -1,3 +1,4 @@
+import { codeOf } from '../../errors/code-of.js'
 import { SpeechError } from '../../errors/speech-error.js'
 
 /** How messages name the input. */
@@ -16,7 +17,7 @@ const remedies: Readonly<Record<string, string>> = {
 
 /** An error of the system while reading, said by what to do. */
 export const unreadable = (file: string, error: unknown): SpeechError => {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  const code = codeOf(error) ?? 'unknown'
   const remedy = remedies[code] ?? `cannot be read (${code}); try another copy`
   return new SpeechError('source-failed', `${inputName(file)} ${remedy}.`, { cause: error })
 }

@@ -1,3 +1,4 @@
+import { codeOf } from '../../errors/code-of.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { exitCode, exitCodeOf } from './exit-code.js'
 import { plainText } from '../view/plain-text.js'
@@ -58,8 +59,7 @@ const oneLine = (message: string): string => {
 }
 
 /** An error of the package that reads the command line. */
-const isUsageRefusal = (error: unknown): error is Error =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
+const isUsageRefusal = (error: unknown): error is Error => codeOf(error)?.startsWith('commander.') === true
 
 /** The help that is shown where a command is missing says enough. */
 const isHelp = (error: unknown): boolean => isUsageRefusal(error) && error.message === '(outputHelp)'

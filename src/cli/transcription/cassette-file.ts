@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises'
+import { codeOf } from '../../errors/code-of.js'
 import type { CassetteLoss } from '../../cassette/record/line-queue.js'
 import type { RecordedSession } from '../../cassette/record/record.js'
 import { RunFailure } from '../process/failure.js'
@@ -48,6 +49,6 @@ export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
 }
 
 const unwritable = (path: string, error: unknown): RunFailure => {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  const code = codeOf(error) ?? 'unknown'
   return new RunFailure(`${path} cannot be written (${code}); give --record another place.`)
 }

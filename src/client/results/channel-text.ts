@@ -1,3 +1,4 @@
+import { unspacedScript } from '../../protocol/unspaced-script.js'
 import { repeatedWords, wordsOf } from './align-words.js'
 
 /** Words that are kept for the comparison with what another connection reads once more. */
@@ -5,9 +6,6 @@ const maxTailWords = 256
 
 /** A text that grew longer than this is not put into the final as a whole, in UTF-16 units. */
 const maxTextLength = 4 * 1_048_576
-
-/** Scripts that put no space between words (Unicode script property). */
-const spaceless = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
 
 /**
  * The definitive text of one channel over all connections and recognitions of a session, and what of a further text is new. Milestones
@@ -103,7 +101,7 @@ export class ChannelText {
 
   #separated(text: string): string {
     if (this.#all === '' || /\s$/u.test(this.#all) || /^\s/u.test(text)) return text
-    const isSpaceless = spaceless.test(this.#all.slice(-1)) || spaceless.test(text.slice(0, 1))
-    return (this.#separator ?? (isSpaceless ? '' : ' ')) + text
+    const isUnspaced = unspacedScript.test(this.#all.slice(-1)) || unspacedScript.test(text.slice(0, 1))
+    return (this.#separator ?? (isUnspaced ? '' : ' ')) + text
   }
 }

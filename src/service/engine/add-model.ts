@@ -1,5 +1,6 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { codeOf } from '../../errors/code-of.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { EngineKind, ModelDescription } from './engine.js'
 import { checkModelName } from './model-name.js'
@@ -34,8 +35,6 @@ const readInput = async (file: string): Promise<string> => {
   }
   throw new SpeechError('invalid-options', `The file ${JSON.stringify(file)} is longer than ${maxFileBytes} bytes.`)
 }
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
 const names = async (folder: string): Promise<readonly string[]> =>
   readdir(folder).catch((error: unknown): string[] => {

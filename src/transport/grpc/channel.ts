@@ -7,27 +7,27 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { type Proxy, proxyFor } from '../../proxy/proxy.js'
 
-/** Where a channel leads and how; what is equal here may share one connection. */
+/** The target of a channel; sessions with equal targets share a connection. */
 export interface ChannelTarget {
   /** `host:port`, or `host` for port 443, or a gRPC target such as `unix:/run/speech.sock`. */
   readonly address: string
   /** CA certificates in PEM, in place of the system's. */
-  readonly rootCertificates?: string | Uint8Array
-  /** No TLS: for a service on this machine or behind a proxy that adds it. */
-  readonly insecure?: boolean
+  readonly rootCertificates?: string | Uint8Array | undefined
+  /** No TLS: for a service on this machine or behind a proxy that adds TLS. @default false */
+  readonly insecure?: boolean | undefined
   /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Default: what
-   * `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say, by the same rules as for a WebSocket, and not by
-   * those of the gRPC package.
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
+   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say, by the same rules as for a WebSocket
    */
-  readonly proxy?: ProxyOption
-  /** Options of the gRPC package; they win over the library's own. */
-  readonly channelOptions?: ChannelOptions
+  readonly proxy?: ProxyOption | undefined
+  /** Options of the gRPC package; they override those of the library. */
+  readonly channelOptions?: ChannelOptions | undefined
   /**
-   * Every so many milliseconds an HTTP/2 ping is sent; a peer that does not answer within as many ends its sessions with
-   * `connection-lost`. Default 0: none. Where a server says that this is too often, nothing pings its address again.
+   * The period of the HTTP/2 pings in milliseconds. A peer that does not answer within the period ends its sessions with
+   * `connection-lost`. 0: no pings. When a server refuses pings as too frequent, its address gets none any more.
+   * @default 0
    */
-  readonly keepaliveMs?: number
+  readonly keepaliveMs?: number | undefined
 }
 
 export interface OpenChannel {
@@ -46,17 +46,17 @@ interface Shared {
 /** The channels of each target. */
 const shared = new Map<string, readonly Shared[]>()
 
-/** As many streams as servers are to allow for one connection (RFC 9113 section 6.5.2); more would wait without a sign. */
+/** The number of streams that servers should allow for a connection (RFC 9113 section 6.5.2); more would wait silently. */
 const maxUsers = 100
 
-/** Addresses whose server wants no pings, or fewer than ours. */
-const quiet = new Set<string>()
-const maxQuiet = 1_000
+/** Addresses whose server refused pings. */
+const addressesWithoutPings = new Set<string>()
+const maxAddressesWithoutPings = 1_000
 
-/** The server at this address has ended a connection for its pings: from now on none are sent there. */
+/** To be called when the server at this address ended a connection because of pings: no more are sent there. */
 export const stopPinging = (address: string): void => {
-  if (quiet.size >= maxQuiet) quiet.clear()
-  quiet.add(address)
+  if (addressesWithoutPings.size >= maxAddressesWithoutPings) addressesWithoutPings.clear()
+  addressesWithoutPings.add(address)
 }
 
 /** `host:port` for messages. */
@@ -74,7 +74,7 @@ const checkTarget = ({ address, rootCertificates, insecure }: ChannelTarget): vo
   }
   if (rootCertificates === undefined) return
   try {
-    // Node takes a text without a certificate for an empty list, and then trusts nobody without saying why.
+    // Node reads a text without a certificate as an empty list, and then trusts no server without an explanation.
     new X509Certificate(rootCertificates)
   } catch (error) {
     throw new SpeechError('invalid-options', 'rootCertificates must be certificates in PEM.', { cause: error })
@@ -83,24 +83,24 @@ const checkTarget = ({ address, rootCertificates, insecure }: ChannelTarget): vo
 
 const ownOptions = (maxMessageBytes: number, keepaliveMs: number): ChannelOptions => ({
   'grpc.max_receive_message_length': maxMessageBytes,
-  // A link has no retry. Without a retry buffer a message counts as taken when the connection took it, not before.
+  // A link has no retry; without a retry buffer a message counts as taken only when the connection took it.
   'grpc.enable_retries': 0,
   'grpc.per_rpc_retry_buffer_size': 0,
-  // A connection that failed is forgotten with its channel, and a shared one tries again soon: sessions do the waiting.
+  // A failed connection is discarded with its channel, and a shared one reconnects soon, since sessions do the backoff.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
   ...(keepaliveMs > 0 && { 'grpc.keepalive_time_ms': keepaliveMs, 'grpc.keepalive_timeout_ms': keepaliveMs }),
 })
 
-/** The IP address of a target that names one: a certificate is checked against it, but it must not be a TLS server name. */
+/** The IP address of a target that has one: the certificate is checked against it, but it must not be a TLS server name. */
 const ipOf = (address: string): string | undefined => {
   const host = address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
   return isIP(host) === 0 ? undefined : host
 }
 
-/** What is said as server name (RFC 6066 section 3) where there is only an address; the name is never looked up. */
-const namelessServer = 'ip.invalid'
+/** The TLS server name (RFC 6066 section 3) of a target that has only an address; it is never looked up. */
+const serverNameOfAddress = 'ip.invalid'
 
 const tlsCredentials = ({ address, rootCertificates }: ChannelTarget): ChannelCredentials => {
   const roots = rootCertificates === undefined ? null : Buffer.from(rootCertificates)
@@ -116,7 +116,7 @@ const openClient = (target: ChannelTarget, proxy: Proxy | undefined, options: Ch
   const way = channelThrough(address, proxy)
   try {
     if (insecure === true) return new Client(way.address, credentials.createInsecure(), { ...way.options, ...options })
-    const serverName = ipOf(address) === undefined ? {} : { 'grpc.ssl_target_name_override': namelessServer }
+    const serverName = ipOf(address) === undefined ? {} : { 'grpc.ssl_target_name_override': serverNameOfAddress }
     return new Client(way.address, tlsCredentials(target), { ...way.options, ...serverName, ...options })
   } catch (error) {
     const message = 'address, rootCertificates or channelOptions cannot be used as they are.'
@@ -142,7 +142,7 @@ const watchConnection = (client: Client, left: () => void): void => {
 }
 
 const optionsOf = (target: ChannelTarget, maxMessageBytes: number): ChannelOptions => {
-  const keepaliveMs = quiet.has(target.address) ? 0 : (target.keepaliveMs ?? 0)
+  const keepaliveMs = addressesWithoutPings.has(target.address) ? 0 : (target.keepaliveMs ?? 0)
   return { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
 }
 
@@ -152,11 +152,11 @@ const keyOf = (target: ChannelTarget, proxy: Proxy | undefined, options: Channel
   return JSON.stringify([target.address, target.insecure === true, certificates, options, way])
 }
 
-const hasPlace = ({ users }: Shared): boolean => users < maxUsers
+const isShareable = ({ users }: Shared): boolean => users < maxUsers
 
 /** Whether there is a channel for this target that another call may share. */
 export const isChannelOpen = (target: ChannelTarget, proxy: Proxy | undefined, maxMessageBytes: number): boolean =>
-  (shared.get(keyOf(target, proxy, optionsOf(target, maxMessageBytes))) ?? []).some(hasPlace)
+  (shared.get(keyOf(target, proxy, optionsOf(target, maxMessageBytes))) ?? []).some(isShareable)
 
 /**
  * The client of a channel for this target, opened when the first asks and closed when the last has released it (once
@@ -167,7 +167,7 @@ export const shareChannel = (target: ChannelTarget, proxy: Proxy | undefined, ma
   const options = optionsOf(target, maxMessageBytes)
   const key = keyOf(target, proxy, options)
   const channels = shared.get(key) ?? []
-  const known = channels.find(hasPlace)
+  const known = channels.find(isShareable)
   const entry = known ?? share(openClient(target, proxy, options))
   if (known === undefined) shared.set(key, [...channels, entry])
   entry.users += 1
@@ -177,7 +177,7 @@ export const shareChannel = (target: ChannelTarget, proxy: Proxy | undefined, ma
     release: () => {
       entry.users -= 1
       if (entry.users > 0) return
-      const others = (shared.get(key) ?? []).filter((one) => one !== entry)
+      const others = (shared.get(key) ?? []).filter((other) => other !== entry)
       if (others.length > 0) shared.set(key, others)
       else shared.delete(key)
       entry.client.close()
@@ -185,11 +185,11 @@ export const shareChannel = (target: ChannelTarget, proxy: Proxy | undefined, ma
   }
 }
 
-/** Where a call goes, as far as a proxy has to know it. */
+/** The part of a target that decides about the proxy. */
 export interface ProxiedTarget {
   readonly address: string
-  readonly insecure?: boolean
-  readonly proxy?: ProxyOption
+  readonly insecure?: boolean | undefined
+  readonly proxy?: ProxyOption | undefined
 }
 
 /** The proxy for a target that is looked up as a name; others, such as `unix:`, have none. Throws `invalid-options`. */
@@ -201,7 +201,7 @@ export const proxyOfTarget = ({ address, insecure, proxy: option }: ProxiedTarge
   if (proxy === undefined || proxy.url.protocol === 'http:') return proxy
   throw new SpeechError(
     'invalid-options',
-    'The proxy of a gRPC session must have an address that begins with http://; the gRPC package knows no other.',
+    'The proxy of a gRPC session must have an address that begins with http://; the gRPC package supports no other.',
   )
 }
 
@@ -218,8 +218,8 @@ export interface ProxiedChannel {
 }
 
 /**
- * A channel through a proxy, or directly. What the gRPC package makes of the environment is switched off, so that one set of
- * rules holds for every connection; it is told of the proxy as it tells itself.
+ * The options of a channel through a proxy, or directly. The gRPC package's own reading of the environment is off, so that
+ * the same rules hold for every connection; the proxy is set by the options that the package sets internally.
  */
 export const channelThrough = (address: string, proxy: Proxy | undefined): ProxiedChannel => {
   const direct = { 'grpc.enable_http_proxy': 0 }

@@ -25,17 +25,17 @@ import {
   proxyOfTarget,
 } from './channel.js'
 import { type CallReason, GrpcLink, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
-import { askedWaitMs, type HeardStatus, isCallForQuiet, statusError, orderlyEndOf } from './errors.js'
+import { askedWaitMs, type ReceivedStatus, isCallForQuiet, statusError, orderlyEndOf } from './errors.js'
 import { type DataflowMethod, loadDataflow, type LoadDataflowOptions } from './proto.js'
 
 /** A channel of the gRPC package. */
 type Channel = ReturnType<Client['getChannel']>
 
 export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, GrpcLinkOptions {
-  /** How long to wait for the open connection: name, TCP, TLS and HTTP/2 together, in milliseconds. Default 10 000. */
-  readonly connectTimeoutMs?: number
-  /** A channel of the caller's, who also closes it; everything that describes a channel is then taken from there. */
-  readonly channel?: Channel
+  /** How long the connection may take, in milliseconds: name, TCP, TLS and HTTP/2 together. @default 10_000 */
+  readonly connectTimeoutMs?: number | undefined
+  /** A channel that the caller owns and closes; it replaces all options that describe a channel. */
+  readonly channel?: Channel | undefined
 }
 
 type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
@@ -74,18 +74,18 @@ const connect = (
     options.connectTimeoutMs ?? defaultConnectTimeoutMs,
   )
   checkOption('keepaliveMs', durationMs(0), options.keepaliveMs ?? 0)
-  const method = loadDataflow(options.protoPath === undefined ? {} : { protoPath: options.protoPath }).Stream
+  const method = loadDataflow({ protoPath: options.protoPath }).Stream
   const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
   const peer = targetName(options.address)
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
   const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
   const timer = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
-  // The status says the same, and more; without a listener the process would end.
+  // The status has all details; without a listener the process ends.
   call.on('error', () => {})
   let headers: Metadata | undefined
   call.once('metadata', (received: Metadata) => (headers = received))
-  const heard = ({ code, details, metadata }: StatusObject): HeardStatus => ({
+  const receivedStatus = ({ code, details, metadata }: StatusObject): ReceivedStatus => ({
     code,
     details,
     retryAfterMs: askedWaitMs([metadata, headers], limits.scheduler.now()),
@@ -94,26 +94,27 @@ const connect = (
     timer.unsubscribe()
     if (isCallForQuiet(status)) stopPinging(options.address)
     release()
-    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, heard(status), options.insecure !== true))
+    if (state === 'connecting')
+      subscriber.error(statusBeforeOpen(peer, receivedStatus(status), options.insecure !== true))
     state = 'over'
   })
   const stopped = (): boolean => state !== 'connecting'
   whenReady(client.getChannel(), stopped, () => {
     timer.unsubscribe()
-    const link = new GrpcClientLink(call, limits, left$, heard)
+    const link = new GrpcClientLink(call, limits, left$, receivedStatus)
     state = link
     subscriber.next(link)
   })
   return () => {
     timer.unsubscribe()
-    // Not a half-close: that would ask the service to finish the work that nobody waits for any more.
+    // Not a half-close, which asks the service to finish the work.
     if (state instanceof GrpcClientLink) state.close({ code: 'connection-lost', message: 'The client left.' })
     else call.cancel()
   }
 }
 
-/** The call can end before the channel is known to be ready: for want of a connection, or by a quick refusal. */
-const statusBeforeOpen = (peer: string, status: HeardStatus, isTls: boolean): SpeechError => {
+/** The error for a call that ends before its channel is ready: without a connection, or by an early refusal. */
+const statusBeforeOpen = (peer: string, status: ReceivedStatus, isTls: boolean): SpeechError => {
   const error = statusError(status)
   if (error !== undefined && error.code !== 'connection-lost') return error
   const { details = '' } = status
@@ -123,20 +124,20 @@ const statusBeforeOpen = (peer: string, status: HeardStatus, isTls: boolean): Sp
   return (isAfterTls ? brokenAfterTls(peer, cause) : undefined) ?? connectFailure(peer, cause)
 }
 
-/** The connection was lost, or the service left it by GOAWAY, before this end saw that it was ready. */
+/** Details of a connection that was lost, or ended by GOAWAY, before this end saw that it was ready. */
 const wasConnected = /^(Connection dropped|Stream refused)/
 
-/** The gRPC package gives the time of what fails once TLS is done, and of nothing before. */
+/** The gRPC package adds the time only to failures after the TLS handshake. */
 const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
 
 /**
- * Opens the dataflow call (service.md 4.1): emits one open link when the channel is connected and stays open until it is
- * unsubscribed, which cancels the call once what was sent is taken. The end of the link does not complete it. Links with
+ * Opens the dataflow call (PROTOCOL 3): emits one open link when the channel is connected and stays open until it is
+ * unsubscribed, which cancels the call once the sent messages are taken. The end of the link does not complete it. Links with
  * equal address, certificates and options share one channel for a hundred of them, which closes after the last.
  *
  * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
  * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;
- * what a reader who falls further behind has not read is lost when the service ends with a status other than OK.
+ * the messages that a slower reader has not read are lost when the service ends with a status other than OK.
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
  * `connect-timeout`; or the code that the service's status names.
@@ -150,7 +151,7 @@ export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, Datafl
 const connected = (options: GrpcDialOptions, proxy: Proxy | undefined): Dial<DataflowMessage, DataflowMessage> =>
   new Observable((subscriber) => connect(subscriber, options, proxy))
 
-/** The first call of a channel asks the proxy first: only so it is told why a proxy refuses, and ends where that hangs. */
+/** The first call of a channel probes the proxy first, to report why it refuses and to time out where it does not answer. */
 const connectedThrough = (proxy: Proxy, options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> => {
   const { address, scheduler = asyncScheduler, maxMessageBytes = defaultMaxMessageBytes } = options
   if (isChannelOpen(options, proxy, maxMessageBytes)) return connected(options, proxy)
@@ -165,25 +166,30 @@ const connectedThrough = (proxy: Proxy, options: GrpcDialOptions): Dial<Dataflow
 
 /** The client's end of a call. A client cannot say why it ends one: in good order it half-closes, else it cancels. */
 export class GrpcClientLink extends GrpcLink {
+  readonly leaving$: Observable<void>
+  readonly #call: Call
+
   constructor(
-    private readonly call: ClientDuplexStream<DataflowMessage, DataflowMessage>,
+    call: Call,
     limits: Resolved<GrpcLinkOptions>,
-    readonly leaving$: Observable<void>,
-    heard: (status: StatusObject) => HeardStatus,
+    leaving$: Observable<void>,
+    receivedStatus: (status: StatusObject) => ReceivedStatus,
   ) {
     super(call, limits)
+    this.#call = call
+    this.leaving$ = leaving$
     call.once('status', (status: StatusObject) => {
       const over = (): void =>
-        this.callOver(statusError(heard(status), limits.maxMessageBytes) ?? orderlyEndOf(status.metadata))
-      // What the call has read ahead comes first. `end` follows it, but never comes while reading is stopped.
+        this.callOver(statusError(receivedStatus(status), limits.maxMessageBytes) ?? orderlyEndOf(status.metadata))
+      // Messages that the call has read ahead come first; then `end`, which never comes while reading is paused.
       if (call.readableLength === 0) over()
       else call.once('end', over)
     })
   }
 
   /**
-   * A pause alone does not stop the reading, only what it makes pile up: when a status other than OK arrives, the gRPC
-   * package drops every message that was not read by then.
+   * Reading pauses only at the limit of the inbox: when a status other than OK arrives, the gRPC package drops all messages
+   * that are unread by then.
    */
   protected override get shouldPauseReading(): boolean {
     return this.inbox.isOverLimit
@@ -192,15 +198,15 @@ export class GrpcClientLink extends GrpcLink {
   finish(): void {
     if (this.state !== 'open') return
     this.state = 'finished'
-    this.call.end()
+    this.#call.end()
   }
 
   protected endCall(reason: CallReason | undefined): void {
-    if (reason === undefined) this.call.end()
-    else this.whenTaken(() => this.call.cancel())
+    if (reason === undefined) this.#call.end()
+    else this.whenTaken(() => this.#call.cancel())
   }
 
   protected abortCall(): void {
-    this.call.cancel()
+    this.#call.cancel()
   }
 }

@@ -13,15 +13,15 @@ export interface GrpcStatus {
   readonly details: string
 }
 
-/** A status as a client heard it. */
-export interface HeardStatus extends Partial<GrpcStatus> {
+/** A status as a client receives it. */
+export interface ReceivedStatus extends Partial<GrpcStatus> {
   /** How long the service asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined
 }
 
 /**
- * How long a service asks to wait, from the headers and trailers of a call: `retry-after` as in HTTP, which a balancer
- * gives too, or gRPC's own `grpc-retry-pushback-ms`.
+ * The wait that a service asks for in the headers or trailers of a call: `retry-after` as in HTTP, which balancers send too,
+ * or `grpc-retry-pushback-ms` of gRPC.
  */
 export const askedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
   for (const one of metadata) {
@@ -38,12 +38,12 @@ const textOf = (metadata: Metadata | undefined, name: string): string | undefine
   return typeof value === 'string' ? value : undefined
 }
 
-/** Refusals that have nothing to do with who was refused: another attempt may do. */
-const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['overloaded', 'going-away'])
+/** Refusals that do not depend on the client, so that another attempt may succeed. */
+const temporaryCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['overloaded', 'going-away'])
 
 /**
- * How a call is ended for a reason: the error table's status, `<code>: <sentence>` as its details, and where another
- * attempt may do the trailer `retry-after`, in seconds as in HTTP.
+ * The status that ends a call for a reason: that of the error table with `<code>: <sentence>` as details, and where another
+ * attempt may succeed the trailer `retry-after`, in seconds as in HTTP.
  */
 export const refusalStatus = (
   reason: Omit<CloseReason, 'orderly'>,
@@ -51,7 +51,7 @@ export const refusalStatus = (
 ): GrpcStatus & { readonly metadata: Metadata } => {
   const metadata = new Metadata()
   const { code, retryAfterMs: waitMs } = reason
-  if (waitMs !== undefined || passing.has(code)) metadata.set('retry-after', spreadRetryAfter(waitMs, random))
+  if (waitMs !== undefined || temporaryCodes.has(code)) metadata.set('retry-after', spreadRetryAfter(waitMs, random))
   return { code: errorTable[code].grpcStatus, details: reasonText(reason, maxDetailsBytes), metadata }
 }
 
@@ -87,7 +87,7 @@ export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =
  * the number, and two texts that the gRPC packages of every language share where the number says too little. A message
  * beyond `maxMessageBytes`, this end's own limit, was the peer's: another call need not have one.
  */
-export const statusError = (status: HeardStatus, maxMessageBytes?: number): SpeechError | undefined => {
+export const statusError = (status: ReceivedStatus, maxMessageBytes?: number): SpeechError | undefined => {
   const error = meaningOf(status, maxMessageBytes)
   const { retryAfterMs: waitMs } = status
   if (error === undefined || waitMs === undefined) return error
@@ -95,7 +95,7 @@ export const statusError = (status: HeardStatus, maxMessageBytes?: number): Spee
   return new SpeechError(code, message, { cause, retryable, retryAfterMs: waitMs })
 }
 
-const meaningOf = (status: HeardStatus, maxMessageBytes: number | undefined): SpeechError | undefined => {
+const meaningOf = (status: ReceivedStatus, maxMessageBytes: number | undefined): SpeechError | undefined => {
   // The gRPC package ends a call of a frame that it cannot read without either.
   const { code = internalStatus, details = '' } = status
   if (code === 0) return undefined
@@ -125,7 +125,7 @@ const meaningOf = (status: HeardStatus, maxMessageBytes: number | undefined): Sp
       })
 }
 
-/** A trailer beside the status OK: why the service has ended a stream in good order that nobody asked it to end. */
+/** A trailer beside the status OK: why the service ended a stream that the client did not finish (PROTOCOL 9). */
 export const endTrailer = 'rxspeech-end'
 
 const maxTrailerBytes = 512
@@ -136,8 +136,8 @@ export const orderlyEnd = (reason: CloseReason): Metadata => {
   return trailers
 }
 
-/** What the trailers of a status say of the end; undefined where they say nothing. */
+/** The reason that the trailers of a status give for the end; undefined where they give none. */
 export const orderlyEndOf = (trailers: Metadata): SpeechError | undefined => {
-  const [said] = trailers.get(endTrailer)
-  return typeof said === 'string' ? parseRefusal(said) : undefined
+  const [reason] = trailers.get(endTrailer)
+  return typeof reason === 'string' ? parseRefusal(reason) : undefined
 }

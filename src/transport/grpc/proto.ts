@@ -10,7 +10,7 @@ export interface LoadDataflowOptions {
    * Another `.proto` than the package's own. Only names matter: a service `dataflow` in any package, its method
    * `Stream`, and in both directions `message` with `content`, `binary_content` and `content_type`.
    */
-  readonly protoPath?: string
+  readonly protoPath?: string | undefined
 }
 
 /** The method as `Client.makeBidiStreamRequest` and `Server.addService` take it, already between bytes and `DataflowMessage`. */
@@ -21,10 +21,10 @@ export interface DataflowService {
   readonly Stream: DataflowMethod
 }
 
-/** `contentType` of bytes that are no message of the proto; they stand in `binaryContent`. So a broken peer is a value. */
+/** The `contentType` of bytes that cannot be decoded; `binaryContent` holds them. So a broken peer becomes a value. */
 export const undecodableContentType = -1
 
-/** The message as the proto names it (service.md 2.2). */
+/** The message with the field names of the proto (PROTOCOL 3, Stream message). */
 interface WireMessage {
   readonly message: {
     readonly content: string
@@ -42,7 +42,7 @@ const ownProtoPath = (): string => {
   }
   throw new SpeechError(
     'invalid-options',
-    'The package has lost its proto/dataflow.proto; install it whole or give protoPath.',
+    'The file proto/dataflow.proto is missing in the package; install it again or set protoPath.',
   )
 }
 
@@ -65,7 +65,7 @@ const toWire = ({ content, binaryContent, contentType }: DataflowMessage): WireM
   message: { content, binary_content: binaryContent, content_type: contentType },
 })
 
-/** Not a Buffer, whose `slice` would share its bytes where a reader expects a copy. */
+/** Not a Buffer, because the `slice` of a Buffer shares its bytes where a reader expects a copy. */
 const plainBytes = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
   byteLength === 0 ? noBytes : new Uint8Array(buffer, byteOffset, byteLength)
 
@@ -98,21 +98,21 @@ const deserializer =
 
 const probe: WireMessage = { message: { content: 'text', binary_content: Uint8Array.of(1), content_type: 2 } }
 
-/** Names what is missing of one direction by sending a message with every field through it. */
+/** Throws with the name of a field that is missing in one direction, by encoding and decoding a message with every field. */
 const checkFields = (
   file: string,
   direction: string,
   serialize: (message: object) => Buffer,
   deserialize: (bytes: Buffer) => object,
 ): void => {
-  let back: { readonly message?: Readonly<Record<string, unknown>> | null }
+  let decoded: { readonly message?: Readonly<Record<string, unknown>> | null }
   try {
-    back = deserialize(serialize(probe))
+    decoded = deserialize(serialize(probe))
   } catch (error) {
     const message = `${file} has other types than message, content, binary_content and content_type have in ${direction}.`
     throw new SpeechError('invalid-options', message, { cause: error })
   }
-  const message = back.message
+  const message = decoded.message
   if (typeof message !== 'object' || message === null) {
     throw new SpeechError('invalid-options', `${file} has no field message in ${direction}.`)
   }

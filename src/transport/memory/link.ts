@@ -3,26 +3,30 @@ import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../inbox.js'
 import { type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
 import { checkOption, durationMs } from '../../protocol/validation.js'
-import type { DataflowMessage, Dial, Link, SocketMessage } from '../link.js'
+import type { CloseReason, DataflowMessage, Dial, Link, SocketMessage } from '../link.js'
 import { DrainSignal } from '../drain.js'
 import type { WebSocketDialOptions } from '../websocket/dial.js'
 
 export interface MemoryLinkOptions extends LinkLimits {
-  /** How long each message, and each end, is under way, in milliseconds. Default 0: delivered within `send`. */
-  readonly latencyMs?: number
-  /** The clock of `latencyMs`. Default `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike
-  /** The size of a message in bytes. By default: the length of texts and of bytes, alone or as fields of a message. */
-  readonly sizeOf?: (message: unknown) => number
+  /**
+   * How long each message, and each end, travels, in milliseconds. With 0 it is delivered within `send`.
+   * @default 0
+   */
+  readonly latencyMs?: number | undefined
+  /** The clock of `latencyMs`. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+  /**
+   * The size of a message in bytes.
+   * @default the length of texts and of bytes, alone or as fields of the message
+   */
+  readonly sizeOf?: ((message: unknown) => number) | undefined
 }
 
-type Reason = NonNullable<Parameters<Link<never, never>['close']>[0]>
-
-/** What travels: a message, or one of the two ends. */
+/** A message, or one of the two kinds of ends, on its way. */
 type Parcel<T> =
   | { readonly type: 'message'; readonly message: T; readonly sizeBytes: number }
   | { readonly type: 'finish' }
-  | { readonly type: 'close'; readonly reason: Reason | undefined }
+  | { readonly type: 'close'; readonly reason: CloseReason | undefined }
 
 const sizeInBytes = (message: unknown): number => {
   if (typeof message === 'string') return message.length
@@ -40,88 +44,96 @@ class MemoryLink<In, Out> implements Link<In, Out> {
   readonly incoming$: Observable<In>
   readonly drain$: Observable<void>
 
-  private sending: 'open' | 'finished' | 'closed' = 'open'
-  private peer: MemoryLink<Out, In> | undefined
-  private readonly inbox: Inbox<In>
-  private readonly outlet: DrainSignal
-  private readonly wire: MemoryWire<Parcel<Out>>
+  readonly #options: Resolved<MemoryLinkOptions>
+  readonly #inbox: Inbox<In>
+  readonly #drain: DrainSignal
+  readonly #wire: MemoryWire<Parcel<Out>>
+  #state: 'open' | 'finished' | 'closed' = 'open'
+  #peer: MemoryLink<Out, In> | undefined
 
-  constructor(private readonly options: Resolved<MemoryLinkOptions>) {
-    this.inbox = new Inbox(0, () => this.peer?.outlet.update())
-    this.incoming$ = this.inbox.incoming$
-    this.outlet = new DrainSignal(() => this.bufferedBytes, options)
-    this.drain$ = this.outlet.drain$
-    this.wire = new MemoryWire(options.latencyMs, options.scheduler, (parcel) => {
-      this.peer?.receive(parcel)
-      this.outlet.update()
+  constructor(options: Resolved<MemoryLinkOptions>) {
+    this.#options = options
+    this.#inbox = new Inbox(0, () => {
+      const peer = this.#peer
+      if (peer !== undefined) peer.#drain.update()
+    })
+    this.incoming$ = this.#inbox.incoming$
+    this.#drain = new DrainSignal(() => this.bufferedBytes, options)
+    this.drain$ = this.#drain.drain$
+    this.#wire = new MemoryWire(options.latencyMs, options.scheduler, (parcel) => {
+      const peer = this.#peer
+      if (peer !== undefined) peer.#receive(parcel)
+      this.#drain.update()
     })
   }
 
   join(peer: MemoryLink<Out, In>): void {
-    this.peer = peer
+    this.#peer = peer
   }
 
   get bufferedBytes(): number {
-    return this.wire.bytesUnderWay + (this.peer?.inbox.heldBytes ?? 0)
+    const peer = this.#peer
+    return this.#wire.bytesInFlight + (peer === undefined ? 0 : peer.#inbox.heldBytes)
   }
 
   get isCongested(): boolean {
-    return this.outlet.isCongested
+    return this.#drain.isCongested
   }
 
   send(message: Out): void {
-    if (this.sending !== 'open') return
-    const sizeBytes = this.options.sizeOf(message)
-    this.wire.carry({ type: 'message', message, sizeBytes }, sizeBytes)
+    if (this.#state !== 'open') return
+    const sizeBytes = this.#options.sizeOf(message)
+    this.#wire.carry({ type: 'message', message, sizeBytes }, sizeBytes)
   }
 
   pause(): void {
-    this.inbox.pause()
+    this.#inbox.pause()
   }
 
   resume(): void {
-    this.inbox.resume()
+    this.#inbox.resume()
   }
 
   finish(): void {
-    if (this.sending !== 'open') return
-    this.sending = 'finished'
-    this.wire.carry({ type: 'finish' }, 0)
+    if (this.#state !== 'open') return
+    this.#state = 'finished'
+    this.#wire.carry({ type: 'finish' }, 0)
   }
 
-  close(reason?: Reason): void {
-    if (this.sending === 'closed') return
-    this.shut(reason)
-    this.inbox.discard()
+  close(reason?: CloseReason): void {
+    if (this.#state === 'closed') return
+    this.#closeSending(reason)
+    this.#inbox.discard()
   }
 
-  private shut(reason: Reason | undefined): void {
-    this.sending = 'closed'
-    this.wire.carry({ type: 'close', reason }, 0)
-    this.outlet.end()
+  #closeSending(reason: CloseReason | undefined): void {
+    this.#state = 'closed'
+    this.#wire.carry({ type: 'close', reason }, 0)
+    this.#drain.end()
   }
 
-  private receive(parcel: Parcel<In>): void {
-    if (parcel.type === 'finish') this.inbox.finish()
+  #receive(parcel: Parcel<In>): void {
+    const { maxMessageBytes } = this.#options
+    if (parcel.type === 'finish') this.#inbox.finish()
     else if (parcel.type === 'close') {
       const { reason } = parcel
-      this.sending = 'closed'
-      this.inbox.finish(reason && new SpeechError(reason.code, reason.message))
-      this.outlet.end()
-    } else if (parcel.sizeBytes <= this.options.maxMessageBytes) this.inbox.push(parcel.message, parcel.sizeBytes)
+      this.#state = 'closed'
+      this.#inbox.finish(reason && new SpeechError(reason.code, reason.message))
+      this.#drain.end()
+    } else if (parcel.sizeBytes <= maxMessageBytes) this.#inbox.push(parcel.message, parcel.sizeBytes)
     else {
-      const message = `A message of ${parcel.sizeBytes} bytes is larger than the ${this.options.maxMessageBytes} allowed.`
-      this.inbox.finish(new SpeechError('message-too-big', message))
-      this.shut({ code: 'message-too-big', message })
+      const message = `A message of ${parcel.sizeBytes} bytes is larger than the ${maxMessageBytes} allowed.`
+      this.#inbox.finish(new SpeechError('message-too-big', message))
+      this.#closeSending({ code: 'message-too-big', message })
     }
   }
 }
 
 /**
- * Both ends of one connection within the process. `send` delivers at once, to a reader that may answer at once: what is
- * said while a message is being delivered waits for its turn. There are no timers unless `latencyMs` is given, so the
- * pair runs under `TestScheduler`. What the peer has not read counts as `bufferedBytes`; a sender that ignores
- * `congested` is not stopped, as with a socket. `finish` half-closes. Throws `invalid-options`.
+ * Both ends of one connection within the process. `send` delivers synchronously, and the reader may answer synchronously:
+ * messages that are sent while one is delivered follow in order. There are no timers without `latencyMs`, so the pair
+ * runs under `TestScheduler`. Bytes that the peer has not read count as `bufferedBytes`; a sender that ignores
+ * `isCongested` is not stopped, as with a socket. `finish` half-closes. Throws `invalid-options`.
  */
 export const memoryLinks = <A, B>(options: MemoryLinkOptions = {}): [Link<A, B>, Link<B, A>] => {
   const resolved = {
@@ -130,16 +142,16 @@ export const memoryLinks = <A, B>(options: MemoryLinkOptions = {}): [Link<A, B>,
     scheduler: options.scheduler ?? asyncScheduler,
     sizeOf: options.sizeOf ?? sizeInBytes,
   }
-  const one = new MemoryLink<A, B>(resolved)
-  const other = new MemoryLink<B, A>(resolved)
-  one.join(other)
-  other.join(one)
-  return [one, other]
+  const near = new MemoryLink<A, B>(resolved)
+  const far = new MemoryLink<B, A>(resolved)
+  near.join(far)
+  far.join(near)
+  return [near, far]
 }
 
 /**
- * Connects to whatever `accept` does with the other end; it is called for every subscription, before the link is
- * emitted. When it throws, the dial errors with that (`connection-failed` unless it is a `SpeechError`).
+ * Connects to `accept`, which gets the other end. It is called for each subscription, before the link is emitted. When it
+ * throws, the dial errors with that error (`connection-failed` unless it is a `SpeechError`).
  */
 export const dialMemory = <In, Out>(
   accept: (link: Link<Out, In>) => void,
@@ -159,62 +171,65 @@ export const dialMemory = <In, Out>(
     subscriber.next(near)
   })
 
-interface UnderWay<T> {
+interface InFlight<T> {
   readonly parcel: T
   readonly sizeBytes: number
   readonly dueMs: number
 }
 
-/** One direction of a connection in memory: hands on in order, at once or so much later, with one timer at a time. */
-export class MemoryWire<T> {
-  private underWay: UnderWay<T>[] = []
-  private sizeBytes = 0
-  private timer: Subscription | undefined
+/** One direction of a connection in memory: delivers in order, at once or after a latency, with one timer at a time. */
+class MemoryWire<T> {
+  readonly #latencyMs: number
+  readonly #scheduler: SchedulerLike
+  readonly #deliver: (parcel: T) => void
+  #inFlight: InFlight<T>[] = []
+  #sizeBytes = 0
+  #timer: Subscription | undefined
 
-  constructor(
-    private readonly latencyMs: number,
-    private readonly scheduler: SchedulerLike,
-    private readonly arrive: (parcel: T) => void,
-  ) {}
+  constructor(latencyMs: number, scheduler: SchedulerLike, deliver: (parcel: T) => void) {
+    this.#latencyMs = latencyMs
+    this.#scheduler = scheduler
+    this.#deliver = deliver
+  }
 
-  get bytesUnderWay(): number {
-    return this.sizeBytes
+  get bytesInFlight(): number {
+    return this.#sizeBytes
   }
 
   carry(parcel: T, sizeBytes: number): void {
-    if (this.latencyMs === 0) {
-      this.arrive(parcel)
+    if (this.#latencyMs === 0) {
+      this.#deliver(parcel)
       return
     }
-    this.underWay.push({ parcel, sizeBytes, dueMs: this.scheduler.now() + this.latencyMs })
-    this.sizeBytes += sizeBytes
-    this.timer ??= this.scheduler.schedule(() => this.arriveDue(), this.latencyMs)
+    this.#inFlight.push({ parcel, sizeBytes, dueMs: this.#scheduler.now() + this.#latencyMs })
+    this.#sizeBytes += sizeBytes
+    if (this.#timer === undefined) this.#timer = this.#scheduler.schedule(() => this.#deliverDue(), this.#latencyMs)
   }
 
-  private arriveDue(): void {
-    const nowMs = this.scheduler.now()
-    const later = this.underWay.findIndex(({ dueMs }) => dueMs > nowMs)
-    const due = later === -1 ? this.underWay : this.underWay.slice(0, later)
-    this.underWay = later === -1 ? [] : this.underWay.slice(later)
-    const next = this.underWay[0]
-    this.timer = next && this.scheduler.schedule(() => this.arriveDue(), next.dueMs - nowMs)
+  #deliverDue(): void {
+    const nowMs = this.#scheduler.now()
+    const later = this.#inFlight.findIndex(({ dueMs }) => dueMs > nowMs)
+    const due = later === -1 ? this.#inFlight : this.#inFlight.slice(0, later)
+    this.#inFlight = later === -1 ? [] : this.#inFlight.slice(later)
+    const next = this.#inFlight[0]
+    this.#timer = next && this.#scheduler.schedule(() => this.#deliverDue(), next.dueMs - nowMs)
     for (const { parcel, sizeBytes } of due) {
-      this.sizeBytes -= sizeBytes
-      this.arrive(parcel)
+      this.#sizeBytes -= sizeBytes
+      this.#deliver(parcel)
     }
   }
 }
 
-/** Where a handshake shows its token. */
+/** The parts of a handshake that present a token. */
 export type PresentedAddress = Pick<WebSocketDialOptions, 'headers' | 'protocols'>
 
-/** A service over links in memory: spread `recognizer` into the options of `recognize`, and `dataflow` into those of `dataflow`. */
+/** A service in memory: spread `recognizer` into the options of `recognize`, and `dataflow` into those of `dataflow`. */
 export interface MemoryPeer {
   readonly recognizer: {
     readonly url: string
     readonly token: string
     readonly modelName: string
-    /** Refuses a token that the service does not accept, by header or subprotocol, as the handshake would. */
+    /** Refuses a token that the service does not accept, in a header or a subprotocol, as a handshake does. */
     readonly dial: (address: PresentedAddress) => Dial<SocketMessage, SocketMessage>
   }
   readonly dataflow: {

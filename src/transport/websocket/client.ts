@@ -11,7 +11,7 @@ import type { NodeSocket, SocketEvents } from './socket.js'
 
 export type { SocketClass, WebSocketDialOptions } from './dial.js'
 
-/** The package `ws`, or another class that is given, be it one of the standard. */
+/** By the package `ws`, or by the class of the options, which may be one of the standard. */
 const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
   if (!('terminate' in SocketClass.prototype)) return openBrowserSocket(url, options, limits, fail)
@@ -21,7 +21,7 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   const ending = new AbortController()
   const attempt = proxy && throughProxy(proxy, ending.signal)
   const socket = new SocketClass(url.href, [...(options.protocols ?? [])], {
-    // 245 kB a connection and 20 times the processor time, for audio that does not compress.
+    // Compression costs 245 kB a connection and 20 times the CPU, and audio does not compress.
     perMessageDeflate: false,
     followRedirects: false,
     maxPayload: limits.maxMessageBytes,
@@ -61,12 +61,13 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
  * in good order. The end of the link does not complete it. Redirects are not followed and nothing is compressed.
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
- * `connect-timeout`; `connection-lost` for a peer that breaks off after TLS, and for 502 and 504; and what the service answers instead of opening: `unauthenticated` (401), `tenant-denied` (403),
- * `overloaded` (429, 503; `retryAfterMs` when it says so), `refused`, or the code that its text names.
+ * `connect-timeout`; `connection-lost` for a peer that drops the connection after TLS, and for 502 and 504; and for a
+ * refused handshake `unauthenticated` (401), `tenant-denied` (403), `overloaded` (429, 503; with `retryAfterMs` where the
+ * service gives it), `refused`, or the code that its text names.
  */
 export const dialWebSocket = dialBy(openNodeSocket)
 
-/** Enough for `<code>: <sentence>`; an HTML page of a proxy is not read to its end. */
+/** Enough for `<code>: <sentence>`; a longer page of a proxy is not read to its end. */
 const maxTextBytes = 2048
 
 export interface UpgradeSocket extends NodeSocket {
@@ -76,11 +77,11 @@ export interface UpgradeSocket extends NodeSocket {
   removeAllListeners(event: 'unexpected-response'): unknown
 }
 
-/** Calls back with what the service answered when that is not the switch of protocols, once, with the beginning of its body. */
+/** Calls back once, with the status and the beginning of the body, where the service refuses the handshake. */
 export const refusedHandshake = (socket: UpgradeSocket, refused: (answer: HandshakeAnswer) => void): void => {
   socket.on('unexpected-response', (_request, response) => {
     let body = ''
-    const tell = (): void => {
+    const report = (): void => {
       response.removeAllListeners()
       response.on('error', () => {})
       const text = body.slice(0, maxTextBytes)
@@ -89,10 +90,10 @@ export const refusedHandshake = (socket: UpgradeSocket, refused: (answer: Handsh
     response.setEncoding('utf8')
     response.on('data', (part: string) => {
       body += part
-      if (body.length >= maxTextBytes) tell()
+      if (body.length >= maxTextBytes) report()
     })
-    response.once('end', tell)
-    response.once('close', tell)
-    response.once('error', tell)
+    response.once('end', report)
+    response.once('close', report)
+    response.once('error', report)
   })
 }

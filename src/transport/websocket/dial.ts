@@ -15,41 +15,42 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
   /** `ws:` or `wss:`, with path and query; no fragment. */
   readonly url: string | URL
   /** Headers of the upgrade request. Not in the browser: `invalid-options`. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Subprotocols to offer; the service must choose one when any is given. */
-  readonly protocols?: readonly string[]
+  readonly protocols?: readonly string[] | undefined
   /** CA certificates in PEM, in place of the system's. Not in the browser: `invalid-options`. */
-  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[]
+  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in the
-   * browser: `invalid-options`. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say.
+   * browser: `invalid-options`.
+   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
    */
-  readonly proxy?: ProxyOption
-  /** How long to wait for the open connection: name, TCP, TLS and upgrade together, in milliseconds. Default 10 000. */
-  readonly connectTimeoutMs?: number
-  /** The channel that the connection is for, where a stereo recording has one for each. Nothing on the wire says it. */
-  readonly channel?: 0 | 1
+  readonly proxy?: ProxyOption | undefined
+  /** How long the connection may take, in milliseconds: name, TCP, TLS and upgrade together. @default 10_000 */
+  readonly connectTimeoutMs?: number | undefined
+  /** The channel of a stereo recording that the connection is for. It is not sent. */
+  readonly channel?: 0 | 1 | undefined
   /** Another WebSocket class than the platform's. */
-  readonly WebSocket?: SocketClass
+  readonly WebSocket?: SocketClass | undefined
 }
 
 /** An attempt to connect. */
-export interface Opening {
+export interface ConnectionAttempt {
   readonly socket: Socket
-  /** Over the socket, in the turn in which it opens. */
+  /** The link over the socket; to be called in the turn in which the socket opens. */
   readonly link: () => Link<SocketMessage, SocketMessage>
-  /** Ends an attempt that has not opened. */
+  /** Ends an attempt whose socket is not open yet. */
   readonly abandon: () => void
 }
 
-/** What differs between the platforms: begins to connect, and throws what cannot be used. */
+/** Starts to connect, by the WebSocket of a platform; throws for options that it cannot use. */
 export type OpenSocket = (
   url: URL,
   options: WebSocketDialOptions,
   limits: WebSocketLimits,
-  /** Where the platform can say more of a failure than that the socket has closed. */
+  /** Reports a failure where the platform knows more than that the socket closed. */
   fail: (error: SpeechError) => void,
-) => Opening
+) => ConnectionAttempt
 
 const parseUrl = (url: string | URL): URL => {
   const parsed = URL.canParse(String(url)) ? new URL(url) : undefined
@@ -60,12 +61,12 @@ const parseUrl = (url: string | URL): URL => {
 export const peerName = ({ hostname, port, protocol }: URL): string =>
   `${hostname}:${port || (protocol === 'wss:' ? 443 : 80)}`
 
-/** Emits the link when the socket opens, or the error that says why it did not; `end` ends either. */
+/** Emits the link when the socket opens, or the error; `end` ends the attempt or the link. */
 class Connecting {
   readonly #subscriber: Subscriber<Link<SocketMessage, SocketMessage>>
   #timer: Unsubscribable | undefined
-  /** Until it has opened; from then on nothing of it is kept but the link. */
-  #opening: Opening | undefined
+  /** Only until the socket is open, so that nothing but the link stays in memory. */
+  #attempt: ConnectionAttempt | undefined
   #link: Link<SocketMessage, SocketMessage> | undefined
 
   constructor(
@@ -83,19 +84,19 @@ class Connecting {
     const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
     const limits = resolveWebSocketLimits({ ...options, closeTimeoutMs })
     const fail = (error: SpeechError): void => this.#fail(error)
-    const opening = attempt(() => open(url, options, limits, fail))
-    // A browser tells nothing but this, on purpose (WHATWG WebSockets, section 4).
+    const attempt = startAttempt(() => open(url, options, limits, fail))
+    // All that a browser reports, on purpose (WHATWG WebSockets, section 4).
     const closed = (): void => fail(noConnection(peer))
     this.#subscriber = subscriber
-    this.#opening = opening
+    this.#attempt = attempt
     const late = (): void => fail(connectTimeout(peer, connectTimeoutMs))
     this.#timer = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
-    opening.socket.addEventListener('close', closed)
-    opening.socket.addEventListener(
+    attempt.socket.addEventListener('close', closed)
+    attempt.socket.addEventListener(
       'open',
       () => {
-        opening.socket.removeEventListener?.('close', closed)
-        this.#opened(opening)
+        attempt.socket.removeEventListener?.('close', closed)
+        this.#opened(attempt)
       },
       { once: true },
     )
@@ -103,16 +104,16 @@ class Connecting {
 
   end(): void {
     this.#timer?.unsubscribe()
-    this.#opening?.abandon()
+    this.#attempt?.abandon()
     this.#link?.close()
   }
 
-  #opened(opening: Opening): void {
+  #opened(attempt: ConnectionAttempt): void {
     this.#timer?.unsubscribe()
     this.#timer = undefined
     if (this.#subscriber.closed) return
-    this.#opening = undefined
-    this.#link = opening.link()
+    this.#attempt = undefined
+    this.#link = attempt.link()
     this.#subscriber.next(this.#link)
   }
 
@@ -121,7 +122,7 @@ class Connecting {
   }
 }
 
-const attempt = (open: () => Opening): Opening => {
+const startAttempt = (open: () => ConnectionAttempt): ConnectionAttempt => {
   try {
     return open()
   } catch (cause) {

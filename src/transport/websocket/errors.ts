@@ -1,3 +1,4 @@
+import { codeOf } from '../../errors/code-of.js'
 import type { ErrorCode } from '../../errors/error-code.js'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError, type SpeechErrorOptions } from '../../errors/speech-error.js'
@@ -5,10 +6,10 @@ import { retryAfterMs } from '../../protocol/retry-after.js'
 import { parseRefusal, reasonText } from '../../errors/refusal.js'
 import { type CloseReason, maxReasonBytes } from './socket.js'
 
-/** Never on the wire (RFC 6455 section 7.4.1): the connection is cut instead, which is what the peer then sees. */
+/** Never on the wire (RFC 6455 section 7.4.1): the connection is cut instead, and the peer sees this code. */
 export const abnormalClosure = 1006
 
-/** RFC 6455 section 7.4.1, the IANA registry of close codes, and the service's own (decisions.md). */
+/** RFC 6455 section 7.4.1, the IANA registry of close codes, and those of the service (PROTOCOL 9). */
 const codeMeanings: Readonly<Record<number, ErrorCode>> = {
   1001: 'going-away',
   1002: 'protocol-violation',
@@ -28,8 +29,8 @@ const codeMeanings: Readonly<Record<number, ErrorCode>> = {
 }
 
 /**
- * What a peer's close code and reason mean; undefined for an end in good order: 1000, or 1005, which is a close frame
- * without a code, as plain clients send it. A reason that names a code of the error table decides, whatever the number.
+ * The error for a peer's close code and reason; undefined for an end in good order: 1000, or 1005, which stands for a close
+ * frame without a code. A reason that names a code of the error table takes precedence over the number.
  */
 export const closeError = (closeCode: number, reason: string): SpeechError | undefined => {
   if (closeCode === 1000 || closeCode === 1005) return undefined
@@ -49,8 +50,8 @@ export interface CloseFrame {
 }
 
 /**
- * How a WebSocket is closed: 1000 without a reason, else the error table's code and `<code>: <sentence>`, at most
- * 123 bytes of UTF-8. Undefined for the codes that stand for a broken connection: those break it.
+ * The close frame for a reason: 1000 without one, else the error table's close code and `<code>: <sentence>`, at most
+ * 123 bytes of UTF-8. Undefined for the codes of a broken connection, for which the connection is cut.
  */
 export const closeFrame = (reason: CloseReason | undefined): CloseFrame | undefined => {
   if (reason === undefined) return { code: 1000, reason: '' }
@@ -58,7 +59,7 @@ export const closeFrame = (reason: CloseReason | undefined): CloseFrame | undefi
   return closeCode === abnormalClosure ? undefined : { code: closeCode, reason: reasonText(reason, maxReasonBytes) }
 }
 
-/** What a server said instead of switching protocols (RFC 6455 section 4.2.2). */
+/** The answer of a server that does not switch protocols (RFC 6455 section 4.2.2). */
 export interface HandshakeAnswer {
   readonly status: number
   /** The header as it came: seconds or a date (RFC 9110 section 10.2.3). */
@@ -67,11 +68,11 @@ export interface HandshakeAnswer {
   readonly text: string
 }
 
-/** The error of a refused handshake. A body that reads `<code>: <sentence>` decides the code; else the HTTP status does. */
+/** The error of a refused handshake: as a body `<code>: <sentence>` says, else as the HTTP status says. */
 export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: number): SpeechError => {
   const { status, text } = answer
   const waitMs = retryAfterMs(answer.retryAfter, nowMs)
-  const options: SpeechErrorOptions = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+  const options: SpeechErrorOptions = { retryAfterMs: waitMs }
   const named = parseRefusal(text.trim())
   if (named !== undefined) return new SpeechError(named.code, named.message, options)
   if (status === 401) {
@@ -87,7 +88,7 @@ export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: num
   if (status === 429 || status === 503) {
     return new SpeechError('overloaded', `${peer} takes no more sessions now; try again later.`, options)
   }
-  // A gateway that has lost what is behind it: over gRPC the same statuses mean UNAVAILABLE.
+  // A gateway without its backend; gRPC maps the same statuses to UNAVAILABLE.
   if (status === 502 || status === 504) {
     return new SpeechError(
       'connection-lost',
@@ -106,38 +107,38 @@ export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: num
   return new SpeechError('refused', `${peer} answered the handshake with HTTP ${status}; ${hint}.`, options)
 }
 
-/** By the codes with which the WebSocket package would close: too long, too many parts, no UTF-8. */
-const unreadableCodes: Readonly<Record<number, ErrorCode>> = {
+/** By the close codes of the package `ws`: not UTF-8, too many fragments, too long. */
+const protocolErrorCodes: Readonly<Record<number, ErrorCode>> = {
   1007: 'invalid-json',
   1008: 'message-too-big',
   1009: 'message-too-big',
 }
 
-const unreadableTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
+const protocolErrorTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
   'invalid-json': 'Text that is not UTF-8 was sent; send JSON.',
   'message-too-big': 'A message is larger than is allowed, or in too many parts; send smaller ones.',
 }
 
-/** What a peer is told that sent what cannot be read, from the close code that the WebSocket package has for it. */
-export const unreadableError = (closeCode: number): SpeechError => {
-  const code = unreadableCodes[closeCode] ?? 'protocol-violation'
-  return new SpeechError(code, unreadableTexts[code] ?? 'A frame was sent that RFC 6455 does not allow.')
+/** The refusal that a peer gets for a protocol error, from the close code of the package `ws`. */
+export const protocolError = (closeCode: number): SpeechError => {
+  const code = protocolErrorCodes[closeCode] ?? 'protocol-violation'
+  return new SpeechError(code, protocolErrorTexts[code] ?? 'A frame was sent that RFC 6455 does not allow.')
 }
 
 /**
- * What the WebSocket package's own finding about the peer means, before it closes the connection by itself. Retryable:
- * one frame that cannot be read costs the connection (RFC 6455 sections 7.1.7 and 8.1), another one need not have it.
+ * The error for a protocol error of the peer, from the error of the package `ws`, which then closes the connection.
+ * Retryable, because one bad frame costs the connection (RFC 6455 sections 7.1.7 and 8.1) and the next may have none.
  */
 export const receiverError = (cause: unknown): SpeechError => {
   const options = { cause, retryable: true }
-  const found = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
-  if (/MESSAGE_LENGTH|TOO_MANY_BUFFERED/.test(found)) {
+  const code = codeOf(cause) ?? ''
+  if (/MESSAGE_LENGTH|TOO_MANY_BUFFERED/.test(code)) {
     return new SpeechError('message-too-big', 'The peer sent a message that is larger than maxMessageBytes.', options)
   }
-  if (found === 'WS_ERR_INVALID_UTF8') {
+  if (code === 'WS_ERR_INVALID_UTF8') {
     return new SpeechError('invalid-json', 'The peer sent text that is not UTF-8.', options)
   }
-  return found.startsWith('WS_ERR_')
+  return code.startsWith('WS_ERR_')
     ? new SpeechError('protocol-violation', 'The peer sent a frame that RFC 6455 does not allow.', options)
     : connectionLost(cause)
 }

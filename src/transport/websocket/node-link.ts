@@ -2,7 +2,7 @@ import type { SchedulerLike, Subscription, Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { schedule } from '../../kernel/timers.js'
 import type { SocketMessage } from '../link.js'
-import { closeFrame, receiverError, unreadableError } from './errors.js'
+import { closeFrame, receiverError, protocolError } from './errors.js'
 import { SocketLink } from './link.js'
 import type { CloseReason, NodeSocket, SocketEvents, WebSocketLimits } from './socket.js'
 
@@ -114,7 +114,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
   #onProtocolError(closeCode: number, close: () => void): void {
     if (this.state === 'open') {
       this.#closeTimer = this.limits.scheduler.schedule(close, this.limits.closeTimeoutMs)
-      this.inbox.finish(unreadableError(closeCode))
+      this.inbox.finish(protocolError(closeCode))
     } else close()
   }
 

@@ -23,6 +23,7 @@ describe('the text of a lane', () => {
 
   it.each([
     ['今日は', '良い', '今日は良い'],
+    ['မြန်မာ', 'စာ', 'မြန်မာစာ'],
     ['one', 'two', 'one two'],
     ['one ', 'two', 'one two'],
   ])('joins “%s” and “%s” to “%s”', (one, other, whole) => {

@@ -1,4 +1,5 @@
 import { either } from 'fp-ts'
+import { codeOf } from '../../../errors/code-of.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { AuthFailure } from '../../monitor/service-monitor.js'
 import { loadJose, type SigningJwk, type SigningKeys } from '../keys/signing-keys.js'
@@ -51,7 +52,7 @@ const expired = (): SpeechError =>
 
 /** Errors of `jose` contain the claims, so they never become the cause. */
 const refusal = (error: unknown): SpeechError =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_JWT_EXPIRED'
+  codeOf(error) === 'ERR_JWT_EXPIRED'
     ? expired()
     : unauthenticated('invalid-token', 'The token is not valid; present a bearer token from the token endpoint.')
 

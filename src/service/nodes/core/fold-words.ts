@@ -1,6 +1,7 @@
-/** Scripts that put no space between words: each letter counts as a word. */
-const unspaced =
-  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
+import { unspacedScript } from '../../../protocol/unspaced-script.js'
+
+/** The members of the character class. In these scripts each letter counts as a word. */
+const unspaced = unspacedScript.source.slice(1, -1)
 
 /** A letter of such a script with its marks; or letters and digits, with apostrophes between them. */
 const word = new RegExp(

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open, opendir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { codeOf } from '../../../errors/code-of.js'
 import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
 import { parseWavFormat } from '../../../audio/wav-format.js'
 import { wavHeader } from '../../../audio/wav-header.js'
@@ -21,7 +22,7 @@ export const repairRecordings = async (folder: string): Promise<number> => {
   let repaired = 0
   let examined = 0
   const entries = await opendir(folder).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (codeOf(error) === 'ENOENT') return []
     throw error
   })
   for await (const entry of entries) {

@@ -1,5 +1,6 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { codeOf } from '../../../errors/code-of.js'
 import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
 import { wavHeader } from '../../../audio/wav-header.js'
 import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
@@ -10,12 +11,9 @@ const blockBytes = 64 * 1024
 export const maxWaitingBytes = 4 * 1024 * 1024
 const maxNames = 100
 
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
-
 /** An error with the code of the system, such as ENOSPC, and without a path. */
 const writeFault = (cause: unknown): SpeechError =>
-  new SpeechError('internal', `The recording cannot be written (${codeOf(cause)}).`, { cause })
+  new SpeechError('internal', `The recording cannot be written (${codeOf(cause) ?? 'unknown'}).`, { cause })
 
 interface OpenFile {
   readonly name: string

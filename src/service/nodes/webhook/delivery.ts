@@ -12,6 +12,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs'
+import { codeOf } from '../../../errors/code-of.js'
 import { isSpeechError } from '../../../errors/speech-error.js'
 import { backoffMs } from '../../../kernel/backoff.js'
 import { retryAfterMs } from '../../../protocol/retry-after.js'
@@ -86,7 +87,7 @@ const attemptOnce = (
 }
 
 const failureOf = (error: unknown): Attempt => {
-  const reason = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed'
+  const reason = codeOf(error) ?? 'failed'
   return { type: 'failed', reason, isRetryable: !(isSpeechError(error) && error.code === 'refused'), waitMs: 0 }
 }
 
