@@ -37,6 +37,10 @@ export const rooms = {
     replay: ['format', 'record'],
     chart: ['format'],
   },
+  testing: {
+    faults: [],
+    verifying: [],
+  },
   service: {
     monitor: [],
     identity: ['monitor'],

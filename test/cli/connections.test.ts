@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { faultProxy } from '../../src/testing/faults/fault-proxy.js'
 import type { FaultScript } from '../../src/testing/faults/fault-script.js'
-import { positionAudio } from '../../src/testing/proving/position-audio.js'
-import { provingService } from '../../src/testing/proving/proving-service.js'
+import { positionAudio } from '../../src/testing/verifying/position-audio.js'
+import { verifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { serveTokens } from '../auth/token-server.js'
 import { runInProcess } from './in-process.js'
 
@@ -17,7 +17,7 @@ const speech = positionAudio(0, 4 * secondMs)
 /** Transcribes 4 s of audio, as fast as it is taken, over a line with faults; by a token endpoint that numbers its tokens. */
 const transcribed = async (over: 'websocket' | 'grpc', script: FaultScript) => {
   const presented: string[] = []
-  const service = provingService({ accepts: (token) => presented.push(token) > 0 })
+  const service = verifyingService({ accepts: (token) => presented.push(token) > 0 })
   const listening = await service.listen()
   closing.push(() => listening.close())
   const target = over === 'grpc' ? listening.address : Number(new URL(listening.url).port)
@@ -76,7 +76,7 @@ describe('rxspeech transcribe on a line that breaks', { timeout: 60_000 }, () =>
 
   it('tells which audio has no result when it is refused for good, in captions too', async () => {
     for (const format of ['text', 'vtt']) {
-      const refusing = provingService({ accepts: (_token, connection) => connection === 1 })
+      const refusing = verifyingService({ accepts: (_token, connection) => connection === 1 })
       const listening = await refusing.listen()
       closing.push(() => listening.close())
       const proxy = await faultProxy({ target: Number(new URL(listening.url).port), script: [cutAfter(30_000)] })

@@ -11,7 +11,7 @@ import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { linkFaults } from '../../src/testing/faults/link-faults.js'
-import { provingService } from '../../src/testing/proving/proving-service.js'
+import { verifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { format, sourceOf, transports, type Transport } from '../faults/proved-session.js'
 
 type Answer = SpeechError | 'silence'
@@ -40,7 +40,7 @@ interface Scene {
 /** A session in virtual time, whose tokens come from an endpoint as `requestToken` asks it: one request a subscription. */
 const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: Scene): Run => {
   const scheduler = new TestScheduler(() => undefined)
-  const service = provingService({ wordMs: 250 })
+  const service = verifyingService({ wordMs: 250 })
   const events: SessionEvent[] = []
   const requests: number[] = []
   let error: unknown

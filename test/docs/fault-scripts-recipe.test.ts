@@ -21,7 +21,7 @@ describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs 
     expect(blocks.map(({ language }) => language)).toEqual(['js', 'sh', 'js', 'sh', 'sh'])
   })
 
-  it('loses nothing by an outage, which the proving service proves', async () => {
+  it('loses no audio by an outage, as the verifying service reports', async () => {
     const { exitCode, stdout, stderr } = await recipe.shell(commands[0])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     const lines = stdout.trimEnd().split('\n')

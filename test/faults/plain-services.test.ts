@@ -6,19 +6,19 @@ import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { linkFaults } from '../../src/testing/faults/link-faults.js'
-import type { ProvingBehavior } from '../../src/testing/proving/proving-behavior.js'
-import { provingService, type ProvingService } from '../../src/testing/proving/proving-service.js'
+import type { VerifyingBehavior } from '../../src/testing/verifying/recognition.js'
+import { verifyingService, type VerifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { format, sourceOf, transports, type Transport } from './proved-session.js'
 
 interface Run {
-  readonly service: ProvingService
+  readonly service: VerifyingService
   readonly events: readonly SessionEvent[]
 }
 
 /** A session in virtual time with a service that gives no times, in the pace of speech. */
-const run = (over: Transport, seconds: number, faults: string, behavior: ProvingBehavior): Run => {
+const run = (over: Transport, seconds: number, faults: string, behavior: VerifyingBehavior): Run => {
   const scheduler = new TestScheduler(() => undefined)
-  const service = provingService({ times: false, wordMs: 250, ...behavior })
+  const service = verifyingService({ times: false, wordMs: 250, ...behavior })
   const events: SessionEvent[] = []
   scheduler.run(() => {
     const faulty = linkFaults({ scheduler, script: faultMarbles(faults) })
@@ -38,7 +38,7 @@ const textOf = (events: readonly SessionEvent[]): string =>
   events.map((event) => (event.type === 'milestone' ? event.text : '')).join('')
 const replays = (events: readonly SessionEvent[]): readonly number[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'resumed' ? [event.replayedMs] : []))
-const wholeOf = (service: ProvingService, seconds: number): string =>
+const wholeOf = (service: VerifyingService, seconds: number): string =>
   service.transcript({ sampleCount: seconds * 8_000, sampleRateHz: 8_000 })
 
 describe.each(transports)('a session over %s with a service that gives no times', (over) => {

@@ -5,9 +5,9 @@ import { recognize } from '../../src/client/recognizer/recognize.js'
 import type { SessionOptions } from '../../src/client/options.js'
 import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'
 import type { FaultScript } from '../../src/testing/faults/fault-script.js'
-import { positionAudio } from '../../src/testing/proving/position-audio.js'
-import type { ProvingBehavior } from '../../src/testing/proving/proving-behavior.js'
-import { provingService, type ProvingService } from '../../src/testing/proving/proving-service.js'
+import { positionAudio } from '../../src/testing/verifying/position-audio.js'
+import type { VerifyingBehavior } from '../../src/testing/verifying/recognition.js'
+import { verifyingService, type VerifyingService } from '../../src/testing/verifying/verifying-service.js'
 
 export const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 export const transports = ['websocket', 'grpc'] as const
@@ -18,7 +18,7 @@ export const sourceOf = (ms: number, chunkMs = 20): readonly Uint8Array[] =>
   Array.from({ length: ms / chunkMs }, (_, chunk) => positionAudio(chunk * chunkMs * 8, chunkMs * 8))
 
 export interface Stage {
-  readonly service: ProvingService
+  readonly service: VerifyingService
   readonly proxies: Readonly<Record<Transport, FaultProxy>>
   readonly session: (
     over: Transport,
@@ -27,9 +27,9 @@ export interface Stage {
   readonly close: () => Promise<void>
 }
 
-/** A proving service behind a proxy of each transport; and sessions that try again soon. */
-export const stage = async (behavior: ProvingBehavior = {}, script: FaultScript = []): Promise<Stage> => {
-  const service = provingService({ milestoneEveryMs: 500, partialEveryMs: 100, ...behavior })
+/** A verifying service behind a proxy for each transport, and sessions with short delays between attempts. */
+export const stage = async (behavior: VerifyingBehavior = {}, script: FaultScript = []): Promise<Stage> => {
+  const service = verifyingService({ milestoneEveryMs: 500, partialEveryMs: 100, ...behavior })
   const listening = await service.listen()
   const { port } = new URL(listening.url)
   const websocket = await faultProxy({ target: Number(port), script })

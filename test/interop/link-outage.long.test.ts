@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LedgerEvent } from '../../src/protocol/session-event.js'
 import { signCertificate } from '../../src/service/identity/keys/x509-certificate.js'
-import type { Proof } from '../../src/testing/proving/proving-evidence.js'
+import type { VerificationReport } from '../../src/testing/verifying/report.js'
 import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
 
 interface Outcome {
@@ -18,7 +18,7 @@ interface Outcome {
 }
 
 interface Evidence {
-  readonly proof: Proof
+  readonly proof: VerificationReport
   readonly transcript: string
   readonly foreignSamples: number
 }

@@ -5,7 +5,7 @@ import { requestToken } from '../../src/auth/request-token.js'
 import type { ProxyOption } from '../../src/protocol/proxy-option.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
-import { provingService } from '../../src/testing/proving/proving-service.js'
+import { verifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { testCertificates } from '../contract/transports.js'
 import { format, sourceOf } from '../faults/proved-session.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
@@ -26,7 +26,7 @@ export interface Proxied {
 /** A token endpoint and a service, both with TLS, and a client for each. */
 export const proxied = async (): Promise<Proxied> => {
   const { ca, key, certificate } = await testCertificates()
-  const service = provingService({ wordMs: 100 })
+  const service = verifyingService({ wordMs: 100 })
   const listening = await service.listen({ certificate: { certificate, key } })
   const endpoint = createServer({ key, cert: certificate }, (request, response) => {
     request.resume()

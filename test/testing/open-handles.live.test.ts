@@ -3,8 +3,8 @@ import { lastValueFrom, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { expectNoHandles } from '../../src/testing/open-handles.js'
-import { positionAudio } from '../../src/testing/proving/position-audio.js'
-import { provingService } from '../../src/testing/proving/proving-service.js'
+import { positionAudio } from '../../src/testing/verifying/position-audio.js'
+import { verifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
 
 const opened: (() => unknown)[] = []
@@ -65,7 +65,7 @@ describe('expectNoHandles', () => {
   })
 
   it('finds nothing after a session that ended, and after one that was unsubscribed', async () => {
-    const service = provingService()
+    const service = verifyingService()
     const listening = await service.listen()
     opened.push(() => listening.close())
     const session = recognize({

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { Token } from '../../protocol/token.js'
 import type { TokenSource } from '../../client/options.js'
-import type { ProvingService } from '../../testing/proving/proving-service.js'
+import type { VerifyingService } from '../../testing/verifying/verifying-service.js'
 
 export type Transport = 'websocket' | 'grpc'
 
@@ -20,7 +20,7 @@ export interface FaultTarget {
   /** Chunks of 20 ms, mono PCM at 8 kHz. */
   readonly audio: readonly Uint8Array[]
   /** Where the service can prove what arrived. */
-  readonly prover?: ProvingService
+  readonly verifier?: VerifyingService
   readonly close: () => Promise<void>
 }
 

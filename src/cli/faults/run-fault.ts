@@ -44,7 +44,7 @@ export const runFault = async (
     const startedMs = Date.now()
     const audio$ = pace({ format: audioFormat, everyMs: chunkMs })(target.audio)
     const watched = await watch(session(audio$), startedMs, proxy, signal)
-    const [fault] = [...proxy.done, ...(links?.done ?? [])]
+    const [fault] = [...proxy.applied, ...(links?.applied ?? [])]
     return {
       ...watched,
       faultAtMs: fault && fault.clockMs - startedMs,
@@ -119,7 +119,7 @@ const watch = (
       next: (event) => {
         // Partials are many, and nothing is judged by them.
         if (event.type !== 'partial') events.push({ atMs: now(), event })
-        if (event.type === 'connection') proxy.tell(event.state)
+        if (event.type === 'connection') proxy.signal(event.state)
       },
       error: (error: unknown) => end(errorSettled(error, now())),
       complete: () => end({ type: 'complete', atMs: now() }),
@@ -127,16 +127,16 @@ const watch = (
   })
 
 const provedBy = (
-  { prover }: FaultTarget,
+  { verifier }: FaultTarget,
   events: RunRecord['events'],
 ): Pick<RunRecord, 'proof' | 'untoldMs' | 'isWhole'> => {
-  if (prover === undefined) return {}
+  if (verifier === undefined) return {}
   const { sampleRateHz } = audioFormat
   const source = { sampleCount: (audioMs * sampleRateHz) / 1_000, sampleRateHz }
   const text = events.map(({ event }) => (event.type === 'milestone' ? event.text : '')).join('')
-  const whole = prover.transcript(source)
+  const whole = verifier.transcript(source)
   const words = whole.split(' ')
   const told = new Set(text.split(' '))
   const untoldMs = (words.filter((word) => !told.has(word)).length * audioMs) / words.length
-  return { proof: prover.prove(source), untoldMs, isWhole: text === whole }
+  return { proof: verifier.verify(source), untoldMs, isWhole: text === whole }
 }

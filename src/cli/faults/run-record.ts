@@ -1,7 +1,7 @@
 import { isSpeechError } from '../../errors/speech-error.js'
 import type { GapEvent, LedgerEvent, SessionEvent } from '../../protocol/session-event.js'
 import { audioMs } from './fault-target.js'
-import type { Proof } from '../../testing/proving/proving-evidence.js'
+import type { VerificationReport } from '../../testing/verifying/report.js'
 
 /** How a session ended; `pending`: it had not when the run was over. */
 export type Settled =
@@ -17,7 +17,7 @@ export interface RunRecord {
   /** How often the token source was asked. */
   readonly tokensAsked: number
   /** Where the service can prove what arrived. */
-  readonly proof?: Proof
+  readonly proof?: VerificationReport
   /** Audio whose words are not in the text of the milestones; undefined where it is not known. */
   readonly untoldMs?: number
   /** Whether the text of all milestones is that of the whole audio; undefined where it is not known. */

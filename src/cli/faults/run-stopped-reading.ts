@@ -6,7 +6,7 @@ import { msForBytes } from '../../audio/format.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { faultProxy, type FaultProxy } from '../../testing/faults/fault-proxy.js'
 import { faultScripts } from '../../testing/faults/named-faults.js'
-import { positionAudio } from '../../testing/proving/position-audio.js'
+import { positionAudio } from '../../testing/verifying/position-audio.js'
 import { faultSession } from './fault-session.js'
 import { audioFormat, tokenSourceOf, type FaultTarget, type Transport } from './fault-target.js'
 import type { Verdict } from './judge-run.js'
@@ -122,7 +122,7 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     signal.addEventListener('abort', abort, { once: true })
     const hear = (event: SessionEvent): void => {
       if (event.type !== 'connection') return
-      proxy.tell(event.state)
+      proxy.signal(event.state)
       if (event.state === 'gap' && event.cause !== 'silence') gapMs += event.toMs - event.fromMs
       if (event.state === 'streaming') setImmediate(begin)
     }
@@ -133,10 +133,10 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     })
   })
 
-const judgeFlood = ({ grewBytes, gapMs, end }: Flooded, { prover }: FaultTarget): Verdict => {
+const judgeFlood = ({ grewBytes, gapMs, end }: Flooded, { verifier }: FaultTarget): Verdict => {
   const sampleCount = pushedBytes / 2
   const { sampleRateHz } = audioFormat
-  const proof = prover?.prove({ sampleCount, sampleRateHz })
+  const proof = verifier?.verify({ sampleCount, sampleRateHz })
   const missingMs = proof && proof.missingMs + proof.unfinalizedMs
   const isTold = missingMs === undefined ? gapMs > 0 : Math.abs(missingMs - gapMs) <= 1
   const isWithin = grewBytes !== undefined && grewBytes <= allowedBytes

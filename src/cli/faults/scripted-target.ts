@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defer, of } from 'rxjs'
 import { developmentCertificates } from '../../service/identity/keys/development-certificates.js'
-import { positionAudio } from '../../testing/proving/position-audio.js'
-import { provingService } from '../../testing/proving/proving-service.js'
+import { positionAudio } from '../../testing/verifying/position-audio.js'
+import { verifyingService } from '../../testing/verifying/verifying-service.js'
 import { usageError } from '../process/failure.js'
 import { audioMs, chunkMs, chunkSamples, type FaultTarget } from './fault-target.js'
 
@@ -42,7 +42,7 @@ const openTarget = async (
 ): Promise<FaultTarget> => {
   const good = new Set<string>()
   let count = 0
-  const service = provingService({ accepts: (token) => good.delete(token) })
+  const service = verifyingService({ accepts: (token) => good.delete(token) })
   const listening = await service.listen({ certificate })
   return {
     url: listening.url,
@@ -50,8 +50,8 @@ const openTarget = async (
     isPlaintext: false,
     ca,
     tenant: 'Default',
-    project: 'proving',
-    model: { name: 'proving' },
+    project: 'verifying',
+    model: { name: 'verifying' },
     token: {
       type: 'renewed',
       token$: defer(() => {
@@ -61,7 +61,7 @@ const openTarget = async (
       }),
     },
     audio: positions,
-    prover: service,
+    verifier: service,
     close: () => listening.close(),
   }
 }

@@ -1,7 +1,7 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Fault, FaultScript } from './fault-script.js'
 
-/** The letters of a diagram of faults; an outage and a stall last until `u`, `|`, or the end of the diagram. */
+/** The letters of a diagram. An outage and a stall last until `u` or `|`. */
 export const faultLegend: Readonly<Record<string, Fault>> = {
   r: { do: 'reset' },
   e: { do: 'end' },
@@ -17,28 +17,40 @@ export const faultLegend: Readonly<Record<string, Fault>> = {
 }
 
 export interface FaultMarblesOptions {
-  /** Letters of your own, beside or in place of those of `faultLegend`. */
-  readonly legend?: Readonly<Record<string, Fault>>
-  /** Milliseconds of a character. Default 1, as in `TestScheduler.run`. */
-  readonly frameMs?: number
+  /**
+   * Further letters; they override those of `faultLegend`.
+   *
+   * @default {}
+   */
+  readonly legend?: Readonly<Record<string, Fault>> | undefined
+  /**
+   * The milliseconds of a character, by default as in `TestScheduler.run`.
+   *
+   * @default 1
+   */
+  readonly frameMs?: number | undefined
 }
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
 
 /**
- * A script from a marble diagram: `'1s r 499ms o 1500ms |'` resets after a second, and half a second later an outage
- * begins that is over 1.5 s after that. A character takes a frame, as in RxJS; `-` lets one pass, brackets hold several
- * faults of one moment and take a frame each character, blanks take none, and a time such as `1500ms`, `8s` or `2m`
- * stands between blanks. Throws `invalid-options` that names the character.
+ * Creates a script from a marble diagram. As in RxJS, a character takes one frame and `-` is a frame without a fault;
+ * parentheses group the faults of one moment, and each of their characters takes a frame. Spaces take no time. A time such
+ * as `1500ms`, `8s` or `2m` stands between spaces.
+ *
+ * @throws SpeechError `invalid-options`, which names the unknown character
+ * @example
+ * // A reset after one second, and half a second later an outage of 1.5 s.
+ * faultMarbles('1s r 499ms o 1500ms |')
  */
 export const faultMarbles = (diagram: string, { legend = {}, frameMs = 1 }: FaultMarblesOptions = {}): FaultScript => {
   const script: FaultScript[number][] = []
   let atMs = 0
   let groupMs: number | undefined
   for (const [token] of diagram.matchAll(/(?<![^\s])\d+(?:\.\d+)?(?:ms|s|m)(?![^\s|])|./gsu)) {
-    const [, figure, unit = ''] = /^([\d.]+)(ms|s|m)$/.exec(token) ?? []
-    if (figure !== undefined) {
-      atMs += Number(figure) * (units[unit] ?? 1)
+    const [, number, unit = ''] = /^([\d.]+)(ms|s|m)$/.exec(token) ?? []
+    if (number !== undefined) {
+      atMs += Number(number) * (units[unit] ?? 1)
       continue
     }
     if (/\s/.test(token)) continue
@@ -52,7 +64,8 @@ export const faultMarbles = (diagram: string, { legend = {}, frameMs = 1 }: Faul
     }
     atMs += frameMs
   }
-  if (groupMs !== undefined) throw new SpeechError('invalid-options', 'A bracket of the diagram is not closed.')
+  if (groupMs !== undefined)
+    throw new SpeechError('invalid-options', 'A parenthesis of the fault diagram is not closed.')
   return script
 }
 
@@ -61,6 +74,6 @@ const faultOf = (letter: string, legend: Readonly<Record<string, Fault>>): Fault
   if (fault !== undefined) return fault
   throw new SpeechError(
     'invalid-options',
-    `The diagram of faults has ${JSON.stringify(letter)}, which the legend does not know; it has ${Object.keys(legend).join(' ')}.`,
+    `The fault diagram contains ${JSON.stringify(letter)}, which is not in the legend; it has ${Object.keys(legend).join(' ')}.`,
   )
 }

@@ -1,53 +1,64 @@
 import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { FaultDirector, type DoneFault } from './fault-director.js'
+import { FaultDirector, type AppliedFault } from './fault-director.js'
 import { checkFault, checkScript, type Fault, type FaultScript } from './fault-script.js'
 import { ProxyConnection } from './proxy-connection.js'
-import { seededRandom } from './seeded-random.js'
-import { clearShapes, shaped } from './traffic-shape.js'
+import { seededRandom, shapesAfter, unshapedTraffic } from './traffic.js'
 
 export interface FaultProxyOptions {
-  /** Where connections lead: `host:port`, or a port of this machine. */
+  /** The target of the connections: `host:port`, or a port of this machine. */
   readonly target: string | number
-  readonly script?: FaultScript
-  /** Of the jitter. Default 1. */
-  readonly seed?: number
-  /** The clock; `asyncScheduler` unless given. */
-  readonly scheduler?: SchedulerLike
+  /** @default [] */
+  readonly script?: FaultScript | undefined
+  /**
+   * The seed of the jitter.
+   *
+   * @default 1
+   */
+  readonly seed?: number | undefined
+  /**
+   * The clock of the script.
+   *
+   * @default asyncScheduler
+   */
+  readonly scheduler?: SchedulerLike | undefined
 }
 
-/** A proxy that listens at a port of 127.0.0.1. */
+/** A proxy on a port of 127.0.0.1. */
 export interface FaultProxy {
   readonly port: number
   /** `127.0.0.1:port`. */
   readonly address: string
-  /** Does a fault now. Throws `invalid-options`. */
-  act(fault: Fault): void
-  /** Breaks every connection off. */
+  /** Applies a fault now. Throws `invalid-options`. */
+  apply(fault: Fault): void
+  /** Resets every connection. */
   reset(): void
-  /** Breaks every connection off and lets nobody in for so long. */
+  /** Resets every connection and refuses new ones for `forMs`. */
   outage(forMs: number): void
-  /** Swallows everything from now on, while the connections that are open stay so. */
+  /** Discards everything from now on, while the connections stay open. */
   halfOpen(): void
   /** Ends an outage, stalls and shaping. */
   restore(): void
-  /** Lets the steps of the script happen that wait for this name. */
-  tell(name: string): void
-  /** What was done so far. */
-  readonly done: readonly DoneFault[]
-  /** How many connections came, those too that were refused; one that the system refuses does not come. */
+  /** Applies the steps of the script that wait for this signal. */
+  signal(name: string): void
+  /** The faults that were applied so far. */
+  readonly applied: readonly AppliedFault[]
+  /** How many connections were accepted or refused by the proxy; those that the system refuses are not counted. */
   readonly connections: number
-  /** How many are open now. */
+  /** How many connections are open. */
   readonly open: number
-  /** Breaks off what is open and listens no more. Idempotent. */
+  /** Resets every connection and stops listening. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * A TCP proxy of this machine that does faults on bytes: it stands between a client and a service over WebSocket, gRPC,
- * HTTP and TLS alike. A connection holds at most 256 KiB each way; then the sender has to wait. Rejects with
- * `invalid-options`, or `listen-failed`.
+ * Starts a TCP proxy on this machine that applies faults to bytes, between a client and a service over WebSocket, gRPC,
+ * HTTP or TLS. A connection holds at most 256 KiB in each direction; then the sender has to wait. Rejects with
+ * `invalid-options` or `listen-failed`.
+ *
+ * @example
+ * const proxy = await faultProxy({ target: 'localhost:8443', script: faultMarbles('2s o 1500ms |') })
  */
 export const faultProxy = async (options: FaultProxyOptions): Promise<FaultProxy> => {
   const { script = [], seed = 1, scheduler = asyncScheduler } = options
@@ -69,27 +80,26 @@ const targetOf = (target: string | number): { readonly host: string; readonly po
   throw new SpeechError('invalid-options', 'target must be HOST:PORT, or a port of this machine.')
 }
 
-/** How long it is tried to get the port back after an outage in which it was given up. */
+/** The delay between attempts to listen on the same port again after an outage. */
 const relistenMs = 20
 
 class LoopbackProxy implements FaultProxy {
+  readonly #target: Target
+  readonly #scheduler: SchedulerLike
   readonly #connections = new Set<ProxyConnection>()
   readonly #director: FaultDirector
   readonly #random: () => number
   #server: Server | undefined
   #port = 0
-  #shapes = clearShapes
-  #shut: 'no' | 'reset' | 'refuse' = 'no'
+  #shapes = unshapedTraffic
+  #outage: 'none' | 'reset' | 'refuse' = 'none'
   #toRefuse = 0
-  #outages = 0
+  #outageCount = 0
   #closing: Promise<void> | undefined
 
-  constructor(
-    private readonly target: Target,
-    script: FaultScript,
-    seed: number,
-    private readonly scheduler: SchedulerLike,
-  ) {
+  constructor(target: Target, script: FaultScript, seed: number, scheduler: SchedulerLike) {
+    this.#target = target
+    this.#scheduler = scheduler
     this.#random = seededRandom(seed)
     this.#director = new FaultDirector(script, scheduler, (fault) => this.#perform(fault))
   }
@@ -102,8 +112,8 @@ class LoopbackProxy implements FaultProxy {
     return `127.0.0.1:${this.#port}`
   }
 
-  get done(): readonly DoneFault[] {
-    return this.#director.done
+  get applied(): readonly AppliedFault[] {
+    return this.#director.applied
   }
 
   get connections(): number {
@@ -114,28 +124,28 @@ class LoopbackProxy implements FaultProxy {
     return this.#connections.size
   }
 
-  act(fault: Fault): void {
-    this.#director.act(checkFault(fault, 'proxy'))
+  apply(fault: Fault): void {
+    this.#director.apply(checkFault(fault, 'proxy'))
   }
 
   reset(): void {
-    this.act({ do: 'reset' })
+    this.apply({ do: 'reset' })
   }
 
   outage(forMs: number): void {
-    this.act({ do: 'outage', forMs })
+    this.apply({ do: 'outage', forMs })
   }
 
   halfOpen(): void {
-    this.act({ do: 'half-open' })
+    this.apply({ do: 'half-open' })
   }
 
   restore(): void {
-    this.act({ do: 'restore' })
+    this.apply({ do: 'restore' })
   }
 
-  tell(name: string): void {
-    this.#director.tell(name)
+  signal(name: string): void {
+    this.#director.signal(name)
   }
 
   close(): Promise<void> {
@@ -151,11 +161,13 @@ class LoopbackProxy implements FaultProxy {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket))
     await new Promise<void>((resolve, reject) => {
       server.once('error', (cause) =>
-        reject(new SpeechError('listen-failed', 'The fault proxy found no port on 127.0.0.1.', { cause })),
+        reject(
+          new SpeechError('listen-failed', 'The fault proxy cannot listen on 127.0.0.1; see the cause.', { cause }),
+        ),
       )
       server.listen({ port: this.#port, host: '127.0.0.1' }, resolve)
     })
-    // A connection that could not be accepted is no reason to end.
+    // A connection that cannot be accepted does not end the proxy.
     server.on('error', () => undefined)
     this.#server = server
     this.#port = (server.address() as AddressInfo).port
@@ -169,16 +181,16 @@ class LoopbackProxy implements FaultProxy {
 
   #accept(socket: Socket): void {
     const number = this.#director.connecting()
-    if (this.#shut !== 'no' || this.#toRefuse > 0 || this.#closing !== undefined) {
+    if (this.#outage !== 'none' || this.#toRefuse > 0 || this.#closing !== undefined) {
       this.#toRefuse = Math.max(0, this.#toRefuse - 1)
       socket.on('error', () => undefined)
       socket.resetAndDestroy()
       return
     }
     const connection: ProxyConnection = new ProxyConnection(socket, {
-      target: this.target,
+      target: this.#target,
       shapes: () => this.#shapes,
-      scheduler: this.scheduler,
+      scheduler: this.#scheduler,
       random: this.#random,
       allowance: (direction) => this.#director.bytesBefore(direction, number),
       passed: (direction, bytes) => this.#director.passed(direction, number, { bytes }),
@@ -188,51 +200,51 @@ class LoopbackProxy implements FaultProxy {
   }
 
   #perform(fault: Fault): void {
-    this.#shapes = shaped(this.#shapes, fault)
+    this.#shapes = shapesAfter(this.#shapes, fault)
     if (fault.do === 'refuse') this.#toRefuse = fault.connections
     if (fault.do === 'outage') this.#beginOutage(fault.by ?? 'reset', fault.forMs)
     if (fault.do === 'restore') this.#endOutage()
-    for (const connection of [...this.#connections]) connection.suffer(fault)
+    for (const connection of [...this.#connections]) connection.apply(fault)
     if (!('forMs' in fault) || fault.forMs === undefined || fault.do === 'outage') return
-    this.#director.later(() => this.#pass(fault), fault.forMs)
+    this.#director.schedule(() => this.#expire(fault), fault.forMs)
   }
 
-  /** What lasts for a time is over; a half-open connection is found out by the system then, and reset. */
-  #pass(fault: Fault): void {
+  /** Ends a fault with a duration. A half-open connection is reset, as when the system detects it. */
+  #expire(fault: Fault): void {
     for (const connection of [...this.#connections]) {
       if (fault.do === 'half-open') connection.reset()
-      if (fault.do === 'stall') connection.goOn(fault.direction)
+      if (fault.do === 'stall') connection.resume(fault.direction)
     }
   }
 
   #beginOutage(by: 'reset' | 'refuse', forMs: number | undefined): void {
-    this.#shut = by
-    this.#outages += 1
-    const outage = this.#outages
+    this.#outage = by
+    this.#outageCount += 1
+    const count = this.#outageCount
     if (by === 'refuse') void this.#stopListening()
     if (forMs === undefined) return
-    this.#director.later(() => {
-      // Another one may have begun meanwhile.
-      if (outage === this.#outages) this.#endOutage()
+    this.#director.schedule(() => {
+      // Does not end a later outage.
+      if (count === this.#outageCount) this.#endOutage()
     }, forMs)
   }
 
   #endOutage(): void {
     this.#toRefuse = 0
-    if (this.#shut === 'no') return
-    this.#shut = 'no'
+    if (this.#outage === 'none') return
+    this.#outage = 'none'
     if (this.#server === undefined) this.#listenAgain()
   }
 
-  /** Somebody else may hold the port for a moment. */
+  /** Retries while another process uses the port. */
   #listenAgain(): void {
     this.listen().then(
       () => {
-        if (this.#closing !== undefined || this.#shut === 'refuse') void this.#stopListening()
+        if (this.#closing !== undefined || this.#outage === 'refuse') void this.#stopListening()
       },
       () => {
-        if (this.#closing === undefined && this.#shut === 'no')
-          this.#director.later(() => this.#listenAgain(), relistenMs)
+        if (this.#closing === undefined && this.#outage === 'none')
+          this.#director.schedule(() => this.#listenAgain(), relistenMs)
       },
     )
   }

@@ -2,74 +2,94 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { ErrorCode } from '../../errors/error-code.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 
-/** Which way something travels. */
+/** The direction of traffic. */
 export type Direction = 'to-service' | 'to-client'
 
-/** What happens to the connections that are open; shaping (delay, bandwidth, slice, coalesce) to those that follow, too. */
+/** A fault applies to the open connections; shaping (delay, bandwidth, slice, coalesce) also to later ones. */
 export type Fault =
-  /** Breaks off without a word: RST, or a link that is lost. */
+  /** Breaks the connection: RST, or a link that is lost. */
   | { readonly do: 'reset' }
-  /** Ends in good order, in the middle of everything: FIN both ways, or a link that completes. */
+  /** Ends the connection normally at any point: FIN both ways, or a link that completes. */
   | { readonly do: 'end' }
   /**
-   * `reset`, and nobody gets in for so long; until `restore` without a time. A proxy accepts and breaks off at once, or
-   * with `by: 'refuse'` listens no more, so that the connection is refused by the system.
+   * `reset`, and refuses new connections for `forMs`, or until `restore`. A proxy accepts and resets them, or with
+   * `by: 'refuse'` stops listening, so that the system refuses them.
    */
-  | { readonly do: 'outage'; readonly forMs?: number; readonly by?: 'reset' | 'refuse' }
-  /** The next connections do not come about; a link gives the code as the reason, by default `connection-failed`. */
-  | { readonly do: 'refuse'; readonly connections: number; readonly code?: ErrorCode }
-  /** Both ways everything is swallowed, ends too, while the connection stays open. After `forMs` it is reset. */
-  | { readonly do: 'half-open'; readonly forMs?: number }
-  /** The same one way only, for good. */
+  | { readonly do: 'outage'; readonly forMs?: number | undefined; readonly by?: 'reset' | 'refuse' | undefined }
+  /** Refuses the next connections; on a link with this code, by default `connection-failed`. */
+  | { readonly do: 'refuse'; readonly connections: number; readonly code?: ErrorCode | undefined }
+  /** Discards everything in both directions, including the ends, while the connection stays open. Resets it after `forMs`. */
+  | { readonly do: 'half-open'; readonly forMs?: number | undefined }
+  /** The same in one direction, permanently. */
   | { readonly do: 'black-hole'; readonly direction: Direction }
-  /** Nothing is read that way, so that whoever sends has to wait; after `forMs` or `restore` it goes on. */
-  | { readonly do: 'stall'; readonly direction: Direction; readonly forMs?: number }
-  /** All that follows comes so much later, in order, and up to the jitter later still. */
+  /** Stops reading in one direction, so that the sender has to wait, for `forMs` or until `restore`. */
+  | { readonly do: 'stall'; readonly direction: Direction; readonly forMs?: number | undefined }
+  /** Delays everything that follows by `delayMs` plus up to `jitterMs`, in order. */
   | {
       readonly do: 'delay'
       readonly delayMs: number
-      readonly jitterMs?: number
-      readonly direction?: Direction
+      readonly jitterMs?: number | undefined
+      readonly direction?: Direction | undefined
     }
-  | { readonly do: 'bandwidth'; readonly bytesPerSecond: number; readonly direction?: Direction }
-  /** A proxy hands on segments of at most so many bytes. */
-  | { readonly do: 'slice'; readonly bytes: number; readonly direction?: Direction }
-  /** A proxy hands on what came only every so often, as one. */
-  | { readonly do: 'coalesce'; readonly everyMs: number; readonly direction?: Direction }
-  /** Flips every bit of the next bytes (1 unless said), or of one byte or character in the middle of the next message. */
-  | { readonly do: 'corrupt'; readonly direction: Direction; readonly bytes?: number }
-  /** A link hands the next message on twice. */
+  | { readonly do: 'bandwidth'; readonly bytesPerSecond: number; readonly direction?: Direction | undefined }
+  /** A proxy sends segments of at most this many bytes. */
+  | { readonly do: 'slice'; readonly bytes: number; readonly direction?: Direction | undefined }
+  /** A proxy collects data and sends it at this interval. */
+  | { readonly do: 'coalesce'; readonly everyMs: number; readonly direction?: Direction | undefined }
+  /** A proxy inverts the bits of the next bytes (1 by default); a link corrupts one byte or character in the middle of the next message. */
+  | { readonly do: 'corrupt'; readonly direction: Direction; readonly bytes?: number | undefined }
+  /** A link delivers the next message twice. */
   | { readonly do: 'duplicate'; readonly direction: Direction }
-  /** A link gives the client a message that the service never said. */
+  /** A link delivers to the client a message that the service did not send. */
   | { readonly do: 'inject'; readonly message: SocketMessage | DataflowMessage }
-  /** An outage, stalls and shaping are over. */
+  /** Ends outages, stalls and shaping. */
   | { readonly do: 'restore' }
 
 /**
- * When a fault happens, once. Counts are over all connections, or with `connection` on that one (from 1); what was
- * counted has passed, and nothing of what follows. `elapsed` counts from when the first connection was asked for,
- * `connection` is just before the one of that number is made. `told` waits for `tell(name)`.
+ * When a fault is applied. Counts are totals of all connections, or with `connection` of that one (from 1); the fault is
+ * applied after exactly that count has passed. `elapsed` counts from the request of the first connection. `connection` is
+ * immediately before that connection. `signal` waits for `signal(name)`.
  */
 export type FaultMoment =
   | { readonly when: 'elapsed'; readonly ms: number }
   | { readonly when: 'connection'; readonly number: number }
-  | { readonly when: 'bytes'; readonly direction: Direction; readonly count: number; readonly connection?: number }
-  | { readonly when: 'messages'; readonly direction: Direction; readonly count: number; readonly connection?: number }
-  /** Milliseconds of audio that were sent. */
-  | { readonly when: 'audio'; readonly ms: number; readonly connection?: number }
-  | { readonly when: 'told'; readonly name: string }
+  | {
+      readonly when: 'bytes'
+      readonly direction: Direction
+      readonly count: number
+      readonly connection?: number | undefined
+    }
+  | {
+      readonly when: 'messages'
+      readonly direction: Direction
+      readonly count: number
+      readonly connection?: number | undefined
+    }
+  /** Milliseconds of audio to the service. */
+  | { readonly when: 'audio'; readonly ms: number; readonly connection?: number | undefined }
+  | { readonly when: 'signal'; readonly name: string }
 
 export interface FaultStep {
   readonly at: FaultMoment
   readonly fault: Fault
 }
 
-/** Faults, each at its moment; plain data, which JSON can hold. */
+/** Faults with their moments; plain data that can be stored as JSON. */
 export type FaultScript = readonly FaultStep[]
 
-/** Where a script is played: on messages, or on bytes. */
+/** Whether a script applies to messages or to bytes. */
 export type FaultLevel = 'link' | 'proxy'
 
+const moments: readonly string[] = [
+  'elapsed',
+  'connection',
+  'bytes',
+  'messages',
+  'audio',
+  'signal',
+] satisfies readonly FaultMoment['when'][]
+
+/** What only one level supports. */
 const onlyOn: Readonly<
   Record<FaultLevel, { readonly faults: readonly string[]; readonly moments: readonly string[] }>
 > = {
@@ -77,26 +97,29 @@ const onlyOn: Readonly<
   proxy: { faults: ['slice', 'coalesce'], moments: ['bytes'] },
 }
 
-/** Throws `invalid-options` with the number of the step that cannot be played there, or whose figure is none. */
+/** Throws `invalid-options` with the number of the step that this level does not support or that has an invalid number. */
 export const checkScript = (script: FaultScript, level: FaultLevel): FaultScript => {
   script.forEach(({ at, fault }, index) => {
-    const other = onlyOn[level === 'link' ? 'proxy' : 'link']
-    const [onWhat, offWhat] = level === 'link' ? ['messages', 'bytes'] : ['bytes', 'messages']
-    if (other.faults.includes(fault.do)) throw wrong(index, `${fault.do} is for ${offWhat}, and this is on ${onWhat}`)
-    if (other.moments.includes(at.when)) throw wrong(index, `${at.when} counts ${offWhat}, and this is on ${onWhat}`)
-    checkFigures(index, at)
-    checkFigures(index, fault)
+    if (!moments.includes(at.when)) throw invalidStep(index, `at.when must be one of ${moments.join(', ')}`)
+    const unsupported = onlyOn[level === 'link' ? 'proxy' : 'link']
+    const [unit, otherUnit] = level === 'link' ? ['messages', 'bytes'] : ['bytes', 'messages']
+    if (unsupported.faults.includes(fault.do))
+      throw invalidStep(index, `${fault.do} applies to ${otherUnit}, and this script to ${unit}`)
+    if (unsupported.moments.includes(at.when))
+      throw invalidStep(index, `${at.when} counts ${otherUnit}, and this script applies to ${unit}`)
+    checkNumbers(index, at)
+    checkNumbers(index, fault)
   })
   return script
 }
 
-/** The same for one fault that is done by hand. */
+/** Checks a single fault. */
 export const checkFault = (fault: Fault, level: FaultLevel): Fault => {
   checkScript([{ at: { when: 'elapsed', ms: 0 }, fault }], level)
   return fault
 }
 
-const leastOf: Readonly<Record<string, number>> = {
+const minimums: Readonly<Record<string, number>> = {
   bytesPerSecond: 1,
   everyMs: 1,
   number: 1,
@@ -105,13 +128,13 @@ const leastOf: Readonly<Record<string, number>> = {
   count: 1,
 }
 
-const checkFigures = (index: number, step: object): void => {
+const checkNumbers = (index: number, step: object): void => {
   for (const [name, value] of Object.entries(step) as readonly (readonly [string, unknown])[]) {
     if (typeof value !== 'number') continue
-    const least = leastOf[name] ?? (name === 'bytes' ? 1 : 0)
-    if (!Number.isFinite(value) || value < least) throw wrong(index, `${name} must be at least ${least}`)
+    const min = minimums[name] ?? (name === 'bytes' ? 1 : 0)
+    if (!Number.isFinite(value) || value < min) throw invalidStep(index, `${name} must be at least ${min}`)
   }
 }
 
-const wrong = (index: number, what: string): SpeechError =>
+const invalidStep = (index: number, what: string): SpeechError =>
   new SpeechError('invalid-options', `Step ${index + 1} of the fault script cannot be played: ${what}.`)

@@ -4,32 +4,31 @@ import { Inbox } from '../../transport/inbox.js'
 import { resolveLimits } from '../../transport/limits.js'
 import type { Link } from '../../transport/link.js'
 import { DrainSignal } from '../../transport/drain.js'
-import { corrupted } from './corrupt.js'
 import type { Direction, Fault } from './fault-script.js'
-import { MessageLane } from './message-lane.js'
-import type { Shapes } from './traffic-shape.js'
+import { MessagePipe } from './message-pipe.js'
+import { corruptMessage, type TrafficShapes } from './traffic.js'
 
 type Reason = NonNullable<Parameters<Link<never, never>['close']>[0]>
 
-type Inward<In> =
+type Received<In> =
   { readonly type: 'message'; readonly message: In } | { readonly type: 'end'; readonly error?: SpeechError }
 
-type Outward<Out> =
+type Sent<Out> =
   | { readonly type: 'message'; readonly message: Out }
   | { readonly type: 'finish' }
   | { readonly type: 'close'; readonly reason: Reason | undefined }
 
 export interface FaultyLinkOptions {
-  readonly shapes: () => Shapes
+  readonly shapes: () => TrafficShapes
   readonly scheduler: SchedulerLike
   readonly random: () => number
-  /** A message has passed; `bytes` are those of its content. */
+  /** Called after a message passed. */
   readonly passed: (direction: Direction, message: unknown) => void
 }
 
 const limits = resolveLimits({})
 
-/** Bytes of a message: of a text, of bytes, or of the fields that hold either. */
+/** The size of a message: of a text, of bytes, or of the fields with either. */
 export const messageBytes = (message: unknown): number => {
   if (typeof message === 'string') return message.length
   if (message instanceof Uint8Array) return message.length
@@ -38,64 +37,66 @@ export const messageBytes = (message: unknown): number => {
   return contents.reduce<number>((sum, value) => sum + value.length, 0)
 }
 
-/** A link between a link and its owner, on which faults can be done. It holds no more than the link below would. */
+/** A link that wraps another one and applies faults. It holds no more messages than the wrapped link would. */
 export class FaultyLink<In, Out> implements Link<In, Out> {
   readonly incoming$: Observable<In>
   readonly drain$: Observable<void>
+  readonly leaving$?: Observable<void>
 
   readonly #inner: Link<In, Out>
   readonly #inbox: Inbox<In>
   readonly #outlet: DrainSignal
-  readonly #toClient: MessageLane<Inward<In>>
-  readonly #toService: MessageLane<Outward<Out>>
+  readonly #toClient: MessagePipe<Received<In>>
+  readonly #toService: MessagePipe<Sent<Out>>
   readonly #subscription = new Subscription()
-  #open = true
+  #isOpen = true
 
   constructor(inner: Link<In, Out>, { shapes, scheduler, random, passed }: FaultyLinkOptions) {
     this.#inner = inner
+    if (inner.leaving$ !== undefined) this.leaving$ = inner.leaving$
     this.#inbox = new Inbox(limits.maxMessageBytes, () => this.#steerReading())
     this.incoming$ = this.#inbox.incoming$
     this.#outlet = new DrainSignal(() => this.bufferedBytes, limits, scheduler)
     this.drain$ = this.#outlet.drain$
-    this.#toClient = new MessageLane({
+    this.#toClient = new MessagePipe({
       shape: () => shapes()['to-client'],
       scheduler,
       random,
-      changed: () => this.#steerReading(),
-      corrupt: (one) => (one.type === 'message' ? { ...one, message: corrupted(one.message) } : one),
-      deliver: (one, sizeBytes) => {
-        if (one.type === 'end') this.#end(one.error)
+      onChange: () => this.#steerReading(),
+      corrupt: (item) => (item.type === 'message' ? { ...item, message: corruptMessage(item.message) } : item),
+      deliver: (item, sizeBytes) => {
+        if (item.type === 'end') this.#end(item.error)
         else {
-          this.#inbox.push(one.message, sizeBytes)
-          passed('to-client', one.message)
+          this.#inbox.push(item.message, sizeBytes)
+          passed('to-client', item.message)
         }
       },
     })
-    this.#toService = new MessageLane({
+    this.#toService = new MessagePipe({
       shape: () => shapes()['to-service'],
       scheduler,
       random,
-      changed: () => this.#outlet.update(),
-      corrupt: (one) => (one.type === 'message' ? { ...one, message: corrupted(one.message) } : one),
-      deliver: (one) => {
-        if (one.type === 'finish') inner.finish()
-        else if (one.type === 'close') inner.close(one.reason)
+      onChange: () => this.#outlet.update(),
+      corrupt: (item) => (item.type === 'message' ? { ...item, message: corruptMessage(item.message) } : item),
+      deliver: (item) => {
+        if (item.type === 'finish') inner.finish()
+        else if (item.type === 'close') inner.close(item.reason)
         else {
-          inner.send(one.message)
-          passed('to-service', one.message)
+          inner.send(item.message)
+          passed('to-service', item.message)
         }
       },
     })
   }
 
-  /** Listens to the link below; what that has said already arrives at once, and may bring a fault about. */
-  begin(): void {
+  /** Subscribes to the wrapped link. Messages that wait there are delivered at once and can trigger faults. */
+  start(): void {
     const subscription = this.#inner.incoming$.subscribe({
-      next: (message) => this.#toClient.carry({ type: 'message', message }, messageBytes(message)),
-      complete: () => this.#toClient.carryUntouched({ type: 'end' }, 0),
+      next: (message) => this.#toClient.push({ type: 'message', message }, messageBytes(message)),
+      complete: () => this.#toClient.pushUnchanged({ type: 'end' }, 0),
       error: (cause: unknown) => {
-        const error = toSpeechError(cause, 'connection-lost', 'The link below failed; see the cause.')
-        this.#toClient.carryUntouched({ type: 'end', error }, 0)
+        const error = toSpeechError(cause, 'connection-lost', 'The wrapped link failed; see the cause.')
+        this.#toClient.pushUnchanged({ type: 'end', error }, 0)
       },
     })
     this.#subscription.add(subscription)
@@ -106,11 +107,11 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
   }
 
   get isCongested(): boolean {
-    return this.#open && this.bufferedBytes > limits.highWaterMarkBytes
+    return this.#isOpen && this.bufferedBytes > limits.highWaterMarkBytes
   }
 
   send(message: Out): void {
-    if (this.#open) this.#toService.carry({ type: 'message', message }, messageBytes(message))
+    if (this.#isOpen) this.#toService.push({ type: 'message', message }, messageBytes(message))
   }
 
   pause(): void {
@@ -122,80 +123,80 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
   }
 
   finish(): void {
-    if (this.#open) this.#toService.carryUntouched({ type: 'finish' }, 0)
+    if (this.#isOpen) this.#toService.pushUnchanged({ type: 'finish' }, 0)
   }
 
   close(reason?: Reason): void {
-    if (!this.#open) return
-    this.#toService.carryUntouched({ type: 'close', reason }, 0)
-    this.#open = false
+    if (!this.#isOpen) return
+    this.#toService.pushUnchanged({ type: 'close', reason }, 0)
+    this.#isOpen = false
     this.#outlet.end()
     this.#inbox.discard()
   }
 
-  /** Does what concerns one connection; the rest is not for a link. */
-  suffer(fault: Fault): void {
+  /** Applies a fault; those that do not concern an open link have no effect. */
+  apply(fault: Fault): void {
     switch (fault.do) {
       case 'reset':
       case 'outage':
-        return this.#break(new SpeechError('connection-lost', 'The fault script broke the connection off.'))
+        return this.#break(new SpeechError('connection-lost', 'The fault script broke the connection.'))
       case 'end':
         return this.#break(undefined)
       case 'half-open':
-        this.#toClient.swallow()
-        return this.#toService.swallow()
+        this.#toClient.discard()
+        return this.#toService.discard()
       case 'black-hole':
-        return this.#lane(fault.direction).swallow()
+        return this.#pipe(fault.direction).discard()
       case 'stall':
-        return this.#lane(fault.direction).stall()
+        return this.#pipe(fault.direction).stall()
       case 'restore':
-        this.#toClient.goOn()
-        return this.#toService.goOn()
+        this.#toClient.resume()
+        return this.#toService.resume()
       case 'corrupt':
-        return this.#lane(fault.direction).corruptNext()
+        return this.#pipe(fault.direction).corruptNext()
       case 'duplicate':
-        return this.#lane(fault.direction).duplicateNext()
+        return this.#pipe(fault.direction).duplicateNext()
       case 'inject':
-        // The script says which kind of message its link has.
-        return this.#toClient.carryUntouched({ type: 'message', message: fault.message as In }, 0)
+        // The script is responsible for the type of the message.
+        return this.#toClient.pushUnchanged({ type: 'message', message: fault.message as In }, 0)
       default:
     }
   }
 
-  /** Goes on after a stall, one way. */
-  goOn(direction: Direction): void {
-    this.#lane(direction).goOn()
+  /** Ends a stall of one direction. */
+  resumeDirection(direction: Direction): void {
+    this.#pipe(direction).resume()
   }
 
-  /** Lets go of the link below, which its own dial closes. */
+  /** Detaches from the wrapped link, which its own dial closes. */
   release(): void {
-    this.#toClient.swallow()
-    this.#toService.swallow()
-    this.#open = false
+    this.#toClient.discard()
+    this.#toService.discard()
+    this.#isOpen = false
     this.#outlet.end()
     this.#subscription.unsubscribe()
   }
 
-  #lane(direction: Direction): MessageLane<Inward<In>> | MessageLane<Outward<Out>> {
+  #pipe(direction: Direction): MessagePipe<Received<In>> | MessagePipe<Sent<Out>> {
     return direction === 'to-client' ? this.#toClient : this.#toService
   }
 
   #break(error: SpeechError | undefined): void {
     const reason = error && { code: error.code, message: error.message }
     this.#subscription.unsubscribe()
-    this.#toClient.swallow()
-    this.#toService.swallow()
+    this.#toClient.discard()
+    this.#toService.discard()
     this.#inner.close(reason)
     this.#end(error)
   }
 
   #end(error: SpeechError | undefined): void {
-    this.#open = false
+    this.#isOpen = false
     this.#inbox.finish(error)
     this.#outlet.end()
   }
 
-  /** Called while the constructor runs, too. */
+  /** Can run during the constructor. */
   #steerReading(): void {
     if (this.#inbox.isFull || this.#toClient.isStalled || this.#toClient.heldBytes > limits.maxMessageBytes) {
       this.#inner.pause()

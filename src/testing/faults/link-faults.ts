@@ -3,46 +3,57 @@ import { msForBytes, validateFormat, type AudioFormat } from '../../audio/format
 import { SpeechError } from '../../errors/speech-error.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
 import type { Dial, Link } from '../../transport/link.js'
-import { FaultDirector, type DoneFault } from './fault-director.js'
+import { FaultDirector, type AppliedFault } from './fault-director.js'
 import { checkFault, checkScript, type Direction, type Fault, type FaultScript } from './fault-script.js'
 import { FaultyLink, messageBytes } from './faulty-link.js'
-import { seededRandom } from './seeded-random.js'
-import { clearShapes, shaped } from './traffic-shape.js'
+import { seededRandom, shapesAfter, unshapedTraffic } from './traffic.js'
 
 export interface LinkFaultsOptions {
-  readonly script?: FaultScript
-  /** What messages of audio hold, for moments that count `audio`. */
-  readonly audioFormat?: AudioFormat
-  /** Of the jitter. Default 1. */
-  readonly seed?: number
-  /** The clock of everything; `asyncScheduler` unless given. */
-  readonly scheduler?: SchedulerLike
+  /** @default [] */
+  readonly script?: FaultScript | undefined
+  /** The format of audio messages, required for moments that count `audio`. */
+  readonly audioFormat?: AudioFormat | undefined
+  /**
+   * The seed of the jitter.
+   *
+   * @default 1
+   */
+  readonly seed?: number | undefined
+  /**
+   * The clock of the script.
+   *
+   * @default asyncScheduler
+   */
+  readonly scheduler?: SchedulerLike | undefined
 }
 
-/** Faults on every link that is made through `wrap`. */
+/** Faults on every link that a wrapped dial opens. */
 export interface LinkFaults {
-  /** A dial with faults in place of one without: `recognize({ …, dial: faults.wrap(dial) })`. */
+  /** Wraps a dial: `recognize({ …, dial: faults.wrap(dial) })`. */
   wrap<Options extends readonly unknown[], In, Out>(
     dial: (...options: Options) => Dial<In, Out>,
   ): (...options: Options) => Dial<In, Out>
-  /** Does a fault now. Throws `invalid-options`. */
-  act(fault: Fault): void
-  /** Lets the steps of the script happen that wait for this name. */
-  tell(name: string): void
-  /** What was done so far. */
-  readonly done: readonly DoneFault[]
-  /** How many connections were asked for, those too that were refused. */
+  /** Applies a fault now. Throws `invalid-options`. */
+  apply(fault: Fault): void
+  /** Applies the steps of the script that wait for this signal. */
+  signal(name: string): void
+  /** The faults that were applied so far. */
+  readonly applied: readonly AppliedFault[]
+  /** How many connections were requested, including refused ones. */
   readonly connections: number
-  /** Nothing more happens: what is open goes on without faults to come. */
+  /** Cancels the remaining steps; open links continue. */
   close(): void
 }
 
 /**
- * Puts faults between a session and its link: on whole messages, in the time of a scheduler, so also in virtual time.
- * Drops, refusals and outages are those that the client sees; the link below is closed as a broken one is. Without a
- * script nothing happens but by hand. A link holds what the wire below would hold, and makes its sender wait beyond it.
+ * Applies faults to the messages of links, in the time of a scheduler, also in virtual time. The client sees drops,
+ * refusals and outages as on a real connection; the wrapped link is closed as after a lost connection. Without a script,
+ * faults are applied by calls. A link buffers as much as the wrapped link and then makes its sender wait.
  *
- * @throws SpeechError `invalid-options` for a script that cannot be played on messages.
+ * @throws SpeechError `invalid-options` for a script that does not apply to messages.
+ * @example
+ * const faults = linkFaults({ scheduler, script: faultMarbles('10m r 20m o 40s |') })
+ * recognize({ ...options, scheduler, dial: faults.wrap(dial) })
  */
 export const linkFaults = ({
   script = [],
@@ -52,31 +63,30 @@ export const linkFaults = ({
 }: LinkFaultsOptions = {}): LinkFaults => {
   checkScript(script, 'link')
   if (audioFormat === undefined && script.some(({ at }) => at.when === 'audio')) {
-    throw new SpeechError('invalid-options', 'Moments that count audio need its format; give audioFormat.')
+    throw new SpeechError('invalid-options', 'Moments that count audio need the option audioFormat.')
   }
   return new FaultedLinks(script, audioFormat && validateFormat(audioFormat), seed, scheduler)
 }
 
 class FaultedLinks implements LinkFaults {
-  readonly #links = new Set<Pick<FaultyLink<never, never>, 'suffer' | 'goOn'>>()
+  readonly #audioFormat: AudioFormat | undefined
+  readonly #scheduler: SchedulerLike
+  readonly #links = new Set<Pick<FaultyLink<never, never>, 'apply' | 'resumeDirection'>>()
   readonly #random: () => number
   readonly #director: FaultDirector
-  #shapes = clearShapes
+  #shapes = unshapedTraffic
   #outages = 0
   #access: Access = { to: 'open' }
 
-  constructor(
-    script: FaultScript,
-    private readonly audioFormat: AudioFormat | undefined,
-    seed: number,
-    private readonly scheduler: SchedulerLike,
-  ) {
+  constructor(script: FaultScript, audioFormat: AudioFormat | undefined, seed: number, scheduler: SchedulerLike) {
+    this.#audioFormat = audioFormat
+    this.#scheduler = scheduler
     this.#random = seededRandom(seed)
     this.#director = new FaultDirector(script, scheduler, (fault) => this.#perform(fault))
   }
 
-  get done(): readonly DoneFault[] {
-    return this.#director.done
+  get applied(): readonly AppliedFault[] {
+    return this.#director.applied
   }
 
   get connections(): number {
@@ -89,12 +99,12 @@ class FaultedLinks implements LinkFaults {
     return (...options) => new Observable((subscriber) => this.#connect(dial(...options), subscriber))
   }
 
-  act(fault: Fault): void {
-    this.#director.act(checkFault(fault, 'link'))
+  apply(fault: Fault): void {
+    this.#director.apply(checkFault(fault, 'link'))
   }
 
-  tell(name: string): void {
-    this.#director.tell(name)
+  signal(name: string): void {
+    this.#director.signal(name)
   }
 
   close(): void {
@@ -109,11 +119,11 @@ class FaultedLinks implements LinkFaults {
       subscriber.error(refusal)
       return
     }
-    const inner = dial$.subscribe({
-      next: (below) => {
-        const link = new FaultyLink(below, {
+    const subscription = dial$.subscribe({
+      next: (inner) => {
+        const link = new FaultyLink(inner, {
           shapes: () => this.#shapes,
-          scheduler: this.scheduler,
+          scheduler: this.#scheduler,
           random: this.#random,
           passed: (direction, message) => this.#passed(connection, direction, message),
         })
@@ -122,43 +132,43 @@ class FaultedLinks implements LinkFaults {
           this.#links.delete(link)
           link.release()
         })
-        link.begin()
+        link.start()
         subscriber.next(link)
       },
       error: (error: unknown) => subscriber.error(error),
       complete: () => subscriber.complete(),
     })
-    subscriber.add(inner)
+    subscriber.add(subscription)
   }
 
   #passed(connection: number, direction: Direction, message: unknown): void {
-    const isCounted = direction === 'to-service' && this.audioFormat !== undefined
-    const audioMs = isCounted ? msForBytes(this.audioFormat, audioBytes(message)) : 0
+    const isCounted = direction === 'to-service' && this.#audioFormat !== undefined
+    const audioMs = isCounted ? msForBytes(this.#audioFormat, audioBytes(message)) : 0
     this.#director.passed(direction, connection, { messages: 1, audioMs })
   }
 
   #perform(fault: Fault): void {
-    this.#shapes = shaped(this.#shapes, fault)
+    this.#shapes = shapesAfter(this.#shapes, fault)
     this.#access = accessAfter(this.#access, fault)
-    for (const link of [...this.#links]) link.suffer(fault)
+    for (const link of [...this.#links]) link.apply(fault)
     if (!('forMs' in fault) || fault.forMs === undefined) return
     if (fault.do === 'outage') this.#outages += 1
     const outage = this.#outages
-    this.#director.later(() => this.#pass(fault, outage), fault.forMs)
+    this.#director.schedule(() => this.#expire(fault, outage), fault.forMs)
   }
 
-  /** What lasts for a time is over; a half-open connection is found out by the system then, and reset. */
-  #pass(fault: Fault, outage: number): void {
-    // Another outage may have begun meanwhile.
+  /** Ends a fault with a duration. A half-open connection is reset, as when the system detects it. */
+  #expire(fault: Fault, outage: number): void {
+    // Does not end a later outage.
     if (fault.do === 'outage' && outage === this.#outages) this.#access = { to: 'open' }
     for (const link of [...this.#links]) {
-      if (fault.do === 'half-open') link.suffer({ do: 'reset' })
-      if (fault.do === 'stall') link.goOn(fault.direction)
+      if (fault.do === 'half-open') link.apply({ do: 'reset' })
+      if (fault.do === 'stall') link.resumeDirection(fault.direction)
     }
   }
 }
 
-/** Who gets in. */
+/** Whether new connections are accepted. */
 type Access =
   | { readonly to: 'open' | 'closed' }
   | { readonly to: 'refuse'; readonly connections: number; readonly code: SpeechError['code'] }
@@ -178,10 +188,10 @@ const afterRefusal = (access: Access): Access => {
 const refusalOf = (access: Access): SpeechError | undefined => {
   if (access.to === 'open') return undefined
   const code = access.to === 'refuse' ? access.code : 'connection-failed'
-  return new SpeechError(code, 'The fault script lets nobody in.')
+  return new SpeechError(code, 'The fault script refuses connections.')
 }
 
-/** Texts are no audio, nor is what a dataflow message holds beside its bytes. */
+/** The bytes of audio in a message of either transport. */
 const audioBytes = (message: unknown): number => {
   if (message instanceof Uint8Array) return message.length
   if (typeof message !== 'object' || message === null || !('binaryContent' in message)) return 0

@@ -2,7 +2,7 @@ import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
 import type { FaultScript, FaultStep } from './fault-script.js'
 
-/** The rows of the scoreboard. */
+/** The faults of the scoreboard. */
 export const namedFaults = [
   'drop',
   'outage-1.5s',
@@ -18,7 +18,7 @@ export const namedFaults = [
 ] as const
 export type NamedFault = (typeof namedFaults)[number]
 
-/** When the faults of a script happen that are not told: 2 s after the first connection, chunk 100 of 20 ms. */
+/** When faults without a signal are applied: 2 s after the first connection, at chunk 100 of 20 ms. */
 export const faultAtMs = 2_000
 
 const outage = (forMs: number): FaultStep => ({
@@ -26,14 +26,14 @@ const outage = (forMs: number): FaultStep => ({
   fault: { do: 'outage', forMs },
 })
 
-/** Not JSON, in either transport's kind of message. */
+/** A message that is not JSON. */
 const brokenText = '{"message-name": "partial-result", "text": '
 const brokenMessage: Readonly<Record<'websocket' | 'grpc', SocketMessage | DataflowMessage>> = {
   websocket: brokenText,
   grpc: { contentType: contentType.event, content: brokenText, binaryContent: new Uint8Array(0) },
 }
 
-/** What a fault takes: a script for `faultProxy`, and one for `linkFaults` where it is about messages. */
+/** The scripts of a named fault: for `faultProxy`, and for `linkFaults` if it applies to messages. */
 export interface FaultScripts {
   readonly proxy: FaultScript
   readonly link: FaultScript
@@ -42,9 +42,12 @@ export interface FaultScripts {
 const onProxy = (...proxy: FaultScript): FaultScripts => ({ proxy, link: [] })
 
 /**
- * The scripts of the scoreboard's faults. `finalize-unanswered` waits to be told `finalizing`, `stopped-reading` to be told
- * `streaming`: the states of the session's `connection` events. What concerns tokens is for the session's token source:
- * `refused-token` (one that is never accepted) and `token-expiry` (one that ends in the middle) need no script.
+ * The scripts of a named fault. `finalize-unanswered` waits for the signal `finalizing` and `stopped-reading` for the signal
+ * `streaming`: send the states of the session's `connection` events as signals. The faults of tokens have no script because
+ * the token source of the session causes them: `refused-token` is never accepted, `token-expiry` expires during the session.
+ *
+ * @example
+ * const proxy = await faultProxy({ target, script: faultScripts('outage-8s', 'grpc').proxy })
  */
 export const faultScripts = (name: NamedFault, over: 'websocket' | 'grpc'): FaultScripts => {
   switch (name) {
@@ -59,7 +62,10 @@ export const faultScripts = (name: NamedFault, over: 'websocket' | 'grpc'): Faul
     case 'fresh-token':
       return onProxy(outage(500))
     case 'finalize-unanswered':
-      return onProxy({ at: { when: 'told', name: 'finalizing' }, fault: { do: 'black-hole', direction: 'to-client' } })
+      return onProxy({
+        at: { when: 'signal', name: 'finalizing' },
+        fault: { do: 'black-hole', direction: 'to-client' },
+      })
     case 'malformed-message':
       return {
         proxy: [],
@@ -68,7 +74,7 @@ export const faultScripts = (name: NamedFault, over: 'websocket' | 'grpc'): Faul
     case 'half-open':
       return onProxy({ at: { when: 'elapsed', ms: faultAtMs }, fault: { do: 'half-open', forMs: 30_000 } })
     case 'stopped-reading':
-      return onProxy({ at: { when: 'told', name: 'streaming' }, fault: { do: 'stall', direction: 'to-service' } })
+      return onProxy({ at: { when: 'signal', name: 'streaming' }, fault: { do: 'stall', direction: 'to-service' } })
     case 'refused-token':
     case 'token-expiry':
       return onProxy()

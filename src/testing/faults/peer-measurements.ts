@@ -1,15 +1,15 @@
 import type { NamedFault } from './named-faults.js'
 
-/** A client of another service, in the version that was measured. */
+/** A measured client of another service. */
 export interface MeasuredPeer {
   readonly name: string
   readonly version: string
 }
 
 /**
- * What other clients did under the same faults, each the newest for JavaScript at the time, on the loopback: 8 s of audio
- * in 400 chunks of 20 ms, the connection dropped by the service at chunk 100. Of drops and outages: chunks that were never
- * delivered, and `+n` that the dead session had received, which were never finalized and never sent again.
+ * Clients that were measured under the same faults, each the newest for JavaScript at the time, on the loopback: 8 s of
+ * audio in 400 chunks of 20 ms, with the fault at chunk 100. For drops and outages: the number of chunks that were never
+ * delivered, and `+n` for chunks that the lost session had received, which were neither finalized nor sent again.
  */
 export const measuredPeers: readonly MeasuredPeer[] = [
   { name: 'Deepgram', version: '5.13' },
@@ -20,7 +20,7 @@ export const measuredPeers: readonly MeasuredPeer[] = [
   { name: 'Microsoft', version: '1.52' },
 ]
 
-/** Of each fault what each peer did, in their order; `–` where it was not measured or does not apply. */
+/** The results for each fault in the order of `measuredPeers`; `–` where it was not measured or does not apply. */
 export const peerMeasurements: Readonly<Record<NamedFault, readonly string[]>> = {
   drop: ['0 +25', '300 +25', '300 +25', '0 +25', '0', '0'],
   'outage-1.5s': ['0–224 +25', '300', '300', '50 +25', '0', '300'],

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import type { SchedulerLike } from 'rxjs'
 import type { Direction, Fault } from './fault-script.js'
-import { ProxyLane } from './proxy-lane.js'
-import type { Shapes } from './traffic-shape.js'
+import { BytePipe } from './byte-pipe.js'
+import type { TrafficShapes } from './traffic.js'
 
 export interface ProxyConnectionOptions {
   readonly target: { readonly host: string; readonly port: number }
-  readonly shapes: () => Shapes
+  readonly shapes: () => TrafficShapes
   readonly scheduler: SchedulerLike
   readonly random: () => number
   readonly allowance: (direction: Direction) => number
@@ -14,93 +14,93 @@ export interface ProxyConnectionOptions {
   readonly closed: () => void
 }
 
-/** Node never closes the handle of a socket that is reset after it was ended. */
+/** Node does not close the handle of a socket that is reset after it was ended, so that one is destroyed. */
 const reset = (socket: Socket): void => {
   if (socket.writableEnded || socket.connecting) socket.destroy()
   else socket.resetAndDestroy()
 }
 
-/** A client's connection and the one to the service that goes with it. */
+/** A connection of a client and the connection to the service behind it. */
 export class ProxyConnection {
-  readonly #near: Socket
-  readonly #far: Socket
-  readonly #lanes: Readonly<Record<Direction, ProxyLane>>
+  readonly #clientSocket: Socket
+  readonly #serviceSocket: Socket
+  readonly #pipes: Readonly<Record<Direction, BytePipe>>
   readonly #closed: () => void
   #openSockets = 2
 
-  constructor(near: Socket, options: ProxyConnectionOptions) {
+  constructor(clientSocket: Socket, options: ProxyConnectionOptions) {
     const { target, shapes, scheduler, random, allowance, passed, closed } = options
-    this.#near = near
-    this.#far = connect({ ...target, allowHalfOpen: true, noDelay: true })
+    this.#clientSocket = clientSocket
+    this.#serviceSocket = connect({ ...target, allowHalfOpen: true, noDelay: true })
     this.#closed = closed
-    const lane = (from: Socket, to: Socket, direction: Direction): ProxyLane =>
-      new ProxyLane(from, to, {
+    const pipe = (from: Socket, to: Socket, direction: Direction): BytePipe =>
+      new BytePipe(from, to, {
         shape: () => shapes()[direction],
         scheduler,
         random,
         allowance: () => allowance(direction),
         passed: (bytes) => passed(direction, bytes),
       })
-    this.#lanes = {
-      'to-service': lane(this.#near, this.#far, 'to-service'),
-      'to-client': lane(this.#far, this.#near, 'to-client'),
+    this.#pipes = {
+      'to-service': pipe(this.#clientSocket, this.#serviceSocket, 'to-service'),
+      'to-client': pipe(this.#serviceSocket, this.#clientSocket, 'to-client'),
     }
-    this.#watch(this.#near, this.#far, 'to-service')
-    this.#watch(this.#far, this.#near, 'to-client')
+    this.#watch(this.#clientSocket, this.#serviceSocket, 'to-service')
+    this.#watch(this.#serviceSocket, this.#clientSocket, 'to-client')
   }
 
-  /** Does what concerns one connection; the rest is not for it. */
-  suffer(fault: Fault): void {
+  /** Applies a fault; those that do not concern an open connection have no effect. */
+  apply(fault: Fault): void {
     switch (fault.do) {
       case 'reset':
       case 'outage':
         return this.reset()
       case 'end':
-        this.#near.end()
-        this.#far.end()
+        this.#clientSocket.end()
+        this.#serviceSocket.end()
         return
       case 'half-open':
-        this.#lanes['to-client'].swallow()
-        return this.#lanes['to-service'].swallow()
+        this.#pipes['to-client'].discard()
+        return this.#pipes['to-service'].discard()
       case 'black-hole':
-        return this.#lanes[fault.direction].swallow()
+        return this.#pipes[fault.direction].discard()
       case 'stall':
-        return this.#lanes[fault.direction].stall()
+        return this.#pipes[fault.direction].stall()
       case 'restore':
-        this.goOn('to-client')
-        return this.goOn('to-service')
+        this.resume('to-client')
+        return this.resume('to-service')
       case 'corrupt':
-        return this.#lanes[fault.direction].corruptNext(fault.bytes ?? 1)
+        return this.#pipes[fault.direction].corruptNext(fault.bytes ?? 1)
       default:
     }
   }
 
-  goOn(direction: Direction): void {
-    this.#lanes[direction].goOn()
+  resume(direction: Direction): void {
+    this.#pipes[direction].resume()
   }
 
   reset(): void {
-    this.#lanes['to-client'].close()
-    this.#lanes['to-service'].close()
-    reset(this.#near)
-    reset(this.#far)
+    this.#pipes['to-client'].close()
+    this.#pipes['to-service'].close()
+    reset(this.#clientSocket)
+    reset(this.#serviceSocket)
   }
 
-  /** Where one side breaks off or is done, the other learns of it, unless that is swallowed. */
+  /** When one socket fails or closes, closes the other one, unless that direction is discarded. */
   #watch(socket: Socket, other: Socket, direction: Direction): void {
-    let failed = false
+    let hasFailed = false
     socket.on('error', () => {
-      failed = true
+      hasFailed = true
     })
     socket.on('close', () => {
       this.#openSockets -= 1
       if (this.#openSockets === 0) {
-        this.#lanes['to-client'].close()
-        this.#lanes['to-service'].close()
+        this.#pipes['to-client'].close()
+        this.#pipes['to-service'].close()
         this.#closed()
-      } else if (!this.#lanes[direction].isSwallowing) {
-        if (failed) reset(other)
-        // What is on its way still arrives; who has gone cannot be written to.
+      } else if (!this.#pipes[direction].isDiscarding) {
+        if (hasFailed) reset(other)
+        // Data on its way is still delivered.
         else if (other.readableEnded) other.destroySoon()
       }
     })

@@ -13,8 +13,8 @@ import { recognize } from '../../../src/client/recognizer/recognize.js'
 import { faultMarbles } from '../../../src/testing/faults/fault-marbles.js'
 import { linkFaults } from '../../../src/testing/faults/link-faults.js'
 import { inMemoryService } from '../../../src/testing/in-memory-service.js'
-import { positionAudio } from '../../../src/testing/proving/position-audio.js'
-import { provingService } from '../../../src/testing/proving/proving-service.js'
+import { positionAudio } from '../../../src/testing/verifying/position-audio.js'
+import { verifyingService } from '../../../src/testing/verifying/verifying-service.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { callSamples } from '../../cli/command.js'
@@ -386,7 +386,7 @@ describe('replay of the client', () => {
   it.each(['grpc', 'websocket'] as const)(
     'plays a session over %s that lost its connection on both connections',
     async (over) => {
-      const first = provingService()
+      const first = verifyingService()
       const { lines, write } = keptLines()
       virtually(({ clock }) => {
         const faults = linkFaults({ scheduler: clock, script: faultMarbles('2500ms r') })
@@ -399,13 +399,13 @@ describe('replay of the client', () => {
         session(pace({ format, scheduler: clock })(speech)).subscribe()
         return () => expect(lines.join('\n')).toContain('connection-lost')
       })
-      const second = provingService()
+      const second = verifyingService()
       const dial = over === 'grpc' ? second.dataflow.dial : () => second.recognizer.dial({ headers: {} })
       const played$ = replay(parseCassette(lines)).client(dial, { token: 't', answerTimeoutMs: 1_000 })
       const played = await lastValueFrom(played$.pipe(toArray()))
       const source = { sampleCount: 40_000, sampleRateHz: 8_000 }
-      expect(second.prove(source)).toMatchObject({ connections: 2, missing: [] })
-      expect(second.prove(source)).toEqual(first.prove(source))
+      expect(second.verify(source)).toMatchObject({ connections: 2, missing: [] })
+      expect(second.verify(source)).toEqual(first.verify(source))
       expect(played.filter(({ type }) => type === 'final')).toHaveLength(1)
     },
   )

@@ -5,8 +5,8 @@ import { codeThrownBy } from '../../operators/marbles.js'
 const shown = (...diagram: Parameters<typeof faultMarbles>) =>
   faultMarbles(...diagram).map(({ at, fault }) => `${at.when === 'elapsed' ? at.ms : '?'} ${fault.do}`)
 
-describe('faults drawn as marbles', () => {
-  it('puts each letter where it stands, a frame a character, times between blanks', () => {
+describe('faultMarbles', () => {
+  it('reads one frame a character, and times between spaces', () => {
     expect(shown('---r---o 1500ms |')).toEqual(['3 reset', '7 outage', '1508 restore'])
     expect(shown('1.5s h 2m s')).toEqual(['1500 half-open', '121501 stall'])
     expect(shown('-(nr)-e')).toEqual(['1 refuse', '1 reset', '6 end'])
@@ -14,11 +14,11 @@ describe('faults drawn as marbles', () => {
     expect(shown('')).toEqual([])
   })
 
-  it('knows the letters of a legend beside its own', () => {
+  it('adds the letters of a legend', () => {
     expect(shown('-x-r', { legend: { x: { do: 'delay', delayMs: 5 } } })).toEqual(['1 delay', '3 reset'])
   })
 
-  it('refuses what is not in the legend, and a bracket without its end', () => {
+  it('refuses an unknown letter, and a parenthesis that is not closed', () => {
     expect(codeThrownBy(() => faultMarbles('--x'))).toBe('invalid-options')
     expect(codeThrownBy(() => faultMarbles('-(r'))).toBe('invalid-options')
     expect(codeThrownBy(() => faultMarbles('-8r'))).toBe('invalid-options')

@@ -30,7 +30,7 @@ const hash = (bytes: Uint8Array): string => createHash('sha256').update(bytes).d
 const soon = { timeout: 5_000, interval: 5 }
 
 describe('a fault proxy', () => {
-  it('hands every byte on in both directions, and the ends one by one', async () => {
+  it('passes every byte in both directions, and the ends separately', async () => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)
@@ -42,7 +42,7 @@ describe('a fault proxy', () => {
     await expect.poll(() => proxy.open, soon).toBe(0)
   })
 
-  it('breaks off after exactly so many bytes of the connection that is meant', async () => {
+  it('resets after an exact number of bytes of one connection', async () => {
     const service = await serve({ echo: false })
     const proxy = await stand({
       target: service.port,
@@ -56,14 +56,14 @@ describe('a fault proxy', () => {
     await expect.poll(() => second.ends, soon).toEqual(['ECONNRESET', 'close'])
     await expect.poll(() => service.ends.length, soon).toBe(2)
     expect(service.heard(1).length).toBe(1_234)
-    expect(proxy.done).toMatchObject([{ fault: { do: 'reset' } }])
+    expect(proxy.applied).toMatchObject([{ fault: { do: 'reset' } }])
   })
 
   it.each(['reset', 'refuse'] as const)('lets nobody in during an outage by %s, then everybody again', async (by) => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)
-    proxy.act({ do: 'outage', by })
+    proxy.apply({ do: 'outage', by })
     await expect.poll(() => client.ends, soon).toEqual(['ECONNRESET', 'close'])
     const during = await dial(proxy.port)
     await expect.poll(() => during.ends, soon).toContain('close')
@@ -81,7 +81,7 @@ describe('a fault proxy', () => {
       .toBe('again')
   })
 
-  it('refuses as many connections as it is told to', async () => {
+  it('refuses the given number of connections', async () => {
     const service = await serve()
     const proxy = await stand({
       target: service.port,
@@ -97,7 +97,7 @@ describe('a fault proxy', () => {
     expect(proxy.connections).toBe(3)
   })
 
-  it('swallows both ways when half-open, without an end, and resets after its time', async () => {
+  it('discards both directions when half-open, without an end, and resets after its time', async () => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)
@@ -114,26 +114,26 @@ describe('a fault proxy', () => {
     await expect.poll(() => other.heard().toString(), soon).toBe('two')
     expect(client.ends).toEqual([])
     expect(client.heard().toString()).toBe('one')
-    proxy.act({ do: 'half-open', forMs: 20 })
+    proxy.apply({ do: 'half-open', forMs: 20 })
     await expect.poll(() => client.ends, soon).toEqual(['ECONNRESET', 'close'])
   })
 
-  it('swallows one way only as a black hole', async () => {
+  it('discards only one direction as a black hole', async () => {
     const service = await serve()
     const proxy = await stand({
       target: service.port,
-      script: [{ at: { when: 'told', name: 'now' }, fault: { do: 'black-hole', direction: 'to-client' } }],
+      script: [{ at: { when: 'signal', name: 'now' }, fault: { do: 'black-hole', direction: 'to-client' } }],
     })
     const client = await dial(proxy.port)
     client.socket.write('one')
     await expect.poll(() => client.heard().toString(), soon).toBe('one')
-    proxy.tell('now')
+    proxy.signal('now')
     client.socket.write('two')
     await expect.poll(() => service.heard().toString(), soon).toBe('onetwo')
     expect(client.heard().toString()).toBe('one')
   })
 
-  it('makes the sender wait while it is stalled, holds little, and hands all on afterwards', async () => {
+  it('makes the sender wait during a stall, holds little, and delivers everything afterwards', async () => {
     const service = await serve({ echo: false })
     const proxy = await stand({
       target: service.port,
@@ -162,10 +162,10 @@ describe('a fault proxy', () => {
     expect(hash(service.heard())).toBe(hash(said))
   })
 
-  it('delays, and keeps the order whatever the jitter', async () => {
+  it('delays in order with any jitter', async () => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
-    proxy.act({ do: 'delay', delayMs: 60, jitterMs: 40, direction: 'to-service' })
+    proxy.apply({ do: 'delay', delayMs: 60, jitterMs: 40, direction: 'to-service' })
     const client = await dial(proxy.port)
     const startedMs = performance.now()
     const lines = Array.from({ length: 200 }, (_, line) => `${line}\n`)
@@ -174,17 +174,17 @@ describe('a fault proxy', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(55)
   })
 
-  it('slices, coalesces and slows down', async () => {
+  it('slices, coalesces and limits the bandwidth', async () => {
     const service = await serve({ echo: false })
     const proxy = await stand({ target: service.port })
-    proxy.act({ do: 'slice', bytes: 7 })
+    proxy.apply({ do: 'slice', bytes: 7 })
     const sliced = await dial(proxy.port)
     sliced.socket.write(randomBytes(700))
     await expect.poll(() => service.heard(0).length, soon).toBe(700)
     expect(service.chunks[0]?.length).toBeGreaterThan(10)
     proxy.restore()
 
-    proxy.act({ do: 'coalesce', everyMs: 100 })
+    proxy.apply({ do: 'coalesce', everyMs: 100 })
     const joined = await dial(proxy.port)
     for (let count = 0; count < 20; count += 1) {
       joined.socket.write(randomBytes(10))
@@ -194,7 +194,7 @@ describe('a fault proxy', () => {
     expect(service.chunks[1]?.length).toBeLessThanOrEqual(2)
     proxy.restore()
 
-    proxy.act({ do: 'bandwidth', bytesPerSecond: 100_000 })
+    proxy.apply({ do: 'bandwidth', bytesPerSecond: 100_000 })
     const slow = await dial(proxy.port)
     const startedMs = performance.now()
     slow.socket.write(randomBytes(20_000))
@@ -202,7 +202,7 @@ describe('a fault proxy', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(180)
   })
 
-  it('turns over the bits of as many bytes as it is told to', async () => {
+  it('inverts the bits of the given number of bytes', async () => {
     const service = await serve({ echo: false })
     const proxy = await stand({
       target: service.port,
@@ -221,22 +221,22 @@ describe('a fault proxy', () => {
     expect([...service.heard()]).toEqual([0, 0, 0, 0, 255, 255, 255, 0, 0, 0])
   })
 
-  it('ends in good order on request, and leaves nothing behind when it is closed', async () => {
+  it('ends normally, and leaves nothing open after close', async () => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)
-    proxy.act({ do: 'end' })
+    proxy.apply({ do: 'end' })
     await expect.poll(() => client.ends[0], soon).toBe('end')
     await expect.poll(() => service.ends, soon).toEqual(['end'])
     const open = await dial(proxy.port)
-    proxy.act({ do: 'outage', forMs: 60_000 })
-    proxy.act({ do: 'stall', direction: 'to-client', forMs: 60_000 })
+    proxy.apply({ do: 'outage', forMs: 60_000 })
+    proxy.apply({ do: 'stall', direction: 'to-client', forMs: 60_000 })
     await Promise.all([proxy.close(), proxy.close()])
     await expect.poll(() => open.ends.at(-1), soon).toBe('close')
     expect((await dial(proxy.port)).ends[0]).toBe('ECONNREFUSED')
   })
 
-  it('tells what is wrong before anything listens', async () => {
+  it('rejects wrong options before it listens', async () => {
     await expect(faultProxy({ target: 'nowhere' })).rejects.toMatchObject({ code: 'invalid-options' })
     await expect(faultProxy({ target: 0 })).rejects.toMatchObject({ code: 'invalid-options' })
     const script = [
@@ -249,7 +249,7 @@ describe('a fault proxy', () => {
     })
   })
 
-  it('lets the client know when the service breaks off or is not there', async () => {
+  it('closes the connection of the client when the service fails or is not reachable', async () => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)

@@ -1,7 +1,8 @@
-import { map, mergeMap, NEVER, Subject, type Observable } from 'rxjs'
+import { EMPTY, map, mergeMap, NEVER, of, Subject, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../../src/errors/speech-error.js'
 import { faultMarbles } from '../../../src/testing/faults/fault-marbles.js'
+import type { FaultScript } from '../../../src/testing/faults/fault-script.js'
 import { linkFaults, type LinkFaultsOptions } from '../../../src/testing/faults/link-faults.js'
 import { scriptedDial } from '../../../src/testing/scripted-dial.js'
 import type { Link } from '../../../src/transport/link.js'
@@ -9,17 +10,17 @@ import { codeThrownBy, marbles, type MarbleHelpers } from '../../operators/marbl
 
 type Message = string | Uint8Array
 
-/** A link under faults to a peer that says what its marbles say, and what either end hears. */
+/** A link with faults to a peer that emits the given messages. */
 const play = (
   { scheduler }: Pick<MarbleHelpers, 'scheduler'>,
   options: LinkFaultsOptions,
-  said$: Observable<Message> = NEVER,
+  messages$: Observable<Message> = NEVER,
 ) => {
   const heard$ = new Subject<Message>()
   const faults = linkFaults({ scheduler, ...options })
   const dial = scriptedDial<Message, Message>((peer) => {
     peer.heard$.subscribe(heard$)
-    return said$
+    return messages$
   })
   return { faults, dial: faults.wrap(dial), heard$ }
 }
@@ -29,7 +30,7 @@ const codes = (log: string[]) => ({
 })
 
 describe('faults on a link', () => {
-  it('hands everything on at once where there are none', () => {
+  it('passes everything on at once without faults', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const { dial, heard$ } = play({ scheduler }, {}, cold('--a-b|'))
       let link: Link<Message, Message> | undefined
@@ -40,7 +41,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('breaks off at a moment of the script, and is refused during an outage', () => {
+  it('breaks at a moment of the script, and refuses connections during an outage', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const { dial } = play({ scheduler }, { script: faultMarbles('--r--o 10ms |') }, cold('-a-b-c-'))
       const attempt = (): Observable<Message> => dial().pipe(mergeMap((link) => link.incoming$))
@@ -53,11 +54,11 @@ describe('faults on a link', () => {
     })
   })
 
-  it('delays in order, and counts what is under way as not taken', () => {
+  it('delays in order, and counts delayed bytes as buffered', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const { faults, dial, heard$ } = play({ scheduler }, {}, cold('a---b-'))
-      faults.act({ do: 'delay', delayMs: 5, direction: 'to-service' })
-      faults.act({ do: 'delay', delayMs: 3, direction: 'to-client' })
+      faults.apply({ do: 'delay', delayMs: 5, direction: 'to-service' })
+      faults.apply({ do: 'delay', delayMs: 3, direction: 'to-client' })
       let link: Link<Message, Message> | undefined
       dial().subscribe((one) => (link = one))
       hot('xy').subscribe((one) => link?.send(one))
@@ -67,7 +68,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('drops after exactly so many messages, and so much audio', () => {
+  it('breaks after an exact amount of audio, ignoring texts', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
       const audioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
       const script = [{ at: { when: 'audio', ms: 3 }, fault: { do: 'reset' } }] as const
@@ -81,7 +82,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('says nothing of a half-open connection until its time has passed', () => {
+  it('resets a half-open connection only after its time', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const script = [{ at: { when: 'elapsed', ms: 2 }, fault: { do: 'half-open', forMs: 20 } }] as const
       const { dial, heard$ } = play({ scheduler }, { script }, cold('-a-b-c-|'))
@@ -94,7 +95,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('holds back while it is stalled, so that the sender sees no room', () => {
+  it('buffers during a stall, so that the link is congested', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
       const { dial, heard$, faults } = play({ scheduler }, { script: faultMarbles('-s 9ms |') })
       let link: Link<Message, Message> | undefined
@@ -105,12 +106,12 @@ describe('faults on a link', () => {
       expectObservable(heard$.pipe(map(({ length }) => length))).toBe('11ms b', { b: big.length })
       hot('12ms x').subscribe(() => {
         expect(link?.isCongested).toBe(false)
-        expect(faults.done.map(({ atMs }) => atMs)).toEqual([1, 11])
+        expect(faults.applied.map(({ atMs }) => atMs)).toEqual([1, 11])
       })
     })
   })
 
-  it('corrupts, duplicates and puts in what was never said', () => {
+  it('corrupts, duplicates and injects messages', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const { dial } = play(
         { scheduler },
@@ -132,10 +133,10 @@ describe('faults on a link', () => {
     })
   })
 
-  it('refuses the next connections with the code that is wanted, and counts them', () => {
+  it('refuses the next connections with the given code, and counts them', () => {
     marbles(({ scheduler }) => {
       const { dial, faults } = play({ scheduler }, {})
-      faults.act({ do: 'refuse', connections: 2, code: 'unauthenticated' })
+      faults.apply({ do: 'refuse', connections: 2, code: 'unauthenticated' })
       const log: string[] = []
       for (let count = 0; count < 3; count += 1) dial().subscribe({ next: () => log.push('open'), ...codes(log) })
       expect(log).toEqual(['unauthenticated', 'unauthenticated', 'open'])
@@ -143,12 +144,12 @@ describe('faults on a link', () => {
     })
   })
 
-  it('plays the same script the same way, jitter too', () => {
+  it('has the same jitter for the same seed', () => {
     const arrivals = (seed: number): readonly number[] => {
       const times: number[] = []
       marbles(({ cold, scheduler, flush }) => {
         const { dial, faults } = play({ scheduler }, { seed }, cold('a-b-c-d-e-f'))
-        faults.act({ do: 'delay', delayMs: 10, jitterMs: 50 })
+        faults.apply({ do: 'delay', delayMs: 10, jitterMs: 50 })
         dial()
           .pipe(mergeMap((link) => link.incoming$))
           .subscribe(() => times.push(scheduler.now()))
@@ -162,13 +163,26 @@ describe('faults on a link', () => {
     expect(arrivals(7)).toEqual([...arrivals(7)].sort((a, b) => a - b))
   })
 
-  it('refuses a script that is for bytes, and audio that has no format', () => {
+  it('passes on the signal that a connection is about to end', () => {
+    const log: string[] = []
+    const dial = scriptedDial<Message, Message>(() => NEVER)
+    const leaving = () => dial().pipe(map((link) => Object.assign(link, { leaving$: of(undefined) })))
+    linkFaults()
+      .wrap(leaving)()
+      .pipe(mergeMap((link) => link.leaving$ ?? EMPTY))
+      .subscribe(() => log.push('leaving'))
+    expect(log).toEqual(['leaving'])
+  })
+
+  it('refuses a script for bytes, an unknown moment, and moments of audio without a format', () => {
     const bytes = [{ at: { when: 'bytes', direction: 'to-client', count: 1 }, fault: { do: 'reset' } }] as const
     expect(codeThrownBy(() => linkFaults({ script: bytes }))).toBe('invalid-options')
+    const unknown = [{ at: { when: 'told', name: 'now' }, fault: { do: 'reset' } }] as unknown as FaultScript
+    expect(codeThrownBy(() => linkFaults({ script: unknown }))).toBe('invalid-options')
     expect(codeThrownBy(() => linkFaults({ script: [{ at: { when: 'audio', ms: 1 }, fault: { do: 'reset' } }] }))).toBe(
       'invalid-options',
     )
-    expect(codeThrownBy(() => linkFaults().act({ do: 'slice', bytes: 3 }))).toBe('invalid-options')
-    expect(codeThrownBy(() => linkFaults().act({ do: 'delay', delayMs: NaN }))).toBe('invalid-options')
+    expect(codeThrownBy(() => linkFaults().apply({ do: 'slice', bytes: 3 }))).toBe('invalid-options')
+    expect(codeThrownBy(() => linkFaults().apply({ do: 'delay', delayMs: NaN }))).toBe('invalid-options')
   })
 })

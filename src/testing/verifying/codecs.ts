@@ -7,8 +7,8 @@ import {
   type RecognizerResult,
 } from '../../protocol/recognizer-messages.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
-import type { Asked, Wording } from './proving-conversation.js'
-import type { ProvingResult } from './proving-recognition.js'
+import type { ClientRequest, Codec } from './conversation.js'
+import type { VerifyingResult } from './recognition.js'
 
 const noBytes = new Uint8Array(0)
 
@@ -18,8 +18,8 @@ const responseNames = {
   stop: 'stop-recognition-response',
 } as const
 
-/** The recognition socket's words (service.md 4.2). */
-export const recognizerWording = (times: boolean): Wording<SocketMessage> => ({
+/** The messages of the WebSocket (PROTOCOL 4.2). */
+export const recognizerCodec = (times: boolean): Codec<SocketMessage> => ({
   read: (message) => {
     if (typeof message !== 'string') return either.right({ type: 'audio', bytes: message })
     const read = readRecognizerRequest(message)
@@ -28,9 +28,9 @@ export const recognizerWording = (times: boolean): Wording<SocketMessage> => ({
     if (read.right.request === 'stop-recognition') return either.right({ type: 'stop' })
     return either.right({ type: 'start', sampleRateHz: read.right.sampleRateHz, channels: 1 })
   },
-  answer: (request, operationResult) => writeRecognizerMessage({ message: responseNames[request], operationResult }),
+  response: (request, operationResult) => writeRecognizerMessage({ message: responseNames[request], operationResult }),
   result: ({ type, text, startMs, endMs }) => {
-    const result: RecognizerResult = { text, ...(times ? { startMs, endMs } : {}) }
+    const result: RecognizerResult = times ? { text, startMs, endMs } : { text }
     return writeRecognizerMessage(
       type === 'final'
         ? { message: 'final-result', operationResult: 'Success', confidence: 1, ...result }
@@ -38,18 +38,18 @@ export const recognizerWording = (times: boolean): Wording<SocketMessage> => ({
     )
   },
   malformed: '{"message-name": "partial-result", "text": ',
-  halfCloses: false,
+  hasHalfClose: false,
 })
 
-/** The dataflow stream's words (service.md 4.1). */
-export const dataflowWording = (times: boolean): Wording<DataflowMessage> => ({
+/** The messages of the gRPC stream (PROTOCOL 3.1). */
+export const dataflowCodec = (times: boolean): Codec<DataflowMessage> => ({
   read: ({ contentType: type, content, binaryContent }) => {
     if (type === contentType.audio) return either.right({ type: 'audio', bytes: binaryContent })
     const read = readDataflowRequest(content)
     if (either.isLeft(read)) return either.left(read.left.error)
-    return either.right(askedOf(read.right))
+    return either.right(requestOf(read.right))
   },
-  answer: (request, operationResult) => ({
+  response: (request, operationResult) => ({
     contentType: contentType.response,
     content: writeDataflowResponse(
       operationResult,
@@ -63,12 +63,12 @@ export const dataflowWording = (times: boolean): Wording<DataflowMessage> => ({
     binaryContent: noBytes,
   }),
   malformed: { contentType: contentType.event, content: '{"Name": "SR Partial", ', binaryContent: noBytes },
-  halfCloses: true,
+  hasHalfClose: true,
 })
 
-const askedOf = (
+const requestOf = (
   request: Extract<ReturnType<typeof readDataflowRequest>, { readonly _tag: 'Right' }>['right'],
-): Asked => {
+): ClientRequest => {
   if (request.request === 'Finalize') return { type: 'finalize' }
   if (request.request === 'Stop') return { type: 'stop' }
   if (request.request === 'Update') return { type: 'other' }
@@ -76,14 +76,14 @@ const askedOf = (
   return { type: 'start', token: request.token, sampleRateHz, channels }
 }
 
-const eventOf = ({ type, text, startMs, endMs, words }: ProvingResult, times: boolean): string =>
+const eventOf = ({ type, text, startMs, endMs, words }: VerifyingResult, times: boolean): string =>
   writeEventEnvelope({
     name: eventName[type],
     channel: 0,
-    ...(times ? { startMs, endMs } : {}),
+    ...(times ? { startMs, endMs } : undefined),
     data: recognitionData.encode({
       text,
-      ...(type === 'partial' ? {} : { confidence: 1 }),
-      ...(times && type === 'milestone' ? { words } : {}),
+      ...(type === 'partial' ? undefined : { confidence: 1 }),
+      ...(times && type === 'milestone' ? { words } : undefined),
     }),
   })

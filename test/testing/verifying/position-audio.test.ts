@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { positionAudio, PositionReader } from '../../../src/testing/proving/position-audio.js'
-import { countSamples, union, without } from '../../../src/testing/proving/sample-ranges.js'
+import { positionAudio, PositionReader } from '../../../src/testing/verifying/position-audio.js'
+import { countSamples, union, without } from '../../../src/testing/verifying/report.js'
 
-const heard = (channels: 1 | 2, ...messages: readonly Uint8Array[]) => {
+const readAll = (channels: 1 | 2, ...messages: readonly Uint8Array[]) => {
   const reader = new PositionReader(channels)
   for (const message of messages) reader.take(message)
   return {
-    runs: reader.runs.map(({ heardFrom, source }) => [heardFrom, source.from, source.to]),
+    runs: reader.runs.map(({ receivedFrom, source }) => [receivedFrom, source.from, source.to]),
     foreign: reader.foreignSamples,
   }
 }
 
-describe('audio that says its position', () => {
-  it('tells where any piece of it stands, however it is cut', () => {
+describe('positionAudio', () => {
+  it('encodes the position of any part, however messages divide it', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 900_000_000 }),
@@ -23,7 +23,7 @@ describe('audio that says its position', () => {
         (from, count, cut, channels) => {
           const bytes = positionAudio(from, count, channels)
           const at = Math.min(cut, bytes.length)
-          expect(heard(channels, bytes.subarray(0, at), bytes.subarray(at))).toEqual({
+          expect(readAll(channels, bytes.subarray(0, at), bytes.subarray(at))).toEqual({
             runs: [[0, from, from + count]],
             foreign: 0,
           })
@@ -32,7 +32,7 @@ describe('audio that says its position', () => {
     )
   })
 
-  it('tells what was left out, and what came again', () => {
+  it('shows which samples are missing or repeated', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: 8, max: 500 })), {
@@ -40,7 +40,7 @@ describe('audio that says its position', () => {
           maxLength: 6,
         }),
         (pieces) => {
-          const { runs, foreign } = heard(1, ...pieces.map(([from, count]) => positionAudio(from, count)))
+          const { runs, foreign } = readAll(1, ...pieces.map(([from, count]) => positionAudio(from, count)))
           expect(foreign).toBe(0)
           const arrived = runs.map(([, from = 0, to = 0]) => ({ from, to }))
           expect(union(arrived)).toEqual(union(pieces.map(([from, count]) => ({ from, to: from + count }))))
@@ -50,16 +50,16 @@ describe('audio that says its position', () => {
     )
   })
 
-  it('knows what is no such audio', () => {
-    const { runs, foreign } = heard(1, new Uint8Array(200).fill(0x55), positionAudio(40, 100))
+  it('counts samples of other audio', () => {
+    const { runs, foreign } = readAll(1, new Uint8Array(200).fill(0x55), positionAudio(40, 100))
     expect(runs).toEqual([[100, 40, 140]])
     expect(foreign).toBe(100)
-    expect(heard(1, new Uint8Array(2_000)).runs).toEqual([])
+    expect(readAll(1, new Uint8Array(2_000)).runs).toEqual([])
   })
 })
 
-describe('ranges of samples', () => {
-  it('are joined, and taken from each other', () => {
+describe('sample ranges', () => {
+  it('can be joined and subtracted', () => {
     expect(
       union([
         { from: 5, to: 9 },

@@ -1,0 +1,144 @@
+import type { Subscription } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
+import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/link.js'
+import type { MemoryPeer } from '../../transport/memory/link.js'
+import { dataflowCodec, recognizerCodec } from './codecs.js'
+import { serveConversation } from './conversation.js'
+import {
+  listen,
+  presentedToken,
+  type Endpoints,
+  type VerifyingListener,
+  type VerifyingListenOptions,
+} from './listener.js'
+import { resolveBehavior, type ResolvedBehavior, type VerifyingBehavior } from './recognition.js'
+import { ConnectionTracker, verifySource, type ConnectionReport, type VerificationReport } from './report.js'
+
+/** The audio source of a test. */
+interface Source {
+  readonly sampleCount: number
+  readonly sampleRateHz: number
+}
+
+/**
+ * A service that verifies which audio arrived. Spread `recognizer` into the options of `recognize`, and `dataflow` into
+ * those of `dataflow`, for links in memory, also in virtual time; or `listen` on ports.
+ */
+export interface VerifyingService extends MemoryPeer {
+  /** Accepts connections over WebSocket and gRPC. */
+  listen(options?: VerifyingListenOptions): Promise<VerifyingListener>
+  /** A report for each connection, in the order of the connections. */
+  readonly connections: readonly ConnectionReport[]
+  /** Compares what arrived with a mono source of this many samples, or of this many frames for stereo over gRPC. */
+  verify(source: Source): VerificationReport
+  /** The complete transcript of a source. */
+  transcript(source: Source): string
+  /** Ends all connections and deletes their reports. Listeners continue. */
+  reset(): void
+}
+
+/**
+ * Creates a recognition service for tests of sessions. It recognizes the audio of `positionAudio`, whose samples encode
+ * their positions, and records for each connection which samples arrived and which ones a milestone covers. Its transcript
+ * of a complete source is `w0 w1 w2 …`, one word each `wordMs`, on any number of connections.
+ *
+ * @throws SpeechError `invalid-options`
+ * @example
+ * const service = verifyingService()
+ * await lastValueFrom(recognize({ ...service.recognizer, format })(chunks))
+ * expect(service.verify({ sampleCount, sampleRateHz: 8000 }).missingMs).toBe(0)
+ */
+export const verifyingService = (
+  behavior: VerifyingBehavior = {},
+  linkOptions: MemoryLinkOptions = {},
+): VerifyingService => {
+  const resolved = resolveBehavior(behavior)
+  const { endpoints, reports, reset } = trackConnections(resolved)
+  const token = 'verifying-token'
+  return {
+    recognizer: {
+      url: 'ws://localhost',
+      token,
+      modelName: 'verifying',
+      dial: ({ headers, protocols }) =>
+        dialMemory<SocketMessage, SocketMessage>((link) => {
+          if (!endpoints.admit(presentedToken(headers?.['Authorization'], protocols))) throw tokenRefused()
+          endpoints.acceptSocket(link)
+        }, linkOptions),
+    },
+    dataflow: {
+      address: 'localhost:0',
+      token,
+      tenant: 'Default',
+      projectName: 'verifying',
+      dial: () => dialMemory<DataflowMessage, DataflowMessage>(endpoints.acceptStream, linkOptions),
+    },
+    listen: (options = {}) => listen(endpoints, options),
+    get connections() {
+      return reports()
+    },
+    verify: ({ sampleCount, sampleRateHz }) => verifySource(reports(), sampleCount, sampleRateHz),
+    transcript: (source) => transcriptOf(source, resolved.wordMs),
+    reset,
+  }
+}
+
+interface TrackedConnections {
+  readonly endpoints: Endpoints
+  readonly reports: () => readonly ConnectionReport[]
+  readonly reset: () => void
+}
+
+/** Serves connections and keeps a report of each. */
+const trackConnections = (behavior: ResolvedBehavior): TrackedConnections => {
+  const trackers: ConnectionTracker[] = []
+  const conversations = new Set<Subscription>()
+  const accepts = (token: string | undefined, connection: number): boolean =>
+    behavior.accepts === undefined || (token !== undefined && behavior.accepts(token, connection))
+  const track = (over: 'websocket' | 'grpc'): ConnectionTracker => {
+    const tracker = new ConnectionTracker(trackers.length + 1, over)
+    trackers.push(tracker)
+    return tracker
+  }
+  const keep = (conversation: Subscription, close: () => void): void => {
+    conversations.add(conversation)
+    conversation.add(() => {
+      conversations.delete(conversation)
+      close()
+    })
+  }
+  const endpoints: Endpoints = {
+    admit: (token) => {
+      if (accepts(token, trackers.length + 1)) return true
+      track('websocket').isOpen = false
+      return false
+    },
+    acceptSocket: (link) => {
+      const context = { behavior, tracker: track('websocket'), accepts: () => true }
+      keep(serveConversation(link, recognizerCodec(behavior.times), context), () => link.close())
+    },
+    acceptStream: (link) => {
+      const tracker = track('grpc')
+      const connection = trackers.length
+      const context = { behavior, tracker, accepts: (token?: string) => accepts(token, connection) }
+      keep(serveConversation(link, dataflowCodec(behavior.times), context), () => link.close())
+    },
+  }
+  return {
+    endpoints,
+    reports: () => trackers.map((tracker) => tracker.report()),
+    reset: () => {
+      for (const conversation of [...conversations]) conversation.unsubscribe()
+      trackers.splice(0)
+    },
+  }
+}
+
+const tokenRefused = (): SpeechError => new SpeechError('unauthenticated', 'The token is not accepted.')
+
+const transcriptOf = ({ sampleCount, sampleRateHz }: Source, wordMs: number): string => {
+  const length = Math.round((wordMs * sampleRateHz) / 1_000)
+  const count = Math.max(0, Math.ceil((sampleCount - Math.floor(length / 2)) / length))
+  return Array.from({ length: count }, (_, word) => `w${word}`).join(' ')
+}
