@@ -14,8 +14,7 @@ export const floors = [
   ['operators', 'transport', 'auth'],
   ['client'],
   ['cassette', 'service'],
-  ['testing'],
-  ['cli', 'web'],
+  ['testing', 'cli', 'web'],
 ]
 
 /**

@@ -1,41 +1,57 @@
 import { Command } from 'commander'
-import { addCassette } from './commands/cassette.js'
-import { addDemo } from './commands/demo.js'
-import { addFaults } from './commands/faults.js'
-import { addProject } from './commands/project.js'
-import { addKeys } from './commands/keys.js'
-import { addModels } from './commands/models.js'
-import { addServe } from './commands/serve.js'
-import { addSubscription } from './commands/subscription.js'
-import { addToken } from './commands/token.js'
-import { addTranscribe } from './commands/transcribe.js'
-import { exampleText, helpText } from './commands/help-text.js'
-import type { Host } from './process/host.js'
-import type { Output } from './process/output.js'
+import { exampleText, helpText, type CommandContext } from './parsing/command.js'
 import { packageVersion } from './process/package-files.js'
 import { paintFor } from './view/paint.js'
 
-/** The command line. What a command does is loaded when it runs, so that help is there at once. */
-export const createProgram = (host: Host, output: Output): Command => {
+type AddCommand = (command: Command, context: CommandContext) => void
+
+/** The commands. The file of a command is loaded when its name is typed, so that the help of the program appears at once. */
+const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<AddCommand> }>> = {
+  demo: {
+    summary: 'transcribe the sample call with a service in this process',
+    load: async () => (await import('./commands/demo.js')).addDemo,
+  },
+  transcribe: {
+    summary: 'transcribe a recording',
+    load: async () => (await import('./commands/transcribe.js')).addTranscribe,
+  },
+  cassette: {
+    summary: 'look at recorded sessions',
+    load: async () => (await import('./commands/cassette.js')).addCassette,
+  },
+  serve: {
+    summary: 'run the service',
+    load: async () => (await import('./commands/serve.js')).addServe,
+  },
+  models: {
+    summary: 'show models, and make one',
+    load: async () => (await import('./commands/models.js')).addModels,
+  },
+  project: {
+    summary: 'check and list projects',
+    load: async () => (await import('./commands/project.js')).addProject,
+  },
+  subscription: {
+    summary: 'say who may use a service',
+    load: async () => (await import('./commands/subscription.js')).addSubscription,
+  },
+  token: {
+    summary: 'print a token, for use in scripts',
+    load: async () => (await import('./commands/token.js')).addToken,
+  },
+  keys: {
+    summary: 'the keys that sign tokens',
+    load: async () => (await import('./commands/keys.js')).addKeys,
+  },
+}
+
+/** The command line of the program, ready for these arguments. */
+export const createProgram = async (args: readonly string[], context: CommandContext): Promise<Command> => {
+  const { host, output } = context
   const paint = paintFor(host.stdout, host.env)
-  const program = new Command('rxspeech')
+  const program = createRootCommand('rxspeech', context)
     .description('Streaming speech recognition: a client for any service of its kind, and the service itself.')
-    .exitOverride()
-    .configureOutput({
-      writeOut: output.write,
-      writeErr: (text) => host.stderr.write(text),
-      // Told once, where all failures are told.
-      outputError: () => undefined,
-    })
-    .configureHelp({
-      styleTitle: (title) => paint('bold', title),
-      // Broken where the terminal ends, not where the source does.
-      commandDescription: (command) => command.description().replaceAll('\n', ' '),
-    })
-    // So that a command may have a --version of its own
-    .enablePositionalOptions()
     .version(packageVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
     .addHelpText('after', () =>
       [
@@ -43,7 +59,7 @@ export const createProgram = (host: Host, output: Output): Command => {
           ['rxspeech demo', 'see it work, without account and network'],
           ['rxspeech transcribe call.wav --models ./models', 'a recording of yours with a model of yours'],
           ['rxspeech serve --dev', 'a service on this machine, for clients to try'],
-          ['rxspeech help transcribe', 'all that can be said of one command'],
+          ['rxspeech help transcribe', 'everything about one command'],
         ]),
         helpText(paint, {
           Environment: [
@@ -60,24 +76,38 @@ export const createProgram = (host: Host, output: Output): Command => {
         }),
       ].join('\n'),
     )
-  const commands = [
-    addDemo,
-    addTranscribe,
-    addCassette,
-    addServe,
-    addModels,
-    addProject,
-    addSubscription,
-    addToken,
-    addKeys,
-    addFaults,
-  ]
-  for (const add of commands) add(program, host, output)
+  for (const [name, { summary, load }] of Object.entries(commands)) {
+    const command = program.command(name).summary(summary)
+    if (args.includes(name)) (await load())(command, { host, output })
+  }
   return program
+}
+
+/** A program without commands and options: its errors are thrown, its help goes to the streams of the host. */
+export const createRootCommand = (name: string, { host, output }: CommandContext): Command => {
+  const paint = paintFor(host.stdout, host.env)
+  return (
+    new Command(name)
+      .exitOverride()
+      .configureOutput({
+        writeOut: output.write,
+        writeErr: (text) => host.stderr.write(text),
+        // `runCli` prints every failure in the same form.
+        outputError: () => undefined,
+      })
+      .configureHelp({
+        styleTitle: (title) => paint('bold', title),
+        // Wrapped for the terminal, not where the source breaks the line.
+        commandDescription: (command) => command.description().replaceAll('\n', ' '),
+      })
+      // So that a command may have a --version of its own.
+      .enablePositionalOptions()
+      .helpOption('-h, --help', 'show this help')
+  )
 }
 
 /** The program and those of the arguments that name commands, such as `rxspeech models add`. */
 export const commandPath = (program: Command, [word, ...rest]: readonly string[]): string => {
-  const command = program.commands.find((one) => one.name() === word)
+  const command = program.commands.find((candidate) => candidate.name() === word)
   return command === undefined ? program.name() : `${program.name()} ${commandPath(command, rest)}`
 }

@@ -1,22 +1,31 @@
+import type { Command } from 'commander'
 import { codeOf } from '../errors/code-of.js'
 import { SpeechError } from '../errors/speech-error.js'
-import { exitCode } from './process/exit-code.js'
-import { failureOf } from './process/failure.js'
+import type { CommandContext } from './parsing/command.js'
+import { exitCode, failureOf } from './process/failure.js'
 import type { Host } from './process/host.js'
 import { openOutput } from './process/output.js'
 
+/** Makes the program that reads the arguments. */
+type CreateProgram = (args: readonly string[], context: CommandContext) => Promise<Command>
+
+const createRxspeech: CreateProgram = async (args, context) => {
+  const { createProgram } = await import('./program.js')
+  return createProgram(args, context)
+}
+
 /**
- * Runs the command that the arguments name, and gives the exit code when its work is done and its output written. Every
- * failure is one sentence on stderr. `args`: without the program's own name.
+ * Runs the command that the arguments name, and resolves with the exit code when its work is done and its output written.
+ * Every failure is one sentence on stderr. `args`: without the program's own name.
  */
-export const runCli = async (args: readonly string[], host: Host): Promise<number> => {
+export const runCli = async (args: readonly string[], host: Host, create = createRxspeech): Promise<number> => {
   const output = openOutput(host)
-  // Nobody reads the errors any more: no reason for another one.
+  // A closed stderr is no reason for another error.
   host.stderr.on('error', () => undefined)
   let command: string | undefined
   try {
-    const { commandPath, createProgram } = await import('./program.js').catch(asMissing)
-    const program = createProgram(host, output)
+    const program = await create(args, { host, output }).catch(throwMissing)
+    const { commandPath } = await import('./program.js')
     command = commandPath(program, args)
     await program.parseAsync(args, { from: 'user' })
     await output.flushed()
@@ -26,7 +35,7 @@ export const runCli = async (args: readonly string[], host: Host): Promise<numbe
   }
 }
 
-const asMissing = (error: unknown): never => {
+const throwMissing = (error: unknown): never => {
   const isMissing = codeOf(error)?.endsWith('MODULE_NOT_FOUND') === true
   if (!isMissing) throw error
   throw new SpeechError(
@@ -43,13 +52,13 @@ const report = async (
   flushed: () => Promise<void>,
 ): Promise<number> => {
   await flushed()
-  // Help and version, asked for, end the command as an error would.
-  if (isAnswered(error)) return exitCode.done
+  if (isHelpOrVersion(error)) return exitCode.done
   const { exitCode: code, sentence } = failureOf(error, command)
   if (sentence !== undefined) stderr.write(`rxspeech: ${sentence}\n`)
   if (env['RXSPEECH_DEBUG'] !== undefined && error instanceof Error) stderr.write(`${error.stack ?? error.message}\n`)
   return code
 }
 
-const isAnswered = (error: unknown): boolean =>
+/** Commander ends help and version that were asked for by an error with exit code 0. */
+const isHelpOrVersion = (error: unknown): boolean =>
   error instanceof Error && 'exitCode' in error && error.exitCode === 0 && 'code' in error

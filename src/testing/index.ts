@@ -16,4 +16,3 @@ export type { VerifyingListener, VerifyingListenOptions } from './verifying/list
 export { verifyingService, type VerifyingService } from './verifying/verifying-service.js'
 export { expectNoHandles, type HandleOptions, type OpenHandle } from './open-handles.js'
 export { faultScripts, namedFaults, type FaultScripts, type NamedFault } from './faults/named-faults.js'
-export { measuredPeers, peerMeasurements, type MeasuredPeer } from './faults/peer-measurements.js'

@@ -22,8 +22,14 @@ const refuseExit = (code: number): never => {
   throw new Error(`The command asks to end its process with ${code}; test that with a real process.`)
 }
 
-/** Starts the command in this process: it sees nothing of the environment but `env`. */
-export const startInProcess = (args: readonly string[], { env = {} }: RunOptions = {}): RunningCommand => {
+type RunArgs = (args: readonly string[], host: Host) => Promise<number>
+
+/** Starts the command in this process: it sees nothing of the environment but `env`. `runArgs`: another program in its place. */
+export const startInProcess = (
+  args: readonly string[],
+  { env = {} }: RunOptions = {},
+  runArgs: RunArgs = runCli,
+): RunningCommand => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const text = { stdout: '', stderr: '' }
   stdout.setEncoding('utf8').on('data', (more: string) => (text.stdout += more))
@@ -46,7 +52,7 @@ export const startInProcess = (args: readonly string[], { env = {} }: RunOptions
       stream.once('end', resolve).end()
     })
   const run = async (): Promise<Ended> => {
-    const code = await runCli(args, host)
+    const code = await runArgs(args, host)
     await Promise.all([read(stdout), read(stderr)])
     return { code, ...text }
   }
@@ -57,8 +63,12 @@ export const startInProcess = (args: readonly string[], { env = {} }: RunOptions
 }
 
 /** Runs the command in this process to its end. */
-export const runInProcess = (args: readonly string[], options: RunOptions = {}): Promise<Ended> => {
-  const { stdin, end } = startInProcess(args, options)
+export const runInProcess = (
+  args: readonly string[],
+  options: RunOptions = {},
+  runArgs: RunArgs = runCli,
+): Promise<Ended> => {
+  const { stdin, end } = startInProcess(args, options, runArgs)
   stdin.end(options.stdin)
   return end
 }

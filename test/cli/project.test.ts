@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { checkProjectFile, listProjects, type ProjectCheckFlags } from '../../src/cli/actions/project.js'
+import { checkFlags, checkProjectFile, listFlags, listProjects } from '../../src/cli/commands/project.js'
+import { readFlags, type TypedFlags } from '../../src/cli/parsing/flags.js'
 import type { Host } from '../../src/cli/process/host.js'
 import type { Output } from '../../src/cli/process/output.js'
 
@@ -32,8 +33,12 @@ const heard = async (
   )
   return { text, code }
 }
-const check = (file: string, flags: ProjectCheckFlags = {}, env: Host['env'] = {}) =>
-  heard((output) => checkProjectFile(file, flags, { env }, output))
+const check = (argument: string, typed: TypedFlags = {}, env: Host['env'] = {}) =>
+  heard((output) => checkProjectFile({ argument, flags: readFlags(checkFlags, typed), host: { env }, output }))
+const list = (typed: TypedFlags) =>
+  heard((output) =>
+    listProjects({ argument: undefined, flags: readFlags(listFlags, typed), host: { env: {} }, output }),
+  )
 
 describe('rxspeech project check', () => {
   it('draws the graph of a project that is sound', async () => {
@@ -50,6 +55,15 @@ describe('rxspeech project check', () => {
       ),
     ).toBeLessThanOrEqual(80)
     expect((await check(sample, { mermaid: true })).text).toMatch(/^flowchart LR\n/)
+  })
+
+  it('reads secrets from the environment of the command', async () => {
+    const file = await fileOf(
+      'version: 1\nresources: { key: { secret: { env: HOOK_KEY } } }\nnodes: { in: entry }\nwires: []\n',
+    )
+    const unset = 'resources.key.secret.env names HOOK_KEY, which is not set'
+    expect((await check(file)).text).toContain(unset)
+    expect((await check(file, {}, { HOOK_KEY: 'a secret' })).text).not.toContain(unset)
   })
 
   it('shows every fault with its line and a caret, and ends with 3', async () => {
@@ -87,15 +101,6 @@ describe('rxspeech project check', () => {
     expect(text).toContain('model names best, which is not among the models here')
   })
 
-  it('reads secrets from the environment of the command', async () => {
-    const file = await fileOf(
-      'version: 1\nresources: { key: { secret: { env: HOOK_KEY } } }\nnodes: { in: entry }\nwires: []\n',
-    )
-    const unset = 'resources.key.secret.env names HOOK_KEY, which is not set'
-    expect((await check(file)).text).toContain(unset)
-    expect((await check(file, {}, { HOOK_KEY: 'a secret' })).text).not.toContain(unset)
-  })
-
   it('says of a file that is not there what to do', async () => {
     expect((await check('/nowhere/1.yaml')).code).toBe('source-failed')
   })
@@ -104,10 +109,7 @@ describe('rxspeech project check', () => {
 describe('rxspeech project list', () => {
   it('lists what is there, and needs a folder', async () => {
     const projects = [join(__dirname, '../../samples/projects')]
-    expect(await heard((output) => listProjects({ projects }, { env: {} }, output))).toEqual({
-      text: 'Acme/calls/1\n',
-      code: 0,
-    })
-    expect((await heard((output) => listProjects({}, { env: {} }, output))).code).toBe('invalid-options')
+    expect(await list({ projects })).toEqual({ text: 'Acme/calls/1\n', code: 0 })
+    expect((await list({})).code).toBe('invalid-options')
   })
 })

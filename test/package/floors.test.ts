@@ -31,7 +31,7 @@ const sound: Tree = {
   'service/listen/socket.ts': `import { talk } from '../dataflow/talk.js'\nimport { grants } from '../identity/grants.js'\nexport const socket = [talk, grants]`,
   'service/service.ts': `import { socket } from './listen/socket.js'\nexport const service = socket`,
   'testing/faults.ts': `import { service } from '../service/service.js'\nexport const faults = service`,
-  'cli/main.ts': `#!/usr/bin/env node\nimport { program } from 'commander'\nimport { faults } from '../testing/faults.js'\nprogram.parse()\nvoid faults`,
+  'cli/main.ts': `#!/usr/bin/env node\nimport { program } from 'commander'\nimport { service } from '../service/service.js'\nprogram.parse()\nvoid service`,
   'web/page.ts': 'export const page = 1',
   'index.ts': `export { recognize } from './client/recognize.js'`,
   'browser.ts': `export { recognize } from './client/recognize.js'`,
@@ -152,6 +152,11 @@ describe('floors', () => {
     ['a folder without a floor', { 'helpers/pad.ts': 'export const pad = 1' }, 'helpers/pad.ts:1 place'],
     ['a room without a place', { 'service/extras/pad.ts': 'export const pad = 1' }, 'service/extras/pad.ts:1 place'],
     ['a file directly in src that is no door', { 'pad.ts': 'export const pad = 1' }, 'pad.ts:1 place'],
+    [
+      'a command that imports the tools for tests',
+      { 'cli/serve.ts': `import { faults } from '../testing/faults.js'\nexport const serve = faults` },
+      'cli/serve.ts:1 sideways',
+    ],
     [
       'an import that leads out of src',
       { 'cli/version.ts': `import { version } from '../../package.json'\nexport const v = version` },

@@ -1,30 +1,68 @@
+import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import type { CassetteShowFlags } from '../actions/cassette.js'
-import type { Host } from '../process/host.js'
-import type { Output } from '../process/output.js'
-import { paintFor } from '../view/paint.js'
-import { exampleText } from './help-text.js'
+import { readCassette } from '../../cassette/format/read-cassette.js'
+import { toMarbles } from '../../cassette/chart/to-marbles.js'
+import { codeOf } from '../../errors/code-of.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import { unreadable } from '../input/input-error.js'
+import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flag } from '../parsing/flags.js'
+import { text, wholeNumber } from '../parsing/values.js'
+import { CommandError } from '../process/failure.js'
 
-export const addCassette = (program: Command, host: Host, output: Output): void => {
-  const cassette = program
-    .command('cassette')
-    .summary('look at recorded sessions')
-    .description('Shows sessions that `rxspeech transcribe --record` or the library has recorded.')
-  cassette
-    .command('show')
-    .summary('draw a cassette as marbles')
-    .description('Draws who said what and when: connections, control, audio, speech, partials, milestones, finals.')
-    .argument('<file>', 'the cassette')
-    .option('--svg <file>', 'write a picture instead; - for standard output')
-    .option('--width <n>', 'columns of the text (default: the terminal, else 100), pixels of the picture (1200)')
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        ['rxspeech transcribe call.wav --record call.jsonl', 'make one'],
-        ['rxspeech cassette show call.jsonl --svg call.svg', 'a picture of it'],
-      ]),
-    )
-    .action(async (file: string, flags: CassetteShowFlags) => {
-      const { showCassette } = await import('../actions/cassette.js')
-      await showCassette(file, flags, output)
-    })
+const showFlags = {
+  svg: flag('<file>', 'write a picture instead; - for standard output', text),
+  width: flag('<n>', 'columns of the text (default: the terminal, else 100), pixels of the picture (1200)', text),
+}
+
+const columnRange = { min: 60, max: 400 }
+const pixelRange = { min: 480, max: 10_000 }
+
+/** `rxspeech cassette`. */
+export const addCassette = (command: Command, context: CommandContext): void => {
+  command.description('Shows sessions that `rxspeech transcribe --record` or the library has recorded.')
+  defineCommand(command.command('show').summary('draw a cassette as marbles'), context, {
+    description: 'Draws who said what and when: connections, control, audio, speech, partials, milestones, finals.',
+    argument: ['<file>', 'the cassette'],
+    flags: showFlags,
+    examples: [
+      ['rxspeech transcribe call.wav --record call.jsonl', 'make one'],
+      ['rxspeech cassette show call.jsonl --svg call.svg', 'a picture of it'],
+    ],
+    run: showCassette,
+  })
+}
+
+/** The session as text, or as a picture where `--svg` says. */
+const showCassette = async ({
+  argument,
+  flags: { svg, width: typed },
+  output,
+}: CommandCall<typeof showFlags, string>): Promise<void> => {
+  const width =
+    typed === undefined ? undefined : wholeNumber(svg === undefined ? columnRange : pixelRange)(typed, '--width')
+  const file = text(argument, 'FILE')
+  const cassette = await readCassette(file).catch((error: unknown) => {
+    throw cannotRead(file, error)
+  })
+  if (svg === undefined) {
+    const columns = width ?? (output.terminal.isTTY === true ? output.terminal.columns : undefined)
+    output.write(`${toMarbles(cassette, columns === undefined ? {} : { width: columns })}\n`)
+    return
+  }
+  const picture = toMarbles(cassette, { as: 'svg', ...(width === undefined ? {} : { width }) })
+  if (svg === '-') output.write(picture)
+  else await writeFile(svg, picture).catch((error: unknown) => Promise.reject(cannotWrite(svg, error)))
+}
+
+/** A file that is no cassette is an unreadable input: exit code 3. */
+const cannotRead = (file: string, error: unknown): SpeechError => {
+  if (!isSpeechError(error)) return unreadable(file, error)
+  return error.code === 'source-failed'
+    ? unreadable(file, error.cause)
+    : new SpeechError('source-failed', `${file} is no cassette that can be read. ${error.message}`)
+}
+
+const cannotWrite = (file: string, error: unknown): CommandError => {
+  return new CommandError(`${file} cannot be written (${codeOf(error) ?? 'unknown'}); give --svg another place.`)
 }

@@ -1,64 +1,133 @@
 import type { Command } from 'commander'
-import type { AddModelFlags, ListModelsFlags } from '../options/plan-models.js'
-import type { Host } from '../process/host.js'
-import type { Output } from '../process/output.js'
-import { paintFor } from '../view/paint.js'
-import { collect } from './collect.js'
-import { exampleText } from './help-text.js'
+import { addModel, type NewModel } from '../../service/engine/add-model.js'
+import type { FoundModel } from '../../service/engine/model-folders.js'
+import { checkModelName } from '../../service/engine/model-name.js'
+import { findModels } from '../../service/engine/model-registry.js'
+import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
+import { builtInEngines } from '../../service/start/models-and-projects.js'
+import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flag, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { jsonFlag } from '../parsing/service-flags.js'
+import { oneOf, text } from '../parsing/values.js'
+import { usageError } from '../process/failure.js'
+import { sampleModels } from '../process/package-files.js'
+import { defined } from '../service/defined.js'
+import { tableText } from '../view/plain-text.js'
 
-export const addModels = (program: Command, host: Host, output: Output): void => {
-  const command = program
-    .command('models')
-    .summary('show models, and make one')
-    .description(
+const listFlags = {
+  models: repeatedFlag(
+    '<dir>',
+    'models, <tenant>/<name>/<version>/model.json; may be repeated (default: those of the package)',
+    text,
+  ),
+  json: jsonFlag,
+}
+
+const addFlags = {
+  grammar: flag('<file>', 'a grammar in the JSpeech Grammar Format, with one public rule', text),
+  phrases: flag('<file>', 'sentences, one a line', text),
+  models: flag('<dir>', 'the folder of models that it goes into', text),
+  tenant: flag('<name>', 'whose it is (default: Default)', (typed) => checkModelName('tenant', typed)),
+  version: flag('<version>', 'its version (default: one more than the newest)', (typed) =>
+    checkModelName('version', typed),
+  ),
+  dictionary: flag('<file>', 'words that the dictionary lacks: a word and its phones a line', text),
+  language: flag('<name>', 'en-us or fr-fr (default: en-us)', oneOf(['en-us', 'fr-fr'])),
+  batch: switchFlag('audio may come faster than real time'),
+  json: jsonFlag,
+}
+
+/** `rxspeech models`. */
+export const addModels = (command: Command, context: CommandContext): void => {
+  defineCommandGroup(command.helpCommand(false), context, {
+    description:
       'Shows the models of folders, and makes models of grammars and phrase lists. A service sees them when it starts.',
-    )
-    .helpCommand(false)
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        ['rxspeech models --models ./models', 'what is there, and what is wrong with it'],
-        ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one a line'],
-      ]),
-    )
-  addList(command, host, output)
-  addAdd(command, output)
-}
-
-const addList = (command: Command, host: Host, output: Output): void => {
-  command
-    .command('list', { isDefault: true })
-    .summary('show the models of folders; the same as models alone')
-    .option(
-      '--models <dir>',
-      'models, <tenant>/<name>/<version>/model.json; may be repeated (default: those of the package)',
-      collect,
-    )
-    .option('--json', 'print JSON')
-    .action(async (flags: ListModelsFlags) => {
-      const { listModels } = await import('../actions/models.js')
-      listModels(flags, host, output)
-    })
-}
-
-const addAdd = (command: Command, output: Output): void => {
-  command
-    .command('add')
-    .summary('make a model of a grammar or of phrases')
-    .description(
+    examples: [
+      ['rxspeech models --models ./models', 'what is there, and what is wrong with it'],
+      ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one a line'],
+    ],
+  })
+  const list = command.command('list', { isDefault: true })
+  defineCommand(list.summary('show the models of folders; the same as models alone'), context, {
+    flags: listFlags,
+    run: listModels,
+  })
+  defineCommand(command.command('add').summary('make a model of a grammar or of phrases'), context, {
+    description:
       'Makes a model of the embedded engine. It is put in its place only when the engine has loaded it; none is written over.',
-    )
-    .argument('<name>', 'what clients call it: letters, digits, ".", "_" and "-"')
-    .option('--grammar <file>', 'a grammar in the JSpeech Grammar Format, with one public rule')
-    .option('--phrases <file>', 'sentences, one a line')
-    .option('--models <dir>', 'the folder of models that it goes into')
-    .option('--tenant <name>', 'whose it is (default: Default)')
-    .option('--version <version>', 'its version (default: one more than the newest)')
-    .option('--dictionary <file>', 'words that the dictionary lacks: a word and its phones a line')
-    .option('--language <name>', 'en-us or fr-fr (default: en-us)')
-    .option('--batch', 'audio may come faster than real time')
-    .option('--json', 'print JSON')
-    .action(async (name: string, flags: AddModelFlags) => {
-      const { addToModels } = await import('../actions/models.js')
-      await addToModels(name, flags, output)
-    })
+    argument: ['<name>', 'what clients call it: letters, digits, ".", "_" and "-"'],
+    flags: addFlags,
+    run: addToModels,
+  })
+}
+
+/** The models of the folders, and what is wrong with them. Nothing is loaded. */
+const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeof listFlags, undefined>): void => {
+  const found = findModels({
+    folders: models.length === 0 ? [sampleModels()] : models,
+    kinds: builtInEngines(host.env),
+  })
+  output.write(json ? `${JSON.stringify(found.map(modelJson))}\n` : modelTable(found))
+}
+
+/** Adds a model once the engine has loaded it. */
+const addToModels = async ({ argument: name, flags, output }: CommandCall<typeof addFlags, string>): Promise<void> => {
+  const model = await addModel(planModel(name, flags), soundswallower({ workers: 1, decodersPerWorker: 1 }))
+  output.write(
+    flags.json
+      ? `${JSON.stringify(modelJson({ model }))}\n`
+      : `The model ${model.tenant}/${model.name}/${model.version} is in ${model.folder}.\n`,
+  )
+}
+
+const planModel = (name: string, flags: FlagValues<typeof addFlags>): NewModel => {
+  const { models: folder, tenant = 'Default', version, dictionary, language, batch } = flags
+  if (folder === undefined) throw usageError('A model goes into a folder of models; name it with --models.')
+  return {
+    folder,
+    tenant,
+    name: checkModelName('name', name),
+    source: sourceOf(flags),
+    batch,
+    ...defined({ version, dictionary, language }),
+  }
+}
+
+const sourceOf = ({ grammar, phrases }: FlagValues<typeof addFlags>): NewModel['source'] => {
+  if (grammar !== undefined && phrases === undefined) return { kind: 'grammar', file: grammar }
+  if (phrases !== undefined && grammar === undefined) return { kind: 'phrases', file: phrases }
+  throw usageError('A model is made of what can be said; give --grammar or --phrases, one of the two.')
+}
+
+const stringOf = (value: unknown): string | null =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : null
+
+/** The public part of `model.json`: never all of it, which may name places of secrets. */
+const modelJson = ({ model, problem }: FoundModel) => {
+  const { tenant, name, version, folder, options } = model
+  const isEmbedded = options.engine === 'soundswallower'
+  const rate = options['sampleRateHz'] ?? (isEmbedded ? 8000 : null)
+  const language = stringOf(options['language']) ?? (isEmbedded ? 'en-us' : null)
+  return {
+    tenant,
+    name,
+    version,
+    engine: options.engine === '' ? null : options.engine,
+    sampleRateHz: typeof rate === 'number' ? rate : null,
+    languages: language === null ? [] : [language],
+    folder,
+    problem: problem?.message ?? null,
+  }
+}
+
+const titles = ['TENANT', 'NAME', 'VERSION', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM']
+
+/** A line for each model below a line of titles; only the titles where there is none. */
+const modelTable = (models: readonly FoundModel[]): string => {
+  const rows = models.map((found) => {
+    const { tenant, name, version, engine, sampleRateHz, languages, problem } = modelJson(found)
+    const rate = sampleRateHz === null ? '-' : `${sampleRateHz} Hz`
+    return [tenant, name, version, engine ?? '-', rate, languages.join(',') || '-', problem ?? '-']
+  })
+  return tableText(titles, rows)
 }

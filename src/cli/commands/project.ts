@@ -1,46 +1,141 @@
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, extname, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { ProjectCheckFlags, ProjectListFlags } from '../actions/project.js'
+import { createModelRegistry } from '../../service/engine/model-registry.js'
+import { soundswallower } from '../../service/engine/soundswallower/soundswallower.js'
+import { checkProject, type ProjectCheck } from '../../service/project/check/check-project.js'
+import { readResourceFile, type ProjectFacts } from '../../service/project/check/project-facts.js'
+import { drawGraph, drawMermaid, inputText } from '../../service/project/draw-graph.js'
+import { excerptOf, faultLine, positionOf } from '../../service/project/format/project-fault.js'
+import type { ProjectGraph } from '../../service/project/format/project-graph.js'
+import { loadYaml } from '../../service/project/format/read-yaml.js'
+import { loadProjects } from '../../service/project/load-projects.js'
+import { allNodes, hasModelIn } from '../../service/start/models-and-projects.js'
+import { unreadable } from '../input/input-error.js'
+import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { customNodes, text } from '../parsing/values.js'
+import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import type { Output } from '../process/output.js'
-import { paintFor } from '../view/paint.js'
-import { collect } from './collect.js'
-import { exampleText } from './help-text.js'
 
-export const addProject = (program: Command, host: Host, output: Output): void => {
-  const project = program
-    .command('project')
-    .summary('check and list projects')
-    .description('Checks and lists projects: YAML files that say which nodes a session runs through.')
-  project
-    .command('check')
-    .summary('check a project file and draw its graph')
-    .description('Checks a project file, tells every fault with its place, and draws the graph of one that is sound.')
-    .argument('<file>', 'the project file, YAML')
-    .option('--models <dir>', 'models that it may name; without any, names of models are not checked', collect)
-    .option('--nodes <file or package>', 'custom nodes that it may name; may be repeated', collect)
-    .option('--mermaid', 'print the graph as a Mermaid flowchart, and nothing else')
-    .option('--json', 'print what was found as JSON')
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        ['rxspeech project check projects/Acme/calls/1.yaml', 'what is wrong with it, or how it looks'],
-      ]),
-    )
-    .action(async (file: string, flags: ProjectCheckFlags) => {
-      const { checkProjectFile } = await import('../actions/project.js')
-      await checkProjectFile(file, flags, host, output)
-    })
-  project
-    .command('list')
-    .summary('list the projects of folders')
-    .description(
-      'Lists the projects of folders laid out <tenant>/<name>/<version>.yaml, one a line, and says which are broken.',
-    )
-    .option('--projects <dir>', 'a folder of projects; may be repeated', collect)
-    .option('--models <dir>', 'models that they may name', collect)
-    .option('--nodes <file or package>', 'custom nodes that they may name; may be repeated', collect)
-    .option('--json', 'print the list as JSON')
-    .action(async (flags: ProjectListFlags) => {
-      const { listProjects } = await import('../actions/project.js')
-      await listProjects(flags, host, output)
-    })
+export const checkFlags = {
+  models: repeatedFlag('<dir>', 'models that it may name; without any, names of models are not checked', text),
+  nodes: repeatedFlag('<file or package>', 'custom nodes that it may name; may be repeated', customNodes),
+  mermaid: switchFlag('print the graph as a Mermaid flowchart, and nothing else'),
+  json: switchFlag('print what was found as JSON'),
 }
+
+export const listFlags = {
+  projects: repeatedFlag('<dir>', 'a folder of projects; may be repeated', text),
+  models: repeatedFlag('<dir>', 'models that they may name', text),
+  nodes: repeatedFlag('<file or package>', 'custom nodes that they may name; may be repeated', customNodes),
+  json: switchFlag('print the list as JSON'),
+}
+
+/** `rxspeech project`. */
+export const addProject = (command: Command, context: CommandContext): void => {
+  command.description('Checks and lists projects: YAML files that say which nodes a session runs through.')
+  defineCommand(command.command('check').summary('check a project file and draw its graph'), context, {
+    description: 'Checks a project file, prints every fault with its place, and draws the graph of one that is sound.',
+    argument: ['<file>', 'the project file, YAML'],
+    flags: checkFlags,
+    examples: [['rxspeech project check projects/Acme/calls/1.yaml', 'what is wrong with it, or how it looks']],
+    run: checkProjectFile,
+  })
+  defineCommand(command.command('list').summary('list the projects of folders'), context, {
+    description:
+      'Lists the projects of folders laid out <tenant>/<name>/<version>.yaml, one a line, and says which are broken.',
+    flags: listFlags,
+    run: listProjects,
+  })
+}
+
+type Call<F extends typeof checkFlags | typeof listFlags, Argument> = Pick<
+  CommandCall<F, Argument>,
+  'argument' | 'flags' | 'output'
+> & { readonly host: Pick<Host, 'env'> }
+
+/** The graph of a project that is sound, or all that is wrong with it and exit code 3. */
+export const checkProjectFile = async ({
+  argument: file,
+  flags,
+  host,
+  output,
+}: Call<typeof checkFlags, string>): Promise<void> => {
+  const source = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw unreadable(file, error)
+  })
+  const folder = dirname(resolve(file))
+  const check = checkProject(source, await loadYaml(), {
+    ...(await factsOf(flags)),
+    readFile: readResourceFile(folder),
+    secret: (name) => host.env[name],
+    versionOfFile: basename(file, extname(file)),
+    nameOfFile: basename(folder),
+    isHere: false,
+  })
+  if (flags.json) output.write(`${JSON.stringify(jsonOf(source, check))}\n`)
+  else if (flags.mermaid && check.graph !== undefined) output.write(`${drawMermaid(check.graph)}\n`)
+  else output.write(report(file, source, check))
+  if (check.graph === undefined) throw new SilentExit(exitCode.unreadable)
+}
+
+/** Tenant, name, version of each project and whether it is sound; exit code 3 where one is broken. */
+export const listProjects = async ({ flags, host, output }: Call<typeof listFlags, undefined>): Promise<void> => {
+  const { projects: folders } = flags
+  if (folders.length === 0) throw usageError('There is nothing to list; give --projects DIR.')
+  const loaded = await loadProjects({ folders, facts: await factsOf(flags), model: {}, env: host.env })
+  const rows = loaded.map(({ place: { tenant, name, version }, problem }) => ({
+    tenant,
+    name,
+    version,
+    isSound: problem === undefined,
+  }))
+  if (flags.json) output.write(`${JSON.stringify(rows)}\n`)
+  else {
+    for (const { tenant, name, version, isSound } of rows)
+      output.write(`${tenant}/${name}/${version}${isSound ? '' : '  broken'}\n`)
+    for (const { problem } of loaded) if (problem !== undefined) output.write(`${problem.message}\n`)
+  }
+  if (rows.some(({ isSound }) => !isSound)) throw new SilentExit(exitCode.unreadable)
+}
+
+const factsOf = async ({
+  models: folders,
+  nodes: custom,
+}: Pick<FlagValues<typeof checkFlags>, 'models' | 'nodes'>): Promise<Pick<ProjectFacts, 'nodes' | 'hasModel'>> => {
+  const nodes = await allNodes({ customNodes: custom })
+  if (folders.length === 0) return { nodes }
+  const models = createModelRegistry({ folders, kinds: [soundswallower()] })
+  // Found by their folders alone: no engine is started.
+  await models.close()
+  return { nodes, hasModel: hasModelIn(models) }
+}
+
+const report = (file: string, source: string, { graph, faults }: ProjectCheck): string => {
+  const lines = faults.map((fault) => `${faultLine(file, source, fault)}\n${indented(excerptOf(source, fault.span))}\n`)
+  const count = faults.filter(({ severity }) => severity === 'error').length
+  const end = graph === undefined ? `${count} ${count === 1 ? 'fault' : 'faults'}\n` : drawing(file, graph)
+  return [...lines, end].join('\n')
+}
+
+const indented = (excerpt: string): string =>
+  excerpt
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n')
+
+const drawing = (file: string, graph: ProjectGraph): string =>
+  `OK ${file}: version ${graph.version}, takes ${inputText(graph)}\n\n${drawGraph(graph)}\n`
+
+const jsonOf = (source: string, { graph, faults }: ProjectCheck): unknown => ({
+  ok: graph !== undefined,
+  faults: faults.map(({ span, ...fault }) => ({ ...fault, ...positionOf(source, span.from) })),
+  ...(graph === undefined
+    ? {}
+    : {
+        version: graph.version,
+        nodes: graph.nodes.map(({ id, definition }) => ({ id, node: definition.name })),
+        wires: graph.wires,
+      }),
+})

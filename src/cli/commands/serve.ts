@@ -1,53 +1,241 @@
 import type { Command } from 'commander'
-import type { ServeFlags } from '../options/plan-serve.js'
-import type { Host } from '../process/host.js'
-import type { Output } from '../process/output.js'
-import { paintFor } from '../view/paint.js'
-import { collect } from './collect.js'
-import { exampleText } from './help-text.js'
+import { isLoopback } from '../../protocol/loopback.js'
+import { logFormats } from '../../service/configuration/service-configuration.js'
+import { logLevels, type Logger } from '../../service/operations/logger.js'
+import { listenAddress } from '../parsing/addresses.js'
+import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flag, flagGroup, flagName, flagOr, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
+import type { Environment } from '../parsing/service-flags.js'
+import { customNodes, oneOf, text } from '../parsing/values.js'
+import { exitCode, SilentExit, usageError } from '../process/failure.js'
+import type { EndingSignal, Host } from '../process/host.js'
+import { watchInterruption } from '../process/interruption.js'
+import type { LoadedConfiguration } from '../service/start-configured.js'
+import type { ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
+import { openLog } from '../service/log.js'
+import { howToTry } from '../view/how-to-try.js'
 
-const description = `Runs the service. When everything listens, one line of JSON on stdout says how to reach it; the log is on stderr.
-SIGTERM ends sessions with their finals; a second one ends at once.`
+export const serveFlags = {
+  dev: switchFlag('for this machine only: a CA, a certificate and a subscription of its own'),
+  http: flag(
+    '<host:port>',
+    'where tokens and WebSockets are served (default: 127.0.0.1:0, a free port)',
+    listenAddress,
+  ),
+  grpc: flag('<host:port>', 'where gRPC is served (default: 127.0.0.1:0, a free port)', listenAddress),
+  models: repeatedFlag('<dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', text),
+  projects: repeatedFlag('<dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', text),
+  nodes: repeatedFlag('<file or package>', 'custom nodes that projects may name; may be repeated', customNodes),
+  recordings: flag('<dir>', 'where the node recorder may keep recordings (default: nowhere)', text),
+  model: flag('<name>', 'the model of a session that names none', text),
+  state: flagOr('<dir>', 'where keys and certificates are kept', text, '.rxspeech'),
+  operations: flag('<host:port>', 'where /livez, /readyz and /metrics are served (default: nowhere)', listenAddress),
+  logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
+  logFormat: flag('<format>', 'text or json (default: text in a terminal, else json)', oneOf(logFormats)),
+  ...flagGroup('From a file:', {
+    config: flag('<file>', 'all of the above and more, in YAML; docs/OPERATING.md names every key', text),
+    check: switchFlag('only say whether the file is sound'),
+  }),
+  ...flagGroup('Without --dev:', {
+    cert: flag('<file>', 'certificate chain in PEM; without it plain text, on loopback only', text),
+    key: flag('<file>', 'its private key in PEM', text),
+    clientId: flag(
+      '<id>',
+      'a subscriber beside those of rxspeech subscription; secret in RXSPEECH_CLIENT_SECRET',
+      text,
+    ),
+    tenant: repeatedFlag('<name>', 'a tenant, which it is granted; may be repeated (default: Default)', text),
+  }),
+}
 
-export const addServe = (program: Command, host: Host, output: Output): void => {
-  program
-    .command('serve')
-    .summary('run the service')
-    .description(description)
-    .option('--dev', 'for this machine only: a CA, a certificate and a subscription of its own')
-    .option('--http <host:port>', 'where tokens and WebSockets are served (default: 127.0.0.1:0, a free port)')
-    .option('--grpc <host:port>', 'where gRPC is served (default: 127.0.0.1:0, a free port)')
-    .option('--models <dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', collect)
-    .option('--projects <dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', collect)
-    .option('--nodes <file or package>', 'custom nodes that projects may name; may be repeated', collect)
-    .option('--recordings <dir>', 'where the node recorder may keep recordings (default: nowhere)')
-    .option('--model <name>', 'the model of a session that names none')
-    .option('--state <dir>', 'where keys and certificates are kept (default: .rxspeech)')
-    .option('--operations <host:port>', 'where /livez, /readyz and /metrics are served (default: nowhere)')
-    .option('--log-level <level>', 'debug, info, warn or error (default: info)')
-    .option('--log-format <format>', 'text or json (default: text in a terminal, else json)')
-    .optionsGroup('From a file:')
-    .option('--config <file>', 'all of the above and more, in YAML; docs/OPERATING.md names every key')
-    .option('--check', 'only say whether the file is sound')
-    .optionsGroup('Without --dev:')
-    .option('--cert <file>', 'certificate chain in PEM; without it plain text, on loopback only')
-    .option('--key <file>', 'its private key in PEM')
-    .option('--client-id <id>', 'a subscriber beside those of rxspeech subscription; secret in RXSPEECH_CLIENT_SECRET')
-    .option('--tenant <name>', 'a tenant, which it is granted; may be repeated (default: Default)', collect)
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        ['rxspeech serve --dev --models ./models', 'for clients to try'],
-        [
-          'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 \\\n' +
-            '      --cert chain.pem --key key.pem --client-id acme --tenant Acme \\\n' +
-            '      --models ./models --state /var/lib/rxspeech',
-          'for others',
-        ],
-        ['rxspeech serve --config service.yaml --check', 'a service as its file says; drop --check to run it'],
-      ]),
+type ServeFlags = FlagValues<typeof serveFlags>
+type ServeCall = CommandCall<typeof serveFlags, undefined>
+
+/** `rxspeech serve`. */
+export const addServe = (command: Command, context: CommandContext): void =>
+  defineCommand(command, context, {
+    description:
+      'Runs the service. When everything listens, one line of JSON on stdout says how to reach it; the log is on stderr.\n' +
+      'SIGTERM ends sessions with their finals; a second one ends at once.',
+    flags: serveFlags,
+    examples: [
+      ['rxspeech serve --dev --models ./models', 'for clients to try'],
+      [
+        'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 \\\n' +
+          '      --cert chain.pem --key key.pem --client-id acme --tenant Acme \\\n' +
+          '      --models ./models --state /var/lib/rxspeech',
+        'for others',
+      ],
+      ['rxspeech serve --config service.yaml --check', 'a service as its file says; drop --check to run it'],
+    ],
+    run: serve,
+  })
+
+/** The shortest secret that cannot be guessed. */
+const minSecretLength = 16
+const anyPort = { host: '127.0.0.1', port: 0 }
+
+/** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+export const planServe = (flags: ServeFlags, env: Environment): ServePlan => {
+  const { http = anyPort, grpc = anyPort, operations, models, projects, nodes, recordings, model, state } = flags
+  const basics: ServeBasics = {
+    http,
+    grpc,
+    operations,
+    modelFolders: models,
+    projectFolders: projects,
+    recordingsFolder: recordings,
+    customNodes: nodes,
+    model,
+    stateFolder: state,
+  }
+  return flags.dev ? planDevelopment(flags, basics) : planProduction(flags, basics, env)
+}
+
+const planDevelopment = ({ cert, key, clientId, tenant }: ServeFlags, basics: ServeBasics): ServePlan => {
+  if (cert !== undefined || key !== undefined || clientId !== undefined || tenant.length > 0) {
+    throw usageError(
+      '--dev makes its own certificate and subscription; leave --cert, --key, --client-id and --tenant out.',
     )
-    .action(async (flags: ServeFlags) => {
-      const { serve } = await import('../actions/serve.js')
-      await serve(flags, host, output)
-    })
+  }
+  for (const { host } of [basics.http, basics.grpc]) {
+    if (!isLoopback(host)) throw usageError(`--dev is for this machine only; listen on 127.0.0.1, not on ${host}.`)
+  }
+  return { mode: 'development', ...basics }
+}
+
+const planProduction = (flags: ServeFlags, basics: ServeBasics, env: Environment): ServePlan => {
+  const { cert: certFile, key: keyFile, clientId, tenant } = flags
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw usageError('--cert and --key belong together; give both.')
+  const remote = [basics.http, basics.grpc].find(({ host }) => !isLoopback(host))
+  if (certFile === undefined && remote !== undefined) {
+    throw usageError(`Listening on ${remote.host} needs TLS; give --cert and --key, or listen on loopback only.`)
+  }
+  return {
+    mode: 'production',
+    ...basics,
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
+    ...(clientId === undefined ? {} : { subscriber: { clientId, clientSecret: subscriberSecret(env) } }),
+    tenants: tenant.length === 0 ? ['Default'] : tenant,
+  }
+}
+
+const subscriberSecret = (env: Environment): string => {
+  const clientSecret = env['RXSPEECH_CLIENT_SECRET'] ?? ''
+  if (clientSecret.length >= minSecretLength) return clientSecret
+  throw usageError(
+    `The subscriber needs a secret; set RXSPEECH_CLIENT_SECRET to at least ${minSecretLength} characters.`,
+  )
+}
+
+/**
+ * Runs the service until a signal ends it. Stdout gets one line of JSON when everything listens and nothing else, stderr
+ * the log. The first signal drains: sessions get their finals. The second one ends the process at once.
+ */
+const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> => {
+  const loaded = flags.config === undefined ? undefined : await readConfigured(flags.config, given, host)
+  if (flags.check) {
+    await checkConfigured(loaded, { host, output })
+    return
+  }
+  const { level, format } = loaded?.values.log ?? {}
+  const logger = await openLog(host, { level: flags.logLevel ?? level, format: flags.logFormat ?? format })
+  const start = async (): Promise<StartedService> => {
+    if (loaded !== undefined) return (await loadConfigured()).startConfigured(loaded, logger, host.env)
+    const plan = planServe(flags, host.env)
+    const { startPlanned } = await import('../service/start-planned.js')
+    return startPlanned(plan, logger, host.env)
+  }
+  await runUntilSignal(
+    { start, drainMs: loaded?.values.limits?.drainMs, isDevelopment: flags.dev, logger },
+    { host, output },
+  )
+}
+
+/** The code of the service is loaded when it is needed, so that help and refusals appear at once. */
+const loadConfigured = () => import('../service/start-configured.js')
+
+/** The flags that go beside `--config`, which says everything else. */
+const besideConfig: readonly string[] = ['config', 'check', 'logLevel', 'logFormat']
+
+/** The configuration file; where it has faults, the command ends with a line for each of them. */
+const readConfigured = async (file: string, given: readonly string[], host: Host): Promise<LoadedConfiguration> => {
+  const refused = given.find((name) => !besideConfig.includes(name))
+  if (refused !== undefined) {
+    throw usageError(`--config says all there is to say; leave ${flagName(refused)} out, or write it in the file.`)
+  }
+  const { ConfigurationFaults, loadConfiguration } = await loadConfigured()
+  try {
+    return await loadConfiguration(file)
+  } catch (error) {
+    if (!(error instanceof ConfigurationFaults)) throw error
+    for (const line of error.lines) host.stderr.write(`${line}\n`)
+    host.stderr.write(`rxspeech: ${error.message}\n`)
+    throw new SilentExit(exitCode.usage)
+  }
+}
+
+const checkConfigured = async (
+  loaded: LoadedConfiguration | undefined,
+  { host, output }: CommandContext,
+): Promise<void> => {
+  if (loaded === undefined) throw usageError('--check is for a file; name it with --config.')
+  const { checkService } = await import('../../service/start/models-and-projects.js')
+  const { serviceOptions } = await loadConfigured()
+  const problems = await checkService(await serviceOptions(loaded, host.env))
+  if (problems.length === 0) {
+    output.write(`${loaded.file} is sound.\n`)
+    return
+  }
+  for (const { message } of problems) host.stderr.write(`${message}\n`)
+  const count = problems.length === 1 ? 'a model or project' : `${problems.length} models or projects`
+  host.stderr.write(`rxspeech: ${loaded.file} is sound, but names ${count} with faults; nothing was started.\n`)
+  throw new SilentExit(exitCode.usage)
+}
+
+interface ServiceRun {
+  readonly start: () => Promise<StartedService>
+  readonly drainMs: number | undefined
+  readonly isDevelopment: boolean
+  readonly logger: Logger
+}
+
+const runUntilSignal = async (
+  { start, drainMs, isDevelopment, logger }: ServiceRun,
+  { host, output }: CommandContext,
+): Promise<void> => {
+  let receive: (signal: EndingSignal) => void = () => undefined
+  const ended = new Promise<EndingSignal>((resolve) => {
+    receive = resolve
+  })
+  const interruption = watchInterruption(host, {
+    first: (signal) => {
+      receive(signal)
+      return true
+    },
+  })
+  try {
+    const { service, access, hasSubscribers } = await start()
+    const problems = [...service.models.problems(), ...service.projects.problems()]
+    for (const { code, message } of problems) logger.log('warn', message, { code })
+    // A closed stdout does not end the service.
+    output.write(`${JSON.stringify(access)}\n`)
+    const { authUrl: http, grpc, operations, model } = access
+    logger.log('info', 'The service listens.', { http, grpc, operations, model })
+    if (!hasSubscribers) {
+      logger.log(
+        'warn',
+        'Nobody can get a token yet; make a subscription with: rxspeech subscription create --state DIR',
+      )
+    }
+    // A terminal wraps the line of JSON, and no program reads it there.
+    if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) host.stderr.write(howToTry(access) ?? '')
+    const signal = await ended
+    logger.log('info', 'The service takes no more sessions and ends those that run with their finals.', { signal })
+    await service.close(drainMs === undefined ? {} : { drainMs })
+    logger.log('info', 'The service has ended.')
+  } finally {
+    interruption.release()
+  }
 }

@@ -1,99 +1,244 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { CreateFlags, RevokeFlags, RotateFlags, StoreFlags } from '../options/plan-subscription.js'
+import { everything, type ClientRegistration } from '../../service/identity/clients/client.js'
+import {
+  cancelClient,
+  clientState,
+  registerClient,
+  rotateSecret,
+  type ClientInput,
+  type IssuedSecret,
+} from '../../service/identity/clients/manage-clients.js'
+import { openIdentityStore, type IdentityStore } from '../../service/identity/identity-store.js'
+import { storeFileName } from '../../service/identity/state/state-files.js'
+import { tokenIdOf } from '../../service/identity/tokens/token-claims.js'
+import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flag, flagOr, repeatedFlagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { jsonFlag } from '../parsing/service-flags.js'
+import { stateFlag, stateFolderWith } from '../parsing/state-folder.js'
+import { date, duration, text } from '../parsing/values.js'
+import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
-import { paintFor } from '../view/paint.js'
-import { collect } from './collect.js'
-import { exampleText } from './help-text.js'
+import { defined } from '../service/defined.js'
+import { tableText } from '../view/plain-text.js'
 
-const description = `Manages who may use a service. Subscriptions are kept in identity.db of the state folder that the service was started
-with. A service that runs need not be restarted: it sees each change within 2 seconds, and ends sessions whose right is gone.`
+const storeFlags = { state: stateFlag }
+const listFlags = { ...storeFlags, json: jsonFlag }
 
-export const addSubscription = (program: Command, host: Host, output: Output): void => {
-  const command = program
-    .command('subscription')
-    .summary('say who may use a service')
-    .description(description)
-    .helpCommand(false)
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        [
-          'rxspeech subscription create --tenant Acme --state /var/lib/rxspeech',
-          'a subscriber; prints id and secret, once',
-        ],
-        ['rxspeech subscription rotate acme --overlap 1h', 'a new secret; the old one stays good for an hour'],
-        ['rxspeech subscription revoke < token.txt', 'ends one token; the subscriber can get another'],
-      ]),
-    )
-  addCreate(command, host, output)
-  addRest(command, host, output)
+const createFlags = {
+  clientId: flag('<id>', 'its id (default: a new one)', text),
+  tenant: repeatedFlagOr('<name>', 'what it is granted; may be repeated, * is all', text, 'Default'),
+  project: repeatedFlagOr('<name>', 'may be repeated', text, everything),
+  model: repeatedFlagOr('<name>', 'may be repeated', text, everything),
+  validFrom: flag('<date>', 'such as 2026-01-31 or 2026-01-31T12:00:00Z (default: now)', date),
+  validUntil: flag('<date>', 'the first moment that it is not valid any more (default: never)', date),
+  introspect: switchFlag('may ask what the tokens of others allow, as a gateway does'),
+  ...listFlags,
 }
 
-const stateOption = ['--state <dir>', 'the state folder of the service (default: .rxspeech)'] as const
-const jsonOption = ['--json', 'print JSON'] as const
+const maxOverlapMs = 30 * 24 * 3_600_000
 
-const addCreate = (command: Command, host: Host, output: Output): void => {
-  command
-    .command('create')
-    .summary('make a subscription')
-    .description('Makes a subscription and prints its id and its secret, which is shown this once and kept nowhere.')
-    .option('--client-id <id>', 'its id (default: a new one)')
-    .option('--tenant <name>', 'what it is granted; may be repeated, * is all (default: Default)', collect)
-    .option('--project <name>', 'may be repeated (default: *)', collect)
-    .option('--model <name>', 'may be repeated (default: *)', collect)
-    .option('--valid-from <date>', 'such as 2026-01-31 or 2026-01-31T12:00:00Z (default: now)')
-    .option('--valid-until <date>', 'the first moment that it is not valid any more (default: never)')
-    .option('--introspect', 'may ask what the tokens of others allow, as a gateway does')
-    .option(...stateOption)
-    .option(...jsonOption)
-    .action(async (flags: CreateFlags) => {
-      const { create } = await import('../actions/subscription.js')
-      await create(flags, host, output)
-    })
+const rotateFlags = {
+  overlap: flagOr(
+    '<duration>',
+    'such as 30m, 1h or 7d; 0 ends the old secret at once',
+    duration({ maxMs: maxOverlapMs }),
+    '1h',
+  ),
+  ...listFlags,
 }
 
-const addRest = (command: Command, host: Host, output: Output): void => {
-  command
-    .command('list')
-    .summary('show all subscriptions')
-    .option(...stateOption)
-    .option(...jsonOption)
-    .action(async (flags: StoreFlags) => {
-      const { list } = await import('../actions/subscription.js')
-      await list(flags, host, output)
-    })
-  command
-    .command('cancel')
-    .summary('end a subscription, all its tokens and sessions, for good')
-    .argument('<id>', 'its client id')
-    .option(...stateOption)
-    .action(async (id: string, flags: StoreFlags) => {
-      const { cancel } = await import('../actions/subscription.js')
-      await cancel(id, flags, host, output)
-    })
-  command
-    .command('rotate')
-    .summary('give a subscription a new secret')
-    .description(
+const clientId = ['<id>', 'its client id'] as const
+
+/** `rxspeech subscription`. */
+export const addSubscription = (command: Command, context: CommandContext): void => {
+  defineCommandGroup(command.helpCommand(false), context, {
+    description:
+      'Manages who may use a service. Subscriptions are kept in identity.db of the state folder that the service was ' +
+      'started with. A service that runs need not be restarted: it sees each change within 2 seconds, and ends sessions ' +
+      'whose right is gone.',
+    examples: [
+      [
+        'rxspeech subscription create --tenant Acme --state /var/lib/rxspeech',
+        'a subscriber; prints id and secret, once',
+      ],
+      ['rxspeech subscription rotate acme --overlap 1h', 'a new secret; the old one stays good for an hour'],
+      ['rxspeech subscription revoke < token.txt', 'ends one token; the subscriber can get another'],
+    ],
+  })
+  defineCommand(command.command('create').summary('make a subscription'), context, {
+    description: 'Makes a subscription and prints its id and its secret, which is shown this once and kept nowhere.',
+    flags: createFlags,
+    run: create,
+  })
+  defineCommand(command.command('list').summary('show all subscriptions'), context, { flags: listFlags, run: list })
+  defineCommand(
+    command.command('cancel').summary('end a subscription, all its tokens and sessions, for good'),
+    context,
+    { argument: clientId, flags: storeFlags, run: cancel },
+  )
+  defineCommand(command.command('rotate').summary('give a subscription a new secret'), context, {
+    description:
       'Prints a new secret, this once. The old one stays good for the overlap, so that clients can be given the new one\n' +
-        'while they work. Tokens stay good; to end them, revoke them or cancel the subscription.',
-    )
-    .argument('<id>', 'its client id')
-    .option('--overlap <duration>', 'such as 30m, 1h or 7d; 0 ends the old secret at once (default: 1h)')
-    .option(...stateOption)
-    .option(...jsonOption)
-    .action(async (id: string, flags: RotateFlags) => {
-      const { rotate } = await import('../actions/subscription.js')
-      await rotate(id, flags, host, output)
-    })
-  command
-    .command('revoke')
-    .summary('end one token and its sessions')
-    .description('Ends one token: the jti as an argument, or the whole token in RXSPEECH_TOKEN or on standard input.')
-    .argument('[jti]', 'the id of the token; never the token itself, which others would see in the list of processes')
-    .option(...stateOption)
-    .action(async (jti: string | undefined, flags: RevokeFlags) => {
-      const { revoke } = await import('../actions/revoke-token.js')
-      await revoke(jti, flags, host, output)
-    })
+      'while they work. Tokens stay good; to end them, revoke them or cancel the subscription.',
+    argument: clientId,
+    flags: rotateFlags,
+    run: rotate,
+  })
+  defineCommand(command.command('revoke').summary('end one token and its sessions'), context, {
+    description: 'Ends one token: the jti as an argument, or the whole token in RXSPEECH_TOKEN or on standard input.',
+    argument: ['[jti]', 'the id of the token; never the token itself, which others would see in the list of processes'],
+    flags: storeFlags,
+    run: revoke,
+  })
 }
+
+/** Opens the store of the state folder, and closes it when the work is done or has failed. */
+const withStore = async (state: string, work: (store: IdentityStore) => Promise<void> | void): Promise<void> => {
+  const store = await openIdentityStore({ stateFolder: state })
+  try {
+    await work(store)
+  } finally {
+    store.close()
+  }
+}
+
+const existing = (state: string): string => stateFolderWith(storeFileName, 'subscriptions', state)
+
+/** Only the id and the secret go to stdout; notes go to stderr, so that a script can read stdout. */
+const printSecret = ({ client, clientSecret }: IssuedSecret, isJson: boolean, output: Output): void => {
+  const { clientId: id } = client
+  output.write(
+    isJson
+      ? `${JSON.stringify({ clientId: id, clientSecret })}\n`
+      : `client id:     ${id}\nclient secret: ${clientSecret}\n`,
+  )
+}
+
+const create = async ({ flags, host, output }: CommandCall<typeof createFlags, undefined>): Promise<void> => {
+  const nowMs = Date.now()
+  const input = planSubscription(flags, nowMs)
+  await withStore(resolve(flags.state), async (store) => {
+    printSecret(await registerClient(store, input, nowMs), flags.json, output)
+  })
+  if (!flags.json) host.stderr.write('Keep the secret now: it is not kept here, and is not shown again.\n')
+}
+
+const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number): ClientInput => {
+  const { validFrom: validFromMs = nowMs, validUntil: validUntilMs = Infinity } = flags
+  if (validUntilMs <= validFromMs) throw usageError('--valid-until must be after --valid-from.')
+  if (validUntilMs <= nowMs) throw usageError('--valid-until is over already; give a later one.')
+  return {
+    ...defined({ clientId: flags.clientId }),
+    tenants: flags.tenant,
+    projects: flags.project,
+    models: flags.model,
+    validFromMs,
+    validUntilMs,
+    mayIntrospect: flags.introspect,
+  }
+}
+
+const list = ({ flags, output }: CommandCall<typeof listFlags, undefined>): Promise<void> =>
+  withStore(existing(flags.state), (store) => {
+    const nowMs = Date.now()
+    const rows = store.list().map((subscription) => subscriptionJson(subscription, nowMs))
+    output.write(flags.json ? `${JSON.stringify(rows)}\n` : subscriptionTable(rows))
+  })
+
+/** Running services end the sessions of the subscription. */
+const cancel = ({ argument: id, flags, output }: CommandCall<typeof storeFlags, string>): Promise<void> =>
+  withStore(existing(flags.state), (store) => {
+    cancelClient(store, id)
+    output.write(`The subscription ${JSON.stringify(id)} is cancelled.\n`)
+  })
+
+const rotate = async ({
+  argument: id,
+  flags,
+  host,
+  output,
+}: CommandCall<typeof rotateFlags, string>): Promise<void> => {
+  const { overlap: overlapMs } = flags
+  const nowMs = Date.now()
+  await withStore(existing(flags.state), async (store) => {
+    printSecret(await rotateSecret(store, id, { overlapMs, nowMs }), flags.json, output)
+  })
+  if (flags.json) return
+  const until = new Date(nowMs + overlapMs).toISOString()
+  host.stderr.write(
+    overlapMs === 0
+      ? 'The old secret is not good any more.\n'
+      : `The old secret stays good until ${until}, so that no client is locked out before it has the new one.\n`,
+  )
+}
+
+const tokenIdForm = /^[\w-]{1,128}$/
+
+/** The token is not verified: who may write to the store may end any token, and an unknown id ends nothing. */
+const revoke = async ({
+  argument: jti,
+  flags,
+  host,
+  output,
+}: CommandCall<typeof storeFlags, string | undefined>): Promise<void> => {
+  if (jti?.includes('.') === true) {
+    throw usageError('A whole token must not stand in the command; give it in RXSPEECH_TOKEN or on standard input.')
+  }
+  const tokenId = jti ?? idOfToken((host.env['RXSPEECH_TOKEN'] ?? '') || (await readStandardInput(host)))
+  if (!tokenIdForm.test(tokenId))
+    throw usageError('A jti is of letters, digits, - and _; check where it was copied from.')
+  await withStore(existing(flags.state), (store) => {
+    store.revoke(tokenId)
+    output.write(`The token ${tokenId} is revoked.\n`)
+  })
+}
+
+const idOfToken = (token: string): string => {
+  const tokenId = tokenIdOf(token)
+  if (tokenId === undefined)
+    throw usageError('What was given is no token of this kind; give the whole token, or its jti.')
+  return tokenId
+}
+
+/** Somewhat more than the longest token that a service accepts. */
+const maxInputBytes = 32 * 1024
+
+const readStandardInput = async ({ stdin }: Host): Promise<string> => {
+  if (stdin.isTTY) throw usageError('Give the jti of the token, or the token in RXSPEECH_TOKEN or on standard input.')
+  let received = ''
+  for await (const chunk of stdin.setEncoding('utf8') as AsyncIterable<string>) {
+    received += chunk
+    if (received.length > maxInputBytes) throw usageError('Standard input holds more than a token.')
+  }
+  return received.trim()
+}
+
+const momentOf = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null)
+
+/** Everything that may be shown of a subscription; never its hashes. */
+const subscriptionJson = (subscription: ClientRegistration, nowMs: number) => {
+  const { clientId: id, tenants, projects, models, validFromMs, validUntilMs, mayIntrospect = false } = subscription
+  return {
+    clientId: id,
+    tenants,
+    projects,
+    models,
+    validFrom: momentOf(validFromMs),
+    validUntil: momentOf(validUntilMs),
+    mayIntrospect,
+    state: clientState(subscription, nowMs),
+  }
+}
+
+const titles = ['ID', 'TENANTS', 'PROJECTS', 'MODELS', 'FROM', 'UNTIL', 'STATE']
+
+const subscriptionTable = (rows: readonly ReturnType<typeof subscriptionJson>[]): string =>
+  tableText(
+    titles,
+    rows.map(({ clientId: id, tenants, projects, models, validFrom, validUntil, state }) => {
+      const lists = [tenants, projects, models].map((names) => names.join(','))
+      return [id, ...lists, validFrom ?? 'ever', validUntil ?? 'never', state]
+    }),
+  )

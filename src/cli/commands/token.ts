@@ -1,34 +1,60 @@
 import type { Command } from 'commander'
-import type { TokenFlags } from '../actions/token.js'
-import type { Host } from '../process/host.js'
-import type { Output } from '../process/output.js'
-import { paintFor } from '../view/paint.js'
-import { exampleText } from './help-text.js'
+import { firstValueFrom, fromEvent, map, race } from 'rxjs'
+import type { Token } from '../../protocol/token.js'
+import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flag, switchFlag } from '../parsing/flags.js'
+import { caFlag, clientCredentials, clientFlags, proxyFlag } from '../parsing/service-flags.js'
+import { text, wholeNumber } from '../parsing/values.js'
+import { watchInterruption } from '../process/interruption.js'
+import { tokenOf } from '../service/access.js'
+import { readCertificates } from '../service/certificate-files.js'
 
-export const addToken = (program: Command, host: Host, output: Output): void => {
-  program
-    .command('token')
-    .summary('print a token, for use in scripts')
-    .description('Gets a token from a token endpoint and prints it, and nothing else, on stdout.')
-    .option('--auth-url <url>', 'base address of the token endpoint')
-    .option('--client-id <id>', 'who asks for the token')
-    .option('--client-secret <secret>', 'better kept in RXSPEECH_CLIENT_SECRET')
-    .option('--ca <file>', 'CA certificates in PEM, in place of those of Node')
-    .option('--proxy <url>', 'HTTP proxy to go through (default: what HTTPS_PROXY and NO_PROXY say)')
-    .option('--no-proxy', 'no proxy, whatever the environment says')
-    .option('--scope <scope>', 'what the token is for (default: Ldm_Integration)')
-    .option('--json', 'print the whole answer, with its expires_in')
-    .option('--timeout-ms <ms>', 'how long it may take (default: 10000)')
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        [
-          'export RXSPEECH_TOKEN=$(rxspeech token \\\n' + '      --auth-url https://auth.example.com --client-id acme)',
-          'one token for many commands; the secret is in RXSPEECH_CLIENT_SECRET',
-        ],
-      ]),
-    )
-    .action(async (flags: TokenFlags) => {
-      const { token } = await import('../actions/token.js')
-      await token(flags, host, output)
-    })
+const tokenFlags = {
+  ...clientFlags,
+  ca: caFlag,
+  proxy: proxyFlag,
+  scope: flag('<scope>', 'what the token is for (default: Ldm_Integration)', text),
+  json: switchFlag('print the whole answer, with its expires_in'),
+  timeoutMs: flag('<ms>', 'how long it may take (default: 10000)', wholeNumber({ min: 1, max: 600_000 })),
 }
+
+/** `rxspeech token`. */
+export const addToken = (command: Command, context: CommandContext): void =>
+  defineCommand(command, context, {
+    description: 'Gets a token from a token endpoint and prints it, and nothing else, on stdout.',
+    flags: tokenFlags,
+    examples: [
+      [
+        'export RXSPEECH_TOKEN=$(rxspeech token \\\n' + '      --auth-url https://auth.example.com --client-id acme)',
+        'one token for many commands; the secret is in RXSPEECH_CLIENT_SECRET',
+      ],
+    ],
+    run: printToken,
+  })
+
+const printToken = async ({ flags, host, output }: CommandCall<typeof tokenFlags, undefined>): Promise<void> => {
+  const credentials = clientCredentials(flags, host.env)
+  const { scope, timeoutMs, proxy } = flags
+  const ca = flags.ca === undefined ? undefined : readCertificates('--ca', flags.ca)
+  const interruption = watchInterruption(host, { also: output.gone })
+  try {
+    const askedMs = Date.now()
+    const aborted$ = fromEvent(interruption.signal, 'abort').pipe(
+      map((): never => {
+        throw interruption.signal.reason as Error
+      }),
+    )
+    const token = await firstValueFrom(race(tokenOf(credentials, { ca, scope, timeoutMs, proxy }), aborted$))
+    output.write(`${flags.json ? JSON.stringify(responseOf(token, askedMs)) : token.accessToken}\n`)
+  } finally {
+    interruption.release()
+  }
+}
+
+/** The answer of the token endpoint as it sends it (PROTOCOL 2). */
+const responseOf = ({ accessToken, tokenType, expiresAtMs, scope }: Token, askedMs: number): object => ({
+  access_token: accessToken,
+  expires_in: Math.round((expiresAtMs - askedMs) / 1000),
+  token_type: tokenType,
+  scope,
+})

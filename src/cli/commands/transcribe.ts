@@ -1,80 +1,188 @@
 import type { Command } from 'commander'
-import type { TranscribeFlags } from '../options/plan-transcribe.js'
-import type { Host } from '../process/host.js'
-import type { Output } from '../process/output.js'
+import { encodings, maxSampleRateHz, minSampleRateHz, validateFormat, type AudioFormat } from '../../audio/format.js'
+import { commonPace } from '../../client/audio/rate-limiter.js'
+import { columnsOf } from '../../operators/captions/caption-tokens.js'
+import type { Pace } from '../input/sendable-audio.js'
+import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flag, flagGroup, flagOr, type FlagValues } from '../parsing/flags.js'
+import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
+import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
+import { usageError } from '../process/failure.js'
+import type { ServicePlan } from '../service/reach-service.js'
+import type { OpenView, TranscriptionPlan } from '../transcription/transcribe-recording.js'
+import { captionView } from '../view/caption-view.js'
+import { ndjsonView } from '../view/ndjson-view.js'
 import { paintFor } from '../view/paint.js'
-import { addAccessOptions } from './access-options.js'
-import { collect } from './collect.js'
-import { exampleText } from './help-text.js'
+import { openTerminalView } from '../view/text-view.js'
 
-const description = `Transcribes a recording: a WAV file of 16-bit PCM, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw
-samples. FILE may be - for standard input. Without an address the embedded service does it, in this process.`
+const formats = ['text', 'ndjson', 'vtt', 'srt'] as const
+const transports = ['grpc', 'websocket'] as const
 
-export const addTranscribe = (program: Command, host: Host, output: Output): void => {
-  const command = program
-    .command('transcribe')
-    .summary('transcribe a recording')
-    .description(description)
-    .argument('<file>', 'a WAV file, raw samples with --encoding, or - for standard input')
-  addSessionOptions(command)
-  addServiceOptions(command)
-  command
-    .addHelpText('after', () =>
-      exampleText(paintFor(host.stdout, host.env), [
-        ['rxspeech transcribe call.wav --models ./models --model sales', 'with a model of yours, in this process'],
-        [
-          'arecord -t raw -f S16_LE -r 16000 |\n' +
-            '      rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
-          'what the microphone hears; Ctrl-C ends it with the last words',
-        ],
-        [
-          'rxspeech transcribe call.wav --grpc speech.example.com:443 \\\n' +
-            '      --auth-url https://auth.example.com --client-id acme --tenant Acme',
-          'with a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
-        ],
-        [
-          'rxspeech transcribe call.wav --format ndjson |\n      jq -r \'select(.type=="final").text\'',
-          'every event as JSON',
-        ],
-        ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
-      ]),
-    )
-    .action(async (file: string, flags: TranscribeFlags) => {
-      const { transcribe } = await import('../actions/transcribe.js')
-      await transcribe(file, flags, host, output)
-    })
+export const transcribeFlags = {
+  ...flagGroup('Input:', {
+    encoding: flag('<name>', 'raw samples are pcm, ulaw or alaw', oneOf(encodings)),
+    rate: flag('<hz>', 'samples a second of raw samples', wholeNumber({ min: minSampleRateHz, max: maxSampleRateHz })),
+    channels: flag('<count>', '1 or 2 channels of raw samples (default: 1)', wholeNumber({ min: 1, max: 2 })),
+    speed: flag(
+      '<times>',
+      'times real time, such as 1, or max (default: max in this process; with a service elsewhere 4 s at once, then 1.2)',
+      speed,
+    ),
+  }),
+  ...flagGroup('Output:', {
+    format: flagOr(
+      '<name>',
+      'text; vtt or srt: captions; ndjson: every event as one line of JSON',
+      oneOf(formats),
+      'text',
+    ),
+    speakers: flagOr('<names>', 'who the channels are', speakers, 'left,right'),
+    record: flag('<file>', 'write the session to a cassette, audio included, tokens not', text),
+  }),
+  ...flagGroup('Recognition:', {
+    over: flag('<transport>', 'grpc or websocket (default: grpc)', oneOf(transports)),
+    ...modelFlags,
+  }),
+  ...serviceFlags,
 }
 
-const addSessionOptions = (command: Command): void => {
-  command
-    .optionsGroup('Input:')
-    .option('--encoding <name>', 'raw samples are pcm, ulaw or alaw')
-    .option('--rate <hz>', 'samples a second of raw samples')
-    .option('--channels <count>', '1 or 2 channels of raw samples (default: 1)')
-    .option(
-      '--speed <times>',
-      `times real time, such as 1, or max (default: max in this process; with a service elsewhere 4 s at once, then 1.2)`,
-    )
-    .optionsGroup('Output:')
-    .option('--format <name>', 'text; vtt or srt: captions; ndjson: every event as one line of JSON (default: text)')
-    .option('--speakers <names>', 'who the channels are (default: left,right)')
-    .option('--record <file>', 'write the session to a cassette, audio included, tokens not')
-    .optionsGroup('Recognition:')
-    .option('--over <transport>', 'grpc or websocket (default: grpc)')
-    .option('--model <name>', 'the model; by default the only one of --models')
-    .option('--model-tenant <name>', 'the tenant whose model it is (default: that of --tenant)')
-    .option('--models <dir>', 'models of yours, <tenant>/<name>/<version>/model.json; may be repeated', collect)
+type TranscribeFlags = FlagValues<typeof transcribeFlags>
+
+/** What `transcribe` does, checked. */
+export interface TranscribePlan extends TranscriptionPlan {
+  readonly format: (typeof formats)[number]
+  readonly speakers: readonly [string, string]
 }
 
-const addServiceOptions = (command: Command): void => {
-  command
-    .optionsGroup('A service elsewhere:')
-    .option('--grpc <host:port>', 'its gRPC address')
-    .option('--url <url>', 'its WebSocket address, wss://…')
-  addAccessOptions(command)
-  command
-    .option('--plaintext', 'no TLS for --grpc; on this machine only')
-    .option('--proxy <url>', 'HTTP proxy to go through (default: what HTTPS_PROXY and NO_PROXY say)')
-    .option('--no-proxy', 'no proxy, whatever the environment says')
-    .option('--timeout-ms <ms>', 'how long each wait may take: token, connection, start, final')
+/** `rxspeech transcribe FILE`: the transcript on stdout, the summary on stderr. */
+export const addTranscribe = (command: Command, context: CommandContext): void =>
+  defineCommand(command, context, {
+    description:
+      'Transcribes a recording: a WAV file of 16-bit PCM, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
+      'FILE may be - for standard input. Without an address the embedded service does it, in this process.',
+    argument: ['<file>', 'a WAV file, raw samples with --encoding, or - for standard input'],
+    flags: transcribeFlags,
+    examples: [
+      ['rxspeech transcribe call.wav --models ./models --model sales', 'with a model of yours, in this process'],
+      [
+        'arecord -t raw -f S16_LE -r 16000 |\n' +
+          '      rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
+        'what the microphone hears; Ctrl-C ends it with the last words',
+      ],
+      [
+        'rxspeech transcribe call.wav --grpc speech.example.com:443 \\\n' +
+          '      --auth-url https://auth.example.com --client-id acme --tenant Acme',
+        'with a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
+      ],
+      [
+        'rxspeech transcribe call.wav --format ndjson |\n      jq -r \'select(.type=="final").text\'',
+        'every event as JSON',
+      ],
+      ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
+    ],
+    run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, string>) => {
+      const plan = planTranscribe(argument, flags, host.env)
+      const { transcribeRecording } = await import('../transcription/transcribe-recording.js')
+      const summary = await transcribeRecording(plan, viewOf(plan, { host, output }), host, output)
+      host.stderr.write(`${summary}\n${isSampleModel(plan) ? sampleNote : ''}`)
+    },
+  })
+
+/** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+export const planTranscribe = (file: string, flags: TranscribeFlags, env: Environment): TranscribePlan => {
+  const raw = rawFormat(flags)
+  const service = planService(flags, env)
+  const { timeoutMs, record, format } = flags
+  return {
+    input: { file: text(file, 'FILE'), raw },
+    service,
+    over: transportOf(flags, service),
+    pace: paceOf(flags, service),
+    format,
+    speakers: speakersOf(flags),
+    timeoutMs,
+    record,
+  }
+}
+
+const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat | undefined => {
+  if (encoding !== undefined && rate !== undefined) {
+    return validateFormat({ encoding, sampleRateHz: rate, channels: channels ?? 1 })
+  }
+  if (encoding !== undefined) throw usageError('Raw samples have a rate; give it by --rate, such as --rate 8000.')
+  if (rate === undefined && channels === undefined) return undefined
+  throw usageError(
+    '--rate and --channels are for raw samples, whose --encoding they need; a WAV file says them itself.',
+  )
+}
+
+/**
+ * The speed of the flag. Without it the embedded service, which limits no pace, gets all that it can read. One elsewhere
+ * may limit it, which shows only when it refuses a session, so it gets no more than services commonly accept.
+ */
+const paceOf = ({ speed: asked }: TranscribeFlags, { where }: ServicePlan): Pace => {
+  if (asked !== undefined) return { speed: asked }
+  return where === 'here' ? { speed: Infinity } : commonPace
+}
+
+const maxCaptionNameColumns = 19
+
+/** A caption has room for a short name only: half of its first line is for words. */
+const speakersOf = ({ speakers: names, format }: TranscribeFlags): readonly [string, string] => {
+  const isCaption = format === 'vtt' || format === 'srt'
+  if (!isCaption || names.every((name) => columnsOf(name) <= maxCaptionNameColumns)) return names
+  throw usageError(`--speakers of captions must be names of at most ${maxCaptionNameColumns} characters.`)
+}
+
+/** gRPC, unless only the address of a socket is given. */
+const transportOf = ({ over }: TranscribeFlags, service: ServicePlan): TranscribePlan['over'] => {
+  if (service.where === 'here') return over ?? 'grpc'
+  const { url, grpc, model } = service
+  const chosen = over ?? (grpc === undefined ? 'websocket' : 'grpc')
+  if (chosen === 'grpc' && grpc === undefined) {
+    throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT, or --over websocket.')
+  }
+  if (chosen === 'websocket' && url === undefined) {
+    throw usageError('A session over WebSocket needs an address; give --url wss://HOST, or --over grpc.')
+  }
+  if (chosen === 'websocket' && model === undefined) {
+    throw usageError('A session over WebSocket names its model; give --model NAME.')
+  }
+  return chosen
+}
+
+/** The sample model is a grammar of one call, whatever the recording says. */
+const sampleNote =
+  'Read with the sample model "call", which knows one phone call only; give --models for recordings of your own.\n'
+
+const isSampleModel = ({ service }: TranscribePlan): boolean =>
+  service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'
+
+const viewOf = ({ format, speakers: names, pace }: TranscribePlan, { host, output }: CommandContext): OpenView => {
+  switch (format) {
+    case 'text':
+      return (audio, reader) =>
+        openTerminalView({
+          terminals: { out: output.terminal, err: host.stderr, env: host.env },
+          reader,
+          style: { speakers: audio.format.channels === 1 ? [] : names, paint: paintFor(host.stdout, host.env) },
+          speed: pace.speed,
+          totalMs: audio.durationMs,
+        })
+    case 'ndjson':
+      return (_audio, reader) => ndjsonView(output.write, reader)
+    case 'vtt':
+    case 'srt':
+      return ({ format: { channels }, durationMs }, reader) =>
+        captionView({
+          format,
+          reader,
+          speakers: channels === 1 ? [] : names,
+          // A recording of known length is a file, whose cues are put in order; live ones are written at once.
+          channels: durationMs === undefined ? undefined : channels,
+          isHurried: durationMs !== undefined && pace.speed > 1,
+          write: output.write,
+          note: (line) => void host.stderr.write(`${line}\n`),
+        })
+  }
 }

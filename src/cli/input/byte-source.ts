@@ -2,12 +2,12 @@ import { open, type FileHandle } from 'node:fs/promises'
 import type { Host } from '../process/host.js'
 import { unreadable, unusable } from './input-error.js'
 
-/** The bytes of a file or of standard input, pulled piece by piece. */
+/** The bytes of a file or of standard input, read piece by piece. */
 export interface ByteSource {
   readonly bytes: AsyncIterator<Uint8Array, undefined>
-  /** How many there are, where that is known. */
-  readonly byteCount?: number
-  /** Lets go of the file or of standard input, whatever stands out. Idempotent. */
+  /** Their number, where it is known. */
+  readonly byteCount?: number | undefined
+  /** Closes the file or standard input. Idempotent. */
   readonly close: () => Promise<void>
 }
 
@@ -18,7 +18,7 @@ export const openBytes = (file: string, host: Pick<Host, 'stdin'>): Promise<Byte
 const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
   const stdin = openStdin(host)
   if (stdin.isTTY) throw unusable('-', 'is a terminal; pipe audio into it or name a file.')
-  // Kept for good: what breaks after nobody reads any more must not end the process.
+  // Never removed: an error after the last read must not end the process.
   stdin.on('error', () => undefined)
   return {
     bytes: readStdin(stdin),
@@ -29,7 +29,7 @@ const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
   }
 }
 
-/** Node opens standard input when it is first looked at, and throws where it can't. */
+/** Node opens standard input on the first access, and throws where it cannot. */
 const openStdin = (host: Pick<Host, 'stdin'>): NodeJS.ReadStream => {
   try {
     return host.stdin
@@ -57,7 +57,7 @@ const fileBytes = async (file: string): Promise<ByteSource> => {
     const stat = await handle.stat()
     if (stat.isDirectory()) throw unusable(file, 'is a folder; name a file.')
     const bytes = readFile(file, handle)
-    return { bytes, close, ...(stat.isFile() && stat.size > 0 ? { byteCount: stat.size } : {}) }
+    return { bytes, close, byteCount: stat.isFile() && stat.size > 0 ? stat.size : undefined }
   } catch (error) {
     await close()
     throw error

@@ -15,7 +15,7 @@ const remedies: Readonly<Record<string, string>> = {
   EBADF: 'is closed; pipe audio into it or name a file',
 }
 
-/** An error of the system while reading, said by what to do. */
+/** The error of a failed read, with what to do about it. */
 export const unreadable = (file: string, error: unknown): SpeechError => {
   const code = codeOf(error) ?? 'unknown'
   const remedy = remedies[code] ?? `cannot be read (${code}); try another copy`

@@ -9,11 +9,11 @@ import { inputName, unusable } from './input-error.js'
 /** Audio that is ready to be sent. */
 export interface AudioInput {
   readonly format: AudioFormat
-  /** How long it lasts, where its writer knew. */
-  readonly durationMs?: number
-  /** Pieces of whole frames, to be iterated once. It ends where the input breaks off; see `fault`. */
+  /** How long it lasts, where the file says so. */
+  readonly durationMs?: number | undefined
+  /** Pieces of whole frames, to be iterated once. Ends where the input breaks off; see `fault`. */
   readonly audio: AsyncIterable<Uint8Array>
-  /** Why the audio ended before its time; undefined while it did not. */
+  /** Why the audio broke off; undefined where it did not. */
   readonly fault: () => SpeechError | undefined
   readonly close: () => Promise<void>
 }
@@ -21,14 +21,14 @@ export interface AudioInput {
 export interface InputRequest {
   /** A path, or `-` for standard input. */
   readonly file: string
-  /** What raw samples are; without it the input is a WAV file. */
-  readonly raw?: AudioFormat
+  /** The format of raw samples; undefined for a WAV file. */
+  readonly raw?: AudioFormat | undefined
 }
 
 /**
  * Opens the input and reads as far as its first samples. Rejects with `source-failed`, `invalid-wav` or
  * `invalid-format` when there are none. What breaks later ends the audio there, so that all that could be read is
- * still transcribed, and is told by `fault`.
+ * still transcribed; `fault` has the error.
  */
 export const openInput = async (
   { file, raw }: InputRequest,
@@ -37,7 +37,7 @@ export const openInput = async (
 ): Promise<AudioInput> => {
   if (raw !== undefined) validateFormat(raw)
   const source = await openBytes(file, host)
-  // A pipe may stay silent for ever; only closing it ends the wait.
+  // A pipe may stay silent for ever: only closing it ends the wait.
   signal.addEventListener('abort', () => void source.close(), { once: true })
   try {
     const first = await source.bytes.next()
@@ -79,10 +79,10 @@ const openRaw = (
 ): OpenedAudio => ({
   format,
   audio: wholeFrames(file, bytes, bytesPerFrame(format)),
-  ...(byteCount === undefined ? {} : { durationMs: msForBytes(format, byteCount) }),
+  durationMs: byteCount === undefined ? undefined : msForBytes(format, byteCount),
 })
 
-/** A fault of what the file holds is told with the file's name; what reading it met has the name already. */
+/** An error about the contents gets the name of the file; errors of reading have it already. */
 const named = (file: string, error: SpeechError): SpeechError =>
   error.code === 'invalid-wav' ? new SpeechError('invalid-wav', `${inputName(file)}: ${error.message}`) : error
 

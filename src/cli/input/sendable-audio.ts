@@ -9,11 +9,11 @@ export interface SendableAudio {
   readonly audio: AsyncIterable<Uint8Array>
 }
 
-/** The rates that services take (service.md 2.5 and 4.2). */
+/** The sample rates that services accept (PROTOCOL 3.2 and 4.2). */
 const takenRatesHz: readonly number[] = [8000, 16_000]
 const resampledHz = 16_000
 
-/** The audio as services take it: as it is at 8000 or 16000 Hz, else resampled to 16000 Hz, and then PCM. */
+/** The audio as services accept it: unchanged at 8000 or 16000 Hz, else resampled to 16000 Hz PCM. */
 export const atTakenRate = ({ format, audio }: SendableAudio): SendableAudio =>
   takenRatesHz.includes(format.sampleRateHz)
     ? { format, audio }
@@ -38,11 +38,11 @@ async function* resampled(
   return undefined
 }
 
-/** How fast audio is handed out. */
+/** How fast audio is sent. */
 export interface Pace {
   /** Times real time; `Infinity` for as fast as it is taken. */
   readonly speed: number
-  /** How much of it may go ahead of that, in milliseconds. Default 0. */
+  /** How much of it may be sent ahead of that, in milliseconds. @default 0 */
   readonly burstMs?: number
 }
 
@@ -50,15 +50,15 @@ export interface Delivery {
   readonly pace: Pace
   /** Resolves when more may be sent; undefined when it may be now. */
   readonly room: () => Promise<void> | undefined
-  /** Told of the audio that has been sent, in milliseconds. */
+  /** Called with the length of the audio that has been sent, in milliseconds. */
   readonly sent: (audioMs: number) => void
 }
 
-/** Service.md 4.1 rule 5. */
+/** The usual length of a message of audio (PROTOCOL 3.2). */
 const chunkMs = 20
 /** Long enough for little overhead, and short enough that few of them wait anywhere. */
 const unpacedChunkMs = 100
-/** How much of a stall is made up for at once. */
+/** How much of a stall is caught up at once. */
 const maxCatchUpMs = 500
 
 /**

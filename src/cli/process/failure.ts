@@ -1,17 +1,37 @@
 import { codeOf } from '../../errors/code-of.js'
+import type { ErrorCode } from '../../errors/error-table.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import { exitCode, exitCodeOf } from './exit-code.js'
 import { plainText } from '../view/plain-text.js'
 
-/** How a command ends that did not do its work: what the process says, and the sentence for stderr; none when it ends quietly. */
+/** The exit codes of the process. */
+export const exitCode = {
+  done: 0,
+  /** The service or the network failed. */
+  failed: 1,
+  /** The command was used in a wrong way. */
+  usage: 2,
+  /** The input cannot be read. */
+  unreadable: 3,
+} as const
+
+/** The codes that are not a failure of the service or of the network. */
+const exitCodes: Partial<Record<ErrorCode, number>> = {
+  'invalid-options': exitCode.usage,
+  'invalid-format': exitCode.usage,
+  'invalid-wav': exitCode.unreadable,
+  'source-failed': exitCode.unreadable,
+  'cut-sample': exitCode.unreadable,
+}
+
+/** How a command ends that failed: its exit code, and the sentence for stderr, none for a `SilentExit`. */
 export interface Failure {
   readonly exitCode: number
   readonly sentence?: string
 }
 
-/** Ends a command without a word, such as after Ctrl-C. */
-export class QuietEnd extends Error {
-  override readonly name = 'QuietEnd'
+/** Ends a command without a message, such as after Ctrl-C. */
+export class SilentExit extends Error {
+  override readonly name = 'SilentExit'
   readonly exitCode: number
 
   constructor(code: number) {
@@ -20,20 +40,21 @@ export class QuietEnd extends Error {
   }
 }
 
-/** What failed while the command ran, whatever its code: never the fault of who typed it. */
-export class RunFailure extends Error {
-  override readonly name = 'RunFailure'
+/** A failure while the command ran, such as of the service or the disk: exit code 1, whatever caused it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
 }
 
 /** The error `invalid-options`: exit code 2. */
 export const usageError = (sentence: string, cause?: unknown): SpeechError =>
   new SpeechError('invalid-options', sentence, cause === undefined ? {} : { cause })
 
-/** The failure that an error means, its sentence in one line that a terminal may show. `command` is what was typed of commands. */
+/** The failure that an error means, its sentence in one line that is safe for a terminal. `command`: the command that was typed, such as `rxspeech models add`. */
 export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
-  if (error instanceof QuietEnd) return { exitCode: error.exitCode }
-  if (error instanceof RunFailure) return { exitCode: exitCode.failed, sentence: oneLine(error.message) }
-  if (isSpeechError(error)) return { exitCode: exitCodeOf(error.code), sentence: oneLine(error.message) }
+  if (error instanceof SilentExit) return { exitCode: error.exitCode }
+  if (error instanceof CommandError) return { exitCode: exitCode.failed, sentence: oneLine(error.message) }
+  if (isSpeechError(error))
+    return { exitCode: exitCodes[error.code] ?? exitCode.failed, sentence: oneLine(error.message) }
   if (isHelp(error)) return { exitCode: exitCode.usage }
   if (isUsageRefusal(error)) return { exitCode: exitCode.usage, sentence: usageSentence(error.message, command) }
   return {
@@ -44,9 +65,9 @@ export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const longestSentence = 600
+const maxSentenceLength = 600
 
-/** Options of the library, by which its errors name what to change, and the flags that give them. */
+/** Options that errors of the library name, and the flags that set them. */
 const flagOf: Readonly<Record<string, string>> = {
   authUrl: '--auth-url',
   startTimeoutMs: '--timeout-ms',
@@ -55,16 +76,16 @@ const flagOf: Readonly<Record<string, string>> = {
 
 const oneLine = (message: string): string => {
   const line = plainText(message).replace(/\b[a-z]+[A-Z]\w+\b/g, (name) => flagOf[name] ?? name)
-  return line.length > longestSentence ? `${line.slice(0, longestSentence)}…` : line
+  return line.length > maxSentenceLength ? `${line.slice(0, maxSentenceLength)}…` : line
 }
 
-/** An error of the package that reads the command line. */
+/** An error of commander, which reads the command line. */
 const isUsageRefusal = (error: unknown): error is Error => codeOf(error)?.startsWith('commander.') === true
 
-/** The help that is shown where a command is missing says enough. */
+/** Commander has printed the help because the command is missing; there is nothing to add. */
 const isHelp = (error: unknown): boolean => isUsageRefusal(error) && error.message === '(outputHelp)'
 
-/** In one sentence, and without the value of an option that is not known: it may be a secret in a wrong place. */
+/** One sentence, without the value of an unknown option: it may be a secret in the wrong place. */
 const usageSentence = (message: string, command: string): string => {
   const [what = '', suggestion] = message.replace(/^error: /, '').split('\n')
   const sentence = what

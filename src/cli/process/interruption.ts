@@ -1,4 +1,4 @@
-import { QuietEnd } from './failure.js'
+import { SilentExit } from './failure.js'
 import { signalExitCode, type EndingSignal, type Host } from './host.js'
 
 export interface Interruption {
@@ -8,20 +8,20 @@ export interface Interruption {
 }
 
 export interface InterruptionOptions {
-  /** Does what the first signal asks for, in place of an abort; false when it can't, and then the command aborts. */
+  /** Handles the first signal in place of an abort; returns false when it cannot, and then the command aborts. */
   readonly first?: (signal: EndingSignal) => boolean
-  /** Aborts as well, such as when nobody reads the output any more. */
+  /** Aborts the command as well, such as when the output is closed. */
   readonly also?: AbortSignal
 }
 
-/** The first signal ends the command in good order, the second one at once. */
+/** The first signal ends the command in an orderly way, the second one at once. */
 export const watchInterruption = (host: Host, { first, also }: InterruptionOptions = {}): Interruption => {
   const controller = new AbortController()
   let count = 0
   const offSignal = host.onSignal((signal) => {
     count += 1
     if (count > 1) host.exit(signalExitCode(signal))
-    else if (first?.(signal) !== true) controller.abort(new QuietEnd(signalExitCode(signal)))
+    else if (first?.(signal) !== true) controller.abort(new SilentExit(signalExitCode(signal)))
   })
   const abort = (): void => controller.abort(also?.reason)
   if (also?.aborted === true) abort()
@@ -32,5 +32,30 @@ export const watchInterruption = (host: Host, { first, also }: InterruptionOptio
       offSignal()
       also?.removeEventListener('abort', abort)
     },
+  }
+}
+
+/**
+ * Waits for a resource that has to be closed. When the signal aborts first, rejects with its reason at once and closes
+ * the resource when it comes.
+ */
+export const acquire = async <A extends { readonly close: () => Promise<void> }>(
+  opening: Promise<A>,
+  signal: AbortSignal,
+): Promise<A> => {
+  let stop = (): void => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop)
+  })
+  try {
+    return await Promise.race([opening, aborted])
+  } catch (error) {
+    const ignore = (): void => undefined
+    if (signal.aborted) opening.then((late) => late.close()).catch(ignore)
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
   }
 }

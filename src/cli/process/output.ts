@@ -1,29 +1,29 @@
-import { exitCode } from './exit-code.js'
-import { QuietEnd, RunFailure } from './failure.js'
+import { exitCode } from './failure.js'
+import { SilentExit, CommandError } from './failure.js'
 import type { Host } from './host.js'
 import type { ScreenStream } from '../view/live-screen.js'
 
-/** What is printed for others to read, with its end and its pace. */
+/** Standard output, with its back-pressure and its end. */
 export interface Output {
   readonly write: (text: string) => void
   /** The same as a stream that may be a terminal. */
   readonly terminal: ScreenStream
-  /** Resolves when there is room for more; undefined when there is room now. */
+  /** Resolves when the stream can take more; undefined when it can now. */
   readonly room: () => Promise<void> | undefined
-  /** Aborts when nobody reads any more, with the error that the command ends with. */
+  /** Aborts when the reader has gone, with the error that the command ends with. */
   readonly gone: AbortSignal
-  /** Resolves when all is written, or nobody reads any more. */
+  /** Resolves when everything is written, or the reader has gone. */
   readonly flushed: () => Promise<void>
 }
 
-/** Who reads may leave before the end (`| head`): that is no failure, and ends the command without a word. */
+/** A reader that closes the pipe early (`| head`) is no failure: it ends the command without a message. */
 export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
   const gone = new AbortController()
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     gone.abort(
       error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
-        ? new QuietEnd(exitCode.done)
-        : new RunFailure(`Standard output takes nothing more (${error.code ?? 'unknown'}); check where it leads.`),
+        ? new SilentExit(exitCode.done)
+        : new CommandError(`Standard output takes nothing more (${error.code ?? 'unknown'}); check where it leads.`),
     )
   })
   const emptied = (): Promise<void> =>

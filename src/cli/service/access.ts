@@ -1,34 +1,52 @@
-/** How the token is got: there already, or from a token endpoint (service.md 4.3). */
-export type Credentials =
-  | { readonly type: 'token'; readonly token: string }
-  | {
-      readonly type: 'client'
-      readonly authUrl: string
-      readonly clientId: string
-      readonly clientSecret: string
-      readonly scope?: string
-    }
+import type { Observable } from 'rxjs'
+import { nodeFetch } from '../../auth/node-fetch.js'
+import { requestToken } from '../../auth/request-token.js'
+import type { Token } from '../../protocol/token.js'
+import { defined } from './defined.js'
 
-/** All that reaching a service takes. */
-export interface Access {
-  /** Address of the recognition socket. */
-  readonly url?: string
-  /** `host:port` of the dataflow stream. */
-  readonly grpc?: string
-  /** The stream without TLS. */
-  readonly isPlaintext: boolean
-  /** CA certificates, PEM, in place of those of Node. */
-  readonly ca?: string
-  /** The proxy to the service and to the token endpoint; false: none; what the environment says where it is missing. */
-  readonly proxy?: string | false
-  readonly credentials: Credentials
-  readonly tenant: string
-  readonly project: string
-  readonly model?: ModelChoice
+/** A client of a token endpoint (PROTOCOL 2). */
+export interface ClientCredentials {
+  readonly type: 'client'
+  readonly authUrl: string
+  readonly clientId: string
+  readonly clientSecret: string
 }
+
+/** A token, or the client that asks for one. */
+export type Credentials = { readonly type: 'token'; readonly token: string } | ClientCredentials
 
 export interface ModelChoice {
   readonly name: string
-  /** The tenant whose model it is, where it is not `Default`. */
-  readonly tenant?: string
+  /** The tenant whose model it is. @default 'Default' */
+  readonly tenant?: string | undefined
 }
+
+/** Everything that is needed to open a session with a service. */
+export interface Access {
+  /** Address of the recognition socket. */
+  readonly url?: string | undefined
+  /** `host:port` of the dataflow stream. */
+  readonly grpc?: string | undefined
+  /** The stream without TLS. */
+  readonly isPlaintext: boolean
+  /** CA certificates, PEM, in place of those of Node. */
+  readonly ca?: string | undefined
+  /** The proxy to the service and to the token endpoint; false: none. @default what HTTPS_PROXY and NO_PROXY say */
+  readonly proxy?: string | false | undefined
+  readonly credentials: Credentials
+  readonly tenant: string
+  readonly project: string
+  readonly model?: ModelChoice | undefined
+}
+
+export interface TokenRequestOptions extends Pick<Access, 'ca' | 'proxy'> {
+  readonly scope?: string | undefined
+  readonly timeoutMs?: number | undefined
+}
+
+/** A token for the credentials of a client, another one with each subscription. */
+export const tokenOf = (
+  { authUrl, clientId, clientSecret }: ClientCredentials,
+  { ca, proxy, ...options }: TokenRequestOptions,
+): Observable<Token> =>
+  requestToken({ authUrl, clientId, clientSecret, ...defined(options), fetch: nodeFetch(defined({ ca, proxy })) })

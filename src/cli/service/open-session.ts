@@ -5,39 +5,37 @@ import type { Settings } from '../../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { SessionOptions, TokenSource } from '../../client/options.js'
 import { usageError } from '../process/failure.js'
-import type { Access, ModelChoice } from './access.js'
-import { tokenOf } from './token-of.js'
+import { tokenOf, type Access, type ModelChoice } from './access.js'
+import { defined } from './defined.js'
 
 export interface SessionRequest {
   readonly access: Access
   readonly over: 'grpc' | 'websocket'
   readonly format: AudioFormat
-  /** For each of the session's waits; its own defaults unless given. */
-  readonly timeoutMs?: number
+  /** The limit of each wait of the session. @default the limits of the library */
+  readonly timeoutMs?: number | undefined
   /** Ends the audio before its source does. */
   readonly finalize$: Subject<void>
-  /** Writes the session down. */
-  readonly record?: RecordedSession
+  /** Records the session. */
+  readonly record?: RecordedSession | undefined
 }
 
 type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
 
-/** A session with the service, over either transport. Loads that transport only. */
+/** Opens sessions with the service, over either transport. Loads the code of that transport only. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
   const { access, over, format, timeoutMs, finalize$, record = unrecorded } = request
   const options: SessionOptions = {
     format,
     finalize$,
     token: tokenSource(access, timeoutMs),
-    ...(timeoutMs === undefined
-      ? {}
-      : {
-          tokenTimeoutMs: timeoutMs,
-          connectTimeoutMs: timeoutMs,
-          startTimeoutMs: timeoutMs,
-          finalizeTimeoutMs: timeoutMs,
-          stopTimeoutMs: timeoutMs,
-        }),
+    ...defined({
+      tokenTimeoutMs: timeoutMs,
+      connectTimeoutMs: timeoutMs,
+      startTimeoutMs: timeoutMs,
+      finalizeTimeoutMs: timeoutMs,
+      stopTimeoutMs: timeoutMs,
+    }),
   }
   return over === 'grpc' ? overGrpc(access, options, record) : overWebSocket(access, options, record)
 }
@@ -55,19 +53,21 @@ const overGrpc = async (access: Access, options: SessionOptions, record: Recorde
   return record(dataflow, {
     ...options,
     address: grpc,
-    ...(isPlaintext ? { insecure: true } : {}),
-    ...(ca === undefined || isPlaintext ? {} : { rootCertificates: ca }),
-    ...(proxy === undefined ? {} : { proxy }),
+    insecure: isPlaintext,
     tenant,
     projectName: project,
-    ...(model === undefined ? {} : { settings: settingsOf(model) }),
+    ...defined({
+      rootCertificates: isPlaintext ? undefined : ca,
+      proxy,
+      settings: model && settingsOf(model),
+    }),
   })
 }
 
-/** Decisions.md: gRPC names no model, our `transcribe` project takes it from the settings. */
+/** The project `transcribe` takes the model from the settings (PROTOCOL 3.4). */
 const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
   ModelName: name,
-  ...(tenant === undefined ? {} : { ModelTenant: tenant }),
+  ...defined({ ModelTenant: tenant }),
 })
 
 const overWebSocket = async (
@@ -82,9 +82,7 @@ const overWebSocket = async (
   return record(recognize, {
     ...options,
     url,
-    ...(ca === undefined ? {} : { ca }),
-    ...(proxy === undefined ? {} : { proxy }),
     modelName: model.name,
-    ...(model.tenant === undefined ? {} : { modelTenant: model.tenant }),
+    ...defined({ ca, proxy, modelTenant: model.tenant }),
   })
 }

@@ -1,20 +1,25 @@
-import type { ServicePlan } from './service-plan.js'
 import type { Host } from '../process/host.js'
 import type { Access } from './access.js'
-import { startEmbedded } from './embedded.js'
-import { readCertificates } from './read-certificates.js'
+import { readCertificates } from './certificate-files.js'
+import { startEmbedded, type EmbeddedOptions, type EmbeddedService } from './embedded-service.js'
 
-export interface Reached {
-  readonly access: Access
-  readonly close: () => Promise<void>
+/** A service of this process. */
+export interface EmbeddedPlan extends EmbeddedOptions {
+  readonly where: 'here'
 }
 
-/** What reaching the service takes; one of this process is started. */
-export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit' | 'env'>): Promise<Reached> => {
+/** A service that is running elsewhere. */
+export interface RemotePlan extends Omit<Access, 'ca'> {
+  readonly where: 'elsewhere'
+  readonly caFile?: string | undefined
+}
+
+export type ServicePlan = EmbeddedPlan | RemotePlan
+
+/** How to reach the service of the plan; one of this process is started. */
+export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit' | 'env'>): Promise<EmbeddedService> => {
   if (plan.where === 'here') return startEmbedded(plan, host)
   const { where: _where, caFile, ...access } = plan
-  return {
-    access: caFile === undefined ? access : { ...access, ca: readCertificates('--ca', caFile) },
-    close: () => Promise.resolve(),
-  }
+  const ca = caFile === undefined ? undefined : readCertificates('--ca', caFile)
+  return { access: { ...access, ca }, close: () => Promise.resolve() }
 }

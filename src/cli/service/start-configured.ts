@@ -1,3 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { either } from 'fp-ts'
+import { readConfiguration, type ConfigurationFault } from '../../service/configuration/read-configuration.js'
+import type { CustomNode, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
+import type { SecretSource } from '../../service/configuration/settings.js'
 import { hashSecret } from '../../service/identity/clients/client-secret.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
@@ -5,19 +11,55 @@ import { everything, memoryClients, type ClientRegistration } from '../../servic
 import type { Logger } from '../../service/operations/logger.js'
 import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
-import type { CustomNode } from '../../service/configuration/service-configuration.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
-import { revealSecret, type LoadedConfiguration } from './load-configuration.js'
-import { readServerCertificate, hasStored, type PlannedService } from './start-planned.js'
+import { readServerCertificate } from './certificate-files.js'
+import { accessOf, hasStored, type StartedService } from './start-planned.js'
 
-/** Starts the service as its file says. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
+/** A configuration file, checked. */
+export interface LoadedConfiguration {
+  readonly file: string
+  readonly values: ServiceConfiguration
+  /** The absolute path; relative ones begin at the folder of the file. */
+  readonly path: (path: string) => string
+}
+
+/** A file with faults; each is a line `FILE:LINE:COLUMN: key: sentence`. */
+export class ConfigurationFaults extends Error {
+  override readonly name = 'ConfigurationFaults'
+  readonly lines: readonly string[]
+
+  constructor(file: string, faults: readonly ConfigurationFault[]) {
+    super(`${file} has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}; nothing was started.`)
+    this.lines = faults.map(
+      ({ line, column, key, sentence }) => `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${sentence}`,
+    )
+  }
+}
+
+/** Reads and checks the file. Rejects with `ConfigurationFaults`, `invalid-options` or `missing-dependency`. */
+export const loadConfiguration = async (file: string): Promise<LoadedConfiguration> => {
+  const read = await readConfiguration(readText('--config', file))
+  if (either.isLeft(read)) throw new ConfigurationFaults(file, read.left)
+  const folder = dirname(resolve(file))
+  return { file, values: read.right, path: (path) => resolve(folder, path) }
+}
+
+const readText = (what: string, file: string): string => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw usageError(`${what} names ${file}, which cannot be read; check the path and its rights.`, error)
+  }
+}
+
+/** Starts the service of the file. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
 export const startConfigured = async (
   loaded: LoadedConfiguration,
   logger: Logger,
   env: Host['env'],
-): Promise<PlannedService> => {
+): Promise<StartedService> => {
   const options = await serviceOptions(loaded, env)
   await makePrivateFolder(options.stateFolder).catch((error: unknown) => {
     throw usageError(`${loaded.file}: stateFolder ${options.stateFolder} cannot be used as a folder.`, error)
@@ -25,43 +67,16 @@ export const startConfigured = async (
   const [first] = loaded.values.subscriptions ?? []
   const hasSubscribers = first !== undefined || (await hasStored(options.stateFolder))
   const service = await startService({ ...options, logger })
-  return {
-    service,
-    hasSubscribers,
-    access: {
-      authUrl: service.authUrl,
-      wsUrl: service.wsUrl,
-      grpc: service.grpcAddress,
-      ca: null,
-      ...(first?.clientId === undefined ? {} : { clientId: first.clientId }),
-      tenant: options.tenants?.[0] ?? 'Default',
-      project: 'transcribe',
-      model: service.defaultModel ?? '',
-      ...(service.operationsUrl === undefined ? {} : { operations: service.operationsUrl }),
-    },
-  }
+  return { service, hasSubscribers, access: accessOf(service, first?.clientId, options.tenants ?? []) }
 }
 
-/** Everything that the file says and the service takes; reads certificates and secrets. */
+/** The options of the service that the file sets; reads certificates and secrets. */
 export const serviceOptions = async (
   loaded: LoadedConfiguration,
   env: Host['env'],
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
-  const {
-    http,
-    grpc,
-    operations,
-    tenants,
-    reflection,
-    allowQueryToken,
-    trustedProxies,
-    proxyProtocol,
-    models,
-    projects,
-    nodes,
-    tls,
-  } = values
+  const { models, projects, nodes, tls } = values
   const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const clients = await clientsOf(loaded, env)
@@ -70,13 +85,21 @@ export const serviceOptions = async (
     modelFolders: models?.folders?.map(path) ?? [sampleModels()],
     limits,
     env,
+    identity: { ...identity, bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute } },
     projectFolders: projects?.folders?.map(path),
     customNodes: nodes?.map((node) => customNodeOf(node, loaded)),
     recordingsFolder: projects?.recordingsFolder === undefined ? undefined : path(projects.recordingsFolder),
-    identity: { ...identity, bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute } },
     clients: clients.length === 0 ? undefined : memoryClients(clients),
-    ...{ http, grpc, operations, tenants, issuer, reflection },
-    ...{ allowQueryToken, trustedProxies, proxyProtocol, maxMessageBytes },
+    http: values.http,
+    grpc: values.grpc,
+    operations: values.operations,
+    tenants: values.tenants,
+    issuer,
+    reflection: values.reflection,
+    allowQueryToken: values.allowQueryToken,
+    trustedProxies: values.trustedProxies,
+    proxyProtocol: values.proxyProtocol,
+    maxMessageBytes,
     defaultModel: models?.defaultModel,
     certificate:
       tls?.certificateFile === undefined || tls.keyFile === undefined
@@ -90,7 +113,7 @@ const customNodeOf = (
   { path }: LoadedConfiguration,
 ): CustomNodeSource => {
   const given = { ...host, from: path('.') }
-  // One of the two is there, or the file would not have been loaded.
+  // The check of the file has found one of the two.
   return name === undefined ? { ...given, file: file ?? '' } : { ...given, package: name }
 }
 
@@ -99,7 +122,7 @@ const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<reado
     (loaded.values.subscriptions ?? []).map(
       async ({ clientId = '', secret = { env: '' }, tenants, projects, models }): Promise<ClientRegistration> => ({
         clientId,
-        secretHash: await hashSecret(revealSecret(secret, loaded, env)),
+        secretHash: await hashSecret(readSecret(secret, loaded, env)),
         tenants: tenants ?? [everything],
         projects: projects ?? [everything],
         models: models ?? [everything],
@@ -109,3 +132,20 @@ const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<reado
       }),
     ),
   )
+
+/** The shortest secret that cannot be guessed. */
+const minSecretLength = 16
+
+/** The secret itself. Throws `invalid-options` that says where it is missing. */
+const readSecret = (
+  source: SecretSource,
+  { file, path }: LoadedConfiguration,
+  env: Readonly<Record<string, string | undefined>>,
+): string => {
+  const where = 'env' in source ? `the variable ${source.env}` : `the file ${source.file}`
+  const secret = 'env' in source ? (env[source.env] ?? '') : readText(`${file}: a secret`, path(source.file)).trim()
+  if (secret.length < minSecretLength) {
+    throw usageError(`${file}: a secret of at least ${minSecretLength} characters must stand in ${where}.`)
+  }
+  return secret
+}

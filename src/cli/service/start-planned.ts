@@ -1,4 +1,3 @@
-import { createPrivateKey } from 'node:crypto'
 import { resolve } from 'node:path'
 import { startDevelopmentService } from '../../service/start/development-service.js'
 import { hashSecret } from '../../service/identity/clients/client-secret.js'
@@ -6,18 +5,46 @@ import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { openIdentityStore } from '../../service/identity/identity-store.js'
 import { everything, isInForce, memoryClients, type ClientStore } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
-import type { ServerCertificate } from '../../service/listen/listen-address.js'
+import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
+import type { ListenAddress } from '../../service/listen/listen-address.js'
 import { startService, type Service } from '../../service/start/service.js'
-import type { Host } from '../process/host.js'
 import { usageError } from '../process/failure.js'
-import type { ServePlan } from './serve-plan.js'
+import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
-import { readCertificates, readFlagFile } from './read-certificates.js'
+import { readServerCertificate, type CertificateFiles } from './certificate-files.js'
 
-/** A service that listens, and what its clients need to know; the secret only where it is of the service's own making. */
-export interface PlannedService {
+/** The options of both kinds of service. */
+export interface ServeBasics {
+  readonly http: ListenAddress
+  readonly grpc: ListenAddress
+  /** Health and metrics; nowhere when undefined. */
+  readonly operations?: ListenAddress | undefined
+  readonly modelFolders: readonly string[]
+  readonly projectFolders: readonly string[]
+  /** Where nodes may keep recordings; nowhere when undefined. */
+  readonly recordingsFolder?: string | undefined
+  readonly customNodes: readonly CustomNodeSource[]
+  readonly model?: string | undefined
+  readonly stateFolder: string
+}
+
+/** What `serve` does, checked. */
+export type ServePlan =
+  | (ServeBasics & { readonly mode: 'development' })
+  | (ServeBasics & {
+      readonly mode: 'production'
+      /** Files of the certificate and its key, PEM; none for plain text on loopback. */
+      readonly tls?: CertificateFiles | undefined
+      /** A subscriber beside those of the store in the state folder. */
+      readonly subscriber?: { readonly clientId: string; readonly clientSecret: string }
+      /** What the subscriber is granted, and the tenants of the service beside those of the subscriptions. */
+      readonly tenants: readonly string[]
+    })
+
+/** A service that listens, and the line that tells its clients how to reach it. */
+export interface StartedService {
   readonly service: Service
-  /** Whether anybody can get a token now. */
+  /** Whether any client can get a token now. */
   readonly hasSubscribers: boolean
   readonly access: {
     readonly authUrl: string
@@ -25,19 +52,20 @@ export interface PlannedService {
     readonly grpc: string
     /** Absolute path of the CA certificate, PEM; null where the certificate is of another CA, or there is none. */
     readonly ca: string | null
-    /** Absent where the subscribers are those of the store alone. */
-    readonly clientId?: string
-    readonly clientSecret?: string
+    /** Undefined where all subscribers are in the store. */
+    readonly clientId?: string | undefined
+    /** Only where the service made it. */
+    readonly clientSecret?: string | undefined
     readonly tenant: string
     readonly project: string
     readonly model: string
-    /** Base address of health and metrics, where they are wanted. */
-    readonly operations?: string
+    /** Base address of health and metrics, where they are served. */
+    readonly operations?: string | undefined
   }
 }
 
 /** Starts the service as planned. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
-export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['env']): Promise<PlannedService> => {
+export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['env']): Promise<StartedService> => {
   const stateFolder = resolve(plan.stateFolder)
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
@@ -49,42 +77,43 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     logger,
     env,
     projectFolders: plan.projectFolders,
-    recordingsFolder: plan.recordingsFolder === undefined ? undefined : resolve(plan.recordingsFolder),
     customNodes: plan.customNodes,
+    recordingsFolder: plan.recordingsFolder === undefined ? undefined : resolve(plan.recordingsFolder),
     operations: plan.operations,
     defaultModel: plan.model,
   }
   if (plan.mode === 'development') {
     const service = await startDevelopmentService({ ...basics, modelFolders: [...plan.modelFolders, sampleModels()] })
-    return { service, hasSubscribers: true, access: { ...service.access, ...operationsOf(service) } }
+    return { service, hasSubscribers: true, access: { ...service.access, operations: service.operationsUrl } }
   }
-  // Without the package there is only the subscriber of the flags, as ever.
   const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
-  const certificate = plan.tls === undefined ? undefined : readServerCertificate(plan.tls)
   const service = await startService({
     ...basics,
     modelFolders: plan.modelFolders.length === 0 ? [sampleModels()] : plan.modelFolders,
     tenants: plan.tenants,
     grantedTenants: true,
-    clients: plan.subscriber === undefined ? undefined : await onlySubscriber(plan.subscriber, plan.tenants),
-    certificate,
+    clients: plan.subscriber && (await onlySubscriber(plan.subscriber, plan.tenants)),
+    certificate: plan.tls && readServerCertificate(plan.tls),
   })
-  return {
-    service,
-    hasSubscribers,
-    access: {
-      authUrl: service.authUrl,
-      wsUrl: service.wsUrl,
-      grpc: service.grpcAddress,
-      ca: null,
-      ...(plan.subscriber === undefined ? {} : { clientId: plan.subscriber.clientId }),
-      tenant: plan.tenants[0] ?? 'Default',
-      project: 'transcribe',
-      model: service.defaultModel ?? '',
-      ...operationsOf(service),
-    },
-  }
+  return { service, hasSubscribers, access: accessOf(service, plan.subscriber?.clientId, plan.tenants) }
 }
+
+/** How clients reach a service that has neither a CA nor a subscription of its own. */
+export const accessOf = (
+  service: Service,
+  clientId: string | undefined,
+  [tenant = 'Default']: readonly string[],
+): StartedService['access'] => ({
+  authUrl: service.authUrl,
+  wsUrl: service.wsUrl,
+  grpc: service.grpcAddress,
+  ca: null,
+  clientId,
+  tenant,
+  project: 'transcribe',
+  model: service.defaultModel ?? '',
+  operations: service.operationsUrl,
+})
 
 const onlySubscriber = async (
   { clientId, clientSecret }: { readonly clientId: string; readonly clientSecret: string },
@@ -107,28 +136,8 @@ const onlySubscriber = async (
 export const hasStored = async (stateFolder: string): Promise<boolean> => {
   const store = await openIdentityStore({ stateFolder })
   try {
-    return store.list().some((one) => isInForce(one, Date.now()))
+    return store.list().some((subscription) => isInForce(subscription, Date.now()))
   } finally {
     store.close()
   }
-}
-
-const operationsOf = ({ operationsUrl }: Service): { readonly operations?: string } =>
-  operationsUrl === undefined ? {} : { operations: operationsUrl }
-
-/** Reads both files. Throws `invalid-options` that names the one that is no good. */
-export const readServerCertificate = (files: {
-  readonly certFile: string
-  readonly keyFile: string
-}): ServerCertificate => {
-  const { certFile, keyFile } = files
-  const certificate = readCertificates('--cert', certFile)
-  const key = readFlagFile('--key', keyFile)
-  try {
-    createPrivateKey(key)
-  } catch {
-    // Without the cause: it is about a secret.
-    throw usageError(`--key names ${keyFile}, which holds no private key in PEM that can be read without a passphrase.`)
-  }
-  return { certificate, key }
 }

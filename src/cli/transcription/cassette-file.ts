@@ -1,19 +1,19 @@
 import { open } from 'node:fs/promises'
-import { codeOf } from '../../errors/code-of.js'
 import type { CassetteLoss } from '../../cassette/record/line-queue.js'
 import type { RecordedSession } from '../../cassette/record/record.js'
-import { RunFailure } from '../process/failure.js'
+import { codeOf } from '../../errors/code-of.js'
+import { CommandError } from '../process/failure.js'
 
-/** A cassette that is being written for a command. */
+/** A cassette file to which the session of a command is recorded. */
 export interface CassetteFile {
   readonly record: RecordedSession
-  /** What is missing in it, if anything: the end of a command that was asked for it. */
-  readonly fault: () => RunFailure | undefined
+  /** What the cassette lacks, if anything: the command fails with it. */
+  readonly fault: () => CommandError | undefined
   /** Resolves when the file is closed. */
   readonly close: () => Promise<void>
 }
 
-/** Rejects at once where the file cannot be written, before a session is opened for nothing. */
+/** Rejects where the file cannot be written, before a session is opened. */
 export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
   const [{ record }, { toFile }] = await Promise.all([
     import('../../cassette/record/record.js'),
@@ -32,23 +32,23 @@ export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
         },
       },
       {
-        onLoss: (told) => {
-          loss ??= told
+        onLoss: (reported) => {
+          loss ??= reported
         },
       },
     ),
     fault: () =>
       loss === undefined
         ? undefined
-        : new RunFailure(`${path} misses ${loss.lines} lines of the session (${loss.cause}); check the disk.`),
+        : new CommandError(`${path} misses ${loss.lines} lines of the session (${loss.cause}); check the disk.`),
     close: async () => {
-      // Told as a loss.
+      // A failure has been reported as a loss.
       await Promise.resolve(ended).catch(() => undefined)
     },
   }
 }
 
-const unwritable = (path: string, error: unknown): RunFailure => {
+const unwritable = (path: string, error: unknown): CommandError => {
   const code = codeOf(error) ?? 'unknown'
-  return new RunFailure(`${path} cannot be written (${code}); give --record another place.`)
+  return new CommandError(`${path} cannot be written (${code}); give --record another place.`)
 }

@@ -1,12 +1,12 @@
 import { connect, filter, map, merge, zip, type Observable } from 'rxjs'
 import { accumulateMilestones, type Transcript } from '../../operators/results/accumulate-milestones.js'
+import { refusalError } from '../../errors/refusal.js'
+import { isSpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { RunFailure } from '../process/failure.js'
+import { CommandError } from '../process/failure.js'
 import { delivered, type Pace, type SendableAudio } from '../input/sendable-audio.js'
-import { SessionLife } from './session-life.js'
-import type { Work } from '../view/summary.js'
 import { clockText } from '../view/transcript-line.js'
-import { isResult } from '../view/transcript-reader.js'
+import { isResult, type RunSummary } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 
 export interface Transcription {
@@ -14,39 +14,39 @@ export interface Transcription {
   readonly session: (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
   readonly view: View
   readonly pace: Pace
-  /** Resolves when there is room for more output; undefined when there is room now. */
+  /** Resolves when the output can take more; undefined when it can now. */
   readonly room: () => Promise<void> | undefined
   readonly interruption: AbortSignal
-  /** Whether the audio was ended on purpose, before its source did. */
-  readonly endedEarly: () => boolean
+  /** Whether a signal has ended the audio before its source did. */
+  readonly isEndedEarly: () => boolean
 }
 
 /**
  * Runs one session to its end and shows it. Rejects with what ended it: the session's error, the interruption's reason,
- * or a `RunFailure` when the service ended it before the audio did.
+ * or a `CommandError` when the service ended it before the audio did.
  */
-export const runTranscription = async (transcription: Transcription): Promise<Work> => {
-  const { audio, session, view, pace, room, interruption, endedEarly } = transcription
+export const runTranscription = async (transcription: Transcription): Promise<RunSummary> => {
+  const { audio, session, view, pace, room, interruption, isEndedEarly } = transcription
   interruption.throwIfAborted()
   let audioMs = 0
-  let isSpent = false
+  let isAllSent = false
   const sent = (ms: number): void => {
     audioMs = ms
     view.sent(ms)
   }
   async function* source(): AsyncGenerator<Uint8Array, undefined> {
     yield* delivered(audio, { pace, room, sent })
-    isSpent = true
+    isAllSent = true
     return undefined
   }
-  const life = new SessionLife()
+  const outcome = new SessionOutcome()
   await new Promise<void>((resolve, reject) => {
     const subscription = withTranscript(session(source())).subscribe({
       next: ([event, transcript]) => {
-        life.heard(event)
+        outcome.take(event)
         view.event(event, transcript)
       },
-      error: (error: unknown) => reject(life.failureOf(error)),
+      error: (error: unknown) => reject(outcome.failureOf(error)),
       complete: resolve,
     })
     const abort = (): void => {
@@ -56,17 +56,17 @@ export const runTranscription = async (transcription: Transcription): Promise<Wo
     interruption.addEventListener('abort', abort)
     subscription.add(() => interruption.removeEventListener('abort', abort))
   })
-  life.throwRefusal()
-  if (!isSpent && !endedEarly()) throw endedBefore(audioMs)
-  return { audioMs, elapsedMs: life.elapsedMs() }
+  outcome.throwRefusal()
+  if (!isAllSent && !isEndedEarly()) throw endedBefore(audioMs)
+  return { audioMs, elapsedMs: outcome.elapsedMs() }
 }
 
-const endedBefore = (audioMs: number): RunFailure =>
-  new RunFailure(
+const endedBefore = (audioMs: number): CommandError =>
+  new CommandError(
     `The service ended the session after ${clockText(audioMs)} of audio, before the recording did; send the rest in another session.`,
   )
 
-/** Each event, and with a result the transcript that stands after it. */
+/** Each event, and with a result the transcript after it. */
 const withTranscript = (
   events$: Observable<SessionEvent>,
 ): Observable<readonly [SessionEvent, (Transcript | undefined)?]> =>
@@ -81,3 +81,39 @@ const withTranscript = (
       ),
     ),
   )
+
+/** What decides how the command ends, collected from the events of its session. */
+class SessionOutcome {
+  #startedMs: number | undefined
+  #isConnected = false
+  #refusal: string | undefined
+
+  take(event: SessionEvent): void {
+    if (event.type === 'connection') {
+      if (event.state === 'starting') this.#isConnected = true
+      if (event.state === 'streaming') this.#startedMs = performance.now()
+    }
+    if (event.type === 'final' && event.error !== undefined) this.#refusal ??= event.error
+  }
+
+  /** Milliseconds since the service was ready for audio. */
+  elapsedMs(): number {
+    return this.#startedMs === undefined ? 0 : performance.now() - this.#startedMs
+  }
+
+  /** On a stream, a recognition can end with an error while the session ends normally (PROTOCOL 3.3). */
+  throwRefusal(): void {
+    if (this.#refusal !== undefined) throw new CommandError(refusalError(this.#refusal).message)
+  }
+
+  /**
+   * The error that the command ends with. Once the connection was open, an error comes from the service or the network,
+   * whatever its code; faults of the input are reported by the input itself.
+   */
+  failureOf(error: unknown): Error {
+    if (!isSpeechError(error)) return error instanceof Error ? error : new Error(String(error))
+    if (!this.#isConnected || error.code === 'missing-dependency') return error
+    const remedy = error.code === 'too-fast' ? ' Give --speed 1.' : ''
+    return new CommandError(error.message + remedy)
+  }
+}

@@ -14,11 +14,11 @@ export interface CaptionViewOptions {
   readonly reader: TranscriptReader
   /** The names of the channels; none for one channel. */
   readonly speakers: readonly string[]
-  /** Of a file: how many channels there are, so that cues are put in order. Live, each is written at once. */
-  readonly channels?: number
-  /** Whether audio is sent faster than it was spoken, so that results without times say nothing of when. Default false. */
-  readonly hurries?: boolean
-  readonly options?: CaptionOptions
+  /** Of a file: how many channels there are, so that cues are put in order. Undefined for live audio, whose cues are written at once. */
+  readonly channels?: number | undefined
+  /** Whether audio is sent faster than real time, so that results without times give no time. @default false */
+  readonly isHurried?: boolean
+  readonly options?: CaptionOptions | undefined
   /** Takes the captions, and nothing else. */
   readonly write: (text: string) => void
   /** Takes a line about the work. */
@@ -30,9 +30,9 @@ const untimed =
 
 /** Captions as a file of WebVTT or SubRip, each cue as soon as it is final. */
 export const captionView = (view: CaptionViewOptions): View => {
-  const { format, reader, speakers, channels, hurries = false, options, write, note } = view
+  const { format, reader, speakers, channels, isHurried = false, options, write, note } = view
   let audioMs = 0
-  let isNoted = !hurries
+  let isNoted = !isHurried
   const events$ = new Subject<SessionEvent>()
   const order = channels === undefined ? {} : { channels }
   const written$ = events$.pipe(
@@ -54,7 +54,7 @@ export const captionView = (view: CaptionViewOptions): View => {
     sent: (ms) => {
       audioMs = ms
     },
-    // What is committed is written, however the session ended.
+    // Committed captions are written however the session ended.
     end: () => {
       events$.complete()
       writing.unsubscribe()

@@ -1,18 +1,18 @@
-/** What a client in a shell needs of a development service. */
-export interface TriedService {
+/** What a client in a shell needs to know of a development service. */
+export interface ServiceAccess {
   readonly authUrl: string
   readonly grpc: string
   readonly ca: string | null
-  readonly clientId?: string
-  readonly clientSecret?: string
+  readonly clientId?: string | undefined
+  readonly clientSecret?: string | undefined
 }
 
-/** A word as a shell takes it. */
+/** A word, quoted for a shell where needed. */
 const shellWord = (text: string): string =>
   /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** Commands for another terminal that use the service, to be copied; undefined where a client would lack something. */
-export const howToTry = ({ authUrl, grpc, ca, clientId, clientSecret }: TriedService): string | undefined => {
+/** Commands that use the service from another terminal; undefined where something that a client needs is unknown. */
+export const howToTry = ({ authUrl, grpc, ca, clientId, clientSecret }: ServiceAccess): string | undefined => {
   if (ca === null || clientId === undefined || clientSecret === undefined) return undefined
   const lines = [
     'Try it in another terminal; Ctrl-C here ends the service.',

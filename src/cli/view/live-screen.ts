@@ -14,13 +14,13 @@ export interface ScreenOptions {
 }
 
 const defaultColumns = 80
-/** Upwards by the rows, to the beginning of the line, and everything from there on away (ECMA-48). */
+/** Moves up by the rows and to the beginning of the line, and erases everything below (ECMA-48). */
 const erase = (rowsUp: number): string => `${rowsUp > 0 ? `\u001b[${rowsUp}A` : ''}\r\u001b[J`
 
 /**
- * Finished lines on stdout, and below them, where there is a terminal, lines that change: live ones on stdout and the
- * progress on stderr. The two streams are most often one terminal with one cursor, so only this object writes to
- * either: it takes the changing lines away before it prints, and puts them back behind it.
+ * Finished lines on stdout and, below them on a terminal, lines that change: live ones on stdout and the progress on
+ * stderr. The two streams are usually one terminal with one cursor, so only this object writes to either: it erases the
+ * changing lines before it prints, and paints them again below.
  */
 export class LiveScreen {
   /** Whether lines that change can be shown on stdout. */
@@ -29,7 +29,7 @@ export class LiveScreen {
   readonly showsProgress: boolean
   readonly #out: ScreenStream
   readonly #err: ScreenStream
-  /** What stands below the finished lines; the cursor is behind the last one. */
+  /** The lines below the finished ones; the cursor is at the end of the last one. */
   #painted: readonly string[] = []
 
   constructor({ out, err, env }: ScreenOptions) {
@@ -40,25 +40,25 @@ export class LiveScreen {
     this.showsProgress = isCapable && err.isTTY === true
   }
 
-  /** Columns that a changing line may take: one less than there are, lest the terminal breaks the line. */
+  /** Columns that a changing line may take: one less than the terminal has, so that it does not wrap the line. */
   get columns(): number {
     const { columns = 0 } = this.showsLive ? this.#out : this.#err
     return Math.max(1, (columns === 0 ? defaultColumns : columns) - 1)
   }
 
-  /** A line that stays. What changes is away until the next `paint`. */
+  /** Prints a line that stays. The changing lines are gone until the next `paint`. */
   print(line: string): void {
     this.clear()
     this.#out.write(`${line}\n`)
   }
 
-  /** A line about the work, on stderr. */
+  /** Prints a note on stderr. */
   note(line: string): void {
     this.clear()
     this.#err.write(`${line}\n`)
   }
 
-  /** Shows these lines in place of those before, none wider than `columns`. */
+  /** Shows these changing lines in place of the last ones, none wider than `columns`. */
   paint(live: readonly string[], progress: string | undefined): void {
     const lines = this.showsLive ? live : []
     const bar = this.showsProgress ? progress : undefined
@@ -72,7 +72,7 @@ export class LiveScreen {
     this.#painted = bar === undefined ? lines : [...lines, bar]
   }
 
-  /** Takes away what changes. */
+  /** Erases the changing lines. */
   clear(): void {
     if (this.#painted.length === 0) return
     const stream = this.showsLive ? this.#out : this.#err
@@ -84,7 +84,7 @@ export class LiveScreen {
     return this.#painted.length === 0 ? '' : erase(this.#rows() - 1)
   }
 
-  /** A terminal that became narrower has broken the lines anew. */
+  /** A terminal that became narrower has wrapped the lines. */
   #rows(): number {
     const columns = this.columns + 1
     return this.#painted.reduce((rows, line) => rows + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)

@@ -1,7 +1,7 @@
 import type { GapCause, SessionEvent } from '../../protocol/session-event.js'
 import { clockText } from './transcript-line.js'
 
-const whys: Readonly<Record<GapCause, string>> = {
+const reasons: Readonly<Record<GapCause, string>> = {
   'buffer-full': 'more came than could be held',
   'replay-full': 'more was on its way than is kept to be sent again',
   'cut-sample': 'the audio ended within a sample',
@@ -12,8 +12,8 @@ const whys: Readonly<Record<GapCause, string>> = {
 }
 
 /**
- * What a person should know of a session's life, as a line for stderr; undefined where all is well. Channels are called by
- * the names of their speakers, none where there is one channel.
+ * A line for stderr about a connection that is in trouble; undefined for any other event. A channel is named after its
+ * speaker; `speakers` is empty where there is one channel.
  */
 export const noticeOf = (event: SessionEvent, speakers: readonly string[]): string | undefined => {
   if (event.type !== 'connection') return undefined
@@ -23,7 +23,7 @@ export const noticeOf = (event: SessionEvent, speakers: readonly string[]): stri
     case 'gap':
       // No word is lost.
       if (event.cause === 'silence') return undefined
-      return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} has no result${ofChannel(event)}: ${whys[event.cause]}.`
+      return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} has no result${ofChannel(event)}: ${reasons[event.cause]}.`
     case 'reconnecting':
       return `rxspeech: no connection (${event.cause}); attempt ${event.attempt}${ofChannel(event)} in ${(event.delayMs / 1000).toFixed(1)} s.`
     case 'silent':

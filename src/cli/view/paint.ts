@@ -4,7 +4,7 @@ import type { ScreenStream } from './live-screen.js'
 const codes = { bold: [1, 22], dim: [2, 22], cyan: [36, 39], magenta: [35, 39], green: [32, 39] } as const
 export type Color = keyof typeof codes
 
-/** Colors a text, or leaves it as it is. */
+/** Colors a text, or returns it unchanged. */
 export type Paint = (color: Color, text: string) => string
 
 /** Colors are for terminals, and only while `NO_COLOR` is not set (no-color.org). */

@@ -5,18 +5,18 @@ import { lastColumns } from './plain-text.js'
 /** How far the work is: milliseconds of audio done, and of all, where that is known. */
 export interface Progress {
   readonly doneMs: number
-  readonly totalMs?: number
+  readonly totalMs?: number | undefined
 }
 
 /** A line that shows it, not wider than `columns`. */
 export type ProgressLine = (progress: Progress, columns: number) => string
 
 const barOptions: Options = { barCompleteString: '█'.repeat(40), barIncompleteString: '░'.repeat(40), barGlue: '' }
-const widestBar = 40
+const maxBarColumns = 40
 
 /**
- * Draws with the package for progress bars, which is optional: undefined without it. It is asked for the bar only, since
- * it would write to the terminal by a clock of its own.
+ * Loads the package for progress bars, which is optional: undefined without it. Only its drawing of the bar is used,
+ * because it would write to the terminal by a timer of its own.
  */
 export const loadProgressLine = async (): Promise<ProgressLine | undefined> => {
   const loaded = await import('cli-progress').catch(() => undefined)
@@ -29,6 +29,6 @@ export const progressLine =
     if (totalMs === undefined || totalMs <= 0) return lastColumns(`${clockText(doneMs)} of audio`, columns)
     const part = Math.min(1, Math.max(0, doneMs / totalMs))
     const figures = ` ${String(Math.floor(part * 100)).padStart(3)} %  ${clockText(part * totalMs)} / ${clockText(totalMs)}`
-    const barsize = Math.min(widestBar, columns - figures.length)
+    const barsize = Math.min(maxBarColumns, columns - figures.length)
     return barsize < 4 ? lastColumns(figures.trim(), columns) : bar(part, { ...barOptions, barsize }) + figures
   }

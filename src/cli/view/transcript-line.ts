@@ -1,15 +1,15 @@
 import { lastColumns, displayWidth, plainText } from './plain-text.js'
 import type { Color, Paint } from './paint.js'
 
-/** Something said: where it begins in the audio, who says it, and the words. */
-export interface Said {
-  readonly startMs?: number
+/** A piece of speech: where it begins in the audio, its channel, and its words. */
+export interface SpokenText {
+  readonly startMs?: number | undefined
   /** 0 or 1. */
   readonly channel: number
   readonly text: string
 }
 
-/** `mm:ss.s`; minutes go on beyond 59. */
+/** `mm:ss.s`; there is no hour, so minutes exceed 59. */
 export const clockText = (ms: number): string => {
   const tenths = Math.floor(Math.max(0, ms) / 100)
   const minutes = Math.floor(tenths / 600)
@@ -25,25 +25,30 @@ export interface LineStyle {
   readonly paint: Paint
 }
 
-const headOf = ({ startMs, channel }: Said, { speakers }: LineStyle): readonly [time: string, speaker: string] => [
+const headOf = (
+  { startMs, channel }: SpokenText,
+  { speakers }: LineStyle,
+): readonly [time: string, speaker: string] => [
   startMs === undefined ? '' : `[${clockText(startMs)}] `,
   speakers[channel] === undefined ? '' : `${speakers[channel]}: `,
 ]
 
 /** `[mm:ss.s] speaker: text`; without the time where the service gives none, without the speaker where there is but one. */
-export const finishedLine = (said: Said, style: LineStyle): string => {
-  const [time, speaker] = headOf(said, style)
-  return style.paint('dim', time) + style.paint(colorOf(said.channel), speaker) + plainText(said.text)
+export const finishedLine = (spoken: SpokenText, style: LineStyle): string => {
+  const [time, speaker] = headOf(spoken, style)
+  return style.paint('dim', time) + style.paint(colorOf(spoken.channel), speaker) + plainText(spoken.text)
 }
 
 /** The same for words that may still change, cut to `columns`: their end is what matters. */
-export const liveLine = (said: Said, style: LineStyle, columns: number): string => {
-  const [time, speaker] = headOf(said, style)
-  const text = plainText(said.text)
+export const liveLine = (spoken: SpokenText, style: LineStyle, columns: number): string => {
+  const [time, speaker] = headOf(spoken, style)
+  const text = plainText(spoken.text)
   const room = columns - displayWidth(time + speaker)
   // Where not even the head fits beside a few words, the words alone.
   if (room < 8) return style.paint('dim', lastColumns(text, columns))
   return (
-    style.paint('dim', time) + style.paint(colorOf(said.channel), speaker) + style.paint('dim', lastColumns(text, room))
+    style.paint('dim', time) +
+    style.paint(colorOf(spoken.channel), speaker) +
+    style.paint('dim', lastColumns(text, room))
   )
 }

@@ -1,58 +1,58 @@
 import type { Transcript } from '../../operators/results/accumulate-milestones.js'
 import type { FinalEvent, MilestoneEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
-import type { Said } from './transcript-line.js'
+import type { SpokenText } from './transcript-line.js'
 
 export type ResultEvent = PartialEvent | MilestoneEvent | FinalEvent
 
 export const isResult = (event: SessionEvent): event is ResultEvent =>
   event.type === 'partial' || event.type === 'milestone' || event.type === 'final'
 
-interface Lane {
-  /** How much of the committed text has been handed out. */
-  readonly told: number
-  readonly live?: Said
+/** How far one channel has been read. */
+interface ChannelProgress {
+  /** How much of the committed text has been returned. */
+  readonly readLength: number
+  /** The words that may still change. */
+  readonly live: SpokenText | undefined
 }
 
-/** What a transcript amounts to. */
-export interface Tally {
+export interface TranscriptCounts {
   readonly words: number
-  /** Of the finals, each with the weight of its words; undefined where no service said any. */
+  /** Mean of the finals, weighted by their words; undefined where no service gave any. */
   readonly confidence: number | undefined
 }
 
-/** Reads a growing transcript as lines: each piece of text once, when it is definitive, and what is being said now. */
+/** Reads a growing transcript as lines: each piece of text once, when it is definitive, and the words that may still change. */
 export class TranscriptReader {
-  readonly #channels = new Map<number, Lane>()
+  readonly #progress = new Map<number, ChannelProgress>()
   readonly #finals: { readonly words: number; readonly confidence: number }[] = []
   #committed: readonly string[] = []
 
-  /** The text that became definitive with the event; `transcript` is what stands after it. */
-  take(event: ResultEvent, { channels }: Transcript): Said | undefined {
+  /** The text that became definitive with the event; `transcript` is the state after it. */
+  take(event: ResultEvent, { channels }: Transcript): SpokenText | undefined {
     const channel = event.channel ?? 0
-    const lane = channels.find((one) => one.channel === channel)
-    if (lane === undefined) return undefined
-    const { told } = this.#channels.get(channel) ?? { told: 0 }
-    // A final names the time of its whole recognition, so of its last words only where there were none before.
-    const startMs = event.type === 'final' && told > 0 ? undefined : event.startMs
-    const said = (text: string): Said => ({ channel, text, ...(startMs === undefined ? {} : { startMs }) })
-    this.#channels.set(channel, {
-      told: lane.committed.length,
-      ...(lane.partial.trim() === '' ? {} : { live: said(lane.partial.trim()) }),
+    const transcript = channels.find((candidate) => candidate.channel === channel)
+    if (transcript === undefined) return undefined
+    const { readLength } = this.#progress.get(channel) ?? { readLength: 0 }
+    // The time of a final is that of its whole recognition, so of its last words only where there were none before.
+    const startMs = event.type === 'final' && readLength > 0 ? undefined : event.startMs
+    const spoken = (text: string): SpokenText | undefined => (text === '' ? undefined : { channel, text, startMs })
+    this.#progress.set(channel, {
+      readLength: transcript.committed.length,
+      live: spoken(transcript.partial.trim()),
     })
     this.#committed = channels.map(({ committed }) => committed)
     if (event.type === 'final' && event.confidence !== undefined) {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })
     }
-    const text = lane.committed.slice(told).trim()
-    return text === '' ? undefined : said(text)
+    return spoken(transcript.committed.slice(readLength).trim())
   }
 
-  /** What is being said and may still change, one for each channel that speaks. */
-  live(): readonly Said[] {
-    return [...this.#channels.entries()].sort(([one], [other]) => one - other).flatMap(([, { live }]) => live ?? [])
+  /** The words that may still change, one text for each channel that has some. */
+  live(): readonly SpokenText[] {
+    return [...this.#progress.entries()].sort(([left], [right]) => left - right).flatMap(([, { live }]) => live ?? [])
   }
 
-  tally(): Tally {
+  counts(): TranscriptCounts {
     const weight = this.#finals.reduce((sum, { words }) => sum + words, 0)
     const sum = this.#finals.reduce((total, { words, confidence }) => total + words * confidence, 0)
     return {
@@ -63,3 +63,20 @@ export class TranscriptReader {
 }
 
 const wordCount = (text: string): number => text.split(/\s+/u).filter((word) => word !== '').length
+
+/** One transcription in figures. */
+export interface RunSummary {
+  /** How long the audio that was sent lasts. */
+  readonly audioMs: number
+  /** From the moment that the service was ready for audio to its last result. */
+  readonly elapsedMs: number
+}
+
+/** The run in one line: seconds of audio, words, mean confidence, real-time factor (time taken over time of audio). */
+export const summaryLine = ({ words, confidence }: TranscriptCounts, { audioMs, elapsedMs }: RunSummary): string =>
+  [
+    `${(audioMs / 1000).toFixed(1)} s of audio`,
+    `${words} ${words === 1 ? 'word' : 'words'}`,
+    `mean confidence ${confidence === undefined ? 'unknown' : confidence.toFixed(2)}`,
+    `real-time factor ${audioMs > 0 ? (elapsedMs / audioMs).toFixed(2) : 'unknown'}`,
+  ].join(', ')

@@ -3,10 +3,10 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 
 /** Shows a session while it runs. */
 export interface View {
-  /** Each event, and with a result the transcript that stands after it. */
+  /** Each event, and with a result the transcript after it. */
   readonly event: (event: SessionEvent, transcript?: Transcript) => void
   /** Milliseconds of audio that have been sent. */
   readonly sent: (audioMs: number) => void
-  /** Ends the showing: what changes is taken away. Idempotent. */
+  /** Ends the view: lines that may still change are removed. Idempotent. */
   readonly end: () => void
 }

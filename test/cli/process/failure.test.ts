@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { failureOf, QuietEnd, RunFailure } from '../../../src/cli/process/failure.js'
+import { failureOf, SilentExit, CommandError } from '../../../src/cli/process/failure.js'
 import { errorTable, type ErrorCode } from '../../../src/errors/error-table.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 
@@ -15,11 +15,11 @@ describe('failureOf', () => {
   })
 
   it('gives 1 for what the service said, whatever it was', () => {
-    expect(failureOf(new RunFailure('Your tone is wrong.'))).toEqual({ exitCode: 1, sentence: 'Your tone is wrong.' })
+    expect(failureOf(new CommandError('Your tone is wrong.'))).toEqual({ exitCode: 1, sentence: 'Your tone is wrong.' })
   })
 
   it('says nothing at an end that was asked for', () => {
-    expect(failureOf(new QuietEnd(130))).toEqual({ exitCode: 130 })
+    expect(failureOf(new SilentExit(130))).toEqual({ exitCode: 130 })
   })
 
   it('keeps the words of a peer in one bounded line that cannot command a terminal', () => {

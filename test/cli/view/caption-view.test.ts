@@ -7,7 +7,7 @@ const said = (text: string, times: object = {}): SessionEvent => ({ type: 'miles
 
 /** Two milestones of a service, the second when 4 s of audio have been sent. */
 const shown = (
-  hurries: boolean,
+  isHurried: boolean,
   times: readonly object[] = [{}, {}],
 ): { readonly vtt: string; readonly notes: string[] } => {
   let vtt = ''
@@ -17,7 +17,7 @@ const shown = (
     reader: new TranscriptReader(),
     speakers: [],
     channels: 1,
-    hurries,
+    isHurried,
     write: (text) => (vtt += text),
     note: (line) => void notes.push(line),
   })

@@ -2,8 +2,7 @@ import { from, lastValueFrom, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { eventLine } from '../../../src/cli/view/ndjson-view.js'
 import { progressLine } from '../../../src/cli/view/progress.js'
-import { summaryLine } from '../../../src/cli/view/summary.js'
-import { TranscriptReader, type ResultEvent } from '../../../src/cli/view/transcript-reader.js'
+import { summaryLine, TranscriptReader, type ResultEvent } from '../../../src/cli/view/transcript-reader.js'
 import { accumulateMilestones } from '../../../src/operators/results/accumulate-milestones.js'
 
 const read = async (...events: readonly ResultEvent[]) => {
@@ -25,7 +24,7 @@ describe('TranscriptReader', () => {
       { channel: 0, startMs: 100, text: 'hello' },
       { channel: 0, startMs: 2000, text: 'there' },
     ])
-    expect(reader.tally()).toEqual({ words: 2, confidence: 0.9 })
+    expect(reader.counts()).toEqual({ words: 2, confidence: 0.9 })
   })
 
   it('gives the text of a final where a service sends no milestones, and no channels', async () => {
@@ -49,7 +48,7 @@ describe('TranscriptReader', () => {
       { type: 'final', channel: 0, text: 'one', confidence: 1 },
       { type: 'final', channel: 1, text: 'one two three', confidence: 0.5 },
     )
-    expect(reader.tally()).toEqual({ words: 4, confidence: 0.625 })
+    expect(reader.counts()).toEqual({ words: 4, confidence: 0.625 })
   })
 })
 

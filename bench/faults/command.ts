@@ -1,0 +1,169 @@
+import type { Command } from 'commander'
+import { defineCommand, type CommandCall, type CommandContext } from '../../src/cli/parsing/command.js'
+import { flag, repeatedFlag, switchFlag, type FlagValues } from '../../src/cli/parsing/flags.js'
+import { jsonFlag, planService, serviceFlags, type Environment } from '../../src/cli/parsing/service-flags.js'
+import { oneOf, text } from '../../src/cli/parsing/values.js'
+import { exitCode, SilentExit, usageError } from '../../src/cli/process/failure.js'
+import type { Host } from '../../src/cli/process/host.js'
+import { acquire, watchInterruption } from '../../src/cli/process/interruption.js'
+import { createRootCommand } from '../../src/cli/program.js'
+import { reachService, type EmbeddedPlan, type RemotePlan } from '../../src/cli/service/reach-service.js'
+import { paintFor } from '../../src/cli/view/paint.js'
+import { namedFaults, type NamedFault } from '../../src/testing/faults/named-faults.js'
+import type { Transport } from './fault-session.js'
+import { runScoreboard, type ScoredRun } from './run-scoreboard.js'
+import { legend, paragraph, runLine, scoreboardTable } from './scoreboard.js'
+import { reachedTarget, sampleSpeech, scriptedTargets, type ScriptedTargets } from './targets.js'
+
+const transports = ['websocket', 'grpc'] as const
+
+/** The names between the commas. */
+const faultNames = (typed: string, flagName: string): readonly NamedFault[] =>
+  typed.split(',').map((name) => oneOf(namedFaults)(name.trim(), flagName))
+
+export const faultsFlags = {
+  only: repeatedFlag('<names>', 'these faults only, with commas between them; may be repeated', faultNames),
+  over: flag('<transport>', 'grpc or websocket (default: both, as far as there are addresses)', oneOf(transports)),
+  dev: switchFlag('against the development service, in this process'),
+  json: jsonFlag,
+  ...serviceFlags,
+  model: flag('<name>', 'the model, of 8 kHz', text),
+}
+
+type FaultsFlags = FlagValues<typeof faultsFlags>
+
+/** What the command does, checked. */
+export interface FaultsPlan {
+  readonly names: readonly NamedFault[]
+  readonly transports: readonly Transport[]
+  /** A scripted service of this process, the development service, or one elsewhere. */
+  readonly service: { readonly where: 'scripted' } | EmbeddedPlan | RemotePlan
+  readonly json: boolean
+  readonly timeoutMs?: number | undefined
+}
+
+/** The program behind `npm run faults`. */
+export const createFaultsProgram = (_args: readonly string[], context: CommandContext): Promise<Command> => {
+  const command = createRootCommand('npm run faults --', context)
+  defineCommand(command, context, {
+    description:
+      'Plays faults of the network and of services through this client (drops, outages, half-open connections, refused ' +
+      'tokens and more) and prints what comes of them, beside what other clients were measured to do. Without an address ' +
+      'that is against a scripted service in this process, which proves of every sample whether it arrived. Ends with 1 ' +
+      `when a promise is broken. The faults: ${namedFaults.join(', ')}.`,
+    flags: faultsFlags,
+    examples: [
+      ['npm run faults', 'all of them, over both transports'],
+      ['npm run faults -- --only drop,half-open --over grpc', 'two of them over one transport'],
+      [
+        'npm run faults -- --url wss://speech.example.com --model sales \\\n' +
+          '      --auth-url https://auth.example.com --client-id acme',
+        'against a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
+      ],
+    ],
+    run: playFaults,
+  })
+  return Promise.resolve(command)
+}
+
+/** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+export const planFaults = (flags: FaultsFlags, env: Environment): FaultsPlan => {
+  const { over, json, timeoutMs } = flags
+  const service = serviceOf(flags, env)
+  const only = flags.only.flat()
+  return {
+    names: only.length === 0 ? namedFaults : namedFaults.filter((name) => only.includes(name)),
+    transports: transportsOf(over, service),
+    service,
+    json,
+    timeoutMs,
+  }
+}
+
+const serviceOf = (flags: FaultsFlags, env: Environment): FaultsPlan['service'] => {
+  const isElsewhere = flags.url !== undefined || flags.grpc !== undefined
+  if (isElsewhere && flags.dev) throw usageError('--dev starts a service of its own; leave --url and --grpc out.')
+  // Also refuses flags that are for a service elsewhere only.
+  const plan = planService({ ...flags, models: [], modelTenant: undefined }, env)
+  return isElsewhere || flags.dev ? plan : { where: 'scripted' }
+}
+
+const transportsOf = (over: Transport | undefined, service: FaultsPlan['service']): readonly Transport[] => {
+  const wanted = over === undefined ? transports : [over]
+  if (service.where !== 'elsewhere') return wanted
+  if (service.url !== undefined && service.model === undefined) {
+    throw usageError('A session over WebSocket names its model; give --model NAME.')
+  }
+  const reached = wanted.filter((transport) => (transport === 'grpc' ? service.grpc : service.url) !== undefined)
+  if (reached.length > 0) return reached
+  throw usageError(
+    `A session over ${over ?? 'either'} needs an address; give ${over === 'grpc' ? '--grpc HOST:PORT' : '--url wss://HOST'}.`,
+  )
+}
+
+/** Plays the faults and prints the scoreboard. Fails with exit code 1 when a promise is broken. */
+const playFaults = async ({ flags, host, output }: CommandCall<typeof faultsFlags, undefined>): Promise<void> => {
+  const plan = planFaults(flags, host.env)
+  const interruption = watchInterruption(host, { also: output.gone })
+  try {
+    const targets = await acquire(openTargets(plan, host), interruption.signal)
+    try {
+      const paint = paintFor(host.stderr, host.env)
+      if (!plan.json) host.stderr.write(`${paragraph(introduction(plan), columnsOf(host.stderr))}\n`)
+      const reportRun = (run: ScoredRun): void => {
+        if (!plan.json) host.stderr.write(runLine(run, columnsOf(host.stderr), paint))
+      }
+      const runs = await runScoreboard({ ...plan, open: targets.open }, reportRun, interruption.signal)
+      printRuns(plan, runs, { host, output })
+      if (countBroken(runs) > 0) throw new SilentExit(exitCode.failed)
+    } finally {
+      await targets.close()
+    }
+  } finally {
+    interruption.release()
+  }
+}
+
+/** What is no terminal gets lines as they are. */
+const columnsOf = ({ columns }: { readonly columns?: number }): number => columns ?? Infinity
+
+const introduction = ({ names, transports: over, service: { where } }: FaultsPlan): string => {
+  const what = {
+    scripted: 'a scripted service of this process, which proves what arrived sample by sample',
+    here: 'the development service of this process; what arrived is as the ledger of each session has it',
+    elsewhere: 'the service; what arrived is as the ledger of each session has it',
+  }[where]
+  const time = names.includes('outage-30s') || names.includes('half-open') ? 'up to a minute' : 'some seconds'
+  return `${names.length * over.length} runs against ${what}. That takes ${time}.`
+}
+
+const countBroken = (runs: readonly ScoredRun[]): number =>
+  runs.filter(({ verdict }) => verdict.promise === 'broken').length
+
+const printRuns = ({ json }: FaultsPlan, runs: readonly ScoredRun[], { host, output }: CommandContext): void => {
+  if (json) {
+    const rows = runs.map(({ name, over, verdict }) => ({ fault: name, over, ...verdict }))
+    output.write(`${JSON.stringify(rows)}\n`)
+    return
+  }
+  const paint = paintFor(host.stdout, host.env)
+  host.stderr.write('\n')
+  const columns = output.terminal.columns ?? 80
+  output.write(`${scoreboardTable(runs, columns, paint)}\n${legend(columns)}`)
+  const broken = countBroken(runs)
+  const summary = broken === 0 ? 'Every promise is kept.' : `${broken} of ${runs.length} promises are broken.`
+  output.write(`${paint(broken === 0 ? 'green' : 'magenta', summary)}\n`)
+}
+
+const openTargets = async (plan: FaultsPlan, host: Host): Promise<ScriptedTargets> => {
+  if (plan.service.where === 'scripted') return scriptedTargets()
+  const reached = await reachService(plan.service, host)
+  try {
+    const audio = await sampleSpeech()
+    const open = () => Promise.resolve(reachedTarget(reached.access, audio, plan.timeoutMs))
+    return { open, close: reached.close }
+  } catch (error) {
+    await reached.close()
+    throw error
+  }
+}

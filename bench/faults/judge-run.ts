@@ -1,0 +1,164 @@
+import type { NamedFault } from '../../src/testing/faults/named-faults.js'
+import { lossesOf, noticedAfterMs, resumedAfterMs, type Losses, type RunRecord } from './run-record.js'
+
+/** What a run showed. */
+export interface Verdict {
+  /** `skipped`: cannot be tried on this service, as the findings say. */
+  readonly promise: 'kept' | 'broken' | 'skipped'
+  /** In a word or two, as the peers' columns have it. */
+  readonly inShort: string
+  /** In a line. */
+  readonly findings: string
+}
+
+/** A half-open connection has to be noticed within this. */
+const noticeWithinMs = 10_000
+/** Beyond the deadline of the final, for everything that is between it and the event. */
+const lateMs = 1_500
+const finalizeTimeoutMs = 2_000
+
+/** Samples are counted in whole milliseconds of 20 ms chunks; what is told of them may be rounded. */
+const roundingMs = 1
+
+/** Holds a run against what is promised of its fault. */
+export const judgeRun = (name: Exclude<NamedFault, 'stopped-reading'>, run: RunRecord): Verdict => {
+  switch (name) {
+    case 'refused-token':
+      return judgeRefusal(run)
+    case 'finalize-unanswered':
+      return judgeFinalize(run)
+    case 'fresh-token':
+      return judgeFreshToken(run)
+    case 'malformed-message':
+      return judgeMalformed(run)
+    case 'half-open':
+      return judgeHalfOpen(run)
+    case 'token-expiry':
+      return judgeExpiry(run)
+    default:
+      return judgeLosses(run)
+  }
+}
+
+const seconds = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`)
+
+/** Chunks of 20 ms, as the peers were counted. */
+const chunks = (ms: number): number => Math.round(ms / 20)
+
+const shortLosses = ({ lostMs, inFlightMs }: Losses): string =>
+  inFlightMs === 0 ? String(chunks(lostMs)) : `${chunks(lostMs)} +${chunks(inFlightMs)}`
+
+const ending = ({ settled }: RunRecord): string => {
+  if (settled.type === 'complete') return 'ended with its final'
+  return settled.type === 'error' ? `failed with ${settled.code}` : 'never ended'
+}
+
+const lossFindings = (run: RunRecord, losses: Losses): readonly string[] => {
+  const noticed = noticedAfterMs(run)
+  const resumed = resumedAfterMs(run)
+  return [
+    `${Math.round(losses.lostMs)} ms lost, ${Math.round(losses.inFlightMs)} ms in flight lost`,
+    ...(losses.gapMs > 0 ? [`gap of ${Math.round(losses.gapMs)} ms told`] : []),
+    ...(run.faultAtMs === undefined
+      ? []
+      : [noticed === undefined ? 'never noticed' : `noticed after ${seconds(noticed)}`]),
+    ...(resumed === undefined ? [] : [`resumed after ${seconds(resumed)}`]),
+    ending(run),
+    ...(run.isWhole === false ? ['the text is not that of the audio'] : []),
+  ]
+}
+
+/** A word of the scripted service, the grain of what can be known to be told. */
+const wordMs = 100
+
+/**
+ * Nothing is lost, or a gap says exactly what: all that was lost, and nothing that was told. A milestone may be lost on
+ * its way to the client, so that a gap holds more than the service knows of. Who completes without a gap has the whole text.
+ */
+const isAccounted = ({ settled, isWhole, untoldMs }: RunRecord, { lostMs, inFlightMs, gapMs }: Losses): boolean => {
+  const gaveMs = gapMs - lostMs - inFlightMs
+  const isExact =
+    untoldMs === undefined ? Math.abs(gaveMs) <= roundingMs : gaveMs >= -roundingMs && gapMs <= untoldMs + wordMs
+  return isExact && settled.type === 'complete' && (gapMs > 0 || isWhole !== false)
+}
+
+const verdict = (isKept: boolean, inShort: string, findings: readonly string[]): Verdict => ({
+  promise: isKept ? 'kept' : 'broken',
+  inShort,
+  findings: findings.join(', '),
+})
+
+const judgeLosses = (run: RunRecord): Verdict => {
+  const losses = lossesOf(run)
+  return verdict(isAccounted(run, losses), shortLosses(losses), lossFindings(run, losses))
+}
+
+const judgeFreshToken = (run: RunRecord): Verdict => {
+  const losses = lossesOf(run)
+  const isFresh = run.tokensAsked > 1
+  // A token is replaced where it is refused; a service that takes it again has not tried that.
+  if (!isFresh && isAccounted(run, losses)) {
+    return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes the same token again' }
+  }
+  const findings = [`${run.tokensAsked} tokens asked for`, ...lossFindings(run, losses)]
+  return verdict(isFresh && isAccounted(run, losses), isFresh ? 'yes' : 'no', findings)
+}
+
+const judgeFinalize = (run: RunRecord): Verdict => {
+  const { settled, events } = run
+  const askedMs = events.find(({ event }) => event.type === 'connection' && event.state === 'finalizing')?.atMs
+  const waitedMs = askedMs === undefined ? Infinity : settled.atMs - askedMs
+  const isNamed = settled.type === 'error' && settled.code === 'finalize-timeout'
+  const inShort = isNamed
+    ? `time-out ${Math.round(waitedMs / 1_000)} s`
+    : settled.type === 'pending'
+      ? 'for ever'
+      : ending(run)
+  const findings = [
+    `${ending(run)} after ${Number.isFinite(waitedMs) ? seconds(waitedMs) : 'no finalize'}`,
+    `its deadline was ${seconds(finalizeTimeoutMs)}`,
+  ]
+  return verdict(isNamed && waitedMs <= finalizeTimeoutMs + lateMs, inShort, findings)
+}
+
+const judgeMalformed = (run: RunRecord): Verdict => {
+  const losses = lossesOf(run)
+  const unknown = run.events.filter(({ event }) => event.type === 'unknown').length
+  const findings = [
+    `told as ${unknown === 1 ? 'a value' : `${unknown} values`} of type unknown`,
+    ...lossFindings({ ...run, faultAtMs: undefined }, losses),
+  ]
+  return verdict(unknown > 0 && isAccounted(run, losses), unknown > 0 ? 'a value' : ending(run), findings)
+}
+
+const judgeHalfOpen = (run: RunRecord): Verdict => {
+  const losses = lossesOf(run)
+  const noticed = noticedAfterMs(run)
+  const isNoticed = noticed !== undefined && noticed <= noticeWithinMs
+  const inShort = noticed === undefined ? 'unnoticed' : `in ${Math.ceil(noticed / 1_000)} s`
+  return verdict(isNoticed && isAccounted(run, losses), inShort, lossFindings(run, losses))
+}
+
+/** One other token is asked for, and then the refusal comes out by its name. */
+const judgeRefusal = (run: RunRecord): Verdict => {
+  const { tokensAsked, settled } = run
+  if (settled.type === 'complete' && tokensAsked === 1) {
+    return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes any token' }
+  }
+  const isTyped = settled.type === 'error' && settled.code === 'unauthenticated'
+  const renewed = tokensAsked - 1
+  const findings = [`${renewed} forced ${renewed === 1 ? 'refresh' : 'refreshes'}`, ending(run)]
+  return verdict(isTyped && renewed === 1, `${renewed} refresh`, findings)
+}
+
+/** The end of a token comes before that of the audio: the next connection takes over without a gap. */
+const judgeExpiry = (run: RunRecord): Verdict => {
+  const losses = lossesOf(run)
+  const isRenewed = run.tokensAsked > 1
+  const isKept = isRenewed && losses.gapMs === 0 && isAccounted(run, losses)
+  const findings = [
+    isRenewed ? 'another token was asked for before the end of the first' : 'no other token was asked for',
+    ...lossFindings({ ...run, faultAtMs: undefined }, losses),
+  ]
+  return verdict(isKept, isRenewed ? (losses.gapMs === 0 ? 'no gap' : 'gap') : 'unnoticed', findings)
+}

@@ -1,0 +1,87 @@
+import { isSpeechError } from '../../src/errors/speech-error.js'
+import type { GapEvent, LedgerEvent, SessionEvent } from '../../src/protocol/session-event.js'
+import { audioMs } from './fault-session.js'
+import type { VerificationReport } from '../../src/testing/verifying/report.js'
+
+/** How a session ended; `pending`: it had not when the run was over. */
+export type Settled =
+  | { readonly type: 'complete' | 'pending'; readonly atMs: number }
+  | { readonly type: 'error'; readonly code: string; readonly message: string; readonly atMs: number }
+
+/** What one run brought, with times in milliseconds since it began. */
+export interface RunRecord {
+  readonly events: readonly { readonly atMs: number; readonly event: SessionEvent }[]
+  readonly settled: Settled
+  /** When the fault was done; undefined where none was. */
+  readonly faultAtMs: number | undefined
+  /** How often the token source was asked. */
+  readonly tokensAsked: number
+  /** Where the service can verify what arrived. */
+  readonly proof?: VerificationReport
+  /** Audio whose words are not in the text of the milestones; undefined where it is not known. */
+  readonly untoldMs?: number
+  /** Whether the text of all milestones is that of the whole audio; undefined where it is not known. */
+  readonly isWhole?: boolean
+}
+
+export const errorSettled = (error: unknown, atMs: number): Settled => ({
+  type: 'error',
+  code: isSpeechError(error) ? error.code : 'untyped',
+  message: error instanceof Error ? error.message : String(error),
+  atMs,
+})
+
+/** Audio that was lost, in milliseconds. */
+export interface Losses {
+  /** Never arrived. */
+  readonly lostMs: number
+  /** Arrived, has no definitive result, and was never sent again. */
+  readonly inFlightMs: number
+  /** Told as `gap`. */
+  readonly gapMs: number
+  /** Proved by the service, or as the session's own account has it. */
+  readonly by: 'service' | 'ledger'
+}
+
+/** Audio that the session never took, for it had failed by then, is lost as well. */
+export const lossesOf = ({ events, proof, settled }: RunRecord): Losses => {
+  const gaps = events.flatMap(({ event }) => (event.type === 'connection' && event.state === 'gap' ? [event] : []))
+  const lengthOf = (isCounted: (gap: GapEvent) => boolean): number =>
+    gaps.filter(isCounted).reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
+  // What cannot be heard is not lost.
+  const silentMs = lengthOf(({ cause }) => cause === 'silence')
+  const gapMs = lengthOf(({ cause }) => cause !== 'silence')
+  if (proof !== undefined) {
+    return { lostMs: proof.missingMs, inFlightMs: proof.unfinalizedMs, gapMs, by: 'service' }
+  }
+  const ledger = lastLedger(events)
+  if (ledger === undefined)
+    return { lostMs: settled.type === 'complete' ? gapMs : audioMs, inFlightMs: 0, gapMs, by: 'ledger' }
+  return {
+    lostMs: ledger.droppedMs - silentMs + Math.max(0, audioMs - ledger.capturedMs),
+    inFlightMs: ledger.pendingMs + ledger.replayedPendingMs,
+    gapMs,
+    by: 'ledger',
+  }
+}
+
+const lastLedger = (events: RunRecord['events']): LedgerEvent | undefined => {
+  const [last] = events.flatMap(({ event }) => (event.type === 'ledger' ? [event] : [])).slice(-1)
+  return last
+}
+
+/** How long after the fault the session said anything of it; undefined where it did not. */
+export const noticedAfterMs = ({ events, settled, faultAtMs }: RunRecord): number | undefined => {
+  if (faultAtMs === undefined) return undefined
+  const noticed = events.find(
+    ({ atMs, event }) => atMs >= faultAtMs && event.type === 'connection' && event.state === 'reconnecting',
+  )
+  const atMs = noticed?.atMs ?? (settled.type === 'error' ? settled.atMs : undefined)
+  return atMs === undefined ? undefined : Math.max(0, atMs - faultAtMs)
+}
+
+/** When another connection had taken over, after the fault. */
+export const resumedAfterMs = ({ events, faultAtMs }: RunRecord): number | undefined => {
+  const resumed = events.find(({ event }) => event.type === 'connection' && event.state === 'resumed')
+  return resumed === undefined || faultAtMs === undefined ? undefined : resumed.atMs - faultAtMs
+}

@@ -1,0 +1,103 @@
+import type { Command } from 'commander'
+
+/** Turns what was typed behind a flag into its value. Throws `invalid-options` with a sentence that names the flag. */
+export type ParseValue<A> = (typed: string, flag: string) => A
+
+/** What the command line holds of one flag: its text, all texts of a repeated one, `true` of a switch, `false` of `--no-…`. */
+type Typed = string | boolean | readonly string[] | undefined
+export type TypedFlags = Readonly<Record<string, Typed>>
+
+/** The one declaration of a flag: how help shows it and what its value is. Its name is its key in `Flags`. */
+export interface Flag<A> {
+  /** What stands behind the name, such as `<url>`; none for a switch. */
+  readonly placeholder?: string
+  readonly help: string
+  readonly isRepeatable?: true
+  /** What `--no-…` means, where there is such a flag. */
+  readonly negation?: string
+  /** The title above it in the help. */
+  readonly group?: string
+  /** The value of the flag; of one that was not typed, what that means. */
+  readonly valueOf: (typed: Typed, flag: string) => A
+}
+
+/** Flags by their names in camel case: `authUrl` is `--auth-url`. */
+export type Flags = Readonly<Record<string, Flag<unknown>>>
+export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer A> ? A : never }
+
+/** A flag with a value, undefined where it is not given. */
+export const flag = <A>(placeholder: string, help: string, parse: ParseValue<A>): Flag<A | undefined> => ({
+  placeholder,
+  help,
+  valueOf: (typed, name) => (typeof typed === 'string' ? parse(typed, name) : undefined),
+})
+
+/** A flag with a value that has a default: as it would be typed, so that help shows what the parser takes. */
+export const flagOr = <A>(placeholder: string, help: string, parse: ParseValue<A>, preset: string): Flag<A> => ({
+  placeholder,
+  help: `${help} (default: ${preset})`,
+  valueOf: (typed, name) => parse(typeof typed === 'string' ? typed : preset, name),
+})
+
+/** A flag that may be given several times; no value where it is not given. */
+export const repeatedFlag = <A>(placeholder: string, help: string, parse: ParseValue<A>): Flag<readonly A[]> => ({
+  placeholder,
+  help,
+  isRepeatable: true,
+  valueOf: (typed, name) => (Array.isArray(typed) ? typed.map((one: string) => parse(one, name)) : []),
+})
+
+/** The same with one value as its default. */
+export const repeatedFlagOr = <A>(
+  placeholder: string,
+  help: string,
+  parse: ParseValue<A>,
+  preset: string,
+): Flag<readonly A[]> => {
+  const { valueOf, ...declaration } = repeatedFlag(placeholder, help, parse)
+  return {
+    ...declaration,
+    help: `${help} (default: ${preset})`,
+    valueOf: (typed, name) => valueOf(typed ?? [preset], name),
+  }
+}
+
+/** A flag without a value. */
+export const switchFlag = (help: string): Flag<boolean> => ({ help, valueOf: (typed) => typed === true })
+
+/** Adds `--no-…` to a flag, which makes its value false. */
+export const withNegation = <A>(declaration: Flag<A>, negation: string): Flag<A | false> => ({
+  ...declaration,
+  negation,
+  valueOf: (typed, name) => (typed === false ? false : declaration.valueOf(typed, name)),
+})
+
+/** Shows flags below a title in the help. */
+export const flagGroup = <F extends Flags>(group: string, flags: F): F =>
+  Object.fromEntries(Object.entries(flags).map(([name, declaration]) => [name, { ...declaration, group }])) as F
+
+/** The name of a flag as it is typed: `--auth-url` for `authUrl`. */
+export const flagName = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+/** Adds the flags to a command, in their order. */
+export const addFlags = (command: Command, flags: Flags): void => {
+  for (const [name, { placeholder, help, isRepeatable, negation, group }] of Object.entries(flags)) {
+    const typed = flagName(name)
+    const option = command.createOption(placeholder === undefined ? typed : `${typed} ${placeholder}`, help)
+    if (isRepeatable === true) option.argParser(collect)
+    if (group !== undefined) option.helpGroup(group)
+    command.addOption(option)
+    if (negation === undefined) continue
+    const opposite = command.createOption(typed.replace('--', '--no-'), negation)
+    if (group !== undefined) opposite.helpGroup(group)
+    command.addOption(opposite)
+  }
+}
+
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
+
+/** The values of all flags. Throws `invalid-options` for the first, in their order, whose value is wrong. */
+export const readFlags = <F extends Flags>(flags: F, typed: TypedFlags): FlagValues<F> =>
+  Object.fromEntries(
+    Object.entries(flags).map(([name, { valueOf }]) => [name, valueOf(typed[name], flagName(name))]),
+  ) as FlagValues<F>

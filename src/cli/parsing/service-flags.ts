@@ -1,0 +1,142 @@
+import { isLoopback } from '../../protocol/loopback.js'
+import { usageError } from '../process/failure.js'
+import type { ClientCredentials, Credentials } from '../service/access.js'
+import type { RemotePlan, ServicePlan } from '../service/reach-service.js'
+import { authUrl, grpcAddress, hostOf, proxyAddress, socketUrl } from './addresses.js'
+import { flag, flagGroup, repeatedFlag, switchFlag, withNegation, type FlagValues } from './flags.js'
+import { text, wholeNumber } from './values.js'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The flags of every command that prints JSON for programs. */
+export const jsonFlag = switchFlag('print JSON')
+
+/** The state folder of a service that the command reads or changes. */
+export const defaultStateFolder = '.rxspeech'
+
+/** The client that asks for a token. */
+export const clientFlags = {
+  authUrl: flag('<url>', 'base address of the token endpoint', authUrl),
+  clientId: flag('<id>', 'who asks for the token', text),
+  clientSecret: flag('<secret>', 'better kept in RXSPEECH_CLIENT_SECRET', text),
+}
+
+/** The CA certificates of a service, and the proxy to it. */
+export const caFlag = flag('<file>', 'CA certificates in PEM, in place of those of Node', text)
+export const proxyFlag = withNegation(
+  flag('<url>', 'HTTP proxy to go through (default: what HTTPS_PROXY and NO_PROXY say)', proxyAddress),
+  'no proxy, whatever the environment says',
+)
+
+/** How to reach a service elsewhere, and who asks. */
+export const serviceFlags = flagGroup('A service elsewhere:', {
+  grpc: flag('<host:port>', 'its gRPC address', grpcAddress),
+  url: flag('<url>', 'its WebSocket address, wss://…', socketUrl),
+  ...clientFlags,
+  token: flag('<token>', 'a token that is there already; better kept in RXSPEECH_TOKEN', text),
+  ca: caFlag,
+  tenant: flag('<name>', 'the tenant, also of the model (default: Default)', text),
+  project: flag('<name>', 'the project of a gRPC session (default: transcribe)', text),
+  plaintext: switchFlag('no TLS for --grpc; on this machine only'),
+  proxy: proxyFlag,
+  timeoutMs: flag(
+    '<ms>',
+    'how long each wait may take: token, connection, start, final',
+    wholeNumber({ min: 1, max: 86_400_000 }),
+  ),
+})
+
+/** The model of a session. */
+export const modelFlags = {
+  model: flag('<name>', 'the model; by default the only one of --models', text),
+  modelTenant: flag('<name>', 'the tenant whose model it is (default: that of --tenant)', text),
+  models: repeatedFlag('<dir>', 'models of yours, <tenant>/<name>/<version>/model.json; may be repeated', text),
+}
+
+/** The environment keeps a secret out of the list of processes. An empty variable counts as not set. */
+const fromEnvironment = (env: Environment, name: string): string | undefined =>
+  env[name] === '' ? undefined : env[name]
+
+type ClientFlags = FlagValues<typeof clientFlags>
+type ServiceFlags = FlagValues<typeof serviceFlags> & FlagValues<typeof modelFlags>
+
+/** The client id and secret of the flags, or the secret of RXSPEECH_CLIENT_SECRET. Throws naming what is missing. */
+export const clientCredentials = (flags: ClientFlags, env: Environment): ClientCredentials => {
+  const { authUrl: url, clientId } = flags
+  const clientSecret = flags.clientSecret ?? fromEnvironment(env, 'RXSPEECH_CLIENT_SECRET')
+  if (url === undefined) throw usageError('A token comes from a token endpoint; give its address by --auth-url.')
+  if (clientId === undefined) throw usageError('A token is for a client; give its id by --client-id.')
+  if (clientSecret === undefined) {
+    throw usageError('The client needs its secret; set RXSPEECH_CLIENT_SECRET or give --client-secret.')
+  }
+  return { type: 'client', authUrl: url, clientId, clientSecret }
+}
+
+const hasClient = ({ authUrl: url, clientId, clientSecret }: ClientFlags): boolean =>
+  [url, clientId, clientSecret].some((value) => value !== undefined)
+
+/** The credentials of a session: a token, or what gets one. Flags win over the environment. */
+const sessionCredentials = (flags: ServiceFlags, env: Environment): Credentials => {
+  if (flags.token !== undefined && hasClient(flags)) {
+    throw usageError('--token and the options that get one exclude each other; give the one or the others.')
+  }
+  if (hasClient(flags)) return clientCredentials(flags, env)
+  const token = flags.token ?? fromEnvironment(env, 'RXSPEECH_TOKEN')
+  if (token !== undefined && /^[\x21-\x7e]+$/.test(token)) return { type: 'token', token }
+  if (token !== undefined)
+    throw usageError('The token must be visible ASCII characters; check where it was copied from.')
+  throw usageError(
+    'The service wants a token; give --auth-url and --client-id with RXSPEECH_CLIENT_SECRET, or set RXSPEECH_TOKEN.',
+  )
+}
+
+/** The service that the flags name: one elsewhere where there is an address, else the embedded one. Throws `invalid-options`. */
+export const planService = (flags: ServiceFlags, env: Environment): ServicePlan =>
+  flags.url === undefined && flags.grpc === undefined ? planEmbedded(flags) : planRemote(flags, env)
+
+const planRemote = (flags: ServiceFlags, env: Environment): RemotePlan => {
+  const { url, grpc, model, models, ca, proxy, tenant, project = 'transcribe' } = flags
+  if (models.length > 0) throw usageError('--models is for the embedded service; the one at the address has its own.')
+  if (model === undefined && flags.modelTenant !== undefined)
+    throw usageError('--model-tenant is the tenant of a model; name it by --model.')
+  return {
+    where: 'elsewhere',
+    url,
+    grpc,
+    isPlaintext: isPlaintext(flags),
+    caFile: ca,
+    ...(proxy === undefined ? {} : { proxy }),
+    credentials: sessionCredentials(flags, env),
+    tenant: tenant ?? 'Default',
+    project,
+    model: model === undefined ? undefined : { name: model, tenant: flags.modelTenant ?? tenant },
+  }
+}
+
+const planEmbedded = (flags: ServiceFlags): ServicePlan => {
+  const { model, models, modelTenant, ca, plaintext, proxy, tenant, project = 'transcribe' } = flags
+  if (hasClient(flags) || [flags.token, ca, proxy].some((value) => value !== undefined) || plaintext) {
+    throw usageError(
+      'Credentials, certificates and proxies are for a service elsewhere; give its address by --grpc or --url.',
+    )
+  }
+  return {
+    where: 'here',
+    modelFolders: models,
+    project,
+    tenant: tenant ?? 'Default',
+    modelTenant: modelTenant ?? tenant,
+    ...(model !== undefined ? { model } : models.length === 0 ? { model: 'call' } : {}),
+  }
+}
+
+const isPlaintext = ({ plaintext, ca, url, grpc }: ServiceFlags): boolean => {
+  if (!plaintext) return false
+  if (grpc === undefined) throw usageError('--plaintext is for --grpc; a socket without TLS is named by --url ws://….')
+  if (!isLoopback(hostOf(grpc) ?? '')) {
+    throw usageError('--plaintext is for a service on this machine only, else the token could be read on the way.')
+  }
+  if (ca !== undefined && url === undefined)
+    throw usageError('--plaintext and --ca exclude each other; give one of them.')
+  return true
+}

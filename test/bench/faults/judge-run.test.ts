@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest'
+import { judgeRun } from '../../../bench/faults/judge-run.js'
+import type { RunRecord } from '../../../bench/faults/run-record.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+
+const proof = (missingMs: number, unfinalizedMs: number): NonNullable<RunRecord['proof']> => ({
+  connections: 2,
+  missing: [],
+  missingMs,
+  unfinalized: [],
+  unfinalizedMs,
+  repeatedMs: 0,
+})
+
+const at = (atMs: number, event: SessionEvent) => ({ atMs, event })
+const state = (name: 'finalizing') => ({ type: 'connection', state: name }) as const
+const reconnecting = {
+  type: 'connection',
+  state: 'reconnecting',
+  attempt: 1,
+  delayMs: 0,
+  bufferedMs: 0,
+  cause: 'connection-lost',
+} as const
+const resumed = { type: 'connection', state: 'resumed', replayedMs: 500 } as const
+const gap = (fromMs: number, toMs: number) =>
+  ({ type: 'connection', state: 'gap', fromMs, toMs, cause: 'replay-full' }) as const
+
+const mended: RunRecord = {
+  events: [at(2_003, reconnecting), at(2_300, resumed)],
+  settled: { type: 'complete', atMs: 8_100 },
+  faultAtMs: 2_000,
+  tokensAsked: 2,
+  proof: proof(0, 0),
+  untoldMs: 0,
+  isWhole: true,
+}
+const failedWith = (code: string, atMs = 3_000): RunRecord['settled'] => ({ type: 'error', code, message: '', atMs })
+
+describe('what is promised of a drop', () => {
+  it('is kept when nothing is lost, and says when it was noticed and mended', () => {
+    expect(judgeRun('drop', mended)).toEqual({
+      promise: 'kept',
+      inShort: '0',
+      findings: '0 ms lost, 0 ms in flight lost, noticed after 3 ms, resumed after 300 ms, ended with its final',
+    })
+  })
+
+  it.each<[string, Partial<RunRecord>, string]>([
+    ['audio never arrived', { proof: proof(40, 0) }, '2'],
+    ['audio arrived and was never finalized', { proof: proof(0, 500) }, '0 +25'],
+    ['the text is not whole', { isWhole: false }, '0'],
+    ['the session failed', { settled: failedWith('connection-lost') }, '0'],
+    ['the session never ended', { settled: { type: 'pending', atMs: 99_000 } }, '0'],
+    ['a gap says less than is lost', { proof: proof(40, 0), events: [at(5, gap(0, 20))] }, '2'],
+    ['a gap says more than is lost', { events: [at(5, gap(0, 120))] }, '0'],
+  ])('is broken when %s', (_what, change, inShort) => {
+    expect(judgeRun('outage-8s', { ...mended, ...change })).toMatchObject({ promise: 'broken', inShort })
+  })
+
+  it('is kept with an exact gap, whose text is not whole', () => {
+    const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], untoldMs: 100, isWhole: false }
+    expect(judgeRun('outage-30s', run)).toMatchObject({ promise: 'kept', inShort: '2 +3' })
+  })
+
+  it('goes by the ledger where the service proves nothing, and counts what was never taken', () => {
+    const { proof: _proof, untoldMs: _untoldMs, isWhole: _isWhole, ...unproved } = mended
+    const ledger = {
+      type: 'ledger',
+      capturedMs: 8_000,
+      finalizedMs: 8_000,
+      pendingMs: 0,
+      replayedPendingMs: 0,
+      droppedMs: 0,
+      sentMs: 8_000,
+      estimated: false,
+    } as const
+    expect(judgeRun('drop', { ...unproved, events: [at(1, ledger)] })).toMatchObject({ promise: 'kept', inShort: '0' })
+    const short = { ...ledger, capturedMs: 6_000, finalizedMs: 5_500, pendingMs: 500 }
+    expect(judgeRun('drop', { ...unproved, events: [at(1, ledger), at(2, short)] })).toMatchObject({
+      promise: 'broken',
+      inShort: '100 +25',
+    })
+    const failed = { ...unproved, events: [], settled: failedWith('connection-lost') }
+    expect(judgeRun('drop', failed)).toMatchObject({ promise: 'broken', inShort: '400' })
+  })
+})
+
+describe('what is promised of the other faults', () => {
+  it('is a half-open connection noticed within 10 s', () => {
+    const late = { ...mended, events: [at(12_500, reconnecting)] }
+    expect(judgeRun('half-open', mended)).toMatchObject({ promise: 'kept', inShort: 'in 1 s' })
+    expect(judgeRun('half-open', late)).toMatchObject({ promise: 'broken', inShort: 'in 11 s' })
+    expect(judgeRun('half-open', { ...mended, events: [] })).toMatchObject({ promise: 'broken', inShort: 'unnoticed' })
+  })
+
+  it('is a time-out by its name, at its time, when finalize has no answer', () => {
+    const run = { ...mended, events: [at(8_000, state('finalizing'))], settled: failedWith('finalize-timeout', 10_040) }
+    expect(judgeRun('finalize-unanswered', run)).toMatchObject({ promise: 'kept', inShort: 'time-out 2 s' })
+    expect(judgeRun('finalize-unanswered', { ...run, settled: failedWith('finalize-timeout', 14_000) })).toMatchObject({
+      promise: 'broken',
+    })
+    expect(judgeRun('finalize-unanswered', { ...run, settled: failedWith('connection-lost', 10_000) })).toMatchObject({
+      promise: 'broken',
+    })
+    expect(judgeRun('finalize-unanswered', { ...run, settled: { type: 'complete', atMs: 8_100 } })).toMatchObject({
+      promise: 'broken',
+    })
+    expect(judgeRun('finalize-unanswered', { ...run, settled: { type: 'pending', atMs: 99_000 } })).toMatchObject({
+      promise: 'broken',
+      inShort: 'for ever',
+    })
+  })
+
+  it('is one other token, then a typed error', () => {
+    const run = { ...mended, settled: failedWith('unauthenticated') }
+    expect(judgeRun('refused-token', run)).toMatchObject({ promise: 'kept', inShort: '1 refresh' })
+    expect(judgeRun('refused-token', { ...run, tokensAsked: 3 })).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('refused-token', { ...run, tokensAsked: 1 })).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('refused-token', { ...run, settled: failedWith('untyped') })).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('refused-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
+  })
+
+  it('is a fresh token for another connection, and a malformed message as a value', () => {
+    expect(judgeRun('fresh-token', mended)).toMatchObject({ promise: 'kept', inShort: 'yes' })
+    expect(judgeRun('fresh-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
+    const failed = { ...mended, tokensAsked: 1, settled: failedWith('unauthenticated') }
+    expect(judgeRun('fresh-token', failed)).toMatchObject({ promise: 'broken', inShort: 'no' })
+    const unknown = { type: 'unknown', reason: '', raw: '{' } as const
+    expect(judgeRun('malformed-message', { ...mended, events: [at(1, unknown)] })).toMatchObject({
+      promise: 'kept',
+      inShort: 'a value',
+    })
+    expect(judgeRun('malformed-message', mended)).toMatchObject({ promise: 'broken' })
+  })
+
+  it('is no gap when a token ends', () => {
+    expect(judgeRun('token-expiry', mended)).toMatchObject({ promise: 'kept', inShort: 'no gap' })
+    expect(judgeRun('token-expiry', { ...mended, tokensAsked: 1 })).toMatchObject({
+      promise: 'broken',
+      inShort: 'unnoticed',
+    })
+    const gapped = { ...mended, events: [at(1, gap(0, 40))], proof: proof(40, 0) }
+    expect(judgeRun('token-expiry', gapped)).toMatchObject({ promise: 'broken', inShort: 'gap' })
+  })
+})

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import { planServe as planTyped, serveFlags } from '../../../src/cli/commands/serve.js'
+import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
+
+const planServe = (typed: TypedFlags, env: Readonly<Record<string, string | undefined>>) =>
+  planTyped(readFlags(serveFlags, typed), env)
+const env = { RXSPEECH_CLIENT_SECRET: '0123456789abcdef' }
+
+describe('planServe', () => {
+  it('listens on free ports of loopback for development', () => {
+    expect(planServe({ dev: true }, {})).toEqual({
+      mode: 'development',
+      http: { host: '127.0.0.1', port: 0 },
+      grpc: { host: '127.0.0.1', port: 0 },
+      modelFolders: [],
+      projectFolders: [],
+      customNodes: [],
+      stateFolder: '.rxspeech',
+    })
+  })
+
+  it('takes folders of projects, and custom nodes by file or by package', () => {
+    const flags = { dev: true, projects: ['p'], nodes: ['./shout.mjs', 'shout.js', '@acme/nodes', 'nodes'] }
+    expect(planServe(flags, {})).toMatchObject({
+      projectFolders: ['p'],
+      customNodes: [{ file: './shout.mjs' }, { file: 'shout.js' }, { package: '@acme/nodes' }, { package: 'nodes' }],
+    })
+    expect(() => planServe({ dev: true, nodes: [' '] }, {})).toThrow('--nodes')
+  })
+
+  it('takes a folder for recordings', () => {
+    expect(planServe({ dev: true, recordings: 'r' }, {})).toMatchObject({ recordingsFolder: 'r' })
+    expect(() => planServe({ dev: true, recordings: ' ' }, {})).toThrow('--recordings')
+  })
+
+  it('serves others with a certificate and a subscriber', () => {
+    const flags = { http: '0.0.0.0:443', grpc: '[::]:8443', cert: 'c', key: 'k', clientId: 'acme', tenant: ['A', 'B'] }
+    expect(planServe(flags, env)).toMatchObject({
+      mode: 'production',
+      http: { host: '0.0.0.0', port: 443 },
+      grpc: { host: '::', port: 8443 },
+      tls: { certFile: 'c', keyFile: 'k' },
+      tenants: ['A', 'B'],
+    })
+  })
+
+  it.each<[TypedFlags, RegExp]>([
+    [{ dev: true, cert: 'c' }, /leave --cert/],
+    [{ dev: true, http: '192.0.2.1:1' }, /this machine only/],
+    [{ dev: true, grpc: '::1:1' }, /--grpc must be HOST:PORT/],
+    [{ dev: true, http: '127.0.0.1:65536' }, /--http must be HOST:PORT/],
+    [{ grpc: '192.0.2.1:1', clientId: 'a' }, /needs TLS/],
+    [{ cert: 'c', clientId: 'a' }, /belong together/],
+  ])('refuses %j', (flags, sentence) => {
+    expect(() => planServe(flags, env)).toThrow(sentence)
+  })
+
+  it('leaves the subscribers to the store of the state folder where none is named', () => {
+    expect(planServe({ state: 's' }, {})).toMatchObject({ mode: 'production', stateFolder: 's', tenants: ['Default'] })
+    expect(planServe({}, env)).not.toHaveProperty('subscriber')
+    expect(planServe({ clientId: 'a' }, env)).toMatchObject({
+      subscriber: { clientId: 'a', clientSecret: env.RXSPEECH_CLIENT_SECRET },
+    })
+  })
+
+  it('refuses a secret that can be guessed', () => {
+    expect(() => planServe({ clientId: 'a' }, { RXSPEECH_CLIENT_SECRET: '0123456789abcde' })).toThrow(/at least 16/)
+  })
+})

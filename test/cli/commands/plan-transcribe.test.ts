@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import { planTranscribe, transcribeFlags } from '../../../src/cli/commands/transcribe.js'
+import { hostOf } from '../../../src/cli/parsing/addresses.js'
+import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
+
+const plan = (typed: TypedFlags = {}, env = {}) => planTranscribe('a.wav', readFlags(transcribeFlags, typed), env)
+const secret = { RXSPEECH_CLIENT_SECRET: 's3cret' }
+const client = { authUrl: 'https://auth.example.com', clientId: 'acme' }
+
+describe('planTranscribe', () => {
+  it('takes a WAV file to the embedded service as fast as it goes, unless told otherwise', () => {
+    expect(plan()).toEqual({
+      input: { file: 'a.wav' },
+      service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default', model: 'call' },
+      over: 'grpc',
+      pace: { speed: Infinity },
+      format: 'text',
+      speakers: ['left', 'right'],
+    })
+  })
+
+  it('leaves the choice of a model to who looks into the folders that are given', () => {
+    expect(plan({ models: ['m'] }).service).not.toHaveProperty('model')
+  })
+
+  it('takes raw samples, one channel unless told otherwise', () => {
+    expect(plan({ encoding: 'alaw', rate: '8000' }).input.raw).toEqual({
+      encoding: 'alaw',
+      sampleRateHz: 8000,
+      channels: 1,
+    })
+  })
+
+  it('reaches a service elsewhere with the secret of the environment, which a flag replaces', () => {
+    const credentials = { type: 'client', ...client, clientSecret: 's3cret' }
+    expect(plan({ grpc: 'h:443', ...client }, secret).service).toEqual({
+      where: 'elsewhere',
+      grpc: 'h:443',
+      isPlaintext: false,
+      credentials,
+      tenant: 'Default',
+      project: 'transcribe',
+    })
+    expect(plan({ grpc: 'h', ...client, clientSecret: 'typed' }, secret).service).toMatchObject({
+      credentials: { ...credentials, clientSecret: 'typed' },
+    })
+  })
+
+  it('goes through the proxy that is named, or through none, and never prints its address', () => {
+    const flags = { grpc: 'h', token: 't' }
+    const proxy = 'http://user:hidden@proxy.example:3128'
+    expect(plan({ ...flags, proxy }).service).toMatchObject({ proxy })
+    expect(plan({ ...flags, proxy: false }).service).toMatchObject({ proxy: false })
+    expect(plan(flags).service).not.toHaveProperty('proxy')
+    const invalid = { code: 'invalid-options', message: expect.not.stringContaining('hidden') as unknown }
+    expect(() => plan({ ...flags, proxy: 'user:hidden@proxy.example:3128' })).toThrow(expect.objectContaining(invalid))
+    // The embedded service is in the same process.
+    expect(() => plan({ proxy })).toThrow(expect.objectContaining(invalid))
+  })
+
+  it('prefers what is typed to a token of the environment', () => {
+    const env = { ...secret, RXSPEECH_TOKEN: 't' }
+    expect(plan({ grpc: 'h' }, env).service).toMatchObject({ credentials: { type: 'token', token: 't' } })
+    expect(plan({ grpc: 'h', ...client }, env).service).toMatchObject({ credentials: { type: 'client' } })
+  })
+
+  it('uses the WebSocket where only its address is given, with a model of the tenant that is named', () => {
+    const flags = { url: 'wss://h', token: 't', model: 'm', tenant: 'Acme' }
+    expect(plan(flags)).toMatchObject({ over: 'websocket', service: { model: { name: 'm', tenant: 'Acme' } } })
+    expect(plan({ ...flags, grpc: 'h' }).over).toBe('grpc')
+  })
+
+  it('keeps a service elsewhere to what services let through, unless told otherwise', () => {
+    const remote = { grpc: 'h', token: 't' }
+    expect(plan(remote).pace).toEqual({ speed: 1.2, burstMs: 4000 })
+    expect(plan({ ...remote, speed: 'max' }).pace).toEqual({ speed: Infinity })
+    expect(plan({ ...remote, speed: '3' }).pace).toEqual({ speed: 3 })
+    expect(plan({ speed: '3' }).pace).toEqual({ speed: 3 })
+  })
+
+  it('takes the tenant of the model apart from that of the session', () => {
+    const flags = { grpc: 'h', token: 't', model: 'm', tenant: 'Acme', modelTenant: 'Default' }
+    expect(plan(flags).service).toMatchObject({ tenant: 'Acme', model: { name: 'm', tenant: 'Default' } })
+    expect(plan({ model: 'm', modelTenant: 'Acme' }).service).toMatchObject({ tenant: 'Default', modelTenant: 'Acme' })
+  })
+
+  it.each<[TypedFlags, RegExp]>([
+    [{ grpc: 'h', token: 't', modelTenant: 'Acme' }, /--model-tenant is the tenant of a model; name it by --model/],
+    [{ modelTenant: ' ' }, /--model-tenant must not be empty/],
+    [{ over: 'udp' }, /--over/],
+    [{ format: 'xml' }, /--format/],
+    [{ speed: '1e3' }, /--speed/],
+    [{ speakers: 'one' }, /--speakers/],
+    [{ channels: '2' }, /--encoding/],
+    [{ encoding: 'pcm', rate: '4000' }, /--rate/],
+    [{ encoding: 'pcm', rate: '8000', channels: '3' }, /--channels/],
+    [{ timeoutMs: '0' }, /--timeout-ms/],
+    [{ model: '' }, /--model must not be empty/],
+    [{ grpc: 'https://h:1', token: 't' }, /--grpc must be HOST:PORT/],
+    [{ url: 'https://h', token: 't' }, /--url/],
+    [{ url: 'ws://example.com', token: 't', model: 'm' }, /wss/],
+    [{ url: 'wss://user:word@h', token: 't', model: 'm' }, /must not hold a user/],
+    [{ url: 'wss://h', token: 't' }, /--model NAME/],
+    [{ url: 'wss://h', token: 't', over: 'grpc' }, /--grpc/],
+    [{ grpc: 'h', token: 't', over: 'websocket' }, /--url/],
+    [{ grpc: 'h', token: 't', models: ['m'] }, /--models/],
+    [{ grpc: 'h', token: 't', clientId: 'a' }, /exclude each other/],
+    [{ grpc: 'h', token: 'not a token' }, /ASCII/],
+    [{ grpc: 'h', ...client }, /RXSPEECH_CLIENT_SECRET/],
+    [{ grpc: 'h', clientId: 'a' }, /--auth-url/],
+    [{ grpc: 'h', ...client, authUrl: 'http://auth.example.com' }, /https/],
+    [{ grpc: 'h:1', token: 't', plaintext: true }, /this machine/],
+    [{ grpc: '127.0.0.1:1', token: 't', plaintext: true, ca: 'f' }, /--plaintext and --ca/],
+    [{ plaintext: true }, /--grpc or --url/],
+  ])('refuses %j', (flags, sentence) => {
+    expect(() => plan(flags)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(sentence) }),
+    )
+  })
+})
+
+describe('hostOf', () => {
+  it.each([
+    ['speech.example.com:443', 'speech.example.com'],
+    ['localhost', 'localhost'],
+    ['[::1]:8443', '::1'],
+    ['::1', undefined],
+    ['h:0', undefined],
+    ['h:70000', undefined],
+    ['a b:1', undefined],
+    ['user@h:1', undefined],
+    ['', undefined],
+  ])('of %j is %s', (address, host) => expect(hostOf(address)).toBe(host))
+})
