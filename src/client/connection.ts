@@ -4,10 +4,10 @@ import { toSpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { Link } from '../transport/link.js'
 import type { AudioRoute } from './audio/audio-pump.js'
-import type { TokenInHand } from './ask-token.js'
+import type { TokenInHand } from './token.js'
 import type { DecodedMessage, WireProtocol } from './protocol.js'
 import type { SessionParts } from './session-parts.js'
-import type { SessionToken } from './session-token.js'
+import type { SessionToken } from './token.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
 
 /** An open link, and what only an open connection needs: a browser loads that code while it connects. */

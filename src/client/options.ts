@@ -2,14 +2,19 @@ import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { isObservableInput } from '../operators/interop/pull.js'
-import { isFixedToken, type RejectedTokens, type TokenSource } from './ask-token.js'
+import { isFixedToken, type RejectedTokens, type TokenSource } from './token.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
-import { optionalBoolean, optionalMethods, optionalObservable, optionalWhole, positiveMs } from './option-checks.js'
-import { resolveResumption, type Resumption, type ResumptionOptions } from './resumption.js'
+import {
+  optionalBoolean,
+  optionalMethods,
+  optionalObservable,
+  optionalWhole,
+  positiveMs,
+  optionalFunction,
+} from './option-checks.js'
 import type { Wait } from './machine.js'
 
-export type { TokenSource } from './ask-token.js'
-export type { ResumptionOptions } from './resumption.js'
+export type { TokenSource } from './token.js'
 
 /** What both kinds of sessions take. */
 export interface SessionOptions {
@@ -188,3 +193,63 @@ const checkToken = (token: unknown): void => {
   }
   throw new SpeechError('invalid-options', 'token must be a token that is not empty, or an Observable of tokens.')
 }
+
+/** How a session goes on after its connection was lost. */
+export interface ResumptionOptions {
+  /**
+   * How long it is tried before the session fails, in milliseconds, from the loss on; it begins anew once the service has
+   * made progress. Default 60,000.
+   */
+  readonly budgetMs?: number
+  /** The longest wait before the first attempt, in milliseconds; it doubles with each. Default 500. */
+  readonly firstDelayMs?: number
+  /** The longest wait before any attempt, in milliseconds. Default 10,000. */
+  readonly maxDelayMs?: number
+  /**
+   * How much audio is kept that was sent and has no definitive result yet, in bytes of the source. What the service has
+   * not settled beyond that is told as a `gap` if the connection is lost. Default: 60 seconds of the format; 600 of a source
+   * that is pulled, for that is sent as fast as the network takes it.
+   */
+  readonly maxReplayBytes?: number
+  /**
+   * How long a connection is used before another one takes over, in milliseconds: less than the service lets a session
+   * last. Default 14,100,000, which is 5 minutes less than 4 hours.
+   */
+  readonly maxConnectionMs?: number
+  /** From 0 up to 1, as `Math.random`: the share of the longest wait that is waited (full jitter). */
+  readonly random?: () => number
+}
+
+/** The options with their defaults. */
+export interface Resumption {
+  readonly budgetMs: number
+  readonly firstDelayMs: number
+  readonly maxDelayMs: number
+  readonly maxConnectionMs: number
+  readonly random: () => number
+}
+
+/** Throws `invalid-options` with the name of the option that is not right. */
+export const resolveResumption = (given: unknown): Resumption | undefined => {
+  if (given === false) return undefined
+  if (given !== undefined && given !== true && (typeof given !== 'object' || given === null)) {
+    throw new SpeechError('invalid-options', 'resumption must be true, false or an object of options.')
+  }
+  const options: ResumptionOptions = typeof given === 'object' ? given : {}
+  optionalFunction('resumption.random', options.random)
+  optionalWhole('resumption.maxReplayBytes', options.maxReplayBytes, 0)
+  const firstDelayMs = positiveMs('resumption.firstDelayMs', options.firstDelayMs, 500)
+  return {
+    budgetMs: positiveMs('resumption.budgetMs', options.budgetMs, 60_000),
+    firstDelayMs,
+    maxDelayMs: Math.max(firstDelayMs, positiveMs('resumption.maxDelayMs', options.maxDelayMs, 10_000)),
+    maxConnectionMs: positiveMs('resumption.maxConnectionMs', options.maxConnectionMs, 14_100_000),
+    random: options.random ?? Math.random,
+  }
+}
+
+/**
+ * How often a session asks whether its peer is there unless `heartbeatMs` or `keepaliveMs` say otherwise, in
+ * milliseconds; one that is not is noticed before the second time is over, that is within 10 s.
+ */
+export const defaultHeartbeatMs = 4_500

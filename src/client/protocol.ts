@@ -2,12 +2,11 @@ import { SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 
-/** What a message of the service means for the life of the session: */
+/**
+ * What a message of the service means for the life of the session: the answer to a request, with an error when it was
+ * refused; or the message with which a service ends a recognition (the WebSocket's final-result).
+ */
 export interface ControlSignal {
-  /**
-   * the answer to one of our requests, with an error when it was refused; or the last word of a service that ends a
-   * session with one (the WebSocket's final-result).
-   */
   readonly type: 'start-answer' | 'finalize-answer' | 'stop-answer' | 'session-ended'
   readonly error?: SpeechError | undefined
 }
@@ -18,7 +17,7 @@ export const unreadableStart = (reason: string): ControlSignal => ({
   error: new SpeechError('protocol-violation', `The service's answer to the start cannot be read: ${reason}`),
 })
 
-/** A message of the service, read: what the user gets of it, and what it means, if anything. */
+/** A message of the service, decoded: the event for the user, and what it means for the session, if anything. */
 export interface DecodedMessage {
   readonly event: SessionEvent
   readonly signal?: ControlSignal
@@ -26,15 +25,15 @@ export interface DecodedMessage {
 
 /** How a session ends, as far as the interfaces differ in it. */
 export interface Ending {
-  /** Whether the end of the stream, in good order, ends the session (gRPC), or only a last word does (WebSocket). */
+  /** Whether the end of the stream, in good order, ends the session (gRPC), or only the final result does (WebSocket). */
   readonly endsWith: 'end-of-stream' | 'session-ended'
-  /** How the end of the audio is said. After a half-close nothing can be asked any more, a stop neither. */
+  /** How the service is asked to finalize. After a half-close nothing can be requested any more, not even a stop. */
   readonly finalizeBy: 'half-close' | 'request'
 }
 
 /**
- * What is said over a link and how it is understood: all that differs between the two interfaces once they are
- * connected. A dialogue belongs to one connection. Nothing in it throws.
+ * The messages of an interface, written and read: all that differs between the two interfaces once they are connected. An
+ * instance belongs to one connection. Nothing in it throws.
  */
 export interface WireProtocol<In, Out> {
   start(token: string): Out
@@ -42,8 +41,8 @@ export interface WireProtocol<In, Out> {
   finalize(): Out
   stop(): Out
   read(message: In): DecodedMessage
-  /** What of a message is text, as it came. */
+  /** The text of a message, as it came. */
   text(message: In): string
-  /** A change while the session streams, where the interface has such a thing. */
+  /** A change while the session streams, where the interface has that message. */
   update?(update: UpdateRequest): Out
 }

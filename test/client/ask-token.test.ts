@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import { keepFresh } from '../../src/auth/keep-fresh.js'
 import type { Token } from '../../src/protocol/token.js'
-import type { TokenSource } from '../../src/client/ask-token.js'
+import type { TokenSource } from '../../src/client/token.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import {
   close,

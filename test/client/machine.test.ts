@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors/error-table.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import { createClientMachine, initialState, isEnd, isWait } from '../../src/client/machine.js'
-import { resolveResumption } from '../../src/client/resumption.js'
+import { resolveResumption } from '../../src/client/options.js'
 import type {
   ClientInput,
   ClientState,

@@ -2,7 +2,7 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import { dataflow, type DataflowOptions } from '../../src/client/dataflow/dataflow.js'
-import { defaultHeartbeatMs } from '../../src/client/default-heartbeat.js'
+import { defaultHeartbeatMs } from '../../src/client/options.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import { resolveResumption } from '../../src/client/resumption.js'
+import { resolveResumption } from '../../src/client/options.js'
 import { afterProgress, nextAttempt, noRetries, type Retries } from '../../src/client/retries.js'
 
 const lost = new SpeechError('connection-lost', 'Cut.')

@@ -1,5 +1,5 @@
 import { from, tap } from 'rxjs'
-import { isFixedToken, type TokenSource } from '../../client/ask-token.js'
+import { isFixedToken, type TokenSource } from '../../client/token.js'
 import { SecretMask } from '../../errors/secret-mask.js'
 import { isJsonObject } from '../../protocol/json-object.js'
 import { redacted } from '../format/cassette.js'

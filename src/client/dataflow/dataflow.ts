@@ -1,5 +1,5 @@
-import { map, type Observable, type ObservableInput } from 'rxjs'
-import { SpeechError } from '../../errors/speech-error.js'
+import { map, type Observable, type ObservableInput, catchError, of } from 'rxjs'
+import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import {
   writeDataflowRequest,
   type Dialect,
@@ -7,6 +7,7 @@ import {
   type UpdateRequest,
   settings as settingsCodec,
   type Settings,
+  settings,
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
@@ -16,7 +17,13 @@ import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import { checkOption, durationMs } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial } from '../../transport/link.js'
 import { DataflowProtocol } from './protocol.js'
-import { defaultHeartbeatMs } from '../default-heartbeat.js'
+import {
+  defaultHeartbeatMs,
+  resolveSessionOptions,
+  withPreRoll,
+  type SessionOptions,
+  type SilenceRules,
+} from '../options.js'
 import {
   optionalBoolean,
   optionalChoice,
@@ -27,11 +34,10 @@ import {
 } from '../option-checks.js'
 import { openMasked, sessionParts } from '../session-parts.js'
 import { openSession } from '../session.js'
-import { updateInputs } from './updates.js'
-import { resolveSessionOptions, withPreRoll, type SessionOptions, type SilenceRules } from '../options.js'
+import type { ClientInput } from '../states.js'
 
 export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
-  /** service.md 2.5: `Tenant` and `ProjectName`. */
+  /** `Tenant` and `ProjectName` of the Start (PROTOCOL 3.1). */
   readonly tenant: string
   readonly projectName: string
   readonly language?: string
@@ -56,10 +62,10 @@ export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, '
 }
 
 /**
- * Runs a project over the audio of its source: a bidirectional gRPC stream (service.md 4.1).
+ * Runs a project over the audio of its source: a bidirectional gRPC stream (PROTOCOL 3).
  *
  * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
- * Lasts as long as its source: where the service ends a recognition by itself, its `final` is told and the next recognition
+ * Lasts as long as its source: where the service ends a recognition by itself, its `final` is emitted and the next recognition
  * begins with the next sound (`continuous`). So there may be several finals a channel, and completion is the end.
  * Complete: the audio is flushed, the remaining events awaited, then completion; `finalize-timeout` when they do not
  * come. `stop$`: pending work is dropped. Unsubscribe: the stream is cancelled at once. Error: one `SpeechError`,
@@ -154,3 +160,22 @@ const checkOptions = (options: DataflowOptions, start: Start): void => {
 /** All else of the Start has been checked by then. */
 const notJson = (): SpeechError =>
   new SpeechError('invalid-options', 'audioOutput must be an object that JSON can hold.')
+
+/** What the user changes while a session streams. JavaScript may emit anything, and what cannot be written fails the session. */
+export const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
+  update$.pipe(
+    map((update): ClientInput =>
+      isUpdate(update) ? { type: 'update', update } : { type: 'failed', error: noUpdate() },
+    ),
+    catchError((cause: unknown) => {
+      const error = toSpeechError(cause, 'source-failed', 'The source of further requests failed; see the cause.')
+      return of<ClientInput>({ type: 'failed', error })
+    }),
+  )
+
+const isUpdate = (update: unknown): update is UpdateRequest =>
+  isJsonObject(update) &&
+  [update['settings'], update['callProperties']].every((value) => value === undefined || settings.is(value))
+
+const noUpdate = (): SpeechError =>
+  new SpeechError('invalid-options', `update$ must emit settings or callProperties, each ${settings.name}.`)

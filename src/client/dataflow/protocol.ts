@@ -30,7 +30,7 @@ const noBytes = new Uint8Array(0)
 /** So many requests are remembered; a service that never answers an Update must not make the list grow. */
 const maxAsked = 64
 
-/** What a client says and hears on the dataflow stream (service.md 4.1). */
+/** The client's side of the dataflow stream (PROTOCOL 3.1). */
 export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowMessage> {
   readonly #options: DataflowProtocolOptions
   /** A plain service does not name its responses; then they come in the order of the requests. */

@@ -18,11 +18,11 @@ import { unreadableStart, type WireProtocol, type DecodedMessage } from '../prot
 
 export interface RecognizerProtocolOptions {
   readonly request: RecognizeRequest
-  /** The source's encoding; the socket takes PCM only (service.md 4.2, audio-format). */
+  /** The source's encoding; the socket takes PCM only (PROTOCOL 4.2). */
   readonly encoding: Encoding
 }
 
-/** What a client says and hears on the recognition socket (service.md 4.2). */
+/** The client's side of the recognition socket (PROTOCOL 4.2). */
 export class RecognizerProtocol implements WireProtocol<SocketMessage, SocketMessage> {
   readonly #options: RecognizerProtocolOptions
 

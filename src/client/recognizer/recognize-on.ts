@@ -6,7 +6,7 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
 import { resolveWebSocketLimits } from '../../transport/websocket/socket.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
-import { defaultHeartbeatMs } from '../default-heartbeat.js'
+import { defaultHeartbeatMs } from '../options.js'
 import {
   optionalBoolean,
   optionalChoice,
@@ -15,16 +15,16 @@ import {
   optionalWhole,
   requiredText,
 } from '../option-checks.js'
-import { checkPresentToken, presentToken, type PresentToken } from './present-token.js'
+import { checkPresentToken, presentToken, type PresentToken } from './address.js'
 import type { OpenLink } from '../connection.js'
 import type { openMasked, SessionParts } from '../session-parts.js'
 import type { RecognizerProtocol } from './protocol.js'
-import { recognizerUrl } from './recognizer-url.js'
+import { recognizerUrl } from './address.js'
 import { openSession } from '../session.js'
 import { resolveSessionOptions, withPreRoll, type SessionOptions, type SessionSettings } from '../options.js'
 import type { RecognizeChannel } from './recognize-stereo.js'
 
-/** How the service finds speech, in the description's own units (service.md 4.2); what is left out is its default. */
+/** How the service finds speech, in the description's own units (PROTOCOL 4.2); what is left out is its default. */
 export interface VoiceActivityOptions {
   readonly sensitivity?: number
   readonly preSpeechBufferMs?: number
@@ -68,7 +68,7 @@ export interface RecognizePlatform {
   /** Connects with what is needed for it, which may have to be loaded first. */
   readonly withParts: <A>(connect: (parts: RecognizeParts) => Observable<A>) => Observable<A>
   /** Two channels as one session each; where it is missing, stereo is refused. */
-  readonly recognizeStereo?: (format: AudioFormat, lane: RecognizeChannel) => Recognition
+  readonly recognizeStereo?: (format: AudioFormat, recognizeChannel: RecognizeChannel) => Recognition
 }
 
 /** What is needed with a connection and not before. */
@@ -113,24 +113,24 @@ export const recognizeOn = (
     )
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
-  const ofLane = withPreRoll(laneSettings(settings), rules)
-  const lane: RecognizeChannel = (source, channel, abort$) =>
+  const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
+  const recognizeChannel: RecognizeChannel = (source, channel, abort$) =>
     openSession(
       {
-        settings: ofLane,
+        settings: channelSettings,
         ending: { endsWith: 'session-ended', finalizeBy: 'request' },
         connect: (token) => withParts((parts) => connectionOf(token, channel, parts)),
         abort$,
       },
       source,
     )
-  if (format.channels === 1) return (source) => lane(source)
-  if (recognizeStereo !== undefined) return recognizeStereo(format, lane)
+  if (format.channels === 1) return (source) => recognizeChannel(source)
+  if (recognizeStereo !== undefined) return recognizeStereo(format, recognizeChannel)
   throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
 }
 
 /** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
-const laneSettings = (settings: SessionSettings): SessionSettings => {
+const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
   const { format, maxAudioMessageBytes: most, ...bounds } = settings.bounds
   if (format.encoding === 'pcm' && format.channels === 1) return settings
   const maxAudioMessageBytes = format.encoding === 'pcm' ? most : Math.floor(most / 2)
@@ -147,7 +147,7 @@ const checkOptions = (options: RecognizeOptions): void => {
   checkPresentToken(options.presentToken)
   resolveWebSocketLimits(options)
   const { sensitivity, ...durations } = options.voiceActivity ?? {}
-  // service.md section 8; what else the durations may be is for the service to say.
+  // PROTOCOL 7; what else the durations may be is for the service to say.
   optionalWhole('voiceActivity.sensitivity', sensitivity, 1, 10)
   for (const [name, value] of Object.entries(durations)) optionalWhole(`voiceActivity.${name}`, value)
 }

@@ -12,16 +12,17 @@ import {
   Subject,
   takeUntil,
   throwError,
+  EMPTY,
+  type Observable,
+  type ObservableInput,
 } from 'rxjs'
-import { EMPTY, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
 import { pullerOf } from '../../operators/interop/pull.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
-import { combineStates } from './combine-states.js'
-import { ChannelSplitter, type Pair } from './split-channels.js'
-import { splitPulled } from './split-pulled.js'
+import { ChannelSplitter, type Pair } from './split-stereo.js'
+import { splitPulled } from './split-stereo.js'
 
 /** A session over one channel, with its number where there are two, which `abort$` fails from without. */
 export type RecognizeChannel = (
@@ -35,10 +36,13 @@ export type RecognizeChannel = (
  * two are announced as one: a state when both have reached it, a failure at once. An error of either fails both.
  */
 export const recognizeStereo =
-  (format: AudioFormat, lane: RecognizeChannel): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) =>
+  (
+    format: AudioFormat,
+    recognizeChannel: RecognizeChannel,
+  ): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) =>
   (source) =>
     defer(() => {
-      const run = joined(lane)
+      const run = joined(recognizeChannel)
       const open = pullerOf(source)
       if (open !== undefined) {
         const [left, right] = splitPulled(open(), format)
@@ -54,9 +58,9 @@ export const recognizeStereo =
       const wanted$ = from(source).pipe(splitPushed(format), takeUntil(bothLeft$))
       return wanted$.pipe(
         connect((pairs$) => {
-          const lanes = [0, 1] as const
+          const channels = [0, 1] as const
           return merge(
-            ...lanes.map((channel) =>
+            ...channels.map((channel) =>
               run(
                 channel,
                 pairs$.pipe(
@@ -84,7 +88,7 @@ const splitPushed =
 
 /** The two sessions of one pair: what they announce is told once, and what fails one fails the other. */
 const joined = (
-  lane: RecognizeChannel,
+  recognizeChannel: RecognizeChannel,
 ): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
   const reached: [AnnouncedState, AnnouncedState] = ['idle', 'idle']
   const failed$ = new Subject<SpeechError>()
@@ -96,7 +100,7 @@ const joined = (
     return of({ type: 'connection', state })
   }
   return (channel, audio) =>
-    lane(audio, channel, failed$).pipe(
+    recognizeChannel(audio, channel, failed$).pipe(
       mergeMap((event) => {
         if (!isAnnouncement(event)) return of(ofChannel(channel, event))
         reached[channel] = event.state
@@ -130,3 +134,15 @@ const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
       return event
   }
 }
+
+/**
+ * Where a pair of sessions stands as one: failed as soon as one has failed, stopped or done when both have ended, else
+ * where the one is that is behind.
+ */
+export const combineStates = (left: AnnouncedState, right: AnnouncedState): AnnouncedState => {
+  if (left === 'failed' || right === 'failed') return 'failed'
+  if (hasEnded(left) && hasEnded(right)) return left === right ? left : 'stopped'
+  return sessionStates.indexOf(left) < sessionStates.indexOf(right) ? left : right
+}
+
+const hasEnded = (state: AnnouncedState): boolean => state === 'done' || state === 'stopped'

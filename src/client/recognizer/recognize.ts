@@ -16,11 +16,11 @@ const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, s
 const platform: RecognizePlatform = { withParts: (connect) => connect(parts), recognizeStereo }
 
 /**
- * Streaming recognition over a WebSocket (service.md 4.2). The socket carries one channel of PCM, so G.711 is decoded
+ * Streaming recognition over a WebSocket (PROTOCOL 4). The socket carries one channel of PCM, so G.711 is decoded
  * on the way, and stereo runs as two recognitions, one a channel, each on a socket of its own.
  *
  * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
- * Lasts as long as its source: where the service ends a recognition by itself, its `final` is told and the next recognition
+ * Lasts as long as its source: where the service ends a recognition by itself, its `final` is emitted and the next recognition
  * begins with the next sound (`continuous`). So there may be several finals a channel, and completion is the end.
  * Complete: the audio is flushed and the final awaited, then completion; `finalize-timeout` when it does not come.
  * `stop$`: pending audio and results are dropped. Unsubscribe: the socket is closed at once. Error: one

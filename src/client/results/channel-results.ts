@@ -1,6 +1,6 @@
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '../../protocol/session-event.js'
 import { ChannelText } from './channel-text.js'
-import { wordsOf } from './align-words.js'
+import { wordsOf } from './channel-text.js'
 
 /** How a service's times may differ between two readings of the same audio, in milliseconds. */
 const slackMs = 40

@@ -1,5 +1,4 @@
 import { unspacedScript } from '../../protocol/unspaced-script.js'
-import { repeatedWords, wordsOf } from './align-words.js'
 
 /** Words that are kept for the comparison with what another connection reads once more. */
 const maxTailWords = 256
@@ -9,7 +8,7 @@ const maxTextLength = 4 * 1_048_576
 
 /**
  * The definitive text of one channel over all connections and recognitions of a session, and what of a further text is new. Milestones
- * concatenate to the whole text (service.md 4.2 rule 5), so the first one of another connection, which begins a
+ * concatenate to the whole text (PROTOCOL 4.2), so the first one of another connection, which begins a
  * recognition of its own, gets the separator that it would have had.
  */
 export class ChannelText {
@@ -104,4 +103,40 @@ export class ChannelText {
     const isUnspaced = unspacedScript.test(this.#all.slice(-1)) || unspacedScript.test(text.slice(0, 1))
     return (this.#separator ?? (isUnspaced ? '' : ' ')) + text
   }
+}
+
+/** Words as they are compared: without letter case and punctuation. */
+const plain = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+
+export const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== '')
+
+/** A word in so many may be read otherwise the second time. */
+const leastAlike = 0.75
+
+/**
+ * How many words at the beginning of `heard` only repeat what was `said` at its end. The same audio, read once more from
+ * somewhere within `said`, begins with some of its last words, then goes on with new ones; its first word may be cut and
+ * read as another one. The longest likeness counts. `heard` may itself end within what was said, as a partial does.
+ */
+export const repeatedWords = (said: readonly string[], heard: readonly string[]): number => {
+  const before = said.map(plain)
+  const after = heard.map(plain)
+  for (let start = 0; start < before.length; start++) {
+    const whole = likeness(before.slice(start), after)
+    if (whole > 0) return whole
+  }
+  if (after.length < 2) return 0
+  // The first word was cut: what stands for it goes as well.
+  for (let start = 1; start < before.length; start++) {
+    const rest = likeness(before.slice(start), after.slice(1))
+    if (rest > 0) return rest + 1
+  }
+  return 0
+}
+
+/** The number of words that both have in common from their beginning to the end of either; 0 where they are not alike. */
+const likeness = (before: readonly string[], after: readonly string[]): number => {
+  const length = Math.min(before.length, after.length)
+  const equal = before.slice(0, length).filter((word, index) => word === after[index]).length
+  return equal / length >= leastAlike ? length : 0
 }

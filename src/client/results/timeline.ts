@@ -15,8 +15,7 @@ const maxRemembered = 256
 const sameMs = 100
 
 /**
- * How many times as fast as speech a service reads what waits for it, at least: the pace that it allows (decisions.md:
- * limits). Were it not faster than speech, what a session without times holds would grow with each lost connection.
+ * How many times as fast as speech a service reads what waits for it, at least: the pace that it allows (PROTOCOL 8). Were it not faster than speech, what a session without times holds would grow with each lost connection.
  */
 const leastSpeed = 1.25
 
@@ -26,13 +25,13 @@ const afterFinalMs = 500
 /**
  * One timeline of results over all connections of a session. A connection counts time from the first sample that was
  * sent on it; here it counts from the source's first byte, over what was dropped, and nothing is told twice. What has a
- * milestone is settled on the tape: it needs no replay.
+ * milestone is settled in the buffer: it needs no replay.
  */
 export class ResultTimeline {
-  readonly #tape: ReplayBuffer
+  readonly #buffer: ReplayBuffer
   readonly #format: AudioFormat
   readonly #clock: Pick<SchedulerLike, 'now'>
-  readonly #lanes: readonly ChannelResults[]
+  readonly #channels: readonly ChannelResults[]
   readonly #settled: number[]
   /** Where this connection's audio begins, in what was kept. */
   #base = 0
@@ -45,12 +44,12 @@ export class ResultTimeline {
   #repeatedTo = 0
   #remembered: NodeEvent[] = []
 
-  constructor(tape: ReplayBuffer, format: AudioFormat, clock: Pick<SchedulerLike, 'now'>) {
-    this.#tape = tape
+  constructor(buffer: ReplayBuffer, format: AudioFormat, clock: Pick<SchedulerLike, 'now'>) {
+    this.#buffer = buffer
     this.#format = format
     this.#clock = clock
-    this.#lanes = Array.from({ length: format.channels }, () => new ChannelResults())
-    this.#settled = this.#lanes.map(() => 0)
+    this.#channels = Array.from({ length: format.channels }, () => new ChannelResults())
+    this.#settled = this.#channels.map(() => 0)
   }
 
   /** Whether a milestone came without times, so that what is settled is an estimate, on the safe side. */
@@ -65,22 +64,22 @@ export class ResultTimeline {
 
   /** Whether audio was sent on this connection. */
   get hasSentAudio(): boolean {
-    return this.#tape.sent > this.#base
+    return this.#buffer.sent > this.#base
   }
 
   /** Whether every channel has its final, and nothing after it. */
   get isFinal(): boolean {
-    return this.#lanes.every(({ isFinal }) => isFinal)
+    return this.#channels.every(({ isFinal }) => isFinal)
   }
 
   /** Whether every channel has answered the end of the audio with a final. */
   get isAnswered(): boolean {
-    return this.#isAsked && this.#lanes.every(({ isAnswered }) => isAnswered)
+    return this.#isAsked && this.#channels.every(({ isAnswered }) => isAnswered)
   }
 
   /** Whether this connection has ended with a final what it had begun to recognize. */
   get isWhole(): boolean {
-    return !this.#lanes.some(({ isOpen }) => isOpen)
+    return !this.#channels.some(({ isOpen }) => isOpen)
   }
 
   /**
@@ -89,52 +88,52 @@ export class ResultTimeline {
    * before sound that is loud.
    */
   get isUnread(): boolean {
-    return this.#lanes.some((lane, channel) => {
-      if (lane.isFinal && !lane.isAnswered)
-        return this.#tape.hasSoundFrom(this.#settled[channel] ?? 0, anySound, channel)
-      const { heardMs, endMs } = lane.answered
-      if (heardMs !== undefined) return this.#tape.hasSoundFrom(this.#positionOf(heardMs), anySound, channel)
+    return this.#channels.some((results, channel) => {
+      if (results.isFinal && !results.isAnswered)
+        return this.#buffer.hasSoundFrom(this.#settled[channel] ?? 0, anySound, channel)
+      const { heardMs, endMs } = results.answered
+      if (heardMs !== undefined) return this.#buffer.hasSoundFrom(this.#positionOf(heardMs), anySound, channel)
       if (endMs === undefined) return false
-      return this.#tape.hasSoundFrom(this.#positionOf(endMs + afterFinalMs), loudSound, channel)
+      return this.#buffer.hasSoundFrom(this.#positionOf(endMs + afterFinalMs), loudSound, channel)
     })
   }
 
   /** How much audio has become definitive on this connection, in milliseconds. */
   get progressMs(): number {
-    return msForBytes(this.#format, this.#tape.definitive - this.#base)
+    return msForBytes(this.#format, this.#buffer.definitive - this.#base)
   }
 
   /** The end of the audio is said: what is told from now on is its answer. */
   ask(): void {
     this.#isAsked = true
-    for (const lane of this.#lanes) lane.ask()
+    for (const results of this.#channels) results.ask()
   }
 
   /** Whether a final only repeats the one before it on its channel. */
   isRepeated(event: FinalEvent): boolean {
-    return this.#lane(event).isFinal
+    return this.#resultsOf(event).isFinal
   }
 
   /** A final came that repeats the one before it: it answers all the same. */
   repeat(event: FinalEvent): void {
-    this.#lane(event).answer()
+    this.#resultsOf(event).answer()
   }
 
   /** A final with an error came: whether it is told, how the connection ends decides. */
   hold(event: FinalEvent): void {
-    this.#lane(event).end()
+    this.#resultsOf(event).end()
   }
 
   /** Another connection begins, and its audio with the first sample that has no definitive result. */
   begin(): ReturnType<ReplayBuffer['rewind']> {
-    this.#repeatedTo = Math.max(this.#repeatedTo, this.#tape.sent)
-    const rewound = this.#tape.rewind()
-    this.#base = this.#tape.sent
+    this.#repeatedTo = Math.max(this.#repeatedTo, this.#buffer.sent)
+    const rewound = this.#buffer.rewind()
+    this.#base = this.#buffer.sent
     this.#beganMs = this.#clock.now()
     this.#connections += 1
     this.#isAsked = false
     const fromMs = this.#msAt(this.#base, 'start')
-    for (const lane of this.#lanes) lane.begin(fromMs)
+    for (const results of this.#channels) results.begin(fromMs)
     return rewound
   }
 
@@ -142,7 +141,7 @@ export class ResultTimeline {
   read(event: SessionEvent): SessionEvent | undefined {
     switch (event.type) {
       case 'partial':
-        return this.#lane(event).partial(this.#withinSent(this.#timed(event)))
+        return this.#resultsOf(event).partial(this.#withinSent(this.#timed(event)))
       case 'milestone':
         return this.#milestone(this.#withinSent(this.#timed(event)))
       case 'final':
@@ -158,32 +157,32 @@ export class ResultTimeline {
 
   /** A final that ends a connection but not the session: only what it adds to the milestones counts. */
   continueAfter(event: FinalEvent): SessionEvent | undefined {
-    const added = this.#lane(event).milestoneOf(this.#withinSent(this.#timed(event)))
+    const added = this.#resultsOf(event).milestoneOf(this.#withinSent(this.#timed(event)))
     return added && this.#milestone(added)
   }
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
-    const lane = this.#lane(event)
-    const told = lane.milestone(event, this.#msAt(this.#tape.sent, 'end'), this.#readMs)
+    const results = this.#resultsOf(event)
+    const told = results.milestone(event, this.#msAt(this.#buffer.sent, 'end'), this.#readMs)
     if (event.endMs === undefined) this.#isEstimated = true
-    const index = this.#lanes.indexOf(lane)
-    this.#settle(index, event.endMs ?? lane.estimateMs)
+    const index = this.#channels.indexOf(results)
+    this.#settle(index, event.endMs ?? results.estimateMs)
     return told
   }
 
   #final(event: FinalEvent): FinalEvent {
-    const lane = this.#lane(event)
-    const sentMs = this.#msAt(this.#tape.sent, 'end')
-    const told = lane.final(event, sentMs, this.#readMs)
+    const results = this.#resultsOf(event)
+    const sentMs = this.#msAt(this.#buffer.sent, 'end')
+    const told = results.final(event, sentMs, this.#readMs)
     if (event.error !== undefined) return told
     const endMs = event.heardMs ?? event.endMs
-    if (endMs !== undefined) this.#settle(this.#lanes.indexOf(lane), endMs)
+    if (endMs !== undefined) this.#settle(this.#channels.indexOf(results), endMs)
     // One that was asked for is the answer to all that was sent, which is settled at the end.
     else if (!this.#isAsked) {
       this.#isEstimated = true
       const baseMs = this.#msAt(this.#base, 'start')
       const heardMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
-      this.#settle(this.#lanes.indexOf(lane), baseMs + heardMs - Math.min(unreadAtFinalMs, heardMs / 2))
+      this.#settle(this.#channels.indexOf(results), baseMs + heardMs - Math.min(unreadAtFinalMs, heardMs / 2))
     }
     return told
   }
@@ -196,17 +195,17 @@ export class ResultTimeline {
   /** Nobody spoke on the channel, and all before its end has its results: the audio needs no replay. */
   #silence(event: NodeEvent): NodeEvent | undefined {
     const { channel, startMs, endMs } = event
-    const lane = this.#lanes[channel]
-    const isHeard = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#msAt(this.#tape.sent, 'end'))
-    if (lane === undefined || !isHeard) return this.#nodeEvent(event)
+    const results = this.#channels[channel]
+    const isHeard = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
+    if (results === undefined || !isHeard) return this.#nodeEvent(event)
     this.#settle(channel, endMs)
-    return lane.silence(event)
+    return results.silence(event)
   }
 
   #settle(index: number, settledMs: number): void {
-    const settled = Math.min(this.#positionOf(settledMs), this.#tape.sent)
+    const settled = Math.min(this.#positionOf(settledMs), this.#buffer.sent)
     this.#settled[index] = Math.max(this.#settled[index] ?? 0, settled)
-    this.#tape.settle(Math.min(...this.#settled))
+    this.#buffer.settle(Math.min(...this.#settled))
   }
 
   #nodeEvent(event: NodeEvent): NodeEvent | undefined {
@@ -226,15 +225,15 @@ export class ResultTimeline {
     return event
   }
 
-  #lane({ channel = 0 }: Pick<Result, 'channel'>): ChannelResults {
-    const lane = this.#lanes[channel] ?? this.#lanes[0]
-    if (lane === undefined) throw new RangeError('A session has a channel.')
-    return lane
+  #resultsOf({ channel = 0 }: Pick<Result, 'channel'>): ChannelResults {
+    const results = this.#channels[channel] ?? this.#channels[0]
+    if (results === undefined) throw new RangeError('A session has a channel.')
+    return results
   }
 
   /** The event as it is while the connection's time is the source's. */
   #timed<Event extends Result | NodeEvent>(event: Event): Event {
-    if (this.#base === 0 && this.#tape.timeline.isStraight) return event
+    if (this.#base === 0 && this.#buffer.timeline.isStraight) return event
     const { startMs, endMs } = event
     const words = 'words' in event ? event.words : undefined
     const heardMs = 'heardMs' in event ? event.heardMs : undefined
@@ -258,7 +257,7 @@ export class ResultTimeline {
   /** No result is of audio that was not sent; a service may round its times, or count them wrongly. */
   #withinSent<Event extends Result>(event: Event): Event {
     const { startMs, endMs } = event
-    const sentMs = Math.ceil(this.#msAt(this.#tape.sent, 'end'))
+    const sentMs = Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
     if (endMs === undefined || endMs <= sentMs) return event
     return { ...event, endMs: sentMs, ...(startMs !== undefined && { startMs: Math.min(startMs, sentMs) }) }
   }
@@ -268,13 +267,13 @@ export class ResultTimeline {
   }
 
   #msAt(position: number, edge: 'start' | 'end'): number {
-    const { timeline } = this.#tape
+    const { timeline } = this.#buffer
     return msForBytes(this.#format, edge === 'start' ? timeline.startOf(position) : timeline.endOf(position))
   }
 
   /** Of a time of the source, in what was kept. Services tell whole milliseconds, so the rest of one that was sent belongs to it. */
   #positionOf(sourceMs: number): number {
-    const { sent, timeline } = this.#tape
+    const { sent, timeline } = this.#buffer
     const position = timeline.positionOf(bytesForMs(this.#format, sourceMs))
     return position < sent && sent - position < bytesForMs(this.#format, 1) ? sent : position
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { presentToken } from '../../../src/client/recognizer/present-token.js'
-import { recognizerUrl } from '../../../src/client/recognizer/recognizer-url.js'
+import { presentToken } from '../../../src/client/recognizer/address.js'
+import { recognizerUrl } from '../../../src/client/recognizer/address.js'
 import { codeThrownBy } from '../../operators/marbles.js'
 
 const url = (base: string, more: Partial<Parameters<typeof recognizerUrl>[1]> = {}): string =>

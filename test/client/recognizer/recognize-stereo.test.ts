@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { sessionStates } from '../../../src/protocol/states.js'
-import { combineStates } from '../../../src/client/recognizer/combine-states.js'
+import { combineStates } from '../../../src/client/recognizer/recognize-stereo.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { plainRecognizer, said, scriptedService, virtually } from '../virtual-session.js'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import type { Puller } from '../../../src/operators/interop/pull.js'
-import { maxAheadChunks, splitPulled } from '../../../src/client/recognizer/split-pulled.js'
+import { maxAheadChunks, splitPulled } from '../../../src/client/recognizer/split-stereo.js'
 
 const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
 

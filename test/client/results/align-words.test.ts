@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { repeatedWords, wordsOf } from '../../../src/client/results/align-words.js'
+import { repeatedWords, wordsOf } from '../../../src/client/results/channel-text.js'
 
 const repeated = (said: string, heard: string): number => repeatedWords(wordsOf(said), wordsOf(heard))
 
