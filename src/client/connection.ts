@@ -1,4 +1,4 @@
-import { catchError, defer, EMPTY, endWith, map, merge, of, type Observable } from 'rxjs'
+import { defer, Observable } from 'rxjs'
 import type { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
@@ -50,43 +50,48 @@ export class Connection<In, Out> {
   authorize(tokens: SessionToken, need: TokenNeed): Observable<ConnectionInput> {
     const token$ =
       need === 'any' ? tokens.take() : need === 'replacement' ? tokens.replace() : tokens.renew(need.refused)
-    return token$.pipe(
-      map((token): ConnectionInput => {
-        this.#token = token
-        return { connection: this.#id, type: 'authorized', token }
-      }),
-      catchError((cause: unknown) => {
-        const error = toSpeechError(cause, 'token-endpoint-failed', 'The token source failed; see the cause.')
-        return of<ConnectionInput>({ connection: this.#id, type: 'token-failed', error })
+    return new Observable((subscriber) =>
+      token$.subscribe({
+        next: (token) => {
+          this.#token = token
+          subscriber.next({ connection: this.#id, type: 'authorized', token })
+        },
+        error: (cause: unknown) => {
+          const error = toSpeechError(cause, 'token-endpoint-failed', 'The token source failed; see the cause.')
+          subscriber.next({ connection: this.#id, type: 'token-failed', error })
+        },
       }),
     )
   }
 
   dial(update: UpdateRequest | undefined): Observable<ConnectionInput> {
-    return defer(() => this.#connect(this.#accessToken, update)).pipe(
-      map((open): ConnectionInput => {
-        this.#open = open
-        return { connection: this.#id, type: 'connected' }
+    return new Observable((subscriber) =>
+      defer(() => this.#connect(this.#accessToken, update)).subscribe({
+        next: (open) => {
+          this.#open = open
+          subscriber.next({ connection: this.#id, type: 'connected' })
+        },
+        error: (cause: unknown) =>
+          subscriber.next(this.#failed(cause, 'connection-failed', 'The connection failed; see the cause.')),
       }),
-      catchError((cause: unknown) => this.#failed(cause, 'connection-failed', 'The connection failed; see the cause.')),
     )
   }
 
   /** Reads after it has sent the start: what came before can only be understood with it. */
   start(): Observable<ConnectionInput> {
-    return defer(() => {
-      if (this.#open === undefined) return EMPTY
-      this.restart()
+    // Plain subscriptions: an idle session has no operator here that costs memory.
+    return new Observable((subscriber) => {
+      if (this.#open === undefined) return
       const { link } = this.#open
-      return merge(
-        (link.leaving$ ?? EMPTY).pipe(map((): ConnectionInput => ({ connection: this.#id, type: 'leaving' }))),
-        link.incoming$.pipe(
-          map((message): ConnectionInput => ({ connection: this.#id, type: 'message', ...this.#read(message) })),
-          endWith<ConnectionInput>({ connection: this.#id, type: 'link-ended' }),
-          catchError((cause: unknown) =>
-            this.#failed(cause, 'connection-lost', 'The connection broke; see the cause.'),
-          ),
-        ),
+      this.restart()
+      subscriber.add(link.leaving$?.subscribe(() => subscriber.next({ connection: this.#id, type: 'leaving' })))
+      subscriber.add(
+        link.incoming$.subscribe({
+          next: (message) => subscriber.next({ connection: this.#id, type: 'message', ...this.#read(message) }),
+          complete: () => subscriber.next({ connection: this.#id, type: 'link-ended' }),
+          error: (cause: unknown) =>
+            subscriber.next(this.#failed(cause, 'connection-lost', 'The connection broke; see the cause.')),
+        }),
       )
     })
   }
@@ -125,9 +130,9 @@ export class Connection<In, Out> {
     return mask.isIn(protocol.text(message)) ? mask.cleanAll(decoded) : decoded
   }
 
-  #failed(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): Observable<ConnectionInput> {
+  #failed(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): ConnectionInput {
     const failure = toSpeechError(cause, code, message)
     const error = this.#open?.mask.cleanError(failure) ?? failure
-    return of({ connection: this.#id, type: 'link-failed', error })
+    return { connection: this.#id, type: 'link-failed', error }
   }
 }

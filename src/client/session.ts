@@ -240,11 +240,11 @@ class Session<In, Out> {
   /** A token, and the connection as long as its lifetime lasts. */
   #authorize(id: number, need: TokenNeed): Observable<ClientInput> {
     const connection = new Connection(id, this.#plan.connect)
-    const isOpen$ = new Observable<never>(() => {
+    return new Observable((subscriber) => {
       this.#connections.set(id, connection)
-      return () => this.#connections.delete(id)
+      subscriber.add(() => this.#connections.delete(id))
+      subscriber.add(connection.authorize(this.#tokens, need).subscribe(subscriber))
     })
-    return merge(isOpen$, connection.authorize(this.#tokens, need))
   }
 
   #start(connection: Connection<In, Out>): Observable<ClientInput> {
@@ -274,6 +274,7 @@ class Session<In, Out> {
   /** What the user says while the session runs; each signal counts once. */
   #signals(): Observable<ClientInput> {
     const { finalize$ = EMPTY, stop$ = EMPTY } = this.#plan.settings
+    if (finalize$ === EMPTY && stop$ === EMPTY && this.#plan.abort$ === undefined) return EMPTY
     const follow = (name: string, signal$: Observable<unknown>, input: ClientInput): Observable<ClientInput> =>
       signal$.pipe(
         take(1),
