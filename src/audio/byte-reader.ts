@@ -1,18 +1,18 @@
 import { SpeechError } from '../errors/speech-error.js'
 
-/** Takes bytes by count from a source that is sliced anyhow. Errors of the source pass unchanged. */
+/** Reads a given number of bytes from a source of chunks of any length. Errors of the source pass through unchanged. */
 export interface ByteReader {
-  /** Bytes taken so far. */
+  /** The number of bytes read so far. */
   readonly positionBytes: () => number
-  /** The next `byteCount` bytes; fewer only where the source ends. */
+  /** Reads the next `byteCount` bytes; fewer only at the end of the source. */
   readonly read: (byteCount: number) => Promise<Uint8Array>
-  /** Passes over `byteCount` bytes without keeping them; gives how many there were. */
+  /** Skips `byteCount` bytes and returns how many there were. */
   readonly skip: (byteCount: number) => Promise<number>
-  /** What the source gives next, not empty and at most `maxBytes` long, without a copy; undefined at its end. */
+  /** The next chunk without a copy, not empty and at most `maxBytes` long; undefined at the end of the source. */
   readonly take: (maxBytes: number) => Promise<Uint8Array | undefined>
-  /** Whether the source has ended; may wait for it. Takes nothing. */
+  /** Whether the source has ended. Can wait for the source; reads nothing. */
   readonly atEnd: () => Promise<boolean>
-  /** Ends the source by its `return`, once, unless it ended by itself. */
+  /** Calls `return` of the source once, unless it has ended. */
   readonly release: () => Promise<void>
 }
 
@@ -22,15 +22,15 @@ export const createByteReader = (source: AsyncIterable<Uint8Array>): ByteReader 
   const iterator = source[Symbol.asyncIterator]()
   let pending: Uint8Array = noBytes
   let positionBytes = 0
-  let finished = false
+  let isFinished = false
 
   const pull = async (): Promise<boolean> => {
-    while (pending.length === 0 && !finished) {
+    while (pending.length === 0 && !isFinished) {
       const result = await iterator.next().catch((error: unknown) => {
-        finished = true
+        isFinished = true
         throw error
       })
-      if (result.done === true) finished = true
+      if (result.done === true) isFinished = true
       else if (ArrayBuffer.isView(result.value)) pending = result.value
       else
         throw new SpeechError(
@@ -69,8 +69,8 @@ export const createByteReader = (source: AsyncIterable<Uint8Array>): ByteReader 
 
   const release = async (): Promise<void> => {
     pending = noBytes
-    if (finished) return
-    finished = true
+    if (isFinished) return
+    isFinished = true
     await iterator.return?.()
   }
 

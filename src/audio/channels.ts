@@ -1,7 +1,7 @@
 import { SpeechError } from '../errors/speech-error.js'
 import { machineIsLittleEndian } from './pcm.js'
 
-/** The bytes themselves when typed arrays of `alignment` bytes an element can view them, else a copy that they can. */
+/** The bytes if a typed array with elements of `alignment` bytes can view them; otherwise a copy. */
 const aligned = (bytes: Uint8Array, alignment: 2 | 4): Uint8Array =>
   bytes.byteOffset % alignment === 0 ? bytes : new Uint8Array(bytes)
 
@@ -15,7 +15,7 @@ const viewInt32 = (bytes: Uint8Array): Int32Array => {
   return new Int32Array(source.buffer, source.byteOffset, source.length / 4)
 }
 
-/** A whole stereo frame of PCM is one 32-bit number, which is written at once. Little-endian machines only. */
+/** Writes each stereo frame of PCM as one 32-bit number. Little-endian machines only. */
 const interleavePairs = (left: Uint8Array, right: Uint8Array): Uint8Array => {
   const leftSamples = viewInt16(left)
   const rightSamples = viewInt16(right)
@@ -39,8 +39,8 @@ const deinterleavePairs = (bytes: Uint8Array): [Uint8Array, Uint8Array] => {
 }
 
 /**
- * Joins two channels into frames, left sample first (service.md 4.1, rule 6). The result is a new array.
- * Throws `cut-sample` when the channels differ in length or are not whole samples.
+ * Interleaves two channels, left sample first (PROTOCOL 3.2). Returns a new array. Throws `cut-sample` if the channels
+ * differ in length or are not whole samples.
  */
 export const interleaveChannels = (left: Uint8Array, right: Uint8Array, bytesPerSample: 1 | 2): Uint8Array => {
   if (left.length !== right.length || left.length % bytesPerSample !== 0) {
@@ -59,8 +59,7 @@ export const interleaveChannels = (left: Uint8Array, right: Uint8Array, bytesPer
 }
 
 /**
- * Parts frames into `[left, right]`, two new arrays.
- * Throws `cut-sample` when the bytes are not whole frames of two channels.
+ * Splits frames into `[left, right]`, two new arrays. Throws `cut-sample` if the bytes are not whole frames of two channels.
  */
 export const deinterleaveChannels = (bytes: Uint8Array, bytesPerSample: 1 | 2): [Uint8Array, Uint8Array] => {
   const bytesPerFrame = 2 * bytesPerSample

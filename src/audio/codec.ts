@@ -4,8 +4,8 @@ import { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './g711.js'
 import { bytesOf, samplesOf } from './pcm.js'
 
 /**
- * The 16-bit samples that `bytes` code; channels stay interleaved. PCM shares the memory of `bytes` where it can.
- * Throws `cut-sample` when PCM bytes are not whole samples.
+ * Decodes to 16-bit samples; channels stay interleaved. PCM shares the memory of `bytes` if possible. Throws `cut-sample`
+ * if PCM bytes are not whole samples.
  */
 export const decodeSamples = (bytes: Uint8Array, encoding: Encoding): Int16Array => {
   switch (encoding) {
@@ -18,7 +18,7 @@ export const decodeSamples = (bytes: Uint8Array, encoding: Encoding): Int16Array
   }
 }
 
-/** The bytes that code 16-bit samples; channels stay interleaved. PCM shares the memory of `samples` where it can. */
+/** Encodes 16-bit samples; channels stay interleaved. PCM shares the memory of `samples` if possible. */
 export const encodeSamples = (samples: Int16Array, encoding: Encoding): Uint8Array => {
   switch (encoding) {
     case 'pcm':

@@ -1,6 +1,6 @@
 import { DtmfFrames, windowSteps, type DtmfFrame } from './dtmf-frames.js'
 
-/** A digit that was pressed: samples since the first one. */
+/** A detected digit, with sample indexes since the start. */
 export interface DtmfDigit {
   /** 0 to 9, A to D, * or #. */
   readonly digit: string
@@ -13,24 +13,24 @@ export interface SampleSpan {
   readonly endSample: number
 }
 
-/** In steps of 2.5 ms: Q.24 takes a tone of 40 ms and refuses one of less than 23 ms. */
+/** In steps of 2.5 ms: Q.24 accepts a tone of 40 ms and rejects one of less than 23 ms. */
 const minToneSteps = 13
-/** A pause of 40 ms parts two digits, a break of 10 ms does not; the window of 20 ms lies in between. */
+/** A pause of 40 ms separates two digits and a gap of 10 ms does not; the window of 20 ms is in between. */
 const pauseSteps = 10
-/** What a tone that is not sure yet may miss. */
-const breakSteps = 6
-/** How far back a tone that is not sure yet is remembered. */
+/** The maximum gap in a tone that is not confirmed yet. */
+const maxGapSteps = 6
+/** How long the steps of a tone that is not confirmed yet are kept. */
 const historySteps = 48
-const minSureShare = 0.6
-/** How much earlier than its first clear window a tone may have begun, and later ended. */
+const minClearShare = 0.6
+/** How much earlier than its first clear window a tone can begin, and how much later it can end. */
 const edgeSteps = 2
-/** From the step that ends a window to its middle. */
+/** From the last step of a window to its middle. */
 const middleSteps = windowSteps / 2
 
 interface DetectedStep {
   readonly step: number
   readonly amplitude: number
-  readonly isSure: boolean
+  readonly isClear: boolean
 }
 
 interface Candidate {
@@ -46,10 +46,10 @@ interface Tone {
 }
 
 /**
- * Finds the digits of a telephone's keypad in one channel (ITU-T Q.23; the criteria of Q.24): tones of 40 ms and more are
- * taken and of less than 23 ms refused, frequencies 1.5 % off taken and 3.5 % off refused, the high tone from 8 dB below
- * the low one to 4 dB above, each at `minLevelDbm0` or more. So that speech is no digit, both tones together must have
- * most of the power at 60 % of all steps, their harmonics and all else the rest. Samples may come in pieces of any length.
+ * Detects the digits of a telephone keypad in one channel (ITU-T Q.23, with the criteria of Q.24): it accepts tones of 40 ms
+ * and more and rejects those of less than 23 ms, accepts frequency errors of 1.5 % and rejects those of 3.5 %, and accepts a
+ * high tone from 8 dB below to 4 dB above the low one, each at `minLevelDbm0` or more. To reject speech, both tones together
+ * must have most of the power in 60 % of the steps. Samples can arrive in chunks of any length.
  */
 export class DtmfDetector {
   readonly #frames: DtmfFrames
@@ -64,7 +64,7 @@ export class DtmfDetector {
     this.#rest = new Int16Array(this.#frames.stepSamples)
   }
 
-  /** The digits that have ended with these samples: 25 ms after the tone. */
+  /** Returns the digits that end with these samples, 25 ms after their tones. */
   take(samples: Int16Array): readonly DtmfDigit[] {
     const digits: DtmfDigit[] = []
     const { stepSamples } = this.#frames
@@ -85,12 +85,12 @@ export class DtmfDetector {
     return digits
   }
 
-  /** What is pressed at the end: silence follows. Nothing may be taken afterwards. */
+  /** Returns the digits at the end of the audio. Call it last. */
   end(): readonly DtmfDigit[] {
     return this.take(new Int16Array(this.#frames.stepSamples * (windowSteps + pauseSteps + 1)))
   }
 
-  /** Up to here it is known what is tone and what isn't; never more than 150 ms behind the last sample. */
+  /** All samples before this one are decided; at most 150 ms behind the last sample. */
   get settledSample(): number {
     const undecided = this.#candidate?.steps[0]?.step
     const steps = [this.#step - 1, ...(undecided === undefined ? [] : [undecided - 1])]
@@ -98,18 +98,18 @@ export class DtmfDetector {
     return this.#startOf(Math.min(...steps))
   }
 
-  /** The tone under way, as far as it is settled, its edges with it. */
+  /** The current tone as far as it is decided, with its edges. */
   get runningTone(): SampleSpan | undefined {
     return this.#tone === undefined ? undefined : this.spanWithEdges(this.#digitOf(this.#tone))
   }
 
-  /** A digit with the little that its edges may be off. */
+  /** A digit with the tolerance of its edges. */
   spanWithEdges({ startSample, endSample }: SampleSpan): SampleSpan {
     const edge = edgeSteps * this.#frames.stepSamples
     return { startSample: Math.max(0, startSample - edge), endSample: endSample + edge }
   }
 
-  /** The sample at which a tone begins whose first clear window ends with the step, with the edge before it. */
+  /** The first sample of a tone whose first clear window ends with the step, with its edge. */
   #startOf(step: number): number {
     return Math.max(0, Math.floor((step + 0.5 - middleSteps - edgeSteps) * this.#frames.stepSamples))
   }
@@ -126,33 +126,33 @@ export class DtmfDetector {
     }
     if (tone !== undefined && step - tone.lastStep >= pauseSteps) this.#close(digits)
     this.#collect(frame, step)
-    const begun = this.#begun()
-    if (begun === undefined) return
+    const confirmed = this.#confirmed()
+    if (confirmed === undefined) return
     this.#close(digits)
     this.#candidate = undefined
-    this.#tone = begun
+    this.#tone = confirmed
   }
 
-  #collect({ digit, amplitude, isSure }: DtmfFrame, step: number): void {
+  #collect({ digit, amplitude, isClear }: DtmfFrame, step: number): void {
     const last = this.#candidate?.steps.at(-1)
-    if (last !== undefined && step - last.step > breakSteps) this.#candidate = undefined
+    if (last !== undefined && step - last.step > maxGapSteps) this.#candidate = undefined
     if (digit === undefined) return
     const known = this.#candidate?.digit === digit ? this.#candidate.steps : []
-    const steps = [...known, { step, amplitude, isSure }].filter((detected) => step - detected.step < historySteps)
+    const steps = [...known, { step, amplitude, isClear }].filter((detected) => step - detected.step < historySteps)
     this.#candidate = { digit, steps }
   }
 
-  /** The candidate as a tone once it has lasted; at its edges a window is half full, and so is the amplitude. */
-  #begun(): Tone | undefined {
+  /** The candidate as a tone once it is long enough. At its edges a window is half full and has half the amplitude. */
+  #confirmed(): Tone | undefined {
     if (this.#candidate === undefined) return undefined
     const { digit, steps: detected } = this.#candidate
     const peak = detected.reduce((max, { amplitude }) => Math.max(max, amplitude), 0)
     const loud = detected.filter(({ amplitude }) => amplitude >= peak / 2)
     const firstStep = loud[0]?.step ?? 0
     const lastStep = loud.at(-1)?.step ?? 0
-    const steps = lastStep - firstStep + 1
-    const sure = loud.filter(({ isSure }) => isSure).length
-    if (steps < minToneSteps || sure < minSureShare * steps) return undefined
+    const stepCount = lastStep - firstStep + 1
+    const clear = loud.filter(({ isClear }) => isClear).length
+    if (stepCount < minToneSteps || clear < minClearShare * stepCount) return undefined
     return { digit, firstStep, lastStep, peak }
   }
 

@@ -3,14 +3,14 @@ import { Goertzel } from './goertzel.js'
 /** ITU-T Q.23: one frequency of each group at a time, in Hz. */
 export const lowGroupHz = [697, 770, 852, 941] as const
 export const highGroupHz = [1209, 1336, 1477, 1633] as const
-/** By the place of the low frequency, then of the high one. */
+/** Ordered by low frequency, then by high frequency. */
 const keypad = ['1', '2', '3', 'A', '4', '5', '6', 'B', '7', '8', '9', 'C', '*', '0', '#', 'D']
 
-/** Audio of one channel is looked at in steps of this length, through a window of `windowSteps` of them. */
+/** The length of an analysis step; a window has `windowSteps` steps. */
 const stepSeconds = 0.0025
 export const windowSteps = 8
 
-/** Bins of 100 Hz at half height; its images lie where a step of 2.5 ms is deaf. Hann, one weight a step. */
+/** A Hann window with one weight for each step. Its bins are 100 Hz wide at half height; its images are at zeros of a 2.5 ms step. */
 const weights = Float64Array.from(
   { length: windowSteps },
   (_none, step) => Math.sin((Math.PI * (step + 0.5)) / windowSteps) ** 2,
@@ -22,29 +22,29 @@ const squareSum = weights.reduce((sum, weight) => sum + weight * weight, 0)
 const fullScalePower = 32_768 ** 2 / 2
 const fullScaleDbm0 = 3.14
 
-/** Between what Q.24 accepts (1.5 %) and refuses (3.5 %). */
+/** Between what Q.24 accepts (1.5 %) and rejects (3.5 %). */
 const maxFrequencyError = 0.025
-/** Q.24 accepts a high tone 4 dB over the low one or 8 dB below it; a noisy line adds its own. */
+/** Q.24 accepts a high tone from 8 dB below to 4 dB above the low one; this adds 1 dB for noise. */
 const maxTwistDb = 5
 const minTwistDb = -9
-/** The part of all power that the two tones have: within a tone, and at its edges, where the window is half empty. */
-const sureShare = 0.65
+/** The minimum share of the two tones in the power: inside a tone, and at its edges, where the window is half empty. */
+const clearShare = 0.65
 const edgeShare = 0.4
-/** So many steps back is looked for the turn of the phase, which says how far off a frequency is. */
+/** The frequency error is computed from the phase change over this number of steps. */
 const phaseSteps = 2
 
-/** What one window holds. */
+/** The result of one window. */
 export interface DtmfFrame {
-  /** The digit whose two tones are there as they should be, or nothing. */
+  /** The digit whose two tones meet the criteria, or undefined. */
   readonly digit: string | undefined
-  /** Their amplitude together, in samples. */
+  /** The total amplitude of both tones, in samples. */
   readonly amplitude: number
-  /** Whether there is little else in it. */
-  readonly isSure: boolean
+  /** Whether the window contains little besides the tones. */
+  readonly isClear: boolean
 }
 
 const nothing = { real: 0, imaginary: 0 }
-const noFrame: DtmfFrame = { digit: undefined, amplitude: 0, isSure: false }
+const noFrame: DtmfFrame = { digit: undefined, amplitude: 0, isClear: false }
 
 interface Tone {
   readonly index: number
@@ -52,13 +52,13 @@ interface Tone {
   readonly power: number
 }
 
-/** How a Hann window weakens a tone that lies so many bins beside. */
-const weakening = (bins: number): number =>
+/** The attenuation of a Hann window for a tone at a distance of this many bins. */
+const attenuation = (bins: number): number =>
   bins === 0 ? 1 : Math.sin(Math.PI * bins) / (Math.PI * bins) / (1 - bins * bins)
 
 /**
- * Looks for the eight tones of a keypad in one channel, step by step of 2.5 ms, each with the 17.5 ms before it. Cost: eight
- * multiplications a sample, and nothing where it is quiet.
+ * Detects the eight tones of a keypad in one channel in steps of 2.5 ms, each together with the 17.5 ms before it. It needs
+ * eight multiplications per sample, and none in quiet audio.
  */
 export class DtmfFrames {
   /** Samples of a step. */
@@ -66,31 +66,31 @@ export class DtmfFrames {
   readonly #detectors: readonly Goertzel[]
   readonly #frequenciesHz: readonly number[] = [...lowGroupHz, ...highGroupHz]
   readonly #stepS: number
-  readonly #leastPower: number
+  readonly #minPower: number
   readonly #quietEnergy: number
-  /** Rings of the steps in the window: Fourier sums with phases from the first sample on, and energies. */
+  /** Ring buffers of the steps in the window: Fourier sums with phases relative to the first sample, and energies. */
   readonly #real: Float64Array
   readonly #imaginary: Float64Array
   readonly #energy = new Float64Array(windowSteps)
-  /** Rings of the sums over the window, to see the phases turn. */
+  /** Ring buffers of the window sums, for the phase change. */
   readonly #sumReal: Float64Array
   readonly #sumImaginary: Float64Array
-  /** How far the phase of each frequency has turned, and how far it turns in a step. */
+  /** The phase of each frequency, and its change in a step. */
   readonly #phaseCosine: Float64Array
   readonly #phaseSine: Float64Array
   readonly #turnCosine: Float64Array
   readonly #turnSine: Float64Array
   #step = 0
 
-  /** `minLevelDbm0`: the weakest tone that counts; on a digital line 0 dBm0 is 3.14 dB below full scale. */
+  /** @param minLevelDbm0 the minimum level of a tone; on a digital line 0 dBm0 is 3.14 dB below full scale */
   constructor(sampleRateHz: number, minLevelDbm0: number) {
     this.stepSamples = Math.round(sampleRateHz * stepSeconds)
     this.#stepS = this.stepSamples / sampleRateHz
     this.#detectors = this.#frequenciesHz.map(
       (frequencyHz) => new Goertzel(frequencyHz, sampleRateHz, this.stepSamples),
     )
-    this.#leastPower = fullScalePower * 10 ** ((minLevelDbm0 - fullScaleDbm0) / 10)
-    this.#quietEnergy = (this.#leastPower / 16) * this.stepSamples
+    this.#minPower = fullScalePower * 10 ** ((minLevelDbm0 - fullScaleDbm0) / 10)
+    this.#quietEnergy = (this.#minPower / 16) * this.stepSamples
     const size = this.#frequenciesHz.length
     this.#real = new Float64Array(size * windowSteps)
     this.#imaginary = new Float64Array(size * windowSteps)
@@ -103,7 +103,7 @@ export class DtmfFrames {
     this.#phaseSine = new Float64Array(size)
   }
 
-  /** Takes `stepSamples` samples from `from` on; gives what the window that ends with them holds. */
+  /** Takes `stepSamples` samples from `from` on and returns the result of the window that ends with them. */
   take(samples: Int16Array, from: number): DtmfFrame {
     const slot = this.#step % windowSteps
     let energy = 0
@@ -116,7 +116,7 @@ export class DtmfFrames {
     return frame
   }
 
-  /** Phases of a step count from its own first sample; turned on, they count from the first of all. */
+  /** Rotates the phases of the step, which are relative to its first sample, to be relative to the first sample of all. */
   #transform(samples: Int16Array, from: number, slot: number, isQuiet: boolean): void {
     const size = this.#detectors.length
     for (let index = 0; index < size; index += 1) {
@@ -126,7 +126,7 @@ export class DtmfFrames {
       this.#real[slot * size + index] = real * cosine + imaginary * sine
       this.#imaginary[slot * size + index] = imaginary * cosine - real * sine
       const [stepCosine, stepSine] = [this.#turnCosine[index] ?? 1, this.#turnSine[index] ?? 0]
-      // The error of a product is 1e-16: years of steps stay within a thousandth of a turn. The length is put right.
+      // The error of a product is 1e-16, so years of steps stay within a thousandth of a turn. The magnitude is corrected.
       const nextCosine = cosine * stepCosine - sine * stepSine
       const nextSine = sine * stepCosine + cosine * stepSine
       const correction = 1.5 - 0.5 * (nextCosine * nextCosine + nextSine * nextSine)
@@ -160,31 +160,31 @@ export class DtmfFrames {
     const share = power / this.#totalPower()
     if (twistDb > maxTwistDb || twistDb < minTwistDb || share < edgeShare) return noFrame
     const digit = keypad[low.index * highGroupHz.length + high.index - lowGroupHz.length]
-    return { digit, amplitude: Math.sqrt(2 * power), isSure: share >= sureShare }
+    return { digit, amplitude: Math.sqrt(2 * power), isClear: share >= clearShare }
   }
 
-  /** The strongest tone of a group, where it is loud enough and at its frequency. */
+  /** The strongest tone of a group if its level and frequency meet the criteria. */
   #strongest(from: number, to: number): Tone | undefined {
     const base = (this.#step % (phaseSteps + 1)) * this.#frequenciesHz.length
     let index = from
     let square = -1
-    for (let one = from; one < to; one += 1) {
-      const length = (this.#sumReal[base + one] ?? 0) ** 2 + (this.#sumImaginary[base + one] ?? 0) ** 2
-      if (length > square) {
-        square = length
-        index = one
+    for (let candidate = from; candidate < to; candidate += 1) {
+      const magnitude = (this.#sumReal[base + candidate] ?? 0) ** 2 + (this.#sumImaginary[base + candidate] ?? 0) ** 2
+      if (magnitude > square) {
+        square = magnitude
+        index = candidate
       }
     }
     const power = (2 * square) / (this.stepSamples * weightSum) ** 2
-    // What a window's edge takes off is no reason to look away; off its frequency a tone loses up to 1.5 dB.
-    if (power < this.#leastPower / 2) return undefined
+    // Half the power is enough here: off its frequency a tone loses up to 1.5 dB, which is corrected below.
+    if (power < this.#minPower / 2) return undefined
     const errorHz = this.#frequencyErrorHz(index)
     if (Math.abs(errorHz) > maxFrequencyError * (this.#frequenciesHz[index] ?? 0)) return undefined
-    const whole = power / weakening(errorHz * this.#stepS * windowSteps) ** 2
-    return whole < this.#leastPower ? undefined : { index, power: whole }
+    const corrected = power / attenuation(errorHz * this.#stepS * windowSteps) ** 2
+    return corrected < this.#minPower ? undefined : { index, power: corrected }
   }
 
-  /** How far the strongest tone near a frequency lies beside it, by the turn of its phase; within ±100 Hz. */
+  /** The frequency error of the strongest tone near a frequency, from its phase change; within ±100 Hz. */
   #frequencyErrorHz(index: number): number {
     const size = this.#frequenciesHz.length
     const now = (this.#step % (phaseSteps + 1)) * size + index

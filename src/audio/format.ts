@@ -1,14 +1,13 @@
 import { SpeechError } from '../errors/speech-error.js'
 
-/** How one sample is coded: 16-bit signed little-endian PCM, or ITU-T G.711 µ-law or A-law. */
+/** The encoding of a sample: 16-bit signed little-endian PCM, or ITU-T G.711 µ-law or A-law. */
 export type Encoding = 'pcm' | 'ulaw' | 'alaw'
 
-/** What the bytes of an audio stream mean. Two channels are interleaved sample by sample, left first (service.md 4.1). */
+/** The format of an audio stream. Two channels are interleaved sample by sample, left first (PROTOCOL 3.2). */
 export interface AudioFormat {
   readonly encoding: Encoding
-  /** Samples a second of each channel, in Hz; 8000 to 48000. */
+  /** Samples per second of each channel, in Hz; 8000 to 48000. */
   readonly sampleRateHz: number
-  /** 1 or 2 (service.md section 8). */
   readonly channels: 1 | 2
 }
 
@@ -16,7 +15,7 @@ export const encodings: readonly Encoding[] = ['pcm', 'ulaw', 'alaw']
 export const minSampleRateHz = 8000
 export const maxSampleRateHz = 48000
 
-/** A wrong value as it may stand in a message: short, and never the reason of another error. */
+/** A short description of a wrong value, for a message. Never throws. */
 const described = (value: unknown): string =>
   typeof value === 'object' && value !== null ? `an ${Array.isArray(value) ? 'array' : 'object'}` : printed(value)
 
@@ -26,8 +25,8 @@ const printed = (value: unknown): string => {
 }
 
 /**
- * The format itself when it is one; else throws `invalid-format` with the name of the field that is not.
- * Takes `unknown` on purpose: callers in JavaScript, in notebooks and at the command line give what they have.
+ * Returns the format if it is valid; otherwise throws `invalid-format` with the name of the wrong field. Takes `unknown`
+ * because callers in JavaScript, notebooks and the command line have no types.
  */
 export const validateFormat = (format: unknown): AudioFormat => {
   const { encoding, sampleRateHz, channels } = (format ?? {}) as Record<keyof AudioFormat, unknown>
@@ -49,23 +48,23 @@ export const validateFormat = (format: unknown): AudioFormat => {
 /** Bytes of one sample of one channel: 2 for PCM, 1 for G.711. */
 export const bytesPerSample = ({ encoding }: Pick<AudioFormat, 'encoding'>): 1 | 2 => (encoding === 'pcm' ? 2 : 1)
 
-/** Bytes of one frame, that is one sample of every channel: no message may cut one (decisions.md). */
+/** Bytes of one frame, which is one sample of every channel. A message must contain whole frames (PROTOCOL 3.2). */
 export const bytesPerFrame = (format: Pick<AudioFormat, 'encoding' | 'channels'>): number =>
   bytesPerSample(format) * format.channels
 
 /** Bytes of one second of all channels. */
 export const bytesPerSecond = (format: AudioFormat): number => bytesPerFrame(format) * format.sampleRateHz
 
-/** Less than any duration between two samples, more than what doubles lose over days of audio. */
+/** Less than the distance of two samples, and more than the rounding error of doubles over days of audio. */
 const roundingFrames = 1e-5
 
 /**
- * The whole frames that `durationMs` holds, in bytes, rounded down to a frame.
+ * The bytes of `durationMs` milliseconds, rounded down to whole frames.
  * `bytesForMs(format, msForBytes(format, n))` is `n` for every `n` that is whole frames.
  */
 export const bytesForMs = (format: AudioFormat, durationMs: number): number =>
   Math.floor((format.sampleRateHz * durationMs) / 1000 + roundingFrames) * bytesPerFrame(format)
 
-/** How long `byteCount` bytes last, in milliseconds (a fraction where the bytes are not whole milliseconds). */
+/** The duration of `byteCount` bytes in milliseconds, which can be a fraction. */
 export const msForBytes = (format: AudioFormat, byteCount: number): number =>
   (byteCount * 1000) / bytesPerSecond(format)

@@ -1,13 +1,13 @@
 /**
- * ITU-T G.711 by table. 16-bit samples stand for the 14-bit (µ-law) and 13-bit (A-law) values of the standard with two
- * and three more low bits, so full scale stays full scale. G.711 leaves open where an input that lies exactly on a decision
- * value belongs; here it belongs to the interval above it, for either sign, as in the ITU's own reference software (G.191).
+ * ITU-T G.711 with tables. 16-bit samples are the 14-bit (µ-law) and 13-bit (A-law) values of the standard with two and
+ * three additional low bits, so full scale stays full scale. G.711 does not define the interval of an input that equals a
+ * decision value; here it is the one above, for either sign, as in the reference software of the ITU (G.191).
  */
 
 const signBit = 0x80
-/** µ-law adds 33 to a 14-bit magnitude, so that every segment begins at a power of two. */
+/** µ-law adds 33 to the 14-bit magnitude, so that every segment begins at a power of two. */
 const muLawBias = 33
-const muLawLargest = 0x1fff
+const muLawMax = 0x1fff
 /** A-law inverts every second bit of a code (G.711, note to table 1a). */
 const aLawMask = 0x55
 
@@ -19,7 +19,7 @@ const decodeMuLawCode = (code: number): number => {
 }
 
 const encodeMuLawSample = (sample: number): number => {
-  const magnitude = Math.min(((sample < 0 ? ~sample : sample) >> 2) + muLawBias, muLawLargest)
+  const magnitude = Math.min(((sample < 0 ? ~sample : sample) >> 2) + muLawBias, muLawMax)
   const segment = 26 - Math.clz32(magnitude)
   const step = (magnitude >> (segment + 1)) & 15
   return ~((sample < 0 ? signBit : 0) | (segment << 4) | step) & 0xff
@@ -40,8 +40,8 @@ const encodeALawSample = (sample: number): number => {
   return ((sample < 0 ? 0 : signBit) | (segment << 4) | step) ^ aLawMask
 }
 
-/** Builds a table when it is first asked for, so that importing costs nothing. */
-const lazily = <Table>(build: () => Table): (() => Table) => {
+/** Builds a table on first use, so that the import has no cost. */
+const lazy = <Table>(build: () => Table): (() => Table) => {
   let table: Table | undefined
   return () => (table ??= build())
 }
@@ -49,16 +49,16 @@ const lazily = <Table>(build: () => Table): (() => Table) => {
 const decodeTable = (decode: (code: number) => number): Int16Array =>
   Int16Array.from({ length: 256 }, (_, i) => decode(i))
 
-/** Indexed by the sample's 16 bits read without sign. */
+/** The index is the sample as an unsigned 16-bit number. */
 const encodeTable = (encode: (sample: number) => number): Uint8Array =>
   Uint8Array.from({ length: 65536 }, (_, i) => encode((i << 16) >> 16))
 
 /** The sample of each code. */
-export const muLawSamples = lazily(() => decodeTable(decodeMuLawCode))
-const muLawCodes = lazily(() => encodeTable(encodeMuLawSample))
+export const muLawSamples = lazy(() => decodeTable(decodeMuLawCode))
+const muLawCodes = lazy(() => encodeTable(encodeMuLawSample))
 /** The sample of each code. */
-export const aLawSamples = lazily(() => decodeTable(decodeALawCode))
-const aLawCodes = lazily(() => encodeTable(encodeALawSample))
+export const aLawSamples = lazy(() => decodeTable(decodeALawCode))
+const aLawCodes = lazy(() => encodeTable(encodeALawSample))
 
 const expand = (codes: Uint8Array, table: Int16Array): Int16Array => {
   const samples = new Int16Array(codes.length)
@@ -72,14 +72,14 @@ const compress = (samples: Int16Array, table: Uint8Array): Uint8Array => {
   return codes
 }
 
-/** µ-law codes to 16-bit samples, −32124 to 32124 (ITU-T G.711, tables 2a and 2b). */
+/** Decodes µ-law to 16-bit samples, −32124 to 32124 (ITU-T G.711, tables 2a and 2b). */
 export const decodeMuLaw = (bytes: Uint8Array): Int16Array => expand(bytes, muLawSamples())
 
-/** 16-bit samples to µ-law codes, one byte each; magnitudes over 32635 are clipped (ITU-T G.711, tables 2a and 2b). */
+/** Encodes 16-bit samples as µ-law, one byte each; clips magnitudes over 32635 (ITU-T G.711, tables 2a and 2b). */
 export const encodeMuLaw = (samples: Int16Array): Uint8Array => compress(samples, muLawCodes())
 
-/** A-law codes to 16-bit samples, −32256 to 32256 (ITU-T G.711, tables 1a and 1b). */
+/** Decodes A-law to 16-bit samples, −32256 to 32256 (ITU-T G.711, tables 1a and 1b). */
 export const decodeALaw = (bytes: Uint8Array): Int16Array => expand(bytes, aLawSamples())
 
-/** 16-bit samples to A-law codes, one byte each (ITU-T G.711, tables 1a and 1b). */
+/** Encodes 16-bit samples as A-law, one byte each (ITU-T G.711, tables 1a and 1b). */
 export const encodeALaw = (samples: Int16Array): Uint8Array => compress(samples, aLawCodes())

@@ -1,13 +1,13 @@
-/** One bin of a Fourier transform: amplitude and phase of one frequency. */
+/** One bin of a Fourier transform: the amplitude and phase of one frequency. */
 export interface Bin {
   readonly real: number
   readonly imaginary: number
 }
 
 /**
- * The Fourier sum of samples at one frequency, by Goertzel's recursion (American Mathematical Monthly 65, 1958): one
- * multiplication a sample. Phases count from the first sample. A sine of amplitude 1 at that frequency gives a length of
- * half the sample count.
+ * Computes the Fourier sum of samples at one frequency with Goertzel's recursion (American Mathematical Monthly 65, 1958),
+ * which needs one multiplication per sample. Phases are relative to the first sample. For a sine of amplitude 1 at that
+ * frequency the magnitude is half the sample count.
  */
 export class Goertzel {
   readonly #coefficient: number
@@ -17,25 +17,25 @@ export class Goertzel {
   readonly #backSine: number
   readonly #count: number
 
-  /** For sums of `count` samples. */
+  /** @param count samples of each sum */
   constructor(frequencyHz: number, sampleRateHz: number, count: number) {
     const turn = (2 * Math.PI * frequencyHz) / sampleRateHz
     this.#cosine = Math.cos(turn)
     this.#sine = Math.sin(turn)
     this.#coefficient = 2 * this.#cosine
-    // The recursion ends with the phase of the last sample; it is turned back to the first.
+    // The recursion ends with the phase of the last sample; rotate it back to the first.
     this.#backCosine = Math.cos(turn * (count - 1))
     this.#backSine = Math.sin(turn * (count - 1))
     this.#count = count
   }
 
-  /** Of the samples from `from` on. */
+  /** The sum of the samples from `from` on. */
   sum(samples: Int16Array, from: number): Bin {
     const coefficient = this.#coefficient
     let last = 0
     let beforeLast = 0
     const end = from + this.#count
-    // By index: this runs for every sample and frequency.
+    // Hot path: runs for every sample and frequency.
     for (let index = from; index < end; index += 1) {
       const now = (samples[index] ?? 0) + coefficient * last - beforeLast
       beforeLast = last

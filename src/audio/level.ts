@@ -1,9 +1,9 @@
-/** 16-bit full scale. A sine at full scale has an RMS of −3.01 dBFS by it, a full-scale square wave of 0. */
+/** 16-bit full scale. The RMS of a full-scale sine is −3.01 dBFS, that of a full-scale square wave 0. */
 const fullScale = 32_768
-/** What silence is told as; no level is told lower. */
+/** The level of silence, which is the lowest level reported. */
 export const silenceDbfs = -100
 
-/** How loud a stretch of one channel was, in dB of full scale, from −100 for silence to 0. */
+/** The level of a section of one channel in dB of full scale, from −100 for silence to 0. */
 export interface Level {
   readonly rmsDbfs: number
   readonly peakDbfs: number
@@ -11,13 +11,13 @@ export interface Level {
 
 const decibels = (share: number): number => Math.max(silenceDbfs, Math.min(0, 20 * Math.log10(share)))
 
-/** Measures stretches of one channel, one after the other. */
+/** Measures consecutive sections of one channel. */
 export class LevelMeter {
   #squares = 0
   #peak = 0
   #count = 0
 
-  /** Takes the samples at `first`, `first + step`, … before `end`: one channel of interleaved ones. */
+  /** Adds the samples at `first`, `first + step`, … before `end`, which are one channel of interleaved samples. */
   add(samples: Int16Array, first = 0, end = samples.length, step = 1): void {
     for (let index = first; index < end; index += step) {
       const magnitude = Math.abs(samples[index] ?? 0)
@@ -27,7 +27,7 @@ export class LevelMeter {
     }
   }
 
-  /** The level of all that was added since the last call; silence where that was nothing. */
+  /** The level of the samples added since the last call; silence if there were none. */
   take(): Level {
     const rms = this.#count === 0 ? 0 : Math.sqrt(this.#squares / this.#count)
     const level = { rmsDbfs: decibels(rms / fullScale), peakDbfs: decibels(this.#peak / fullScale) }

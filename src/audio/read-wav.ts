@@ -1,28 +1,28 @@
 import { createByteReader, type ByteReader } from './byte-reader.js'
 import { bytesPerFrame, msForBytes, type AudioFormat } from './format.js'
 import { joinBytes } from './join-bytes.js'
-import { longestFormatBytes, parseWavFormat, refuseWav } from './wav-format.js'
+import { maxFormatBytes, parseWavFormat, refuseWav } from './wav-header.js'
 
-/** How far into a file its samples may begin; whoever puts more before them is not sending speech. */
+/** The maximum size of everything before the samples. */
 export const maxWavHeaderBytes = 1024 * 1024
 
 export interface WavStream {
   readonly format: AudioFormat
-  /** How long the file says it lasts; absent when its writer did not know (a streamed length). */
+  /** The duration in the header; absent for a streamed length. */
   readonly durationMs?: number
-  /** The samples as coded in the file, in pieces of whole frames. To be iterated once. */
+  /** The samples in the encoding of the file, in chunks of whole frames. Can be iterated once. */
   readonly audio: AsyncIterable<Uint8Array>
 }
 
 interface WavHeader {
   readonly format: AudioFormat
-  /** Undefined when the writer could not know: the samples then run to the end of the source. */
+  /** Undefined for a streamed length: the samples end with the source. */
   readonly dataByteCount: number | undefined
 }
 
 /**
- * Lengths that writers to a pipe leave behind. The ranges hold 0xffffffff less a header, and the numbers about
- * 2^31 that recorders use as "no end".
+ * Whether a length is a placeholder of a writer to a pipe. The ranges contain 0xffffffff minus a header, and the numbers
+ * near 2^31 that recorders use for an unknown end.
  */
 const isStreamedLength = (byteCount: number): boolean =>
   byteCount === 0 || byteCount >= 0xfffff000 || (byteCount >= 0x7ffff000 && byteCount <= 0x80000000)
@@ -32,7 +32,7 @@ const nameAt = (bytes: Uint8Array, offset: number): string => String.fromCharCod
 const lengthAt = (bytes: Uint8Array, offset: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset).getUint32(offset, true)
 
-/** A name of a chunk as it may stand in a message: what is not plain ASCII is a dot. */
+/** The name of a chunk for a message; characters that are not printable ASCII become dots. */
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, '.')
 
 const readRiff = async (reader: ByteReader): Promise<number> => {
@@ -44,7 +44,7 @@ const readRiff = async (reader: ByteReader): Promise<number> => {
 }
 
 const readFormat = async (reader: ByteReader, byteCount: number): Promise<AudioFormat> => {
-  const kept = Math.min(byteCount, longestFormatBytes)
+  const kept = Math.min(byteCount, maxFormatBytes)
   const bytes = await reader.read(kept)
   if (bytes.length < kept) refuseWav('The WAV file ends within its header.')
   const format = parseWavFormat(bytes)
@@ -52,7 +52,7 @@ const readFormat = async (reader: ByteReader, byteCount: number): Promise<AudioF
   return format
 }
 
-/** An empty data chunk is a streamed length, unless the file says that other chunks follow it or really ends there. */
+/** An empty data chunk means a streamed length, unless the header says that other chunks follow or the source ends there. */
 const checkStreamedData = async (reader: ByteReader, riffByteCount: number, dataByteCount: number): Promise<void> => {
   const chunksFollow = !isStreamedLength(riffByteCount) && riffByteCount + 8 > reader.positionBytes()
   if ((dataByteCount === 0 && chunksFollow) || (await reader.atEnd())) refuseWav('The WAV file holds no samples.')
@@ -101,7 +101,7 @@ async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerat
       left -= part.length
       const bytes = cut.length === 0 ? part : joinBytes(cut, part)
       const wholeByteCount = bytes.length - (bytes.length % frameBytes)
-      // A copy, since the source may fill its buffer anew.
+      // A copy, because the source can reuse its buffer.
       cut = new Uint8Array(bytes.subarray(wholeByteCount))
       if (wholeByteCount > 0) yield bytes.subarray(0, wholeByteCount)
     }
@@ -115,7 +115,7 @@ async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerat
   }
 }
 
-/** A generator that was never started would not run its `finally`, so `return` releases the source itself, and at once. */
+/** `return` releases the source itself, because a generator that was not started does not run its `finally`. */
 const releasing = (
   frames: AsyncGenerator<Uint8Array, undefined>,
   reader: ByteReader,
@@ -131,19 +131,22 @@ const releasing = (
 })
 
 /**
- * Reads the header of a RIFF/WAVE source and gives its samples as a stream. The source may be sliced anyhow.
+ * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The chunks of the source can have any length.
  *
- * - Read are 16-bit PCM, µ-law and A-law of 1 or 2 channels at 8000 to 48000 Hz, plain or WAVE_FORMAT_EXTENSIBLE, with any chunks
- *   before the samples. Chunks after them are never taken for audio. A data length of 0, of 0xffffffff or near 2^31 means
- *   "until the source ends", as writers to a pipe leave it.
- * - All else rejects with `invalid-wav`, which names what is wrong: not a WAV file, no samples, another coding, a header
- *   whose numbers disagree, a rate outside the bounds, no samples within the first `maxWavHeaderBytes`.
- * - Truncated: what is there comes first, whole frames of it, and then the iteration throws `invalid-wav` with the number
- *   of bytes that are missing.
+ * - Supports 16-bit PCM, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz, plain or WAVE_FORMAT_EXTENSIBLE, with any
+ *   chunks before the samples. Chunks after the samples are ignored. A data length of 0, of 0xffffffff or near 2^31 means
+ *   "until the source ends", as writers to a pipe set it.
+ * - Rejects everything else with `invalid-wav`, which names the problem: not a WAV file, no samples, another encoding, numbers
+ *   that disagree, a sample rate out of range, no samples within the first `maxWavHeaderBytes`.
+ * - A truncated file emits its whole frames; then the iteration throws `invalid-wav` with the number of missing bytes.
  * - Errors of the source pass through unchanged.
- * - Buffered is never more than one piece of the source; the pieces of `audio` are views of the source's where they can be.
- * - The source's `return` is called when the samples are complete, when the iteration is left early (also before its
- *   first step), and when the header is refused. Whoever does not want the audio must call `return` on its iterator.
+ * - Buffers at most one chunk of the source; the chunks of `audio` are views of it if possible.
+ * - Calls `return` of the source when the samples are complete, when the iteration ends early (also before its first step),
+ *   and when the header is refused. A caller that does not need the audio must call `return` on its iterator.
+ *
+ * @example
+ * const { format, audio } = await readWav(createReadStream('call.wav'))
+ * recognize({ ...options, format })(audio).subscribe(console.log)
  */
 export const readWav = async (source: AsyncIterable<Uint8Array>): Promise<WavStream> => {
   const reader = createByteReader(source)
@@ -155,7 +158,7 @@ export const readWav = async (source: AsyncIterable<Uint8Array>): Promise<WavStr
       ? { format, audio }
       : { format, audio, durationMs: msForBytes(format, dataByteCount) }
   } catch (error) {
-    // The refusal matters more than a source that cannot close.
+    // Report the wrong header and not an error of closing the source.
     await reader.release().catch(() => undefined)
     throw error
   }

@@ -10,20 +10,20 @@ export interface ResamplerOptions {
   readonly channels: 1 | 2
 }
 
-/** The resampling of one stream. Samples of two channels are interleaved. */
+/** Resamples one stream. Samples of two channels are interleaved. */
 export interface Resampler {
-  /** What can be said already; a few milliseconds stay behind until `flush`. Takes any number of samples, also a cut frame. */
+  /** Returns the samples that are ready; a few milliseconds remain until `flush`. Accepts any number of samples, also partial frames. */
   readonly process: (samples: Int16Array) => Int16Array
   /**
-   * The tail. It ends the stream: `process` throws `invalid-options` from here on, and a second flush gives nothing.
-   * Throws `cut-sample` when the stream ended within a frame.
+   * Returns the remaining samples and ends the stream: `process` throws `invalid-options` afterwards, and a second flush
+   * returns nothing. Throws `cut-sample` if the stream ended within a frame.
    */
   readonly flush: () => Int16Array
-  /** Gives the memory back, at any time and as often as you like; the resampler throws `invalid-options` afterwards. */
+  /** Frees the memory; the resampler throws `invalid-options` afterwards. Idempotent. */
   readonly free: () => void
 }
 
-/** Aliases lie below −100 dB already, at a fraction of the cost of the higher ones (0 to 10). */
+/** Of 0 to 10. Aliases are below −100 dB, at a fraction of the cost of a higher quality. */
 const quality = 3
 const blockFrames = 1024
 const install = 'npm install @echogarden/speex-resampler-wasm'
@@ -38,7 +38,7 @@ const joinSamples = (first: Int16Array, second: Int16Array): Int16Array => {
 
 let loading: Promise<SpeexModule> | undefined
 
-/** One instance of the WebAssembly module serves all streams; each has its own state on its heap. */
+/** All streams share one instance of the WebAssembly module; each has its own state on the heap. */
 const loadSpeex = (): Promise<SpeexModule> => {
   loading ??= import('@echogarden/speex-resampler-wasm')
     .then((speex) => speex.default({ printErr: () => undefined }))
@@ -49,7 +49,7 @@ const loadSpeex = (): Promise<SpeexModule> => {
   return loading
 }
 
-/** Takes any number of channels: callers in JavaScript give what they have. */
+/** Takes any numbers because callers in JavaScript have no types. */
 const checkOptions = ({ fromHz, toHz, channels }: Record<keyof ResamplerOptions, number>): void => {
   for (const [name, rateHz] of Object.entries({ fromHz, toHz })) {
     if (!Number.isInteger(rateHz) || rateHz < minSampleRateHz || rateHz > maxSampleRateHz) {
@@ -63,23 +63,23 @@ const checkOptions = ({ fromHz, toHz, channels }: Record<keyof ResamplerOptions,
 }
 
 interface SpeexStream {
-  /** Half the filter's length, in input frames: what has to follow a frame before it can be said. */
+  /** Half the length of the filter, in input frames: how many frames must follow a frame before it is complete. */
   readonly latencyFrames: number
-  /** Writes the output of whole frames to `output` from `at` on; gives how many samples it wrote. */
+  /** Writes the output for whole frames to `output` from `at` on, and returns how many samples it wrote. */
   readonly run: (samples: Int16Array, output: Int16Array, at: number) => number
   readonly free: () => void
 }
 
-/** The state of one stream with a block of input and of output, all of it on the WebAssembly heap. */
+/** Allocates the state of one stream, an input block and an output block on the WebAssembly heap. */
 const openSpeex = (speex: SpeexModule, { fromHz, toHz, channels }: ResamplerOptions): SpeexStream => {
   const outputFrames = Math.ceil((blockFrames * toHz) / fromHz) + 1
   const counts = speex._malloc(8 + 2 * channels * (blockFrames + outputFrames))
   const state = counts === 0 ? 0 : speex._speex_resampler_init(channels, fromHz, toHz, quality, counts)
   if (state === 0) {
     speex._free(counts)
-    throw new SpeechError('overloaded', 'There is no memory left to resample another stream.')
+    throw new SpeechError('overloaded', 'There is not enough memory to resample another stream.')
   }
-  // The filter looks ahead and behind; without this the output would begin with half its length of silence.
+  // The filter is symmetric; without this the output would begin with silence of half its length.
   speex._speex_resampler_skip_zeros(state)
   const inputAddress = counts + 8
   const outputAddress = inputAddress + 2 * channels * blockFrames
@@ -146,7 +146,7 @@ const resampleWith = (stream: SpeexStream, { fromHz, toHz, channels }: Resampler
     phase = 'flushed'
     if (cut.length > 0) throw new SpeechError('cut-sample', 'The stream ended with a sample of one channel only.')
     const missing = Math.round((framesIn * toHz) / fromHz) * channels - samplesOut
-    // Half a filter of silence brings out what the last frame still has to say.
+    // Silence of half the filter's length completes the last frames.
     return run(new Int16Array(stream.latencyFrames * channels)).slice(0, missing)
   }
   const free = (): void => {
@@ -156,16 +156,16 @@ const resampleWith = (stream: SpeexStream, { fromHz, toHz, channels }: Resampler
   return { process, flush, free }
 }
 
-/** Samples through unchanged, without WebAssembly. */
+/** Passes samples through unchanged, without WebAssembly. */
 const unchanged: Resampler = { process: (samples) => samples, flush: () => noSamples, free: () => undefined }
 
 /**
- * A resampler for one stream (SpeexDSP, as WebAssembly). Its filter's latency is taken out: sample `k` of all that
- * `process` and `flush` give stands for the time `k / toHz`, and together they are `input frames × toHz / fromHz` frames
- * long, rounded. Equal rates pass samples through, the same arrays.
+ * Creates a resampler for one stream (SpeexDSP, as WebAssembly). The latency of its filter is removed: sample `k` of the
+ * output has the time `k / toHz`, and the total output is `input frames × toHz / fromHz` frames, rounded. Equal rates return
+ * the same arrays.
  *
- * Rejects with `invalid-options` for rates and channels outside their bounds, `missing-dependency` where the optional
- * package is not installed, `overloaded` when the WebAssembly heap is full. Call `free` when the stream ends, however it ends.
+ * Rejects with `invalid-options` for rates and channels out of range, `missing-dependency` if the optional package is not
+ * installed, `overloaded` if the WebAssembly heap is full. Call `free` at every end of the stream.
  */
 export const createResampler = async (options: ResamplerOptions): Promise<Resampler> => {
   checkOptions(options)

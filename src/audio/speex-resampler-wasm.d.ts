@@ -1,7 +1,7 @@
-/** What is used of the package, which brings no types: the functions of SpeexDSP's speex_resampler.h on an Emscripten heap. */
+/** The used part of the package, which has no types: functions of SpeexDSP in speex_resampler.h on an Emscripten heap. */
 declare module '@echogarden/speex-resampler-wasm' {
   export interface SpeexModule {
-    /** Views of the heap. They are replaced when it grows, so read them anew after every allocation. */
+    /** Views of the heap. They are replaced when it grows, so read them again after every allocation. */
     readonly HEAP16: Int16Array
     readonly HEAPU32: Uint32Array
     _malloc(byteCount: number): number
@@ -10,7 +10,7 @@ declare module '@echogarden/speex-resampler-wasm' {
     _speex_resampler_destroy(state: number): void
     _speex_resampler_skip_zeros(state: number): number
     _speex_resampler_get_input_latency(state: number): number
-    /** Frames in and out are counted per channel; both counts are replaced by what was used. Gives 0 when it went well. */
+    /** Frames are counted per channel; both counts are replaced by the numbers that were used. Returns 0 on success. */
     _speex_resampler_process_interleaved_int(
       state: number,
       inputAddress: number,

@@ -1,10 +1,97 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { bytesPerFrame, bytesPerSample, bytesPerSecond, validateFormat, type AudioFormat } from './format.js'
-import { wavTags } from './wav-format.js'
+import {
+  bytesPerFrame,
+  bytesPerSample,
+  bytesPerSecond,
+  maxSampleRateHz,
+  minSampleRateHz,
+  validateFormat,
+  type AudioFormat,
+  type Encoding,
+} from './format.js'
+
+/** The format tags (RFC 2361) of the supported encodings. */
+const wavTags = { pcm: 1, alaw: 6, ulaw: 7 } as const satisfies Record<Encoding, number>
+
+const extensibleTag = 0xfffe
+const encodingOfTag = new Map<number, Encoding>([
+  [wavTags.pcm, 'pcm'],
+  [wavTags.alaw, 'alaw'],
+  [wavTags.ulaw, 'ulaw'],
+])
+const otherTags = new Map([
+  [2, 'Microsoft ADPCM'],
+  [3, 'floating point'],
+  [0x11, 'IMA ADPCM'],
+  [0x31, 'GSM 6.10'],
+  [0x55, 'MP3'],
+])
+/** A sub-format is a format tag followed by these fourteen bytes of the base GUID. */
+const subFormatTail = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71]
+
+/** The bytes of a "fmt " chunk that are read; the rest of a longer chunk is skipped. */
+export const maxFormatBytes = 40
+const minFormatBytes = 16
+
+export const refuseWav = (message: string): never => {
+  throw new SpeechError('invalid-wav', message)
+}
+
+/** The format tag; for WAVE_FORMAT_EXTENSIBLE the tag of its sub-format. */
+const tagOf = (chunk: DataView): number => {
+  const tag = chunk.getUint16(0, true)
+  if (tag !== extensibleTag) return tag
+  if (chunk.byteLength < maxFormatBytes) refuseWav('The WAV header is of the extensible kind but too short for it.')
+  if (subFormatTail.some((byte, i) => chunk.getUint8(26 + i) !== byte)) {
+    refuseWav('The WAV file has a sub-format that is no format tag; convert it to 16-bit PCM.')
+  }
+  if (chunk.getUint16(18, true) > chunk.getUint16(14, true)) {
+    refuseWav('The WAV header is wrong: it says more valid bits than bits per sample.')
+  }
+  return chunk.getUint16(24, true)
+}
+
+const encodingOf = (tag: number): Encoding =>
+  encodingOfTag.get(tag) ??
+  refuseWav(
+    `The WAV file holds ${otherTags.get(tag) ?? 'unknown'} samples (format tag ${tag}); convert it to 16-bit PCM, µ-law or A-law.`,
+  )
+
+/**
+ * Reads a "fmt " chunk. Checks that its numbers agree, because a wrong header turns the audio into noise at full volume.
+ * Throws `invalid-wav`, which names the wrong number.
+ */
+export const parseWavFormat = (bytes: Uint8Array): AudioFormat => {
+  if (bytes.length < minFormatBytes) {
+    refuseWav(`The "fmt " chunk of the WAV file has ${bytes.length} bytes; it needs at least ${minFormatBytes}.`)
+  }
+  const chunk = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const encoding = encodingOf(tagOf(chunk))
+  const channels = chunk.getUint16(2, true)
+  const sampleRateHz = chunk.getUint32(4, true)
+  if (channels !== 1 && channels !== 2)
+    return refuseWav(`The WAV file has ${channels} channels; only 1 or 2 can be streamed.`)
+  if (sampleRateHz < minSampleRateHz || sampleRateHz > maxSampleRateHz) {
+    refuseWav(`The WAV file says ${sampleRateHz} Hz; only ${minSampleRateHz} to ${maxSampleRateHz} Hz can be streamed.`)
+  }
+  const sampleBytes = bytesPerSample({ encoding })
+  const bits = chunk.getUint16(14, true)
+  if (bits !== sampleBytes * 8) {
+    refuseWav(
+      `The WAV file says ${bits} bits per sample; ${encoding} needs ${sampleBytes * 8}. Convert it to 16-bit PCM.`,
+    )
+  }
+  const expectNumber = (name: string, actual: number, expected: number): void => {
+    if (actual !== expected) refuseWav(`The WAV header is wrong: its ${name} is ${actual} and should be ${expected}.`)
+  }
+  expectNumber('block align', chunk.getUint16(12, true), sampleBytes * channels)
+  expectNumber('byte rate', chunk.getUint32(8, true), sampleBytes * channels * sampleRateHz)
+  return { encoding, sampleRateHz, channels }
+}
 
 const streamedLength = 0xffffffff
 
-/** Checks that a length can stand in a header, and gives the RIFF length that goes with it. */
+/** Checks a data length and returns the RIFF length. */
 const riffByteCount = (format: AudioFormat, headerBytes: number, dataByteCount: number): number => {
   const byteCount = headerBytes - 8 + dataByteCount + (dataByteCount % 2)
   if (dataByteCount < 0 || dataByteCount % bytesPerFrame(format) !== 0) {
@@ -20,10 +107,13 @@ const riffByteCount = (format: AudioFormat, headerBytes: number, dataByteCount: 
 }
 
 /**
- * The bytes that stand before `dataByteCount` bytes of samples in a WAV file: 44 for PCM, 58 for G.711, which needs
- * the longer "fmt " chunk and a "fact" chunk. Leave the count out to write to a pipe whose end is not known.
- * After an odd count one zero byte must follow the samples. Throws `invalid-format`, and `invalid-options` for a
- * count that is not whole frames or over 4 GiB.
+ * The header of a WAV file with `dataByteCount` bytes of samples: 44 bytes for PCM, 58 for G.711, which needs a longer
+ * "fmt " chunk and a "fact" chunk. Without a count the header is for a stream of unknown length. After an odd count one
+ * zero byte must follow the samples.
+ *
+ * @throws SpeechError `invalid-format`, or `invalid-options` for a count that is not whole frames or over 4 GiB
+ * @example
+ * writeFileSync('call.wav', Buffer.concat([wavHeader(format, samples.length), samples]))
  */
 export const wavHeader = (format: AudioFormat, dataByteCount?: number): Uint8Array => {
   const { encoding, channels, sampleRateHz } = validateFormat(format)

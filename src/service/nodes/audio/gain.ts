@@ -1,5 +1,5 @@
 import { decodeSamples, encodeSamples } from '../../../audio/codec.js'
-import { amplify, gainFactor } from '../../../audio/gain.js'
+import { amplify, gainFactor } from '../../../audio/mix.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import { defineNode } from '../core/define-node.js'

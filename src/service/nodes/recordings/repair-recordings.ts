@@ -3,7 +3,7 @@ import { open, opendir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../../errors/code-of.js'
 import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
-import { parseWavFormat } from '../../../audio/wav-format.js'
+import { parseWavFormat } from '../../../audio/wav-header.js'
 import { wavHeader } from '../../../audio/wav-header.js'
 
 /** The recorder's file names. */
