@@ -90,7 +90,7 @@ const countAsked = (source: TokenSource, asked: () => void): TokenSource => {
   })
 }
 
-/** Runs the session to its end, and tells the proxy the states that it enters. */
+/** Runs the session to its end, and signals the states that it enters to the proxy. */
 const watch = (
   session$: Observable<SessionEvent>,
   startedMs: number,

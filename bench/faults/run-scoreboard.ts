@@ -23,12 +23,12 @@ const atOnce = 8
 
 /**
  * Plays every fault over every transport, several at a time; what measures the memory of the process comes last, alone.
- * `told` hears of each run when it is over. Gives them in the order of the names. Rejects with the signal's reason, or
+ * `report` is called with each run when it is over. Resolves with them in the order of the names. Rejects with the signal's reason, or
  * with what kept a run from being played at all.
  */
 export const runScoreboard = async (
   { names, transports, open }: ScoreboardPlan,
-  told: (run: ScoredRun) => void,
+  report: (run: ScoredRun) => void,
   signal: AbortSignal,
 ): Promise<readonly ScoredRun[]> => {
   const runs = names.flatMap((name) => transports.map((over) => ({ name, over })))
@@ -38,7 +38,7 @@ export const runScoreboard = async (
     try {
       const run = { name, over, verdict: await verdictOn(name, over, target, signal) }
       scored.set(`${name} ${over}`, run)
-      told(run)
+      report(run)
     } finally {
       await target.close()
     }
