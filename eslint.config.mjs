@@ -14,7 +14,7 @@ const typed = [
   '*.mts',
 ]
 
-/** `export *` hides what a door promises, and lets a new inner name leak out of it. */
+/** `export *` hides what an entry point exports, and exposes new internal names by accident. */
 const noExportStar = { selector: 'ExportAllDeclaration', message: 'Name what is exported, one by one.' }
 
 export default defineConfig(
@@ -100,7 +100,7 @@ export default defineConfig(
       'no-restricted-imports': [
         'error',
         {
-          paths: [{ name: 'rxjs/operators', message: "Import from 'rxjs'; RxJS 8 has no other door." }],
+          paths: [{ name: 'rxjs/operators', message: "Import from 'rxjs'; RxJS 8 has no other entry point." }],
           patterns: [
             { group: ['fp-ts/*', 'io-ts/*'], message: "Deep paths fail in Node ESM: import { … } from 'fp-ts'." },
             { group: ['rxjs/internal/*', 'rxjs/dist/*'], message: 'Internals of RxJS change without notice.' },
@@ -116,6 +116,19 @@ export default defineConfig(
       // A subscription that nobody keeps can't be ended: shutdown would wait for it.
       'rxjs-x/no-ignored-subscription': 'error',
       'no-console': 'error',
+    },
+  },
+  {
+    name: 'rxspeech/browsers',
+    files: ['src/{errors,audio,kernel,protocol,operators,client}/**/*.ts', 'src/transport/{,memory/,websocket/}*.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['Buffer', 'process', '__dirname', '__filename', 'require', 'setImmediate', 'global'].map((name) => ({
+          name,
+          message: 'Only Node has it. Use what browsers have, too.',
+        })),
+      ],
     },
   },
   {
