@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LedgerEvent } from '../../src/protocol/session-event.js'
-import { signCertificate } from '../../src/service/identity/keys/x509-certificate.js'
+import { loadSignCertificate } from '../../src/service/identity/keys/sign-certificate.js'
 import type { VerificationReport } from '../../src/testing/verifying/report.js'
 import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
 
@@ -29,7 +29,9 @@ const durationMs = 11_000
 const source = { sampleCount: durationMs * 8, sampleRateHz: 8000 }
 
 /** Of an address, signed by a CA of its own. */
-const certificateOf = (host: string): { readonly ca: string; readonly certificate: string; readonly key: string } => {
+const certificateOf = async (
+  host: string,
+): Promise<{ readonly ca: string; readonly certificate: string; readonly key: string }> => {
   const pair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const [authority, server] = [pair(), pair()]
   const common = {
@@ -38,7 +40,8 @@ const certificateOf = (host: string): { readonly ca: string; readonly certificat
     notBeforeMs: Date.now() - 3_600_000,
     notAfterMs: Date.now() + 3_600_000,
   }
-  const addresses = [Buffer.from(host.split('.').map(Number))]
+  const addresses = [host]
+  const signCertificate = await loadSignCertificate()
   return {
     ca: signCertificate({ ...common, publicKey: authority.publicKey, use: { type: 'authority' } }),
     certificate: signCertificate({
@@ -66,7 +69,7 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
   // The link is down for 8 s, and the system waits up to 13 s from then on until it sends again what was lost.
   it('may be down for 8 s without the loss of a byte, over either transport', { timeout: 120_000 }, async () => {
     linked = await linkedNamespaces()
-    const { ca, ...certificate } = certificateOf(linked.serviceHost)
+    const { ca, ...certificate } = await certificateOf(linked.serviceHost)
     const service = linked.fork('service', join(__dirname, 'namespaces/service.mjs'))
     service.send({ host: linked.serviceHost, ...certificate, count: sessions.length, source })
     const listening = await messageOf<readonly { readonly url: string; readonly address: string }[]>(service)

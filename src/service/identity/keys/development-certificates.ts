@@ -1,20 +1,19 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
 import { readPrivateFile, writePrivateFile } from '../state/state-files.js'
-import { signCertificate } from './x509-certificate.js'
+import { loadSignCertificate, type SignCertificate } from './sign-certificate.js'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-/** Short of the 398 days that browsers take. */
+/** Browsers accept at most 398 days. */
 const lifetimeMs = 365 * dayMs
 const renewBeforeMs = dayMs
 
 const loopbackNames = ['localhost']
 const loopbackAddresses = ['127.0.0.1', '::1']
-const loopbackBytes = [Buffer.from([127, 0, 0, 1]), Buffer.from([...Array<number>(15).fill(0), 1])]
 
 export interface DevelopmentCertificates {
-  /** The file of the authority's certificate, for clients that take a path. */
+  /** The path of the authority's certificate. */
   readonly caPath: string
   /** The authority's certificate, PEM. */
   readonly ca: string
@@ -26,10 +25,10 @@ export interface DevelopmentCertificates {
 
 type Pems = Omit<DevelopmentCertificates, 'caPath'>
 
-const issue = (nowMs: number): Pems => {
+const issue = (signCertificate: SignCertificate, nowMs: number): Pems => {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // A name of its own, so that a client that still trusts an older authority sees another issuer and not a bad signature.
+  // A unique name, so that a client that trusts an older authority sees another issuer instead of an invalid signature.
   const commonName = `rxspeech development ${randomBytes(4).toString('hex')}`
   const issuer = { commonName, privateKey: authority.privateKey }
   const validity = { notBeforeMs: nowMs - hourMs, notAfterMs: nowMs + lifetimeMs }
@@ -46,7 +45,7 @@ const issue = (nowMs: number): Pems => {
       commonName: 'localhost',
       issuer,
       publicKey: server.publicKey,
-      use: { type: 'server', names: loopbackNames, addresses: loopbackBytes },
+      use: { type: 'server', names: loopbackNames, addresses: loopbackAddresses },
     }),
     key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
@@ -75,21 +74,21 @@ const load = async (caPath: string, serverPath: string, nowMs: number): Promise<
   try {
     return isUsable(pems, nowMs) ? pems : undefined
   } catch {
-    // Damaged in a way that does not parse; nothing in it is worth keeping.
+    // The files cannot be parsed, so they are replaced.
     return undefined
   }
 }
 
 export interface DevelopmentCertificatesOptions {
-  /** Milliseconds since 1970; default `Date.now`. */
-  readonly now?: () => number
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: (() => number) | undefined
 }
 
 /**
- * A certificate authority of its own and a TLS server certificate of it for the loopback, ECDSA on P-256, for
- * development only. Kept in the folder, readable by the owner alone, and used again while both are good for more than
- * a day; made anew when they are not, or are damaged. The authority's key is thrown away at once, so whoever trusts
- * the authority trusts this one server.
+ * A certificate authority and a TLS server certificate for loopback, with ECDSA on P-256, for development only. They are
+ * stored in the folder, readable only by its owner, and reused while both are valid for more than a day. The key of the
+ * authority is never stored, so a client that trusts the authority trusts this one server only. Rejects with
+ * `missing-dependency` where new certificates are necessary and a package is missing.
  */
 export const developmentCertificates = async (
   folder: string,
@@ -99,7 +98,7 @@ export const developmentCertificates = async (
   const serverPath = join(folder, 'server.pem')
   const kept = await load(caPath, serverPath, now())
   if (kept !== undefined) return { caPath, ...kept }
-  const issued = issue(now())
+  const issued = issue(await loadSignCertificate(), now())
   await writePrivateFile(caPath, issued.ca)
   await writePrivateFile(serverPath, issued.certificate + issued.key)
   return { caPath, ...issued }
