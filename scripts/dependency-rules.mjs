@@ -14,8 +14,7 @@ export const layers = [
   ['operators', 'transport', 'auth'],
   ['client'],
   ['cassette', 'service'],
-  ['testing'],
-  ['cli'],
+  ['testing', 'cli'],
 ]
 
 /**
@@ -29,6 +28,10 @@ export const innerLayers = {
     record: ['format'],
     replay: ['format', 'record'],
     chart: ['format'],
+  },
+  testing: {
+    faults: [],
+    verifying: [],
   },
   service: {
     monitor: [],

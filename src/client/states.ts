@@ -47,13 +47,13 @@ export interface Waiting {
   readonly delayMs: number
 }
 
-export interface Resting {
+interface Resting {
   readonly name: 'resting'
   readonly isConnected: boolean
 }
 
 /** A connection of the session; the number names its lifetime. */
-export interface SessionConnection {
+interface SessionConnection {
   readonly id: number
   readonly token: TokenInHand | undefined
   /** The updates that its start contains. */

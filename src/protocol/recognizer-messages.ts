@@ -39,7 +39,7 @@ export interface RecognizeRequest {
   readonly vadGracefulSilenceThresholdMs?: number | undefined
 }
 
-export const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
+const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
   audioFormat: required(oneOf('pcm'), 'audio-format'),
   modelName: required(nonEmptyText, 'model-name'),
   modelTenant: optional(text, 'model-tenant'),

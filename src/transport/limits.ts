@@ -26,8 +26,8 @@ export interface LinkLimits {
 export type Resolved<Options> = { readonly [Key in keyof Options]-?: Exclude<Options[Key], undefined> }
 
 export const defaultMaxMessageBytes = 1_048_576
-export const defaultHighWaterMarkBytes = 262_144
-export const defaultCloseTimeoutMs = 2_000
+const defaultHighWaterMarkBytes = 262_144
+const defaultCloseTimeoutMs = 2_000
 export const defaultDialCloseTimeoutMs = 500
 export const defaultConnectTimeoutMs = 10_000
 /** The limit of both the WebSocket and the gRPC package. */

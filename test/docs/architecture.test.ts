@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { doors, floors, rooms } from '../../scripts/floors/table.mjs'
+import { entryPoints, innerLayers, layers } from '../../scripts/dependency-rules.mjs'
 import { named, tableBelow } from './markdown.js'
 
 const root = join(__dirname, '../..')
@@ -47,14 +47,14 @@ describe('docs/ARCHITECTURE.md', () => {
     expect(rows.filter(([, , file]) => !/^`src\/[\w./-]+\.ts`(?:, `src\/[\w./-]+\.ts`)*$/.test(file ?? ''))).toEqual([])
   })
 
-  it('has the floors that are checked', () => {
-    const onPage = tableBelow(page, 'The house').map(([folder, floor]) => [named(folder), Number(floor)])
-    const inTable = floors.flatMap((names, floor) => names.map((name) => [`src/${name}`, floor] as const))
+  it('has the layers that are checked', () => {
+    const onPage = tableBelow(page, 'The layers').map(([folder, layer]) => [named(folder), Number(layer)])
+    const inTable = layers.flatMap((names, layer) => names.map((name) => [`src/${name}`, layer] as const))
     expect(onPage).toEqual(inTable.filter(([folder]) => foldersIn('src').includes(folder)))
   })
 
-  it('has the rooms of the service and the directions that are checked', () => {
-    const lines = page.slice(page.indexOf('The service has rooms')).split('\n')
+  it('has the folders of the service and the directions that are checked', () => {
+    const lines = page.slice(page.indexOf('The folders of the service have a direction')).split('\n')
     const rows = lines.slice(lines.findIndex((line) => line.startsWith('|')) + 2)
     const table = rows
       .slice(
@@ -62,15 +62,15 @@ describe('docs/ARCHITECTURE.md', () => {
         rows.findIndex((line) => !line.startsWith('|')),
       )
       .map((row) => row.split('|').slice(1, -1))
-    const onPage = table.map(([room, from = '']): [string, readonly string[]] => [
-      named(room).replace('src/service/', ''),
+    const onPage = table.map(([folder, from = '']): [string, readonly string[]] => [
+      named(folder).replace('src/service/', ''),
       from.trim() === '–' ? [] : from.split(',').map((name) => name.trim()),
     ])
-    expect(Object.fromEntries(onPage)).toEqual(rooms['service'])
+    expect(Object.fromEntries(onPage)).toEqual(innerLayers['service'])
   })
 
-  it('names the doors', () => {
-    for (const door of doors) expect(page).toContain(`\`src/${door}\``)
+  it('names the entry points', () => {
+    for (const file of entryPoints) expect(page).toContain(`\`src/${file}\``)
   })
 
   it.each(filesWithNames)('finds in %s what it says is there: %s', (file, name) => {

@@ -10,16 +10,7 @@ export interface Chart {
   readonly rows: readonly ChartRow[]
 }
 
-export const rowKinds = [
-  'connection',
-  'control',
-  'audio',
-  'speech',
-  'partials',
-  'milestones',
-  'finals',
-  'events',
-] as const
+const rowKinds = ['connection', 'control', 'audio', 'speech', 'partials', 'milestones', 'finals', 'events'] as const
 export type RowKind = (typeof rowKinds)[number]
 
 export interface ChartRow {

@@ -1,5 +1,5 @@
 /** The signals that end a command. */
-export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export type EndingSignal = (typeof endingSignals)[number]
 
 /** The process a command runs in. */

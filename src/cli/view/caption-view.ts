@@ -7,7 +7,7 @@ import { noticeOf } from './notice.js'
 import { isResult, type TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
-export type CaptionFormat = 'vtt' | 'srt'
+type CaptionFormat = 'vtt' | 'srt'
 
 export interface CaptionViewOptions {
   readonly format: CaptionFormat

@@ -3,7 +3,7 @@ import { clockText } from './transcript-line.js'
 import { lastColumns } from './plain-text.js'
 
 /** How far the work is: milliseconds of audio done, and of all, where that is known. */
-export interface Progress {
+interface Progress {
   readonly doneMs: number
   readonly totalMs?: number | undefined
 }

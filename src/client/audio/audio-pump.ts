@@ -21,7 +21,7 @@ export type AudioInput =
   | { readonly type: 'inactive'; readonly forMs: number }
   | { readonly type: 'failed'; readonly error: SpeechError }
 
-export interface AudioEncoder<Out> {
+interface AudioEncoder<Out> {
   audio(bytes: Uint8Array): Out
 }
 

@@ -9,7 +9,7 @@ const slackMs = 40
  * Without times of the service: a milestone is told this long after its speech at the most, in milliseconds of audio.
  * What was sent later than that before it came is taken for pending.
  */
-export const milestoneDelayMs = 5_000
+const milestoneDelayMs = 5_000
 
 /** A milestone: where it ended, or without times how far the audio was sent when it came; and what was new in it. */
 interface Arrival {

@@ -143,13 +143,13 @@ const scalarOf = (key: unknown): unknown =>
   typeof key === 'object' && key !== null && 'value' in key ? key.value : key
 
 /** A fault, with the path of the key to report it at. */
-export interface PathFault {
+interface PathFault {
   readonly path: readonly string[]
   readonly sentence: string
 }
 
 /** The conflicts between keys in a file whose single keys are valid. */
-export const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonly PathFault[] => {
+const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonly PathFault[] => {
   const faults: PathFault[] = []
   if ((tls?.certificateFile === undefined) !== (tls?.keyFile === undefined)) {
     const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'

@@ -191,7 +191,6 @@ export const configuration = section({
 /** The decoded file, with paths as they are written there. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
 export type CustomNode = SectionValues<typeof customNode.shape>
-export type Subscriber = SectionValues<typeof subscriber.shape>
 
 export interface ConfigurationRow {
   /** Such as `limits.maxSessionMs`. */

@@ -16,7 +16,7 @@ import {
   type ServerCertificate,
 } from './listen-address.js'
 
-export interface HttpHandlers {
+interface HttpHandlers {
   readonly request: RequestListener
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
@@ -33,7 +33,7 @@ export interface HttpTimeouts {
   readonly idleMs: number
 }
 
-export const defaultHttpTimeouts: HttpTimeouts = {
+const defaultHttpTimeouts: HttpTimeouts = {
   headersMs: 10_000,
   requestMs: 30_000,
   checkMs: 5_000,

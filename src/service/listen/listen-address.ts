@@ -1,5 +1,5 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import { systemErrorCode } from '../../errors/system-error.js'
+import { codeOf } from '../../errors/code-of.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
 /** Where to listen. Port 0 takes a free one. */
@@ -53,7 +53,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** The error of a failed listen call, with its address. */
 export const listenError = ({ host, port }: ListenAddress, error: unknown): SpeechError => {
-  const code = systemErrorCode(error) ?? 'unknown'
+  const code = codeOf(error) ?? 'unknown'
   const why = reasons[code] ?? `the system said ${code}`
   return new SpeechError('listen-failed', `Cannot listen on ${inUrl(host, port)}: ${why}.`, { cause: error })
 }

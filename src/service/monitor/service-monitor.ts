@@ -14,7 +14,7 @@ export type SessionPhase = (typeof sessionPhases)[number]
  * How a session ended: normally, stopped by its client, its client disconnected (`gone`), refused before it ran, failed
  * while it ran, or `cut` by the service at the end of a drain.
  */
-export const sessionOutcomes = ['completed', 'stopped', 'gone', 'refused', 'failed', 'cut'] as const
+const sessionOutcomes = ['completed', 'stopped', 'gone', 'refused', 'failed', 'cut'] as const
 export type SessionOutcome = (typeof sessionOutcomes)[number]
 
 /** What is known of a session so far. Fields that the client names appear once they were granted. */
@@ -40,7 +40,7 @@ export interface SessionEnd {
 }
 
 /** About one second of a session's audio, or its rest at the end. */
-export interface AudioReport {
+interface AudioReport {
   readonly audioMs: number
   /** The delay of its last sample, relative to the first audio of the session and by the duration of the audio. */
   readonly lateMs: number
@@ -49,7 +49,7 @@ export interface AudioReport {
 }
 
 /** Why authentication failed. The last four are errors of the token endpoint. */
-export const authFailures = [
+const authFailures = [
   'missing-token',
   'invalid-token',
   'expired-token',

@@ -33,7 +33,7 @@ export interface LoadProjectsOptions extends TextProjectOptions {
 }
 
 /** A project file with the names that its path gives it. */
-export interface ProjectPlace extends ProjectName {
+interface ProjectPlace extends ProjectName {
   readonly file: string
 }
 

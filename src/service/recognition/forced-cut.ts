@@ -1,7 +1,7 @@
 import type { SegmenterParameters } from './segmenter-parameters.js'
 
 /** Where a segment that is too long is cut, in samples: it ends at `end`; the next one starts at `start`, its speech at `onset`. */
-export interface Cut {
+interface Cut {
   readonly end: number
   readonly start: number
   readonly onset: number

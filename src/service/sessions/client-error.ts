@@ -39,7 +39,7 @@ export const isUnreadable = (error: unknown): error is SpeechError =>
   isSpeechError(error) && unreadableCodes.has(error.code)
 
 /** Gets faults of the service, of which clients see the code only. */
-export type OnFault = (error: unknown) => void
+type OnFault = (error: unknown) => void
 
 export interface FaultOptions {
   /** Gets faults of the service, which clients only see as `internal`, `engine-failed` or `missing-dependency`. */

@@ -211,7 +211,7 @@ const authorityOf = (address: string): string | undefined => {
   return scheme.toLowerCase() === 'dns' ? rest : undefined
 }
 
-export interface ProxiedChannel {
+interface ProxiedChannel {
   /** What the channel connects to. */
   readonly address: string
   readonly options: ChannelOptions
@@ -221,7 +221,7 @@ export interface ProxiedChannel {
  * The options of a channel through a proxy, or directly. The gRPC package's own reading of the environment is off, so that
  * the same rules hold for every connection; the proxy is set by the options that the package sets internally.
  */
-export const channelThrough = (address: string, proxy: Proxy | undefined): ProxiedChannel => {
+const channelThrough = (address: string, proxy: Proxy | undefined): ProxiedChannel => {
   const direct = { 'grpc.enable_http_proxy': 0 }
   if (proxy === undefined) return { address, options: direct }
   const authority = authorityOf(address) ?? address

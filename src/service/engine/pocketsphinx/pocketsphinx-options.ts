@@ -25,7 +25,7 @@ export interface PocketsphinxOptions {
   readonly batch?: boolean
 }
 
-export const pocketsphinxOptionsCodec = t.intersection([
+const pocketsphinxOptionsCodec = t.intersection([
   t.type({ engine: t.literal('pocketsphinx') }),
   t.partial({
     acousticModel: t.keyof({ narrowband: null, wideband: null }),

@@ -69,7 +69,7 @@ const featureLayout = {
 } as const
 
 /** What of it is read. */
-export interface Features {
+interface Features {
   readonly name: string
   readonly cepsize: number
   readonly cmn_struct: object | null

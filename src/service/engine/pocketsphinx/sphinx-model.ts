@@ -10,7 +10,7 @@ import { decodePocketsphinxOptions, type PocketsphinxOptions } from './pocketsph
 import { aptLine } from './sphinx-calls.js'
 
 /** What a decoder searches: sentences of n-grams, or those of a grammar. */
-export type SphinxSearch =
+type SphinxSearch =
   | { readonly type: 'languageModel'; readonly path: string; readonly isOwn: boolean }
   | { readonly type: 'grammar'; readonly grammar: CheckedGrammar }
 

@@ -3,7 +3,7 @@ import type { ModelDescription } from '../engine.js'
 import { decodeModelOptions, type ExpectedOptions } from '../model-options.js'
 
 /** Where the secret is; never in `model.json` itself. */
-export type SecretSource = { readonly env: string } | { readonly file: string }
+type SecretSource = { readonly env: string } | { readonly file: string }
 
 /** What `model.json` says for the engine `remote`: another service of this protocol, and a model of it. */
 export interface RemoteOptions {

@@ -31,7 +31,7 @@ const optional = t.partial({
   dictionary: t.string,
   batch: t.boolean,
 })
-export const soundswallowerOptionsCodec = t.intersection([required, optional])
+const soundswallowerOptionsCodec = t.intersection([required, optional])
 
 const expected: ExpectedOptions<SoundswallowerOptions> = {
   engine: '"soundswallower"',

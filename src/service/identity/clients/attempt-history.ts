@@ -59,12 +59,12 @@ export const createFailureLimit = ({ failuresPerMinute, maxKeys = 10_000, now }:
 const successLifetimeMs = 86_400_000
 const maxSuccesses = 10_000
 
-export interface Login {
+interface Login {
   readonly clientId: string
   readonly address: string
 }
 
-export interface Attempt extends Login {
+interface Attempt extends Login {
   readonly secret: string
 }
 

@@ -10,7 +10,7 @@ export interface ClientAuthenticationOptions {
   readonly now: () => number
 }
 
-export type AuthenticationResult =
+type AuthenticationResult =
   { readonly type: 'accepted' } | { readonly type: 'rejected' } | { readonly type: 'wait'; readonly forMs: number }
 
 export interface ClientAuthentication {

@@ -4,7 +4,7 @@ import type * as X509 from '@peculiar/asn1-x509'
 import { loadOptional } from '../../../errors/load-optional.js'
 
 /** A certificate of RFC 5280 for a P-256 key, signed with ECDSA and SHA-256. */
-export interface CertificateRequest {
+interface CertificateRequest {
   readonly commonName: string
   readonly publicKey: KeyObject
   readonly issuer: { readonly commonName: string; readonly privateKey: KeyObject }

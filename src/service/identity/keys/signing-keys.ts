@@ -64,7 +64,7 @@ export interface SigningKeys {
   readonly refresh: () => Promise<boolean>
 }
 
-export type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
+type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
 
 /**
  * How long a new key is published before it signs: twice the cache time of `/jwks`. By then, processes that made a key at

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Database, Options } from 'better-sqlite3'
 import { loadOptional } from '../../../errors/load-optional.js'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { systemErrorCode } from '../../../errors/system-error.js'
+import { codeOf } from '../../../errors/code-of.js'
 import { damagedFile, makePrivateFolder, ownerOnly, stateFileError, storeFileName } from './state-files.js'
 
 /** How long a writer waits for the write of another process, in milliseconds. Readers do not wait. */
@@ -39,7 +39,7 @@ const makePrivate = async (path: string): Promise<void> => {
   await file.close()
   for (const suffix of ['', '-wal', '-shm']) {
     await chmod(path + suffix, ownerOnly).catch((error: unknown) => {
-      if (systemErrorCode(error) !== 'ENOENT') throw error
+      if (codeOf(error) !== 'ENOENT') throw error
     })
   }
 }

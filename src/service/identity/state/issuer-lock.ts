@@ -2,7 +2,7 @@ import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { systemErrorCode } from '../../../errors/system-error.js'
+import { codeOf } from '../../../errors/code-of.js'
 import { loadSqlite } from './database.js'
 import { makePrivateFolder, ownerOnly, stateFileError } from './state-files.js'
 
@@ -50,7 +50,7 @@ export const lockIssuer = async (stateFolder: string, origin: TokenOrigin): Prom
 /** Never closes a descriptor of an existing file: that would end the locks of this process on it (POSIX fcntl). */
 const makeFile = async (path: string): Promise<void> => {
   const made = await open(path, 'wx', ownerOnly).catch((error: unknown) => {
-    if (systemErrorCode(error) === 'EEXIST') return undefined
+    if (codeOf(error) === 'EEXIST') return undefined
     throw error
   })
   await made?.close()
@@ -81,7 +81,7 @@ const write = (database: Database, { issuer, audience }: TokenOrigin): boolean =
       .exclusive()
     return true
   } catch (error) {
-    if (systemErrorCode(error)?.startsWith('SQLITE_BUSY') === true) return false
+    if (codeOf(error)?.startsWith('SQLITE_BUSY') === true) return false
     throw error
   }
 }

@@ -3,7 +3,7 @@ import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/pr
 import { dirname } from 'node:path'
 import { either } from 'fp-ts'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
-import { systemErrorCode } from '../../../errors/system-error.js'
+import { codeOf } from '../../../errors/code-of.js'
 
 /** The file mode of everything in the state folder. */
 export const ownerOnly = 0o600
@@ -20,7 +20,7 @@ export const makePrivateFolder = async (folder: string): Promise<void> => {
     await makeOne(folder)
   } catch (error) {
     const parent = dirname(folder)
-    if (systemErrorCode(error) !== 'ENOENT' || parent === folder) throw error
+    if (codeOf(error) !== 'ENOENT' || parent === folder) throw error
     await makePrivateFolder(parent)
     await makeOne(folder)
   }
@@ -28,7 +28,7 @@ export const makePrivateFolder = async (folder: string): Promise<void> => {
 
 const makeOne = async (folder: string): Promise<void> => {
   await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
-    if (systemErrorCode(error) !== 'EEXIST') throw error
+    if (codeOf(error) !== 'EEXIST') throw error
   })
 }
 
@@ -63,7 +63,7 @@ export const writePrivateFile = async (
 /** Unlike a rename, a link never replaces a file. */
 const linkIfAbsent = async (temporary: string, path: string): Promise<void> => {
   await link(temporary, path).catch((error: unknown) => {
-    if (systemErrorCode(error) !== 'EEXIST') throw error
+    if (codeOf(error) !== 'EEXIST') throw error
   })
   await rm(temporary, { force: true })
 }
@@ -74,7 +74,7 @@ export const fileStamp = async (path: string): Promise<string | undefined> => {
     const { ino, mtimeMs, size } = await stat(path)
     return `${ino} ${mtimeMs} ${size}`
   } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }
@@ -86,7 +86,7 @@ export const readPrivateFile = async (path: string): Promise<string | undefined>
     await chmod(path, ownerOnly)
     return text
   } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }
@@ -110,7 +110,7 @@ export const damagedFile = (fileName: string, cause?: unknown): SpeechError =>
 /** Turns an error of SQLite or of the file system into one that names the file; keeps a `SpeechError` as it is. */
 export const stateFileError = (error: unknown, fileName: string): SpeechError => {
   if (isSpeechError(error)) return error
-  const code = systemErrorCode(error) ?? ''
+  const code = codeOf(error) ?? ''
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return damagedFile(fileName, error)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return new SpeechError('overloaded', `Another process has been writing to ${fileName} for too long; try again.`, {

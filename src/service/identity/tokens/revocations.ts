@@ -4,7 +4,7 @@ import type { Database } from 'better-sqlite3'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { systemErrorCode } from '../../../errors/system-error.js'
+import { codeOf } from '../../../errors/code-of.js'
 import { tokenLifetimeMs } from '../keys/signing-keys.js'
 import { readPrivateJson, writePrivateFile } from '../state/state-files.js'
 
@@ -109,7 +109,7 @@ export const importRevokedTokens = async (table: RevocationTable, stateFolder: s
   if (tokens === undefined) return
   table.addAll(tokens)
   await rename(path, `${path}.imported`).catch((error: unknown) => {
-    if (systemErrorCode(error) !== 'ENOENT') throw error
+    if (codeOf(error) !== 'ENOENT') throw error
   })
 }
 

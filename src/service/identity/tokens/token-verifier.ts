@@ -8,7 +8,7 @@ import { grantedByBoth, isInForce, type ClientRegistration, type ClientStore } f
 import { tokenClaimsCodec, tokenScope, type TokenClaims } from './token-claims.js'
 
 /** Longer tokens are refused without a check; issued ones have about 700 bytes with a few grants. */
-export const maxTokenBytes = 16 * 1024
+const maxTokenBytes = 16 * 1024
 
 /** What a token allows. Each list holds names, or `*` for all; see `isGranted`. */
 export interface Grant {
@@ -57,7 +57,7 @@ const refusal = (error: unknown): SpeechError =>
     : unauthenticated('invalid-token', 'The token is not valid; present a bearer token from the token endpoint.')
 
 /** How far the clock of a signing machine can be ahead of a verifying one, in seconds. Does not extend the expiry. */
-export const clockSkewS = 5
+const clockSkewS = 5
 
 /** Why no session can use the token: it was revoked, or its registration is not in force. */
 const endOfToken = (

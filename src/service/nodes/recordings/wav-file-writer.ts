@@ -8,7 +8,7 @@ import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
 /** The size of a write: four seconds of the smallest audio, a third of a second of the largest. */
 const blockBytes = 64 * 1024
 /** How much audio may wait for the disk before the recording fails. */
-export const maxWaitingBytes = 4 * 1024 * 1024
+const maxWaitingBytes = 4 * 1024 * 1024
 const maxNames = 100
 
 /** An error with the code of the system, such as ENOSPC, and without a path. */

@@ -63,7 +63,7 @@ const isLoopbackAddress = (address: string): boolean =>
   lists().loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 /** The name in a URL without the brackets of IPv6. */
-export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/gu, '')
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/gu, '')
 
 /** Whether a URL names this machine, so that it does not need TLS. */
 export const isLoopbackUrl = (url: URL): boolean => {

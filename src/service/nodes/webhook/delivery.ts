@@ -22,7 +22,7 @@ import type { WebhookResponse } from './request.js'
 export type Delivery =
   { readonly type: 'accepted' } | { readonly type: 'lost'; readonly reason: string; readonly attempts: number }
 
-export interface DeliverySettings {
+interface DeliverySettings {
   readonly timeoutMs: number
   readonly maxAttempts: number
   readonly retryBaseMs: number

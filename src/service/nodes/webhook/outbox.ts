@@ -26,7 +26,7 @@ import type { Delivery } from './delivery.js'
 const maxQueueBytes = 16 * 1024 * 1024
 const maxBatchBytes = 256 * 1024
 
-export interface OutboxSettings {
+interface OutboxSettings {
   readonly inFlight: number
   readonly batchEvents: number
   readonly batchMs: number

@@ -2,7 +2,7 @@ import { Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
 import { type Node, type NodeContext, NodeFault, type NodeItem } from '../../nodes/core/node.js'
 
 /** How many items a node may emit between two inputs. More is a flood. */
-export const maxOutputsPerInput = 10_000
+const maxOutputsPerInput = 10_000
 
 export interface NodeCallEvents {
   readonly next: (item: NodeItem) => void
