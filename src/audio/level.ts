@@ -1,7 +1,7 @@
 /** 16-bit full scale. The RMS of a full-scale sine is −3.01 dBFS, that of a full-scale square wave 0. */
 const fullScale = 32_768
 /** The level of silence, which is the lowest level reported. */
-export const silenceDbfs = -100
+const silenceDbfs = -100
 
 /** The level of a section of one channel in dB of full scale, from −100 for silence to 0. */
 export interface Level {

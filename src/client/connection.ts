@@ -1,24 +1,12 @@
 import { defer, Observable } from 'rxjs'
-import type { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
-import type { Link } from '../transport/link.js'
 import type { AudioRoute } from './audio/audio-pump.js'
 import type { TokenInHand } from './token.js'
 import type { DecodedMessage, WireProtocol } from './protocol.js'
-import type { SessionParts } from './session-parts.js'
+import type { OpenLink, SessionParts } from './session-parts.js'
 import type { SessionToken } from './token.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
-
-/** An open link, and what only an open connection needs: a browser loads that code while it connects. */
-export interface OpenLink<In, Out> {
-  readonly link: Link<In, Out>
-  /** Of this connection alone: it remembers what was requested. */
-  readonly protocol: WireProtocol<In, Out>
-  readonly parts: SessionParts
-  /** Finds the token of this connection in what the service sends. */
-  readonly mask: SecretMask
-}
 
 /** Emits once; the link is open until it is unsubscribed. `update` is what was changed on earlier connections. */
 export type Connect<In, Out> = (token: string, update: UpdateRequest | undefined) => Observable<OpenLink<In, Out>>

@@ -5,6 +5,7 @@ import { mergeUpdates } from '../protocol/dataflow-messages.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import type { ControlSignal } from './protocol.js'
+import type { Wait } from './settings.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
 import type {
   BeforeStreaming,
@@ -622,10 +623,7 @@ const deadlineErrors = {
   finalizing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
   stopping: ['stop-timeout', 'The service did not confirm the stop in time; nothing more was delivered.'],
   closing: ['finalize-timeout', 'The service did not close in time.'],
-} as const satisfies Partial<Record<Phase['name'], readonly [ErrorCode, string]>>
-
-/** The phases that wait for somebody else; `streaming` and `resting` wait for the user, `waiting` for its own time. */
-export type Wait = keyof typeof deadlineErrors
+} as const satisfies Readonly<Record<Wait, readonly [ErrorCode, string]>>
 
 export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
 

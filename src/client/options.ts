@@ -12,7 +12,7 @@ import {
   positiveMs,
   optionalFunction,
 } from './option-checks.js'
-import type { Wait } from './machine.js'
+import type { Resumption, SessionSettings } from './settings.js'
 
 export type { TokenSource } from './token.js'
 
@@ -76,21 +76,6 @@ export interface SessionOptions {
   readonly silenceTimeoutMs?: number
   /** Whose clock the deadlines follow; `asyncScheduler` unless given. */
   readonly scheduler?: SchedulerLike
-}
-
-/** The options, checked, with their defaults. */
-export interface SessionSettings {
-  readonly token: TokenSource
-  readonly rejected$: RejectedTokens | undefined
-  readonly finalize$: Observable<unknown> | undefined
-  readonly stop$: Observable<unknown> | undefined
-  readonly bounds: AudioBounds
-  /** How long each state that waits may last, in milliseconds. */
-  readonly deadlines: Readonly<Record<Wait, number>>
-  readonly resumption: Resumption | undefined
-  readonly continuous: boolean
-  readonly silenceTimeoutMs: number
-  readonly scheduler: SchedulerLike
 }
 
 /** Throws `invalid-format` or `invalid-options` with the name of the option that is not right. */
@@ -218,15 +203,6 @@ export interface ResumptionOptions {
   readonly maxConnectionMs?: number
   /** From 0 up to 1, as `Math.random`: the share of the longest wait that is waited (full jitter). */
   readonly random?: () => number
-}
-
-/** The options with their defaults. */
-export interface Resumption {
-  readonly budgetMs: number
-  readonly firstDelayMs: number
-  readonly maxDelayMs: number
-  readonly maxConnectionMs: number
-  readonly random: () => number
 }
 
 /** Throws `invalid-options` with the name of the option that is not right. */

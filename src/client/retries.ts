@@ -1,6 +1,6 @@
 import type { SpeechError } from '../errors/speech-error.js'
 import { backoffMs } from '../kernel/backoff.js'
-import type { Resumption } from './options.js'
+import type { Resumption } from './settings.js'
 
 /** The attempts to get another connection since the service last made progress. */
 export interface Retries {

@@ -2,13 +2,24 @@ import { catchError, defer, map, throwError, type Observable } from 'rxjs'
 import { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import { RateLimiter } from './audio/rate-limiter.js'
-import type { OpenLink } from './connection.js'
+import type { Link } from '../transport/link.js'
 import { InactivityMonitor } from './audio/inactivity-monitor.js'
+import type { WireProtocol } from './protocol.js'
 import { ResultTimeline } from './results/timeline.js'
 
 /** What a session needs from its first connection on and not before: a browser loads it while it connects. */
 export const sessionParts = { InactivityMonitor, RateLimiter, ResultTimeline }
 export type SessionParts = typeof sessionParts
+
+/** An open link, and what only an open connection needs: a browser loads that code while it connects. */
+export interface OpenLink<In, Out> {
+  readonly link: Link<In, Out>
+  /** Of this connection alone: it remembers what was requested. */
+  readonly protocol: WireProtocol<In, Out>
+  readonly parts: SessionParts
+  /** Finds the token of this connection in what the service sends. */
+  readonly mask: SecretMask
+}
 
 /**
  * Opens a link with a token: neither the failure nor what the service sends contains the token, should a peer repeat it.

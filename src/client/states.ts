@@ -4,7 +4,7 @@ import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { FinalEvent, GapCause, SessionEvent } from '../protocol/session-event.js'
 import type { TokenInHand } from './token.js'
 import type { Gap } from './audio/replay-buffer.js'
-import type { SessionSettings } from './options.js'
+import type { SessionSettings } from './settings.js'
 import type { ControlSignal, Ending } from './protocol.js'
 import type { Retries } from './retries.js'
 

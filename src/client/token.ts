@@ -13,6 +13,7 @@ import {
   type Observable,
   type ObservableInput,
   type OperatorFunction,
+  type SchedulerLike,
   catchError,
   EMPTY,
   merge,
@@ -22,7 +23,6 @@ import {
 } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
-import type { SessionSettings } from './options.js'
 
 /** A token itself, or where one comes from: the first one that it emits is taken each time that the session needs one. */
 export type TokenSource = string | Token | ObservableInput<string | Token>
@@ -48,7 +48,7 @@ export const isFixedToken = (source: TokenSource): source is string | Token =>
  *
  * Errors: what the source says; `unauthenticated` where it gives no token.
  */
-export const askToken = (source: TokenSource, refused?: string, rejected$?: RejectedTokens): Observable<TokenInHand> =>
+const askToken = (source: TokenSource, refused?: string, rejected$?: RejectedTokens): Observable<TokenInHand> =>
   defer(() => (isFixedToken(source) ? of(source) : from(source))).pipe(
     map(presentable),
     refused === undefined || rejected$ === undefined ? pipe() : afterRejecting(refused, rejected$),
@@ -89,8 +89,11 @@ const mostLeadMs = 60_000
 /** The share of the time for a token, or of what is left of the one in hand, that its source may take meanwhile. */
 const patience = 1 / 2
 
-type Settings = Pick<SessionSettings, 'token' | 'rejected$' | 'scheduler'> & {
-  readonly deadlines: Pick<SessionSettings['deadlines'], 'authorizing'>
+interface TokenSettings {
+  readonly token: TokenSource
+  readonly rejected$: RejectedTokens | undefined
+  readonly scheduler: SchedulerLike
+  readonly deadlines: { readonly authorizing: number }
 }
 
 /**
@@ -99,12 +102,12 @@ type Settings = Pick<SessionSettings, 'token' | 'rejected$' | 'scheduler'> & {
  * good costs nothing.
  */
 export class SessionToken {
-  readonly #settings: Settings
+  readonly #settings: TokenSettings
   #held: TokenInHand | undefined
   #renewAtMs = Infinity
   #refused: string | undefined
 
-  constructor(settings: Settings) {
+  constructor(settings: TokenSettings) {
     this.#settings = settings
   }
 

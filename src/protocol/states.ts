@@ -21,4 +21,3 @@ export type AnnouncedState = Exclude<SessionState, 'reconnecting'>
 
 /** The states of a session as the service sees it (PROTOCOL 6). */
 export const serviceStates = ['opened', 'started', 'running', 'flushing', 'ended', 'stopped', 'refused'] as const
-export type ServiceState = (typeof serviceStates)[number]

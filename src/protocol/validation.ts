@@ -51,12 +51,8 @@ export const codec = <A>(
   )
 
 /** Decodes a part of a value, under the key that an issue names. */
-export const validatePart = <A>(
-  part: Codec<A>,
-  actual: unknown,
-  key: string,
-  context: Context,
-): either.Either<Errors, A> => part.validate(actual, [...context, { key, type: part, actual }])
+const validatePart = <A>(part: Codec<A>, actual: unknown, key: string, context: Context): either.Either<Errors, A> =>
+  part.validate(actual, [...context, { key, type: part, actual }])
 
 /**
  * As `validatePart`, for hot paths: the context is made only where the part does not fit. A failing part is validated

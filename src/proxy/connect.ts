@@ -80,7 +80,7 @@ const silentProxy = ({ name }: Proxy, timeoutMs: number): SpeechError =>
   )
 
 /** The error for a failed connection to the proxy itself. */
-export const proxyUnreachable = ({ name }: Proxy, error: unknown): SpeechError => {
+const proxyUnreachable = ({ name }: Proxy, error: unknown): SpeechError => {
   const code = codeOf(error)
   return new SpeechError(
     'connection-failed',
@@ -90,7 +90,7 @@ export const proxyUnreachable = ({ name }: Proxy, error: unknown): SpeechError =
 }
 
 /** The error for a proxy that answers CONNECT with another status than 200. `peer` is `host:port`. */
-export const proxyRefusal = ({ name }: Proxy, peer: string, status: number): SpeechError => {
+const proxyRefusal = ({ name }: Proxy, peer: string, status: number): SpeechError => {
   if (status === 407) {
     return new SpeechError(
       'connection-failed',

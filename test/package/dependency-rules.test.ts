@@ -30,7 +30,7 @@ const sound: Tree = {
   'service/recognition/segments.ts': `import { load } from '../engine/engine.js'\nexport const segments = load`,
   'service/start/service.ts': `import { segments } from '../recognition/segments.js'\nexport const service = segments`,
   'testing/faults.ts': `import { service } from '../service/start/service.js'\nexport const faults = service`,
-  'cli/main.ts': `import { program } from 'commander'\nimport { faults } from '../testing/faults.js'\nprogram.parse()\nvoid faults`,
+  'cli/main.ts': `import { program } from 'commander'\nimport { service } from '../service/start/service.js'\nprogram.parse()\nvoid service`,
   'index.ts': `export { recognize } from './client/recognize.js'`,
   'browser.ts': `export { recognize } from './client/recognize.js'`,
 }
@@ -55,6 +55,7 @@ const breaches: readonly (readonly [file: string, text: string, rule: string])[]
   ['transport/grpc/one.ts', `import { two } from './two.js'\nexport const one = () => two`, 'no-cycle'],
   ['transport/grpc/two.ts', `import { one } from './one.js'\nexport const two = () => one`, ''],
   ['cli/serve.ts', `import { recognize } from '../index.js'\nexport const serve = recognize`, 'entry-point'],
+  ['cli/borrowed.ts', `import { faults } from '../testing/faults.js'\nexport const borrowed = faults`, 'layer-cli'],
   ['cli/again.ts', `export const again = () => import('./main.js')`, 'program'],
   ['helpers/pad.ts', `import { token } from '../auth/token.js'\nexport const pad = token`, 'known-folder'],
   ['service/extras/pad.ts', `import { load } from '../engine/engine.js'\nexport const pad = load`, 'known-folder'],

@@ -11,9 +11,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The flags of every command that prints JSON for programs. */
 export const jsonFlag = switchFlag('print JSON')
 
-/** The state folder of a service that the command reads or changes. */
-export const defaultStateFolder = '.rxspeech'
-
 /** The client that asks for a token. */
 export const clientFlags = {
   authUrl: flag('<url>', 'base address of the token endpoint', authUrl),

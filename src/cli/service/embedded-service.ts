@@ -11,7 +11,7 @@ import type { ModelRegistry } from '../../service/engine/model-registry.js'
 import type { Access, ModelChoice } from './access.js'
 
 /** Which model the session runs with. */
-export interface ModelSelection {
+interface ModelSelection {
   /** Its name; without one, the only model that there is. */
   readonly model?: string | undefined
   /** The tenant whose model it must be. */

@@ -6,7 +6,7 @@ import { finishedLine, liveLine, type LineStyle } from './transcript-line.js'
 import { isResult, type TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
-export interface TextViewOptions {
+interface TextViewOptions {
   readonly screen: LiveScreen
   readonly reader: TranscriptReader
   readonly style: LineStyle

@@ -162,7 +162,7 @@ const notJson = (): SpeechError =>
   new SpeechError('invalid-options', 'audioOutput must be an object that JSON can hold.')
 
 /** What the user changes while a session streams. JavaScript may emit anything, and what cannot be written fails the session. */
-export const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
+const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
   update$.pipe(
     map((update): ClientInput =>
       isUpdate(update) ? { type: 'update', update } : { type: 'failed', error: noUpdate() },

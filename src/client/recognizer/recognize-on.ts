@@ -16,12 +16,12 @@ import {
   requiredText,
 } from '../option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './address.js'
-import type { OpenLink } from '../connection.js'
-import type { openMasked, SessionParts } from '../session-parts.js'
+import type { OpenLink, openMasked, SessionParts } from '../session-parts.js'
 import type { RecognizerProtocol } from './protocol.js'
 import { recognizerUrl } from './address.js'
 import { openSession } from '../session.js'
-import { resolveSessionOptions, withPreRoll, type SessionOptions, type SessionSettings } from '../options.js'
+import { resolveSessionOptions, withPreRoll, type SessionOptions } from '../options.js'
+import type { SessionSettings } from '../settings.js'
 import type { RecognizeChannel } from './recognize-stereo.js'
 
 /** How the service finds speech, in the description's own units (PROTOCOL 4.2); what is left out is its default. */

@@ -19,7 +19,7 @@ export const namedFaults = [
 export type NamedFault = (typeof namedFaults)[number]
 
 /** When faults without a signal are applied: 2 s after the first connection, at chunk 100 of 20 ms. */
-export const faultAtMs = 2_000
+const faultAtMs = 2_000
 
 const outage = (forMs: number): FaultStep => ({
   at: { when: 'elapsed', ms: faultAtMs },

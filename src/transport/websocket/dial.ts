@@ -35,7 +35,7 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
 }
 
 /** An attempt to connect. */
-export interface ConnectionAttempt {
+interface ConnectionAttempt {
   readonly socket: Socket
   /** The link over the socket; to be called in the turn in which the socket opens. */
   readonly link: () => Link<SocketMessage, SocketMessage>

@@ -7,7 +7,7 @@ import { parseRefusal, reasonText } from '../../errors/refusal.js'
 import { type CloseReason, maxReasonBytes } from './socket.js'
 
 /** Never on the wire (RFC 6455 section 7.4.1): the connection is cut instead, and the peer sees this code. */
-export const abnormalClosure = 1006
+const abnormalClosure = 1006
 
 /** RFC 6455 section 7.4.1, the IANA registry of close codes, and those of the service (PROTOCOL 9). */
 const codeMeanings: Readonly<Record<number, ErrorCode>> = {
@@ -41,7 +41,7 @@ export const closeError = (closeCode: number, reason: string): SpeechError | und
   return new SpeechError(code, `The peer closed with code ${closeCode}: ${reason || 'it gave no reason'}.`)
 }
 
-export const connectionLost = (cause?: unknown): SpeechError =>
+const connectionLost = (cause?: unknown): SpeechError =>
   new SpeechError('connection-lost', 'The connection broke; start a new session.', { cause })
 
 export interface CloseFrame {
