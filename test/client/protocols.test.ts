@@ -34,7 +34,7 @@ const dataflowWire = (options: Partial<DataflowOptions>): DataflowMessage[] => {
   return messages
 }
 
-describe('what recognize says (service.md 4.2)', () => {
+describe('the messages of recognize (PROTOCOL 4.2)', () => {
   it('is recognize with the fields that were given, the samples, and finalize-recognition', () => {
     const messages = wire({
       modelName: 'English',
@@ -110,7 +110,7 @@ describe('what recognize says (service.md 4.2)', () => {
   })
 })
 
-describe('what dataflow says (service.md 2.2, 2.5, 4.1)', () => {
+describe('the messages of dataflow (PROTOCOL 3)', () => {
   it('is Start as a REQUEST, the samples as AUDIO, and a half-close', () => {
     const messages = dataflowWire({
       language: 'en-GB',

@@ -38,7 +38,7 @@ describe('errorTable', () => {
     }
   })
 
-  it('ends authorization, grants and overload with the codes of decisions.md', () => {
+  it('ends authorization, grants and overload with the close codes of PROTOCOL 9', () => {
     const codes = (...names: readonly (keyof typeof errorTable)[]) => names.map((name) => errorTable[name].closeCode)
     expect(codes('unauthenticated', 'invalid-client')).toEqual([4401, 4401])
     expect(codes('tenant-denied', 'project-denied', 'model-denied')).toEqual([4403, 4403, 4403])

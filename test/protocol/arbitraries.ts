@@ -128,7 +128,7 @@ const recognizerFinal: fc.Arbitrary<RecognizerFinal> = fc.record(
   {
     ...resultFields,
     operationResult: anyText,
-    /** The wire has two decimals (decisions.md: confidence). */
+    /** The wire has two decimals (PROTOCOL 3.3). */
     confidence: fc.integer({ min: 0, max: 100 }).map((hundredths) => hundredths / 100),
   },
   { requiredKeys: ['text', 'operationResult'] },

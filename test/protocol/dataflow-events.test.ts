@@ -27,7 +27,7 @@ const read = (message: unknown) => readEventEnvelope(JSON.stringify(message))
 describe('an event envelope', () => {
   keepsTheLawsOfAReader({ read: readEventEnvelope, write: writeEventEnvelope, messages: eventEnvelope })
 
-  it('has the bytes of decisions.md', () => {
+  it('writes an event as PROTOCOL 3.3 defines it', () => {
     expect(writeEventEnvelope(full)).toBe(
       '{"Name":"Keyword","Channel":1,"StartMsec":1200,"EndMsec":1900,"GroupId":"g-1","Tags":["customer"],' +
         '"Data":{"Word":"refund","Score":[0.5,null]}}',
@@ -95,7 +95,7 @@ describe('recognitionData', () => {
     )
   })
 
-  it('has the names of decisions.md', () => {
+  it('uses the names of PROTOCOL 3.3', () => {
     expect(JSON.stringify(fullJson)).toBe(
       '{"Text":"hello world","Confidence":0.9,' +
         '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],' +
@@ -120,7 +120,7 @@ describe('recognitionData', () => {
 })
 
 describe('sessionEventOf', () => {
-  it('has the five names of decisions.md, and one of its own', () => {
+  it('uses the five names of PROTOCOL 3.3, and one of its own', () => {
     const names = ['Speech Started', 'Speech Ended', 'SR Silence', 'SR Partial', 'SR Milestone', 'SR Final']
     expect(Object.values(eventName)).toEqual(names)
   })

@@ -55,7 +55,7 @@ describe('a dataflow request in the form of the description', () => {
     messages: dataflowRequest,
   })
 
-  it('has the bytes of service.md 2.5 and decisions.md', () => {
+  it('writes a Start as PROTOCOL 3.1 defines it', () => {
     expect(writeDataflowRequest(start)).toBe(
       '{"MessageName":"Start",' +
         '"Audio":{"SampleRate":8000,"ChannelCount":2,"Encoding":"ulaw","Output":{"Encoding":"pcm"}},' +
@@ -78,7 +78,7 @@ describe('a dataflow request in the kebab form', () => {
     messages: dataflowRequest,
   })
 
-  it('has the bytes of decisions.md', () => {
+  it('writes the other requests as PROTOCOL 3.1 defines them', () => {
     expect(writeDataflowRequest(start, 'kebab')).toBe(
       '{"message-name":"start",' +
         '"audio":{"sample-rate":8000,"channel-count":2,"encoding":"ulaw","output":{"Encoding":"pcm"}},' +
@@ -190,7 +190,7 @@ describe('a dataflow response', () => {
     messages: anyResponse,
   })
 
-  it('has the bytes of decisions.md, for every request', () => {
+  it('writes each response as PROTOCOL 3.1 defines it', () => {
     expect(requestNames.map((name) => writeDataflowResponse('success', name))).toEqual([
       '{"MessageName":"StartResponse","operation-result":"success"}',
       '{"MessageName":"UpdateResponse","operation-result":"success"}',
@@ -287,6 +287,6 @@ describe('settings', () => {
   })
 })
 
-it('numbers the kinds of message as service.md 2.4 does', () => {
+it('numbers the content types as PROTOCOL 3 does', () => {
   expect(contentType).toStrictEqual({ audio: 0, event: 1, request: 2, response: 3 })
 })

@@ -38,7 +38,7 @@ const read = (message: unknown) => readRecognizerRequest(JSON.stringify(message)
 describe('a recognizer request', () => {
   keepsTheLawsOfAReader({ read: readRecognizerRequest, write: writeRecognizerRequest, messages: recognizerRequest })
 
-  it('has the bytes of service.md 4.2', () => {
+  it('writes requests as PROTOCOL 4.2 defines them', () => {
     expect(writeRecognizerRequest(full)).toBe(
       '{"message-name":"recognize","audio-format":"pcm","model-name":"English","model-tenant":"Default",' +
         '"model-version":"2","sample-rate":16000,"audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
@@ -116,7 +116,7 @@ const readMessage = (message: unknown) => readRecognizerMessage(JSON.stringify(m
 describe('a recognizer message', () => {
   keepsTheLawsOfAReader({ read: readRecognizerMessage, write: writeRecognizerMessage, messages: recognizerMessage })
 
-  it('has the bytes of service.md 4.2 and decisions.md, with strings for all fields', () => {
+  it('writes results as PROTOCOL 4.2 defines them, with strings for all fields', () => {
     for (const message of responseNames) {
       expect(writeRecognizerMessage({ message, ...response })).toBe(
         `{"message-name":"${message}","operation-result":"Success","recognition-id":"r-1"}`,
@@ -199,7 +199,7 @@ describe('a recognizer message', () => {
 })
 
 describe('isSuccess', () => {
-  it('writes success as each interface does (service.md 2.6, section 7)', () => {
+  it('writes success in the letter case of each interface (PROTOCOL 3.1, 4.2)', () => {
     expect([dataflowSuccess, recognizerSuccess]).toEqual(['success', 'Success'])
   })
 

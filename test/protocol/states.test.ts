@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { serviceStates, sessionStates } from '../../src/protocol/states.js'
 
-describe('named states (decisions.md)', () => {
+describe('named states (PROTOCOL 6)', () => {
   it('has every state of a client session', () => {
     const life = ['idle', 'authorizing', 'connecting', 'starting', 'streaming', 'reconnecting', 'finalizing', 'done']
     expect(sessionStates).toEqual([...life, 'stopped', 'failed'])

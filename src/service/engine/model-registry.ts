@@ -16,7 +16,7 @@ export interface ModelRegistryOptions {
   readonly scheduler?: SchedulerLike | undefined
 }
 
-/** What a client names (service.md 4.2: model-name, model-tenant, model-version). */
+/** What a client names (PROTOCOL 4.2: model-name, model-tenant, model-version). */
 export interface ModelName {
   readonly tenant: string
   readonly name: string

@@ -15,7 +15,7 @@ KINDS = ["AUDIO", "EVENT", "REQUEST", "RESPONSE"]
 
 
 def messages():
-    """The two messages of service.md 2.2 and 2.3, written down here once more, so that nothing of the package is used."""
+    """The two messages of PROTOCOL 3, defined here independently of the package."""
     file = descriptor_pb2.FileDescriptorProto(name="plain.proto", syntax="proto3")
     kind = file.enum_type.add(name="CONTENT_TYPE")
     for number, name in enumerate(KINDS):

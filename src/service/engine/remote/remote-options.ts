@@ -10,7 +10,7 @@ export interface RemoteOptions {
   readonly engine: 'remote'
   /** The other service's recognition socket, `wss://host`; `ws:` on loopback only. */
   readonly url: string
-  /** Base address of its token endpoint (service.md 4.3). */
+  /** Base address of its token endpoint (PROTOCOL 2). */
   readonly authUrl: string
   readonly clientId: string
   readonly secretFrom: SecretSource
