@@ -186,8 +186,19 @@ const optionsOfRequest = optionsCodec(
 
 /** The address of the token endpoint; throws `invalid-options` for options that cannot be used, without any secret. */
 const tokenUrlOf = (options: RequestTokenOptions): URL => {
-  checkOptions(optionsOfRequest, options)
-  const { authUrl, allowInsecure = false } = options
+  const { authUrl, clientId, clientSecret, scope, timeoutMs, allowInsecure = false, fetch, proxy, scheduler } = options
+  // Other keys are ignored: programs spread what `rxspeech serve` prints, which has more of them.
+  checkOptions(optionsOfRequest, {
+    authUrl,
+    clientId,
+    clientSecret,
+    scope,
+    timeoutMs,
+    allowInsecure,
+    fetch,
+    proxy,
+    scheduler,
+  })
   checkProxy(options.proxy)
   if (options.proxy !== undefined && options.fetch !== undefined) {
     throw invalid('proxy and fetch exclude each other; give the proxy to nodeFetch.')
