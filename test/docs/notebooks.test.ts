@@ -32,7 +32,7 @@ const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     '5. Who said what': ['restaurant  of course which day would you like', 'guest  thank you goodbye'],
     '6. The same text as was spoken': ['14 of 14 turns are exact'],
     '7. The same over a WebSocket': ['milestones equal to those of gRPC, times and channels too: true'],
-    '8. Two lanes of text': ['restaurant (confidence 0.', 'guest (confidence 0.'],
+    '8. Two channels of text': ['restaurant (confidence 0.', 'guest (confidence 0.'],
   },
   'operator-marbles.ts': {
     '1. chunk: the same audio, cut evenly': ['microphone  ---o--o--(o|)', 'chunk       ---(oo)o-(oooo|)'],
