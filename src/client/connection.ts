@@ -70,12 +70,13 @@ export class Connection<In, Out> {
     // Plain subscriptions: an idle session has no operator here that costs memory.
     return new Observable((subscriber) => {
       if (this.#open === undefined) return
-      const { link } = this.#open
+      const open = this.#open
+      const { link } = open
       this.restart()
       subscriber.add(link.leaving$?.subscribe(() => subscriber.next({ connection: this.#id, type: 'leaving' })))
       subscriber.add(
         link.incoming$.subscribe({
-          next: (message) => subscriber.next({ connection: this.#id, type: 'message', ...this.#read(message) }),
+          next: (message) => subscriber.next({ connection: this.#id, type: 'message', ...readMasked(open, message) }),
           complete: () => subscriber.next({ connection: this.#id, type: 'link-ended' }),
           error: (cause: unknown) =>
             subscriber.next(this.#failed(cause, 'connection-lost', 'The connection broke; see the cause.')),
@@ -111,16 +112,15 @@ export class Connection<In, Out> {
     if (message !== undefined) this.#open?.link.send(message)
   }
 
-  /** A message, decoded: without the token, should the service repeat it. */
-  #read(message: In): DecodedMessage {
-    const { protocol, mask } = this.#open as OpenLink<In, Out>
-    const decoded = protocol.read(message)
-    return mask.isIn(protocol.text(message)) ? mask.cleanAll(decoded) : decoded
-  }
-
   #failed(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): ConnectionInput {
     const failure = toSpeechError(cause, code, message)
     const error = this.#open?.mask.cleanError(failure) ?? failure
     return { connection: this.#id, type: 'link-failed', error }
   }
+}
+
+/** Decodes a message and masks the token, should the service repeat it. */
+const readMasked = <In, Out>({ protocol, mask }: OpenLink<In, Out>, message: In): DecodedMessage => {
+  const decoded = protocol.read(message)
+  return mask.isIn(protocol.text(message)) ? mask.cleanAll(decoded) : decoded
 }

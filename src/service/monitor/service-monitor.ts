@@ -14,8 +14,7 @@ export type SessionPhase = (typeof sessionPhases)[number]
  * How a session ended: normally, stopped by its client, its client disconnected (`gone`), refused before it ran, failed
  * while it ran, or `cut` by the service at the end of a drain.
  */
-const sessionOutcomes = ['completed', 'stopped', 'gone', 'refused', 'failed', 'cut'] as const
-export type SessionOutcome = (typeof sessionOutcomes)[number]
+export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'failed' | 'cut'
 
 /** What is known of a session so far. Fields that the client names appear once they were granted. */
 export interface SessionFacts {
