@@ -7,10 +7,10 @@ import { consumerOf } from './pack-context.mjs'
 
 /** @typedef {import('./pack-context.mjs').Check} Check */
 
-/** All of the browser's door that a page loads to begin with, compressed, beside RxJS. */
-const boundBytes = 20_000
-/** What the first session loads while it connects. */
-const laterBoundBytes = 11_000
+/** What a page with `recognize` and `accumulateMilestones` loads at first, compressed, beside RxJS. */
+const maxBytes = 20_000
+/** What its first session loads while it connects. */
+const maxLaterBytes = 11_000
 /** Module ids that have no place in a browser; Vite stands an empty module in for a builtin of Node. */
 const foreign = [
   /\/@grpc\//,
@@ -25,35 +25,49 @@ const foreign = [
 export const browserBundleCheck = {
   name: 'browser bundle (vite)',
   run: async (context) => {
-    const consumer = consumerOf(context)
-    const entry = join(consumer, 'browser.mjs')
     const { name } = context.manifest
-    await writeFile(entry, `import * as everything from '${name}'\nglobalThis.everything = everything\n`)
-    const output = await build({
-      root: consumer,
-      configFile: false,
-      logLevel: 'silent',
-      build: { write: false, modulePreload: false, rolldownOptions: { input: entry, external: ['rxjs'] } },
-    })
-    if (!('output' in output)) throw new Error('Vite gave no single output')
-    const chunks = output.output.filter((part) => part.type === 'chunk')
-    const modules = chunks.flatMap(({ moduleIds }) => moduleIds)
+    const everything = await bundle(context, `import * as all from '${name}'\nglobalThis.all = all\n`)
+    const modules = everything.flatMap(({ moduleIds }) => moduleIds)
     const strangers = modules.filter((id) => foreign.some((pattern) => pattern.test(id)))
-    if (strangers.length > 0) throw new Error(`The bundle holds ${strangers.join(', ')}`)
+    if (strangers.length > 0) throw new Error(`The bundle contains ${strangers.join(', ')}`)
     if (!modules.some((id) => id.includes(`/${name}/dist/esm/`)))
-      throw new Error(`The bundle holds nothing of ${name}/dist/esm`)
-    const own = new Set(chunks.map(({ fileName }) => fileName))
-    const outside = [...new Set(chunks.flatMap(({ imports }) => imports))].filter((id) => id !== 'rxjs' && !own.has(id))
+      throw new Error(`The bundle contains nothing of ${name}/dist/esm`)
+    const own = new Set(everything.map(({ fileName }) => fileName))
+    const imports = new Set(everything.flatMap(({ imports }) => imports))
+    const outside = [...imports].filter((id) => id !== 'rxjs' && !own.has(id))
     if (outside.length > 0) throw new Error(`The bundle imports ${outside.join(', ')}`)
-    const atFirst = withImports(chunks)
-    const later = chunks.filter((chunk) => !atFirst.includes(chunk))
-    const said = `${kilobytes(atFirst)} kB gzip beside rxjs, at most ${boundBytes / 1000}`
-    if (sizeBytes(atFirst) > boundBytes) throw new Error(`${said}; the largest modules:\n${largestModules(atFirst)}`)
-    const saidLater = `${kilobytes(later)} kB with the first session, at most ${laterBoundBytes / 1000}`
-    if (sizeBytes(later) > laterBoundBytes)
-      throw new Error(`${saidLater}; the largest modules:\n${largestModules(later)}`)
-    return `${said}, and ${saidLater}; ${modules.length} modules, no gRPC`
+    const page = await bundle(
+      context,
+      `import { accumulateMilestones, recognize } from '${name}'\nglobalThis.page = [accumulateMilestones, recognize]\n`,
+    )
+    const atFirst = withImports(page)
+    const later = page.filter((chunk) => !atFirst.includes(chunk))
+    const first = `${kilobytes(atFirst)} kB gzip beside rxjs, at most ${maxBytes / 1000}`
+    if (sizeBytes(atFirst) > maxBytes) throw new Error(`${first}; the largest modules:\n${largestModules(atFirst)}`)
+    const second = `${kilobytes(later)} kB with the first session, at most ${maxLaterBytes / 1000}`
+    if (sizeBytes(later) > maxLaterBytes) throw new Error(`${second}; the largest modules:\n${largestModules(later)}`)
+    return `a page loads ${first}, and ${second}; no gRPC in ${modules.length} modules`
   },
+}
+
+/**
+ * The chunks of a page with this program.
+ *
+ * @param {import('./pack-context.mjs').PackContext} context
+ * @param {string} program
+ */
+const bundle = async (context, program) => {
+  const root = consumerOf(context)
+  const entry = join(root, 'browser.mjs')
+  await writeFile(entry, program)
+  const output = await build({
+    root,
+    configFile: false,
+    logLevel: 'silent',
+    build: { write: false, modulePreload: false, rolldownOptions: { input: entry, external: ['rxjs'] } },
+  })
+  if (!('output' in output)) throw new Error('Vite gave no single output')
+  return output.output.filter((part) => part.type === 'chunk')
 }
 
 /**

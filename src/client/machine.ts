@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine } from '../kernel/machine.js'
-import { mergeUpdates } from '../protocol/dataflow-messages.js'
+import { mergeUpdates } from './merge-updates.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import type { ControlSignal } from './protocol.js'

@@ -81,15 +81,6 @@ export type DataflowRequest =
   | { readonly request: 'Finalize' }
   | { readonly request: 'Stop' }
 
-/** Two updates as one; the later one wins where both name a key. */
-export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
-  settings: mergeSettings(earlier?.settings, later.settings),
-  callProperties: mergeSettings(earlier?.callProperties, later.callProperties),
-})
-
-const mergeSettings = (earlier: Settings | undefined, later: Settings | undefined): Settings | undefined =>
-  earlier === undefined || later === undefined ? (later ?? earlier) : { ...earlier, ...later }
-
 const audioFields: Fields<StartAudio> = {
   sampleRateHz: required(
     integer({ min: minSampleRateHz, max: maxSampleRateHz, unit: 'Hz' }),

@@ -12,11 +12,11 @@ import {
   readDataflowResponse,
   type DataflowResponse,
   isSuccess,
-  mergeUpdates,
 } from '../../protocol/dataflow-messages.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import { unreadableStart, type WireProtocol, type DecodedMessage, type ControlSignal } from '../protocol.js'
+import { mergeUpdates } from '../merge-updates.js'
 
 export interface DataflowProtocolOptions {
   readonly start: Omit<StartRequest, 'token'>

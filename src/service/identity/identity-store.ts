@@ -5,7 +5,7 @@ import { validateClient } from './clients/client.js'
 import type { ClientRegistry } from './clients/manage-clients.js'
 import { openDatabase } from './state/database.js'
 import { stateFileError, storeFileName } from './state/state-files.js'
-import { importRevokedTokens, revocationTable } from './tokens/revocations.js'
+import { importRevokedTokens, revocationTable } from './tokens/revocation-table.js'
 
 export interface IdentityStoreOptions {
   /** The folder of `identity.db`; made where it is missing. */

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { loadJose } from './load-jose.js'
 import { fileStamp, readPrivateJson, stateFileError, writePrivateFile } from '../state/state-files.js'
-import type * as Jose from 'jose' with { 'resolution-mode': 'import' }
-import { loadOptional } from '../../../errors/load-optional.js'
 
 /** A private EC key of RFC 7518 section 6.2, on P-256 for ES256. */
 export interface SigningJwk {
@@ -198,6 +197,3 @@ export const openSigningKeys = async ({
     current: () => requireKeys(list),
   }
 }
-
-/** Loads the optional package jose. Rejects with `missing-dependency`. */
-export const loadJose = (): Promise<typeof Jose> => loadOptional('jose', 'The identity service', () => import('jose'))

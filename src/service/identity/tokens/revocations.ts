@@ -1,10 +1,7 @@
-import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database } from 'better-sqlite3'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { codeOf } from '../../../errors/code-of.js'
 import { tokenLifetimeMs } from '../keys/signing-keys.js'
 import { readPrivateJson, writePrivateFile } from '../state/state-files.js'
 
@@ -25,15 +22,15 @@ export interface RevocationsOptions {
   readonly now: () => number
 }
 
-interface RevokedToken {
+export interface RevokedToken {
   readonly tokenId: string
   /** When all tokens of that time have expired, so that the entry can be removed; milliseconds since 1970. */
   readonly untilMs: number
 }
 
-const maxRevocations = 100_000
+export const maxRevocations = 100_000
 
-const tooManyRevocations = (): SpeechError =>
+export const tooManyRevocations = (): SpeechError =>
   new SpeechError('overloaded', 'Too many tokens are revoked; cancel subscriptions instead.')
 
 /**
@@ -69,58 +66,14 @@ export const openRevocations = async ({ stateFolder, now }: RevocationsOptions):
   }
 }
 
-export interface RevocationTable {
-  readonly has: (tokenId: string) => boolean
-  /** Removes expired entries. Throws `overloaded` when there are too many. */
-  readonly add: (tokenId: string, nowMs: number) => void
-  readonly addAll: (tokens: readonly RevokedToken[]) => void
-}
-
-/** The table `revoked_tokens` of the identity store. */
-export const revocationTable = (database: Database): RevocationTable => {
-  const find = database.prepare<[string], number>('SELECT 1 FROM revoked_tokens WHERE token_id = ?').pluck()
-  const count = database.prepare<[], number>('SELECT count(*) FROM revoked_tokens').pluck()
-  const removeExpired = database.prepare<[number]>('DELETE FROM revoked_tokens WHERE until_ms <= ?')
-  const insert = database.prepare<[string, number]>(
-    'INSERT INTO revoked_tokens (token_id, until_ms) VALUES (?, ?) ON CONFLICT DO NOTHING',
-  )
-  const add = database.transaction((tokenId: string, nowMs: number) => {
-    removeExpired.run(nowMs)
-    if (find.get(tokenId) === undefined && (count.get() ?? 0) >= maxRevocations) throw tooManyRevocations()
-    insert.run(tokenId, nowMs + tokenLifetimeMs)
-  })
-  const addAll = database.transaction((tokens: readonly RevokedToken[]) => {
-    for (const { tokenId, untilMs } of tokens) insert.run(tokenId, untilMs)
-  })
-  return {
-    has: (tokenId) => find.get(tokenId) !== undefined,
-    add: (tokenId, nowMs) => add.immediate(tokenId, nowMs),
-    addAll: (tokens) => addAll.immediate(tokens),
-  }
-}
-
-/**
- * Moves the entries of `revoked-tokens.json` into the table, once: the file is renamed when its entries are stored. After
- * an interruption in between it is read again, which changes nothing.
- */
-export const importRevokedTokens = async (table: RevocationTable, stateFolder: string): Promise<void> => {
-  const path = join(stateFolder, revokedTokensFile)
-  const tokens = await readRevokedTokens(path)
-  if (tokens === undefined) return
-  table.addAll(tokens)
-  await rename(path, `${path}.imported`).catch((error: unknown) => {
-    if (codeOf(error) !== 'ENOENT') throw error
-  })
-}
-
-const revokedTokensFile = 'revoked-tokens.json'
+export const revokedTokensFile = 'revoked-tokens.json'
 
 const fileCodec: t.Type<{ readonly revoked: readonly RevokedToken[] }, unknown> = t.type({
   revoked: t.readonlyArray(t.type({ tokenId: t.string, untilMs: t.number })),
 })
 
 /** The entries of the file, or undefined where there is none. Rejects with `invalid-options` when it is damaged. */
-const readRevokedTokens = async (path: string): Promise<readonly RevokedToken[] | undefined> => {
+export const readRevokedTokens = async (path: string): Promise<readonly RevokedToken[] | undefined> => {
   const json = await readPrivateJson(path, undefined)
   if (either.isRight(json) && json.right === undefined) return undefined
   const file = either.chain((value: unknown) => fileCodec.decode(value))(json)

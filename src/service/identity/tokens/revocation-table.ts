@@ -1,0 +1,56 @@
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database } from 'better-sqlite3'
+import { codeOf } from '../../../errors/code-of.js'
+import { tokenLifetimeMs } from '../keys/signing-keys.js'
+import {
+  maxRevocations,
+  readRevokedTokens,
+  revokedTokensFile,
+  tooManyRevocations,
+  type RevokedToken,
+} from './revocations.js'
+
+export interface RevocationTable {
+  readonly has: (tokenId: string) => boolean
+  /** Removes expired entries. Throws `overloaded` when there are too many. */
+  readonly add: (tokenId: string, nowMs: number) => void
+  readonly addAll: (tokens: readonly RevokedToken[]) => void
+}
+
+/** The table `revoked_tokens` of the identity store. */
+export const revocationTable = (database: Database): RevocationTable => {
+  const find = database.prepare<[string], number>('SELECT 1 FROM revoked_tokens WHERE token_id = ?').pluck()
+  const count = database.prepare<[], number>('SELECT count(*) FROM revoked_tokens').pluck()
+  const removeExpired = database.prepare<[number]>('DELETE FROM revoked_tokens WHERE until_ms <= ?')
+  const insert = database.prepare<[string, number]>(
+    'INSERT INTO revoked_tokens (token_id, until_ms) VALUES (?, ?) ON CONFLICT DO NOTHING',
+  )
+  const add = database.transaction((tokenId: string, nowMs: number) => {
+    removeExpired.run(nowMs)
+    if (find.get(tokenId) === undefined && (count.get() ?? 0) >= maxRevocations) throw tooManyRevocations()
+    insert.run(tokenId, nowMs + tokenLifetimeMs)
+  })
+  const addAll = database.transaction((tokens: readonly RevokedToken[]) => {
+    for (const { tokenId, untilMs } of tokens) insert.run(tokenId, untilMs)
+  })
+  return {
+    has: (tokenId) => find.get(tokenId) !== undefined,
+    add: (tokenId, nowMs) => add.immediate(tokenId, nowMs),
+    addAll: (tokens) => addAll.immediate(tokens),
+  }
+}
+
+/**
+ * Moves the entries of `revoked-tokens.json` into the table, once: the file is renamed when its entries are stored. After
+ * an interruption in between it is read again, which changes nothing.
+ */
+export const importRevokedTokens = async (table: RevocationTable, stateFolder: string): Promise<void> => {
+  const path = join(stateFolder, revokedTokensFile)
+  const tokens = await readRevokedTokens(path)
+  if (tokens === undefined) return
+  table.addAll(tokens)
+  await rename(path, `${path}.imported`).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error
+  })
+}
