@@ -90,7 +90,9 @@ describe('deinterleave', () => {
     from([values.a, values.b])
       .pipe(deinterleave({ format }))
       .subscribe({ error: (error: unknown) => errors.push(error) })
-    expect(errors).toMatchObject([{ code: 'cut-sample', message: expect.stringContaining('only 2 of its last 4 bytes') }])
+    expect(errors).toMatchObject([
+      { code: 'cut-sample', message: expect.stringContaining('only 2 of its last 4 bytes') },
+    ])
   })
 
   it('parts any audio in any slicing as it parts the whole', () => {

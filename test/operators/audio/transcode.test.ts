@@ -92,7 +92,9 @@ describe('transcode', () => {
     of(values.o)
       .pipe(toMuLaw())
       .subscribe({ error: (error: unknown) => errors.push(error) })
-    expect(errors).toMatchObject([{ code: 'cut-sample', message: expect.stringContaining('only 1 of its last 2 bytes') }])
+    expect(errors).toMatchObject([
+      { code: 'cut-sample', message: expect.stringContaining('only 1 of its last 2 bytes') },
+    ])
   })
 
   it.each(encodings)('hands the source on as it is from %s to itself', (encoding) => {
