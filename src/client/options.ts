@@ -51,8 +51,9 @@ export interface SessionOptions {
   /** How long the start-response may take, in milliseconds; then `start-timeout`. Default 10,000. */
   readonly startTimeoutMs?: number
   /**
-   * How long the service may take for the last results, in milliseconds; then `finalize-timeout`. It counts anew with
-   * each result, and while buffered audio is still being sent, from the last of it that the network took. Default 30,000.
+   * How long the service can take for the last results, in milliseconds, before the session fails with `finalize-timeout`.
+   * It restarts with each result that makes more audio definitive and, while buffered audio is still being sent, whenever
+   * the network accepts more of it. @default 30,000
    */
   readonly finalizeTimeoutMs?: number
   /** How long the answer to a stop may take, in milliseconds; then `stop-timeout`. Default 5,000. */

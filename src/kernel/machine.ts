@@ -40,8 +40,7 @@ export interface RunMachineOptions {
  * Runs a machine: each subscription is a run of its own that emits the outputs, and completes or errors with the result.
  *
  * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects, then
- *   handles the inputs that it raises.
- *   What an effect does when it is unsubscribed belongs to the step that ends it.
+ *   handles the inputs that it raises. What an effect does when it is unsubscribed belongs to the step that ends it.
  * - `perform` turns an action into the Observable of its inputs. It is called and subscribed when the effect starts, and
  *   unsubscribed when its lifetime ends.
  * - Inputs that arrive during a step (a consumer that re-enters, an effect that emits at once) wait in the mailbox. Those

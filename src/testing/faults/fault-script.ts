@@ -89,6 +89,24 @@ const moments: readonly string[] = [
   'signal',
 ] satisfies readonly FaultMoment['when'][]
 
+const faultNames: Readonly<Record<Fault['do'], true>> = {
+  reset: true,
+  end: true,
+  outage: true,
+  refuse: true,
+  'half-open': true,
+  'black-hole': true,
+  stall: true,
+  delay: true,
+  bandwidth: true,
+  slice: true,
+  coalesce: true,
+  corrupt: true,
+  duplicate: true,
+  inject: true,
+  restore: true,
+}
+
 /** What only one level supports. */
 const onlyOn: Readonly<
   Record<FaultLevel, { readonly faults: readonly string[]; readonly moments: readonly string[] }>
@@ -101,6 +119,8 @@ const onlyOn: Readonly<
 export const checkScript = (script: FaultScript, level: FaultLevel): FaultScript => {
   script.forEach(({ at, fault }, index) => {
     if (!moments.includes(at.when)) throw invalidStep(index, `at.when must be one of ${moments.join(', ')}`)
+    if (!Object.hasOwn(faultNames, fault.do))
+      throw invalidStep(index, `fault.do must be one of ${Object.keys(faultNames).join(', ')}`)
     const unsupported = onlyOn[level === 'link' ? 'proxy' : 'link']
     const [unit, otherUnit] = level === 'link' ? ['messages', 'bytes'] : ['bytes', 'messages']
     if (unsupported.faults.includes(fault.do))

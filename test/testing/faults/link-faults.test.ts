@@ -174,11 +174,13 @@ describe('faults on a link', () => {
     expect(log).toEqual(['leaving'])
   })
 
-  it('refuses a script for bytes, an unknown moment, and moments of audio without a format', () => {
+  it('refuses a script for bytes, an unknown moment or fault, and moments of audio without a format', () => {
     const bytes = [{ at: { when: 'bytes', direction: 'to-client', count: 1 }, fault: { do: 'reset' } }] as const
     expect(codeThrownBy(() => linkFaults({ script: bytes }))).toBe('invalid-options')
     const unknown = [{ at: { when: 'told', name: 'now' }, fault: { do: 'reset' } }] as unknown as FaultScript
     expect(codeThrownBy(() => linkFaults({ script: unknown }))).toBe('invalid-options')
+    const misspelled = [{ at: { when: 'elapsed', ms: 1 }, fault: { do: 'rest' } }] as unknown as FaultScript
+    expect(codeThrownBy(() => linkFaults({ script: misspelled }))).toBe('invalid-options')
     expect(codeThrownBy(() => linkFaults({ script: [{ at: { when: 'audio', ms: 1 }, fault: { do: 'reset' } }] }))).toBe(
       'invalid-options',
     )
