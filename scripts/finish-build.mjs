@@ -17,16 +17,9 @@ for (const built of [cjs, esm]) {
 }
 
 writeFileSync(new URL('package.json', esm), JSON.stringify({ type: 'module', sideEffects: false }) + '\n')
-const doors = {
-  grpc: 'grpc.js',
-  cassette: 'cassette/index.js',
-  service: 'service/index.js',
-  nodes: 'service/nodes/index.js',
-  testing: 'testing/index.js',
-}
-for (const [door, target] of Object.entries(doors)) {
-  const line = `export * from '../cjs/${target}'\n`
-  writeFileSync(new URL(`${door}.js`, esm), line)
-  writeFileSync(new URL(`${door}.d.ts`, esm), line)
+for (const name of ['grpc', 'cassette', 'service', 'nodes', 'testing']) {
+  const line = `export * from '../cjs/${name}.js'\n`
+  writeFileSync(new URL(`${name}.js`, esm), line)
+  writeFileSync(new URL(`${name}.d.ts`, esm), line)
 }
 chmodSync(new URL('cli/main.js', cjs), 0o755)

@@ -1,6 +1,6 @@
 // Adds subscriptions and revocations one after another, and says of each when it is kept, until it is killed.
 const { writeSync } = require('node:fs')
-const { openIdentityStore } = require('../../../dist/cjs/service/index.js')
+const { openIdentityStore } = require('../../../dist/cjs/service.js')
 
 const [, , stateFolder, secretHash, name] = process.argv
 openIdentityStore({ stateFolder }).then((store) => {

@@ -1,8 +1,8 @@
 // The entry point for authors of nodes. It loads little, because it also runs in worker threads.
-export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from '../../audio/format.js'
-export { decodeSamples, encodeSamples } from '../../audio/codec.js'
-export { type EventEnvelope, eventName } from '../../protocol/dataflow-events.js'
-export { defineNode } from './core/define-node.js'
+export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from './audio/format.js'
+export { decodeSamples, encodeSamples } from './audio/codec.js'
+export { type EventEnvelope, eventName } from './protocol/dataflow-events.js'
+export { defineNode } from './service/nodes/core/define-node.js'
 export {
   flag,
   listOf,
@@ -13,7 +13,7 @@ export {
   tableOf,
   text,
   wholeNumberFrom,
-} from './core/node-options.js'
+} from './service/nodes/core/node-options.js'
 export {
   isNodeFault,
   NodeFault,
@@ -32,4 +32,4 @@ export {
   type Resource,
   type ResourceUse,
   type SessionFacts,
-} from './core/node.js'
+} from './service/nodes/core/node.js'

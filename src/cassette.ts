@@ -1,0 +1,24 @@
+// The entry point of cassettes, for Node: sessions are recorded, replayed and drawn.
+export type {
+  AudioStorage,
+  Cassette,
+  CassetteHeader,
+  CassetteLine,
+  CassetteTransport,
+  ConnectionLine,
+  DialLine,
+  EndingLine,
+  EndLine,
+  FinishLine,
+  LostLine,
+  MessageLine,
+  OpenLine,
+} from './cassette/format/cassette.js'
+export { toMarbles, type ToMarblesOptions } from './cassette/chart/to-marbles.js'
+export { parseCassette, readCassette, type ReadCassetteOptions } from './cassette/format/read-cassette.js'
+export type { CassetteLoss, LineWriter } from './cassette/record/line-queue.js'
+export { record, type RecordedSession, type RecordOptions } from './cassette/record/record.js'
+export { toFile, toStream, type CassetteSink } from './cassette/record/sink.js'
+export type { PlayClientOptions } from './cassette/replay/client-player.js'
+export { replay, type Replay, type ReplayOptions } from './cassette/replay/replay.js'
+export type { CassetteMismatch } from './cassette/replay/service-player.js'

@@ -1,0 +1,48 @@
+// The service's door, for Node.
+export type {
+  Engine,
+  EngineCapabilities,
+  EngineKind,
+  Hypothesis,
+  ModelDescription,
+  SegmentPart,
+} from './service/engine/engine.js'
+export {
+  createModelRegistry,
+  type ModelName,
+  type ModelRegistry,
+  type ModelRegistryOptions,
+} from './service/engine/model-registry.js'
+export { pocketsphinx, type PocketsphinxLimits } from './service/engine/pocketsphinx/pocketsphinx.js'
+export { remote } from './service/engine/remote/remote.js'
+export { sherpaOnnx, type SherpaHost } from './service/engine/sherpa-onnx/sherpa-onnx.js'
+export { soundswallower, type SoundswallowerLimits } from './service/engine/soundswallower/soundswallower.js'
+export { hashSecret, newClientId, newClientSecret } from './service/identity/clients/client-secret.js'
+export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './service/identity/identity-store.js'
+export {
+  cancelClient,
+  registerClient,
+  rotateSecret,
+  type IssuedSecret,
+  type ClientInput,
+} from './service/identity/clients/manage-clients.js'
+export {
+  memoryClients,
+  type StoredClient,
+  type ClientRegistration,
+  type ClientStore,
+} from './service/identity/clients/client.js'
+export type { ListenAddress, ServerCertificate } from './service/listen/listen-address.js'
+export {
+  startDevelopmentService,
+  type DevelopmentService,
+  type DevelopmentServiceOptions,
+  type ServiceAccess,
+} from './service/start/development-service.js'
+export type { AdmissionLimits } from './service/sessions/admissions.js'
+export type { SessionLimits } from './service/sessions/session-context.js'
+export { startService, type Service } from './service/start/service.js'
+export type { ServiceOptions } from './service/start/service-options.js'
+export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'
+export type { ServiceMonitor } from './service/monitor/service-monitor.js'
+export type { Logger } from './service/operations/logger.js'

@@ -1,0 +1,23 @@
+// The entry point for tests and notebooks, for Node.
+export { drawMarbles, type DrawMarblesOptions } from './testing/draw-marbles.js'
+export { inMemoryService, type InMemoryService, type InMemoryServiceOptions } from './testing/in-memory-service.js'
+export { scriptedDial, type ScriptedPeer } from './testing/scripted-dial.js'
+export { scriptedEngine, type ScriptedEngineOptions } from './testing/scripted-engine.js'
+export type { MemoryLinkOptions } from './transport/memory/link.js'
+export type { AppliedFault } from './testing/faults/fault-director.js'
+export { faultLegend, faultMarbles, type FaultMarblesOptions } from './testing/faults/fault-marbles.js'
+export { faultProxy, type FaultProxy, type FaultProxyOptions } from './testing/faults/fault-proxy.js'
+export type { Direction, Fault, FaultMoment, FaultScript, FaultStep } from './testing/faults/fault-script.js'
+export { linkFaults, type LinkFaults, type LinkFaultsOptions } from './testing/faults/link-faults.js'
+export {
+  positionAudio,
+  PositionReader,
+  type ReceivedRun,
+  type SampleRange,
+} from './testing/verifying/position-audio.js'
+export type { VerifyingBehavior } from './testing/verifying/recognition.js'
+export type { ConnectionReport, VerificationReport } from './testing/verifying/report.js'
+export type { VerifyingListener, VerifyingListenOptions } from './testing/verifying/listener.js'
+export { verifyingService, type VerifyingService } from './testing/verifying/verifying-service.js'
+export { expectNoHandles, type HandleOptions, type OpenHandle } from './testing/open-handles.js'
+export { faultScripts, namedFaults, type FaultScripts, type NamedFault } from './testing/faults/named-faults.js'
