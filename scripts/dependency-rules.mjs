@@ -36,19 +36,20 @@ export const innerLayers = {
   service: {
     monitor: [],
     identity: ['monitor'],
-    engine: [],
-    recognition: ['engine'],
-    nodes: ['recognition', 'engine'],
-    'custom-nodes': ['nodes', 'engine'],
-    project: ['nodes', 'engine', 'recognition'],
-    sessions: ['engine', 'identity', 'monitor', 'project'],
-    recognizer: ['engine', 'monitor', 'recognition', 'sessions'],
-    dataflow: ['engine', 'monitor', 'nodes', 'project', 'sessions'],
+    threads: [],
+    engines: ['threads'],
+    recognition: ['engines'],
+    nodes: ['recognition', 'engines'],
+    'custom-nodes': ['nodes', 'engines', 'threads'],
+    project: ['nodes', 'engines', 'recognition'],
+    sessions: ['engines', 'identity', 'monitor', 'project'],
+    recognizer: ['engines', 'monitor', 'recognition', 'sessions'],
+    dataflow: ['engines', 'monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
-    operations: ['engine', 'listen', 'monitor'],
+    operations: ['engines', 'listen', 'monitor', 'threads'],
     configuration: ['sessions', 'listen', 'operations', 'project'],
     start: [
-      'engine',
+      'engines',
       'identity',
       'listen',
       'monitor',
@@ -68,7 +69,7 @@ const entryPoint = `^src/(${entryPoints.join('|').replaceAll('.', '\\.')})$`
 
 /** Programs, which are run and not imported. */
 const program =
-  '^src/(cli/main|service/engine/sherpa-onnx/sherpa-(trial|worker)|service/engine/soundswallower/soundswallower-worker|service/custom-nodes/custom-node-worker)\\.ts$'
+  '^src/(cli/main|service/engines/(sherpa-onnx/(trial|worker)|soundswallower/worker)|service/custom-nodes/custom-node-worker)\\.ts$'
 
 /** @param {readonly string[]} names */
 const anyOf = (names) => `(${names.join('|')})`

@@ -6,17 +6,17 @@ export type {
   Hypothesis,
   ModelDescription,
   SegmentPart,
-} from './service/engine/engine.js'
+} from './service/engines/engine.js'
 export {
   createModelRegistry,
   type ModelName,
   type ModelRegistry,
   type ModelRegistryOptions,
-} from './service/engine/model-registry.js'
-export { pocketsphinx, type PocketsphinxLimits } from './service/engine/pocketsphinx/pocketsphinx.js'
-export { remote } from './service/engine/remote/remote.js'
-export { sherpaOnnx, type SherpaHost } from './service/engine/sherpa-onnx/sherpa-onnx.js'
-export { soundswallower, type SoundswallowerLimits } from './service/engine/soundswallower/soundswallower.js'
+} from './service/engines/models/model-registry.js'
+export { pocketsphinx, type PocketsphinxLimits } from './service/engines/pocketsphinx/pocketsphinx.js'
+export { remote } from './service/engines/remote/remote.js'
+export { sherpaOnnx, type SherpaHost } from './service/engines/sherpa-onnx/sherpa-onnx.js'
+export { soundswallower, type SoundswallowerLimits } from './service/engines/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './service/identity/clients/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './service/identity/identity-store.js'
 export {

@@ -10,9 +10,9 @@ import {
   type Drain,
   type SessionLimits,
 } from '../service/sessions/session-context.js'
-import type { Engine, ModelDescription } from '../service/engine/engine.js'
+import type { Engine, ModelDescription } from '../service/engines/engine.js'
 import { builtInEngines } from '../service/start/models-and-projects.js'
-import { createModelRegistry, type ModelRegistry } from '../service/engine/model-registry.js'
+import { createModelRegistry, type ModelRegistry } from '../service/engines/models/model-registry.js'
 import { serveLink } from '../service/listen/serve-link.js'
 import type { AnyNodeDefinition } from '../service/nodes/core/node.js'
 import { nodeCatalog, textProject } from '../service/project/load-projects.js'

@@ -1,7 +1,7 @@
 import type { Word } from '../protocol/session-event.js'
-import type { Engine } from '../service/engine/engine.js'
-import { laneEngine } from '../service/engine/lane-engine.js'
-import type { LaneSegment, OpenSegment, SegmentListener } from '../service/engine/segment-lane.js'
+import type { Engine } from '../service/engines/engine.js'
+import { laneEngine } from '../service/engines/segment-engine.js'
+import type { LaneSegment, OpenSegment, SegmentListener } from '../service/engines/channel-segments.js'
 
 export interface ScriptedEngineOptions {
   /** What each segment of a session "says", in turn; after the last it begins again. */

@@ -15,7 +15,7 @@ import { resultsByChannel, sessionOptions, type Over } from '../interop/session-
 
 let live: LiveService
 beforeAll(async () => {
-  live = await liveService({ modelFolders: [sampleModels, 'test/service/engine/fixtures'], defaultModel: 'call' })
+  live = await liveService({ modelFolders: [sampleModels, 'test/service/engines/fixtures'], defaultModel: 'call' })
 })
 afterAll(() => live.close())
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Engine, SegmentPart } from '../../src/service/engine/engine.js'
+import type { Engine, SegmentPart } from '../../src/service/engines/engine.js'
 import { aPartial, Listening, segments, someProgress } from './listening.js'
 
 export interface EngineUnderTest {
@@ -63,7 +63,7 @@ const expectSound = ({ said, segments: decided }: Listening, words: boolean): vo
 }
 
 /**
- * The cases that every engine passes: what `src/service/engine/engine.ts` promises, seen from outside. `make` opens a
+ * The cases that every engine passes: what `src/service/engines/engine.ts` promises, seen from outside. `make` opens a
  * new engine, with few decoders where they can be counted, so that to lose one is noticed.
  */
 export const engineConformance = (name: string, make: Make, fixtures: EngineFixtures): void => {

@@ -1,5 +1,5 @@
 import { Subject, type Subscription } from 'rxjs'
-import type { Engine, Hypothesis, SegmentPart } from '../../src/service/engine/engine.js'
+import type { Engine, Hypothesis, SegmentPart } from '../../src/service/engines/engine.js'
 
 type Test = (said: readonly Hypothesis[]) => boolean
 

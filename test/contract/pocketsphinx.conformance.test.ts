@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { describe } from 'vitest'
-import type { ModelDescription } from '../../src/service/engine/engine.js'
-import { loadSphinxLibrary } from '../../src/service/engine/pocketsphinx/load-sphinx-library.js'
-import { pocketsphinx, pocketsphinxOver } from '../../src/service/engine/pocketsphinx/pocketsphinx.js'
-import { dictationIsSkipped, dictationTitle } from '../service/engine/debian-packages.js'
-import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engine/recordings.js'
+import type { ModelDescription } from '../../src/service/engines/engine.js'
+import { loadSphinxLibrary } from '../../src/service/engines/pocketsphinx/native-library.js'
+import { pocketsphinx, pocketsphinxOver } from '../../src/service/engines/pocketsphinx/pocketsphinx.js'
+import { dictationIsSkipped, dictationTitle } from '../service/engines/debian-packages.js'
+import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engines/recordings.js'
 import { engineConformance } from './engine-conformance.js'
 
 const directions = (change: Readonly<Record<string, unknown>> = {}): ModelDescription => ({
   tenant: 'Default',
   name: 'directions',
   version: '1',
-  folder: join(__dirname, '../service/engine/fixtures/Default/drive/1'),
+  folder: join(__dirname, '../service/engines/fixtures/Default/drive/1'),
   // Sentences instead of dictation: the same way through the engine, in a tenth of the time
   options: { engine: 'pocketsphinx', phrases: 'phrases.txt', dictionary: 'extra.dict', ...change },
 })

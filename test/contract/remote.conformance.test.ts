@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
-import { remote } from '../../src/service/engine/remote/remote.js'
-import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engine/recordings.js'
-import { farService } from '../service/engine/remote/far-service.js'
+import { remote } from '../../src/service/engines/remote/remote.js'
+import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engines/recordings.js'
+import { farService } from '../service/engines/remote/far-service.js'
 import { tcpProxy } from '../transport/tcp-proxy.js'
 import { engineConformance } from './engine-conformance.js'
 

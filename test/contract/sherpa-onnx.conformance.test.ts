@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { afterAll } from 'vitest'
-import { sherpaOnnx } from '../../src/service/engine/sherpa-onnx/sherpa-onnx.js'
-import { fakeThreads } from '../service/engine/sherpa-onnx/fake-sherpa.js'
-import { sherpaFolder, sherpaModel } from '../service/engine/sherpa-onnx/model-folder.js'
+import { sherpaOnnx } from '../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
+import { fakeThreads } from '../service/engines/sherpa-onnx/fake-sherpa.js'
+import { sherpaFolder, sherpaModel } from '../service/engines/sherpa-onnx/model-folder.js'
 import { engineConformance } from './engine-conformance.js'
 
 const folder = sherpaFolder()

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
-import { dictationIsSkipped, dictationTitle } from '../service/engine/debian-packages.js'
-import { recording, recordingsAreHere, recordingsTitle } from '../service/engine/recordings.js'
-import { wordErrors } from '../service/engine/word-errors.js'
+import { dictationIsSkipped, dictationTitle } from '../service/engines/debian-packages.js'
+import { recording, recordingsAreHere, recordingsTitle } from '../service/engines/recordings.js'
+import { wordErrors } from '../service/engines/word-errors.js'
 import { recording as wideRecording } from '../service/recognition/sounds.js'
 import { liveService, type LiveService } from './live-service.js'
 
@@ -29,7 +29,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
     let live: LiveService
     beforeAll(async () => {
       live = await liveService({
-        modelFolders: ['test/service/engine/dictation-models'],
+        modelFolders: ['test/service/engines/dictation-models'],
         defaultModel: 'narrowband',
         limits: { flushWithinMs: finalizeTimeoutMs },
       })

@@ -12,7 +12,7 @@ import { resultsByChannel, sessionOptions, type Over } from './session-options.j
 
 let live: LiveService
 beforeAll(async () => {
-  live = await liveService({ modelFolders: [callModels, 'test/service/engine/fixtures'], defaultModel: 'call' })
+  live = await liveService({ modelFolders: [callModels, 'test/service/engines/fixtures'], defaultModel: 'call' })
 })
 afterAll(() => live.close())
 

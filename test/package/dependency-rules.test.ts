@@ -26,8 +26,8 @@ const sound: Tree = {
   'transport/link.ts': `import WebSocket from 'isomorphic-ws'\nexport const open = (url: string) => new WebSocket(url)`,
   'auth/token.ts': 'export const token = 1',
   'client/recognize.ts': `import { open } from '../transport/link.js'\nimport { chunk } from '../operators/chunk.js'\nexport const recognize = [open, chunk]`,
-  'service/engine/engine.ts': `import type { Logger } from 'pino'\nexport const load = (): Promise<{ pino: () => Logger }> => import('pino')`,
-  'service/recognition/segments.ts': `import { load } from '../engine/engine.js'\nexport const segments = load`,
+  'service/engines/engine.ts': `import type { Logger } from 'pino'\nexport const load = (): Promise<{ pino: () => Logger }> => import('pino')`,
+  'service/recognition/segments.ts': `import { load } from '../engines/engine.js'\nexport const segments = load`,
   'service/start/service.ts': `import { segments } from '../recognition/segments.js'\nexport const service = segments`,
   'testing/faults.ts': `import { service } from '../service/start/service.js'\nexport const faults = service`,
   'cli/main.ts': `import { program } from 'commander'\nimport { service } from '../service/start/service.js'\nprogram.parse()\nvoid service`,
@@ -44,7 +44,7 @@ const breaches: readonly (readonly [file: string, text: string, rule: string])[]
   ['operators/pace.ts', `import { token } from '../auth/token.js'\nexport const pace = token`, 'layer-operators'],
   [
     'service/monitor/monitor.ts',
-    `import { load } from '../engine/engine.js'\nexport const monitor = load`,
+    `import { load } from '../engines/engine.js'\nexport const monitor = load`,
     'service-monitor',
   ],
   [
@@ -58,13 +58,13 @@ const breaches: readonly (readonly [file: string, text: string, rule: string])[]
   ['cli/borrowed.ts', `import { faults } from '../testing/faults.js'\nexport const borrowed = faults`, 'layer-cli'],
   ['cli/again.ts', `export const again = () => import('./main.js')`, 'program'],
   ['helpers/pad.ts', `import { token } from '../auth/token.js'\nexport const pad = token`, 'known-folder'],
-  ['service/extras/pad.ts', `import { load } from '../engine/engine.js'\nexport const pad = load`, 'known-folder'],
+  ['service/extras/pad.ts', `import { load } from '../engines/engine.js'\nexport const pad = load`, 'known-folder'],
   ['cli/outside.ts', `import { version } from '../../test/version.js'\nexport const v = version`, 'outside'],
   ['cli/missing.ts', `import { nothing } from './nothing.js'\nexport const none = nothing`, 'unresolvable'],
   ['audio/stream.ts', `import { map } from 'rxjs'\nexport const stream = map`, 'no-package'],
-  ['service/engine/undeclared.ts', `import fc from 'fast-check'\nexport const u = fc`, 'undeclared-package'],
-  ['service/engine/dev.ts', `import { vi } from 'vitest'\nexport const d = vi`, 'undeclared-package'],
-  ['service/engine/log.ts', `import { pino } from 'pino'\nexport const log = () => pino()`, 'optional-package'],
+  ['service/engines/undeclared.ts', `import fc from 'fast-check'\nexport const u = fc`, 'undeclared-package'],
+  ['service/engines/dev.ts', `import { vi } from 'vitest'\nexport const d = vi`, 'undeclared-package'],
+  ['service/engines/log.ts', `import { pino } from 'pino'\nexport const log = () => pino()`, 'optional-package'],
   ['transport/grpc/channel.ts', `import { Client } from '@grpc/grpc-js'\nexport const channel = Client`, ''],
 ]
 

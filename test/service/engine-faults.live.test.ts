@@ -1,12 +1,12 @@
 import { Observable } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import type { EngineKind } from '../../src/service/engine/engine.js'
+import type { EngineKind } from '../../src/service/engines/engine.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { openStream, plainClient, type Conversation } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { spoken } from './sessions/spoken.js'
-import { breakingEngine } from './engine/breaking-engine.js'
+import { breakingEngine } from './engines/breaking-engine.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
 let open: PlainService | undefined

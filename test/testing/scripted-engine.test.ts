@@ -1,6 +1,6 @@
 import { from, toArray, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { Hypothesis, SegmentPart } from '../../src/service/engine/engine.js'
+import type { Hypothesis, SegmentPart } from '../../src/service/engines/engine.js'
 import { scriptedEngine, type ScriptedEngineOptions } from '../../src/testing/scripted-engine.js'
 
 const speech = (durationMs: number): SegmentPart => ({ type: 'audio', samples: new Int16Array(durationMs * 8) })

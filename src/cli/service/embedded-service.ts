@@ -6,8 +6,8 @@ import { isSpeechError } from '../../errors/speech-error.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
-import type { ModelDescription } from '../../service/engine/engine.js'
-import type { ModelRegistry } from '../../service/engine/model-registry.js'
+import type { ModelDescription } from '../../service/engines/engine.js'
+import type { ModelRegistry } from '../../service/engines/models/model-registry.js'
 import type { Access, ModelChoice } from './access.js'
 
 /** Which model the session runs with. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { SpeechError } from '../../errors/speech-error.js'
-import { findPackageRoot } from '../engine/package-root.js'
+import { findPackageRoot } from '../threads/package-root.js'
 import type { ResolvedCustomNodeOptions } from './custom-node-source.js'
 import type { FromNodeWorker, NodeWorkerData, ToNodeWorker } from './worker-messages.js'
 

@@ -1,6 +1,6 @@
 import { defer, finalize, tap } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
-import type { Engine, Hypothesis, SegmentPart } from '../engine/engine.js'
+import type { Engine, Hypothesis, SegmentPart } from '../engines/engine.js'
 
 /** A segment without a result. */
 interface OpenSegment {

@@ -1,7 +1,7 @@
 import { defer, firstValueFrom, timeout, type SchedulerLike, type Subscription } from 'rxjs'
-import type { ModelDescription } from '../engine/engine.js'
-import { modelLabel } from '../engine/model-files.js'
-import type { ModelRegistry } from '../engine/model-registry.js'
+import type { ModelDescription } from '../engines/engine.js'
+import { modelLabel } from '../engines/models/model-files.js'
+import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { EngineMeter } from './engine-meter.js'
 
 /** Whether the service accepts new sessions, and why not. */

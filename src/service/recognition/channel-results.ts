@@ -1,5 +1,5 @@
 import type { Word } from '../../protocol/session-event.js'
-import type { Hypothesis } from '../engine/engine.js'
+import type { Hypothesis } from '../engines/engine.js'
 import type { ChannelEvent, EndCause } from './channel-event.js'
 import type { EngineProgress } from './engine-progress.js'
 import type { PendingSilence } from './segment-samples.js'

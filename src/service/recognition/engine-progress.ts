@@ -1,4 +1,4 @@
-import type { SegmentPart } from '../engine/engine.js'
+import type { SegmentPart } from '../engines/engine.js'
 
 /** A segment that the engine has not decided yet, in samples sent to the engine. */
 interface PendingSegment {

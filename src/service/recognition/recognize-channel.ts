@@ -12,7 +12,7 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs'
-import type { Engine, SegmentPart } from '../engine/engine.js'
+import type { Engine, SegmentPart } from '../engines/engine.js'
 import type { ChannelEvent } from './channel-event.js'
 import { ChannelResults, type ChannelEnd } from './channel-results.js'
 import { EngineProgress } from './engine-progress.js'

@@ -1,4 +1,4 @@
-import type { SegmentPart } from '../engine/engine.js'
+import type { SegmentPart } from '../engines/engine.js'
 import { createForcedCut, type ForcedCut } from './forced-cut.js'
 import { SampleQueue } from './sample-queue.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'

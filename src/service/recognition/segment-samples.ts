@@ -12,7 +12,7 @@ import {
   type SchedulerLike,
 } from 'rxjs'
 import { useResource } from '../../kernel/use-resource.js'
-import type { SegmentPart } from '../engine/engine.js'
+import type { SegmentPart } from '../engines/engine.js'
 import type { EndCause } from './channel-event.js'
 import type { EngineProgress } from './engine-progress.js'
 import { quietMs, type IdleMonitor } from './idle-monitor.js'

@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ModelRegistry } from '../engine/model-registry.js'
+import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 
 export interface AudioIntakeOptions {

@@ -1,6 +1,6 @@
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import type { Engine } from '../engine/engine.js'
-import type { ModelRegistry } from '../engine/model-registry.js'
+import type { Engine } from '../engines/engine.js'
+import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { everything, isGranted } from '../identity/clients/client.js'
 
 export { isGranted, isGrantedByName } from '../identity/clients/client.js'

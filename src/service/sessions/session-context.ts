@@ -1,6 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { ModelRegistry } from '../engine/model-registry.js'
+import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { ProjectRegistry } from '../project/project.js'
 import type { PaceLimits } from './audio-intake.js'

@@ -1,17 +1,17 @@
 import { sharedTenant } from '../sessions/rights.js'
 import { loadCustomNodes } from '../custom-nodes/load-custom-nodes.js'
-import { type ModelRegistry, createModelRegistry } from '../engine/model-registry.js'
+import { type ModelRegistry, createModelRegistry } from '../engines/models/model-registry.js'
 import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
 import { loadProjects, nodeCatalog } from '../project/load-projects.js'
 import { projectRegistry, type ProjectRegistry } from '../project/project.js'
 import { transcribeProjects } from '../project/transcribe-projects.js'
 import type { ServiceOptions } from './service-options.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { EngineKind } from '../engine/engine.js'
-import { pocketsphinx } from '../engine/pocketsphinx/pocketsphinx.js'
-import { remote } from '../engine/remote/remote.js'
-import { sherpaOnnx } from '../engine/sherpa-onnx/sherpa-onnx.js'
-import { soundswallower } from '../engine/soundswallower/soundswallower.js'
+import type { EngineKind } from '../engines/engine.js'
+import { pocketsphinx } from '../engines/pocketsphinx/pocketsphinx.js'
+import { remote } from '../engines/remote/remote.js'
+import { sherpaOnnx } from '../engines/sherpa-onnx/sherpa-onnx.js'
+import { soundswallower } from '../engines/soundswallower/soundswallower.js'
 
 /** The built-in engines. Each loads its package when the first of its models is opened. */
 export const builtInEngines = (env: ServiceOptions['env']): readonly EngineKind[] => [

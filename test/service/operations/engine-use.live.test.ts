@@ -1,6 +1,6 @@
 import { Subject, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
+import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
 import { EngineUse } from '../../../src/service/operations/engine-use.js'
 
 /** A lane of an engine whose words the test puts into its mouth. */

@@ -1,8 +1,8 @@
 import { NEVER, of, Subject, throwError, VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Engine, Hypothesis, ModelDescription } from '../../../src/service/engine/engine.js'
-import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
+import type { Engine, Hypothesis, ModelDescription } from '../../../src/service/engines/engine.js'
+import type { ModelRegistry } from '../../../src/service/engines/models/model-registry.js'
 import { ReadinessTracker } from '../../../src/service/operations/readiness.js'
 
 const decided: Hypothesis = { type: 'segment', startMs: 0, endMs: 100, text: '', words: [] }

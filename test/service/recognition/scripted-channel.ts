@@ -11,7 +11,7 @@ import {
   type SchedulerLike,
 } from 'rxjs'
 import type { Word } from '../../../src/protocol/session-event.js'
-import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engine/engine.js'
+import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
 import { joinSegmenter, type Segmenter, type SegmenterOptions } from '../../../src/service/recognition/segmenter.js'
 

@@ -1,7 +1,7 @@
 import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Engine } from '../../../src/service/engine/engine.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { noopMonitor, type SessionEnd } from '../../../src/service/monitor/service-monitor.js'
 import { SessionWatch } from '../../../src/service/monitor/session-watch.js'

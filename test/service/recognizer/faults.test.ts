@@ -1,7 +1,7 @@
 import { throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Engine } from '../../../src/service/engine/engine.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { inState, nothingLeft, parsed, recognize, recognizerTalk, untilFinal, type Json } from './recognizer-talk.js'
 import { spoken } from '../sessions/spoken.js'

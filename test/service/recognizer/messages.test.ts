@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Engine } from '../../../src/service/engine/engine.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { turn } from '../virtual-clock.js'
 import {

@@ -2,7 +2,7 @@ import { concat, EMPTY, finalize, ignoreElements, Subject, type Observable } fro
 import { expect } from 'vitest'
 import { serveRecognizer } from '../../../src/service/recognizer/session.js'
 import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
-import type { Engine } from '../../../src/service/engine/engine.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
 import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { openModel } from '../../../src/service/sessions/rights.js'
-import type { Engine } from '../../../src/service/engine/engine.js'
-import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
+import type { ModelRegistry } from '../../../src/service/engines/models/model-registry.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 
 const engine = scriptedEngine({ texts: ['x'] })

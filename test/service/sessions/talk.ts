@@ -6,8 +6,8 @@ import {
   type SessionLimits,
   type SessionContext,
 } from '../../../src/service/sessions/session-context.js'
-import type { Engine } from '../../../src/service/engine/engine.js'
-import type { ModelRegistry } from '../../../src/service/engine/model-registry.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
+import type { ModelRegistry } from '../../../src/service/engines/models/model-registry.js'
 import { serveLink } from '../../../src/service/listen/serve-link.js'
 import type { Link } from '../../../src/transport/link.js'
 import { memoryLinks } from '../../../src/transport/memory/link.js'

@@ -6,7 +6,7 @@ import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import type { JsonObject } from '../../../protocol/json-object.js'
 import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
-import type { Engine } from '../../engine/engine.js'
+import type { Engine } from '../../engines/engine.js'
 
 /** What a port carries. */
 export type PortKind = 'audio' | 'event'

@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import { concat, connect, defer, filter, map, merge, mergeMap, of, takeWhile, type Observable } from 'rxjs'
-import type { Engine, Hypothesis, SegmentPart } from '../../engine/engine.js'
+import type { Engine, Hypothesis, SegmentPart } from '../../engines/engine.js'
 import { serialize } from '../../../kernel/use-resource.js'
 import { createSegmenter } from '../../recognition/segmenter.js'
 import { portFormat } from '../core/node-steps.js'

@@ -1,7 +1,7 @@
 import { defer, finalize, mergeMap, Subject, throwError, type OperatorFunction } from 'rxjs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
-import type { Engine, Hypothesis, SegmentPart } from '../../../../src/service/engine/engine.js'
+import type { Engine, Hypothesis, SegmentPart } from '../../../../src/service/engines/engine.js'
 import { recognizer } from '../../../../src/service/nodes/speech/recognizer.js'
 import type { NodeContext, NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { openFvad } from '../../../../src/service/recognition/voice-activity/fvad.js'

@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  phraseGrammar,
+  readDictionary,
+  readGrammar,
+  readPhrases,
+} from '../../../../src/service/engines/models/grammar.js'
+
+describe('readGrammar', () => {
+  it('finds the words and leaves out comments, tags, weights, rules and signs', () => {
+    const jsgf = `#JSGF V1.0 UTF-8 en;
+      grammar cards; // the deck
+      /* public <old> = joker; */
+      public <card> = /0.7/ <rank>+ (of {tag of words} | from) [the] <suit>* ;
+      <rank> = ace|"ten"|jack; <suit> = clubs | <NULL> | it's;`
+    expect(readGrammar(jsgf)).toEqual({
+      words: ['of', 'from', 'the', 'ace', 'ten', 'jack', 'clubs', "it's"],
+      undefinedRules: [],
+      hasPublicRule: true,
+    })
+  })
+
+  it('names the rules that are not defined', () => {
+    expect(readGrammar('#JSGF V1.0; grammar g; <a> = <b> <c>; <c> = x;')).toMatchObject({
+      undefinedRules: ['b'],
+      hasPublicRule: false,
+    })
+  })
+
+  it('never throws', () => {
+    fc.assert(fc.property(fc.string({ unit: 'grapheme' }), (text) => void readGrammar(text)))
+    const jsgfLike = fc.string({
+      unit: fc.constantFrom('<', '>', '=', ';', '/', '*', '{', '}', '\\', 'a', ' ', '\n', 'public '),
+    })
+    fc.assert(fc.property(jsgfLike, (text) => void readGrammar(text)))
+  })
+})
+
+describe('readPhrases', () => {
+  it('reads one sentence a line, in lower case, without comments, punctuation, empty lines and doubles', () => {
+    const text =
+      "# all\r\nTen of Clubs, please!\r\n\r\n  ten of  clubs please # again\nÇa va, d’accord ?\nit's two-tone\n"
+    expect(readPhrases(text)).toEqual({ sentences: ['ten of clubs please', "ça va d'accord", "it's two-tone"] })
+  })
+
+  it.each(['ten; <x>', 'a | b', 'a (b)', 'a*', '{tag}', 'a="b"', 'a/b'])(
+    'names the line of %s, which holds no words',
+    (line) => {
+      expect(readPhrases(`ten\n\n${line}`)).toMatchObject({ badLine: { number: 3 } })
+    },
+  )
+
+  it('gives only what stands in a grammar as words again', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        const { sentences } = readPhrases(text)
+        const { words, undefinedRules } = readGrammar(phraseGrammar(sentences))
+        expect(new Set(words)).toEqual(new Set(sentences.flatMap((one) => one.split(' '))))
+        expect(undefinedRules).toEqual([])
+      }),
+    )
+  })
+})
+
+describe('readDictionary', () => {
+  it('reads words with their phones, without comments', () => {
+    expect(readDictionary(';; mine\nrx  AA R # sound\n\nrx(2) EH K S\n')).toEqual([
+      ['rx', 'AA R'],
+      ['rx(2)', 'EH K S'],
+    ])
+  })
+
+  it('names the line of a word without phones', () => {
+    expect(readDictionary('rx AA\nrxspeech\n')).toEqual({ badLine: 2 })
+  })
+})

@@ -1,0 +1,34 @@
+import { describe, expect, it, vi } from 'vitest'
+import { openSphinxCalls } from '../../../../src/service/engines/pocketsphinx/native-calls.js'
+
+const koffi = vi.hoisted(() => ({ absent: true }))
+vi.mock('koffi', () => {
+  if (koffi.absent) throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
+  return {
+    default: {
+      config: () => ({}),
+      struct: () => ({}),
+      load: () => {
+        throw new Error('libpocketsphinx.so.3: cannot open shared object file')
+      },
+    },
+  }
+})
+
+describe('dictation', () => {
+  it('names the line that installs the package that it needs', async () => {
+    await expect(openSphinxCalls()).rejects.toMatchObject({
+      code: 'missing-dependency',
+      message: expect.stringContaining('npm install koffi') as unknown,
+    })
+  })
+
+  it("names the line that installs Debian's library where only that is absent", async () => {
+    koffi.absent = false
+    vi.resetModules()
+    await expect(openSphinxCalls()).rejects.toMatchObject({
+      code: 'missing-dependency',
+      message: expect.stringContaining('apt-get install libpocketsphinx3 pocketsphinx-en-us') as unknown,
+    })
+  })
+})

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { ThreadTime } from '../../../../src/service/engines/pocketsphinx/thread-time.js'
+import { deferred } from '../../sessions/talk.js'
+
+const timed = (threads: number) => {
+  const clock = { ms: 100 }
+  const time = new ThreadTime(threads, () => clock.ms)
+  const begin = () => {
+    const { promise, resolve, reject } = deferred<string>()
+    const result = time.during(promise)
+    return { result, end: () => resolve('done'), fail: () => reject(new Error('broken')) }
+  }
+  return { clock, time, begin }
+}
+
+describe('ThreadTime', () => {
+  it('counts calls that run at the same time once for each, and nothing between them', async () => {
+    const { clock, time, begin } = timed(4)
+    const [one, other] = [begin(), begin()]
+    clock.ms += 10
+    expect(time.workedMs).toBe(20)
+    one.end()
+    expect(await one.result).toBe('done')
+    clock.ms += 5
+    other.end()
+    await other.result
+    clock.ms += 1000
+    expect(time.workedMs).toBe(25)
+  })
+
+  it('counts no call that waits for a thread', async () => {
+    const { clock, time, begin } = timed(2)
+    const calls = [begin(), begin(), begin()]
+    clock.ms += 10
+    expect(time.workedMs).toBe(20)
+    for (const call of calls) call.end()
+    await Promise.all(calls.map(({ result }) => result))
+    expect(time.workedMs).toBe(20)
+  })
+
+  it('counts a call that fails until then, and passes the failure on', async () => {
+    const { clock, time, begin } = timed(1)
+    const call = begin()
+    clock.ms += 7
+    call.fail()
+    await expect(call.result).rejects.toThrow('broken')
+    clock.ms += 100
+    expect(time.workedMs).toBe(7)
+  })
+})

@@ -1,0 +1,119 @@
+import type { StartDecoderWorker } from '../../../../src/service/engines/pool/decoder-worker.js'
+import type { SherpaHost } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
+import type { SherpaSettings } from '../../../../src/service/engines/sherpa-onnx/worker-settings.js'
+import type {
+  SherpaRecognizer,
+  SherpaResult,
+  SherpaStream,
+} from '../../../../src/service/engines/sherpa-onnx/package.js'
+import { SherpaSegments } from '../../../../src/service/engines/sherpa-onnx/segments.js'
+import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
+
+/** What it hears as speech: a sample above this. */
+const loud = 0.01
+const words = ['ten', 'of', 'clubs']
+/** A streaming model decodes in steps of so many samples. */
+const stepSamples = 2560
+
+class FakeStream implements SherpaStream {
+  waiting = 0
+  decoded = 0
+  loudSteps = 0
+  finished = false
+  private heardLoud = false
+
+  acceptWaveform({ samples }: { readonly samples: Float32Array }): void {
+    this.waiting += samples.length
+    this.heardLoud ||= samples.some((sample) => Math.abs(sample) > loud)
+  }
+
+  inputFinished(): void {
+    this.finished = true
+  }
+
+  step(): void {
+    this.waiting = Math.max(this.waiting - stepSamples, 0)
+    if (this.heardLoud) this.loudSteps += 1
+    this.decoded += 1
+  }
+}
+
+/** A recognizer that hears "ten of clubs" in anything loud, a word more at every second step, as the package would say it. */
+export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => number } => {
+  let streams = 0
+  const fake = (stream: SherpaStream): FakeStream => {
+    if (stream instanceof FakeStream) return stream
+    throw new TypeError('This stream is of another recognizer.')
+  }
+  return {
+    streams: () => streams,
+    createStream: () => {
+      streams += 1
+      return new FakeStream()
+    },
+    isReady: (stream) => fake(stream).waiting >= stepSamples || (fake(stream).finished && fake(stream).waiting > 0),
+    decode: (stream) => fake(stream).step(),
+    getResult: (stream): SherpaResult => {
+      const { loudSteps, finished } = fake(stream)
+      const count = loudSteps === 0 ? 0 : finished ? words.length : Math.min(Math.ceil(loudSteps / 2), words.length)
+      const said = words.slice(0, count)
+      const tokens = said.flatMap((word) => [`\u2581${word.slice(0, 1)}`, word.slice(1)])
+      return {
+        text: ` ${said.join(' ')}`,
+        tokens,
+        timestamps: tokens.map((_, at) => at * 0.1),
+        ys_probs: tokens.map(() => -0.1),
+      }
+    },
+  }
+}
+
+export interface FakeThread extends SherpaHost {
+  /** What each worker was started with. */
+  readonly settings: SherpaSettings[]
+  /** Ends whatever runs, as a fault of its own would. */
+  readonly crash: () => void
+}
+
+/** Threads of this thread: messages are copied and come a turn later, as between real ones. */
+export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): FakeThread => {
+  const settings: SherpaSettings[] = []
+  const running = new Set<() => void>()
+  const start =
+    (given: SherpaSettings): StartDecoderWorker =>
+    ({ message, ended }) => {
+      settings.push(given)
+      const inbox: ToWorker[] = []
+      let alive = true
+      const later = (work: () => void): void => {
+        setImmediate(() => {
+          if (alive) work()
+        })
+      }
+      const say = (said: FromWorker): void => later(() => message(said))
+      const segments = new SherpaSegments(make(), given.sampleRateHz, say, () => inbox.shift())
+      const end = (): void => {
+        if (!alive) return
+        alive = false
+        running.delete(end)
+        setImmediate(() => ended(undefined))
+      }
+      running.add(end)
+      say({ type: 'ready' })
+      return {
+        post: (sent) => {
+          inbox.push(structuredClone(sent))
+          later(() => {
+            const next = inbox.shift()
+            if (next !== undefined) segments.receive(next)
+          })
+        },
+        setBusy: () => undefined,
+        terminate: async () => {
+          end()
+          await new Promise((resolve) => setImmediate(resolve))
+        },
+      }
+    }
+  return { check: () => Promise.resolve(), start, settings, crash: () => [...running].forEach((end) => end()) }
+}

@@ -1,0 +1,175 @@
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SherpaRecognizer } from '../../../../src/service/engines/sherpa-onnx/package.js'
+import { loadSherpa } from '../../../../src/service/engines/sherpa-onnx/package.js'
+import { sherpaOnnx } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
+import { SherpaSegments } from '../../../../src/service/engines/sherpa-onnx/segments.js'
+import { sherpaWords } from '../../../../src/service/engines/sherpa-onnx/words.js'
+import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
+import { fakeRecognizer, fakeThreads } from './fake-sherpa.js'
+import { sherpaFolder, sherpaModel, transducer } from './model-folder.js'
+
+let folder = ''
+beforeAll(() => {
+  folder = sherpaFolder()
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('a model of the engine sherpa-onnx', () => {
+  it.each<readonly [Readonly<Record<string, unknown>>, RegExp]>([
+    [{ transducer: undefined }, /exactly one of "transducer", "paraformer" and "zipformer2Ctc"/],
+    [{ zipformer2Ctc: { model: 'ctc.onnx' } }, /exactly one of/],
+    [{ transducer: { encoder: 'encoder.onnx' } }, /"transducer" in model\.json must be an object of three files/],
+    [{ transducer: { ...transducer, joiner: 'none.onnx' } }, /"transducer\.joiner" in model\.json names "none\.onnx"/],
+    [{ transducer: { ...transducer, encoder: '../x' } }, /"transducer\.encoder" .* not inside the model's folder/],
+    [{ tokens: 'none.txt' }, /"tokens" in model\.json names "none\.txt", which can't be read/],
+    [{ sampleRateHz: 44_100 }, /"sampleRateHz" in model\.json must be 8000 or 16000/],
+    [{ numThreads: 0 }, /"numThreads" in model\.json must be a whole number from 1 to 64/],
+    [{ provider: 'tpu' }, /"provider" in model\.json must be "cpu"/],
+    [{ decodingMethod: 'x' }, /"decodingMethod" in model\.json must be/],
+    [{ hotwords: 'hotwords.txt' }, /"hotwords" needs a "transducer" and/],
+    [{ endpoint: true }, /unknown key "endpoint"/],
+  ])('is refused for %j by its key', async (change, message) => {
+    await expect(sherpaOnnx(fakeThreads()).open(sherpaModel(folder, change))).rejects.toMatchObject({
+      code: 'invalid-model',
+      message: expect.stringMatching(message) as unknown,
+    })
+  })
+
+  it('gives the package the places of its files and its options, and leaves the ends of segments to the service', async () => {
+    const threads = fakeThreads()
+    const beam = { decodingMethod: 'modified_beam_search', hotwords: 'hotwords.txt', numThreads: 2 }
+    const engine = await sherpaOnnx(threads).open(sherpaModel(folder, { ...beam, sampleRateHz: 8000 }))
+    expect(threads.settings).toMatchObject([
+      {
+        sampleRateHz: 8000,
+        config: {
+          featConfig: { sampleRate: 8000, featureDim: 80 },
+          modelConfig: {
+            transducer: { encoder: expect.stringMatching(/\/encoder\.onnx$/) as unknown },
+            tokens: expect.stringMatching(/^\/.*\/tokens\.txt$/) as unknown,
+            numThreads: 2,
+            provider: 'cpu',
+          },
+          decodingMethod: 'modified_beam_search',
+          hotwordsFile: expect.stringMatching(/\/hotwords\.txt$/) as unknown,
+          enableEndpoint: 0,
+        },
+      },
+    ])
+    await engine.close()
+  })
+})
+
+describe('the package sherpa-onnx-node', () => {
+  it('refuses files that are no models, and the process lives on', async () => {
+    const opening = sherpaOnnx().open(sherpaModel(folder))
+    await expect(opening).rejects.toMatchObject({
+      code: 'invalid-model',
+      message:
+        'Model Default/english/1: sherpa-onnx does not load its files; check that they are whole and belong together.',
+      cause: { message: expect.stringMatching(/model/i) as unknown },
+    })
+  }, 30_000)
+
+  it('loads, and has the calls that are used', () => {
+    const { OnlineRecognizer } = loadSherpa()
+    for (const call of ['createStream', 'isReady', 'decode', 'getResult']) {
+      expect((OnlineRecognizer.prototype as Readonly<Record<string, unknown>>)[call]).toBeTypeOf('function')
+    }
+  })
+})
+
+describe('SherpaSegments', () => {
+  const set = (recognizer: SherpaRecognizer = fakeRecognizer()) => {
+    const said: FromWorker[] = []
+    const inbox: ToWorker[] = []
+    const segments = new SherpaSegments(
+      recognizer,
+      16_000,
+      (one) => said.push(one),
+      () => inbox.shift(),
+    )
+    return { said, inbox, segments }
+  }
+  const audio = (segment: number, value = 1000): ToWorker => ({
+    type: 'audio',
+    segment,
+    samples: new Int16Array(5120).fill(value),
+  })
+
+  it('says what it took, a partial when the text changed, and the words with their times at the close', () => {
+    const { said, segments } = set()
+    segments.receive({ type: 'open', segment: 1, startMs: 1000 })
+    for (let at = 0; at < 4; at += 1) segments.receive(audio(1))
+    segments.receive({ type: 'close', segment: 1, endMs: 2280 })
+    expect(said.slice(0, -1)).toEqual([
+      { type: 'taken', segment: 1, sampleCount: 5120, partial: 'ten' },
+      { type: 'taken', segment: 1, sampleCount: 5120, partial: 'ten of' },
+      { type: 'taken', segment: 1, sampleCount: 5120, partial: 'ten of clubs' },
+      { type: 'taken', segment: 1, sampleCount: 5120 },
+    ])
+    const confidence = expect.closeTo(Math.exp(-0.1)) as number
+    expect(said.at(-1)).toEqual({
+      type: 'decided',
+      segment: 1,
+      whole: { text: 'ten of clubs' },
+      words: [
+        { text: 'ten', startMs: 1000, endMs: 1200, confidence },
+        { text: 'of', startMs: 1200, endMs: 1400, confidence },
+        { text: 'clubs', startMs: 1400, endMs: 2280, confidence },
+      ],
+    })
+  })
+
+  it('reads nothing of a segment that is aborted behind its audio', () => {
+    const { said, inbox, segments } = set()
+    inbox.push(audio(1), audio(1), { type: 'abort', segment: 1 }, { type: 'open', segment: 2, startMs: 0 }, audio(2))
+    segments.receive({ type: 'open', segment: 1, startMs: 0 })
+    expect(said).toEqual([{ type: 'taken', segment: 2, sampleCount: 5120, partial: 'ten' }])
+  })
+
+  it('fails the segment whose stream throws, and reads the others', () => {
+    const recognizer = fakeRecognizer()
+    let throws = true
+    const { said, segments } = set({
+      ...recognizer,
+      decode: (stream) => {
+        if (throws) throw new Error('native')
+        recognizer.decode(stream)
+      },
+    })
+    segments.receive({ type: 'open', segment: 1, startMs: 0 })
+    segments.receive(audio(1))
+    segments.receive(audio(1))
+    throws = false
+    segments.receive({ type: 'open', segment: 2, startMs: 0 })
+    segments.receive(audio(2))
+    expect(said).toEqual([
+      { type: 'failed', segment: 1 },
+      { type: 'taken', segment: 2, sampleCount: 5120, partial: 'ten' },
+    ])
+  })
+})
+
+describe('sherpaWords', () => {
+  it('gives none where the model tells no times, no probabilities, or not where words begin', () => {
+    const tokens = ['\u2581a', 'b']
+    expect(sherpaWords({ text: 'ab' }, 0, 100)).toEqual([])
+    expect(sherpaWords({ text: 'ab', tokens, timestamps: [0, 0.1] }, 0, 100)).toEqual([])
+    expect(sherpaWords({ text: 'ab', tokens, timestamps: [0], ys_probs: [0, 0] }, 0, 100)).toEqual([])
+    expect(sherpaWords({ text: 'ab', tokens: ['a', 'b'], timestamps: [0, 0.1], ys_probs: [0, 0] }, 0, 100)).toEqual([])
+  })
+
+  it('keeps every time within the segment', () => {
+    const words = sherpaWords(
+      { text: 'a b', tokens: ['\u2581a', '\u2581b'], timestamps: [-1, 9], ys_probs: [0, -50] },
+      100,
+      200,
+    )
+    expect(words).toEqual([
+      { text: 'a', startMs: 100, endMs: 200, confidence: 1 },
+      { text: 'b', startMs: 200, endMs: 200, confidence: expect.closeTo(0) as number },
+    ])
+  })
+})

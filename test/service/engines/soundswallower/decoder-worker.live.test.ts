@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { DecoderPool } from '../../../../src/service/engines/pool/worker-pool.js'
+import type { FromWorker } from '../../../../src/service/engines/pool/worker-messages.js'
+import { decoderWorkerStarter, workerFile } from '../../../../src/service/engines/pool/decoder-worker.js'
+import { findPackageRoot } from '../../../../src/service/threads/package-root.js'
+import type { WorkerSettings } from '../../../../src/service/engines/soundswallower/worker-settings.js'
+import { SpeechError } from '../../../../src/errors/speech-error.js'
+
+const root = join(__dirname, '../../../..')
+const settings: WorkerSettings = {
+  type: 'rxspeech-soundswallower',
+  modelBase: join(root, 'node_modules/soundswallower/model/'),
+  language: 'en-us',
+  grammar: '#JSGF V1.0;\ngrammar g;\npublic <a> = ten;',
+  words: ['ten'],
+  dictionary: [],
+  maxDecoders: 1,
+}
+
+const file = workerFile('soundswallower/worker.js')
+
+describe('decoderWorkerStarter', () => {
+  it('starts a thread that gets ready, and ends once when it is terminated', async () => {
+    const messages: FromWorker[] = []
+    let ends = 0
+    await new Promise<void>((resolve) => {
+      const worker = decoderWorkerStarter(
+        settings,
+        file,
+      )({
+        message: (message) => {
+          messages.push(message)
+          void worker.terminate().then(() => worker.terminate())
+        },
+        ended: () => {
+          ends += 1
+          resolve()
+        },
+      })
+    })
+    expect(messages).toEqual([{ type: 'ready' }])
+    expect(ends).toBe(1)
+  })
+
+  it('ends with the cause when the thread breaks, so that a pool gives up after some', async () => {
+    const pool = new DecoderPool({
+      start: decoderWorkerStarter({ ...settings, modelBase: '/nowhere/' }, file),
+      workers: 1,
+      decodersPerWorker: 1,
+      hopSamples: 800,
+      now: () => 0,
+      refuse: (sentence) => new SpeechError('invalid-model', sentence),
+    })
+    await expect(pool.warm()).rejects.toMatchObject({ code: 'engine-failed', cause: { code: 'ENOENT' } })
+    await pool.close()
+  })
+
+  it('lets the process end while an engine is idle, though nobody closed it', async () => {
+    const script = `
+      const { soundswallower } = require('./dist/cjs/service/engines/soundswallower/soundswallower.js')
+      const folder = 'test/service/engines/fixtures/Default/cards/1'
+      const options = { engine: 'soundswallower', sampleRateHz: 8000, grammar: 'cards.gram' }
+      soundswallower().open({ tenant: 'T', name: 'n', version: '1', folder, options }).then(() => console.log('open'))`
+    const { stdout, stderr } = await promisify(execFile)('node', ['-e', script], { cwd: root, timeout: 20_000 })
+    expect({ stdout, stderr }).toEqual({ stdout: 'open\n', stderr: '' })
+  })
+})
+
+describe('findPackageRoot', () => {
+  it('is the same from the sources and from the build', () => {
+    expect(findPackageRoot(join(root, 'src/service/engines'))).toBe(root)
+    expect(findPackageRoot(join(root, 'dist/cjs/service/engines'))).toBe(root)
+  })
+
+  it('says what to do when there is none', () => {
+    expect(() => findPackageRoot('/')).toThrow(expect.objectContaining({ code: 'internal' }))
+  })
+})
