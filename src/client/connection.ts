@@ -1,10 +1,9 @@
-import { defer, Observable } from 'rxjs'
+import type { Observable, Subscription } from 'rxjs'
 import { toSpeechError } from '../errors/speech-error.js'
+import type { Inputs } from '../kernel/machine.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
-import type { AudioRoute } from './audio/audio-pump.js'
-import type { TokenInHand } from './token.js'
 import type { DecodedMessage, WireProtocol } from './protocol.js'
-import type { OpenLink, SessionParts } from './session-parts.js'
+import type { OpenLink } from './session-parts.js'
 import type { SessionToken } from './token.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
 
@@ -12,77 +11,64 @@ import type { ConnectionInput, TokenNeed } from './states.js'
 export type Connect<In, Out> = (token: string, update: UpdateRequest | undefined) => Observable<OpenLink<In, Out>>
 
 /**
- * One connection of a session, in three steps between which the session decides: its token, its link, its start. Each is
- * an Observable of inputs; unsubscribing the second one closes the link.
+ * One connection of a session, in three steps between which the session decides: its token, its link, its start. Each posts
+ * inputs until it is unsubscribed; unsubscribing the second one closes the link.
  */
 export class Connection<In, Out> {
-  readonly #id: number
+  readonly id: number
   readonly #connect: Connect<In, Out>
-  #token: TokenInHand | undefined
+  readonly #inputs: Inputs<ConnectionInput>
+  #accessToken = ''
   #open: OpenLink<In, Out> | undefined
 
-  constructor(id: number, connect: Connect<In, Out>) {
-    this.#id = id
+  constructor(id: number, connect: Connect<In, Out>, inputs: Inputs<ConnectionInput>) {
+    this.id = id
     this.#connect = connect
+    this.#inputs = inputs
   }
 
-  get parts(): SessionParts | undefined {
-    return this.#open?.parts
+  get open(): OpenLink<In, Out> | undefined {
+    return this.#open
   }
 
-  /** Where its audio is sent. */
-  get route(): Pick<AudioRoute<Out>, 'link' | 'encoder'> | undefined {
-    return this.#open && { link: this.#open.link, encoder: this.#open.protocol }
-  }
-
-  authorize(tokens: SessionToken, need: TokenNeed): Observable<ConnectionInput> {
+  authorize(tokens: SessionToken, need: TokenNeed): Subscription {
     const token$ =
       need === 'any' ? tokens.take() : need === 'replacement' ? tokens.replace() : tokens.renew(need.refused)
-    return new Observable((subscriber) =>
-      token$.subscribe({
-        next: (token) => {
-          this.#token = token
-          subscriber.next({ connection: this.#id, type: 'authorized', token })
-        },
-        error: (cause: unknown) => {
-          const error = toSpeechError(cause, 'token-endpoint-failed', 'The token source failed; see the cause.')
-          subscriber.next({ connection: this.#id, type: 'token-failed', error })
-        },
-      }),
-    )
+    return token$.subscribe({
+      next: (token) => {
+        this.#accessToken = token.accessToken
+        this.#post({ type: 'authorized', token })
+      },
+      error: (cause: unknown) => {
+        const error = toSpeechError(cause, 'token-endpoint-failed', 'The token source failed; see the cause.')
+        this.#post({ type: 'token-failed', error })
+      },
+    })
   }
 
-  dial(update: UpdateRequest | undefined): Observable<ConnectionInput> {
-    return new Observable((subscriber) =>
-      defer(() => this.#connect(this.#accessToken, update)).subscribe({
-        next: (open) => {
-          this.#open = open
-          subscriber.next({ connection: this.#id, type: 'connected' })
-        },
-        error: (cause: unknown) =>
-          subscriber.next(this.#failed(cause, 'connection-failed', 'The connection failed; see the cause.')),
-      }),
-    )
+  dial(update: UpdateRequest | undefined): Subscription {
+    return this.#connect(this.#accessToken, update).subscribe({
+      next: (open) => {
+        this.#open = open
+        this.#post({ type: 'connected' })
+      },
+      error: (cause: unknown) => this.#fail(cause, 'connection-failed', 'The connection failed; see the cause.'),
+    })
   }
 
   /** Reads after it has sent the start: what came before can only be understood with it. */
-  start(): Observable<ConnectionInput> {
-    // Plain subscriptions: an idle session has no operator here that costs memory.
-    return new Observable((subscriber) => {
-      if (this.#open === undefined) return
-      const open = this.#open
-      const { link } = open
-      this.restart()
-      subscriber.add(link.leaving$?.subscribe(() => subscriber.next({ connection: this.#id, type: 'leaving' })))
-      subscriber.add(
-        link.incoming$.subscribe({
-          next: (message) => subscriber.next({ connection: this.#id, type: 'message', ...readMasked(open, message) }),
-          complete: () => subscriber.next({ connection: this.#id, type: 'link-ended' }),
-          error: (cause: unknown) =>
-            subscriber.next(this.#failed(cause, 'connection-lost', 'The connection broke; see the cause.')),
-        }),
-      )
+  start(): Subscription | undefined {
+    const open = this.#open
+    if (open === undefined) return undefined
+    this.restart()
+    const leaving = open.link.leaving$?.subscribe(() => this.#post({ type: 'leaving' }))
+    const reading = open.link.incoming$.subscribe({
+      next: (message) => this.#inputs.post({ connection: this.id, type: 'message', ...readMasked(open, message) }),
+      complete: () => this.#post({ type: 'link-ended' }),
+      error: (cause: unknown) => this.#fail(cause, 'connection-lost', 'The connection broke; see the cause.'),
     })
+    reading.add(leaving)
+    return reading
   }
 
   /** Starts a recognition; another one, where the connection had one. */
@@ -103,21 +89,22 @@ export class Connection<In, Out> {
     this.#send((protocol) => protocol.update?.(update))
   }
 
-  get #accessToken(): string {
-    return this.#token?.accessToken ?? ''
-  }
-
   #send(write: (protocol: WireProtocol<In, Out>) => Out | undefined): void {
     const message = this.#open && write(this.#open.protocol)
     if (message !== undefined) this.#open?.link.send(message)
   }
 
-  #failed(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): ConnectionInput {
+  #post(input: DistributiveOmit<ConnectionInput, 'connection'>): void {
+    this.#inputs.post({ connection: this.id, ...input })
+  }
+
+  #fail(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): void {
     const failure = toSpeechError(cause, code, message)
-    const error = this.#open?.mask.cleanError(failure) ?? failure
-    return { connection: this.#id, type: 'link-failed', error }
+    this.#post({ type: 'link-failed', error: this.#open?.mask.cleanError(failure) ?? failure })
   }
 }
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 
 /** Decodes a message and masks the token, should the service repeat it. */
 const readMasked = <In, Out>({ protocol, mask }: OpenLink<In, Out>, message: In): DecodedMessage => {

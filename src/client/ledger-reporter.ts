@@ -6,13 +6,13 @@ import type { ReplayBuffer } from './audio/replay-buffer.js'
 export class LedgerReporter {
   readonly #buffer: ReplayBuffer
   readonly #format: AudioFormat
-  readonly #isEstimated: () => boolean
+  readonly #results: { readonly isEstimated: boolean }
   #reported = { captured: -1, finalized: 0, dropped: 0, replayed: 0 }
 
-  constructor(buffer: ReplayBuffer, format: AudioFormat, isEstimated: () => boolean) {
+  constructor(buffer: ReplayBuffer, format: AudioFormat, results: { readonly isEstimated: boolean }) {
     this.#buffer = buffer
     this.#format = format
-    this.#isEstimated = isEstimated
+    this.#results = results
   }
 
   /** `hasProgress`: more audio is definitive than in the last report. */
@@ -42,7 +42,7 @@ export class LedgerReporter {
       replayedPendingMs: ms(replayed),
       droppedMs: ms(dropped),
       sentMs: ms(sent),
-      estimated: this.#isEstimated(),
+      estimated: this.#results.isEstimated,
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
-import type { Machine } from '../kernel/machine.js'
+import type { Machine, MachineResult } from '../kernel/machine.js'
 import { mergeUpdates } from './merge-updates.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
@@ -26,29 +26,34 @@ import type {
   Waiting,
 } from './states.js'
 
-interface Context {
-  readonly policy: SessionPolicy
-  readonly facts: SessionFacts
-}
+type Context = Pick<ClientMachine, 'policy' | 'facts'>
 
 /** The life of a session. In `done`, `stopped` and `failed` no input has an effect. */
-export const createClientMachine = (
-  policy: SessionPolicy,
-  facts: SessionFacts,
-): Machine<ClientState, ClientInput, ClientOutput, ClientAction> => ({
-  start: {
-    state: initialState,
-    // The signals first: those that fire while they are subscribed count.
-    effects: [
-      { lifetime: 'session', action: { do: 'watch-signals' } },
-      { lifetime: 'capture', action: { do: 'capture' } },
-      { lifetime: 'session', action: { do: 'begin' } },
-    ],
-  },
-  reduce: (state, input) => (isEnd(state.phase) ? { state } : reduce(state, input, { policy, facts })),
-  alive,
-  result: ({ phase }) => (phase.name === 'failed' ? { error: phase.error } : isEnd(phase) ? 'complete' : undefined),
-})
+export class ClientMachine implements Machine<ClientState, ClientInput, ClientOutput, ClientAction> {
+  readonly policy: SessionPolicy
+  readonly facts: SessionFacts
+
+  constructor(policy: SessionPolicy, facts: SessionFacts) {
+    this.policy = policy
+    this.facts = facts
+  }
+
+  get start(): ClientStep {
+    return start
+  }
+
+  reduce(state: ClientState, input: ClientInput): ClientStep {
+    return isEnd(state.phase) ? { state } : reduce(state, input, this)
+  }
+
+  alive(state: ClientState): ReadonlySet<string> {
+    return alive(state)
+  }
+
+  result({ phase }: ClientState): MachineResult | undefined {
+    return phase.name === 'failed' ? { error: phase.error } : isEnd(phase) ? 'complete' : undefined
+  }
+}
 
 export const initialState: ClientState = {
   phase: { name: 'idle', isAudioOver: false },
@@ -61,6 +66,16 @@ export const initialState: ClientState = {
   recognition: { sinceMs: Infinity, isNext: false },
   pendingFinals: [],
   update: undefined,
+}
+
+const start: ClientStep = {
+  state: initialState,
+  // The signals first: those that fire while they are subscribed count.
+  effects: [
+    { lifetime: 'session', action: { do: 'watch-signals' } },
+    { lifetime: 'capture', action: { do: 'capture' } },
+    { lifetime: 'session', action: { do: 'begin' } },
+  ],
 }
 
 export const isEnd = ({ name }: Phase): boolean => name === 'done' || name === 'stopped' || name === 'failed'

@@ -1,8 +1,8 @@
-import { catchError, defer, map, throwError, type Observable } from 'rxjs'
+import { defer, Observable } from 'rxjs'
 import { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import { RateLimiter } from './audio/rate-limiter.js'
-import type { Link } from '../transport/link.js'
+import type { Dial, Link } from '../transport/link.js'
 import { InactivityMonitor } from './audio/inactivity-monitor.js'
 import type { WireProtocol } from './protocol.js'
 import { ResultTimeline } from './results/timeline.js'
@@ -26,15 +26,17 @@ export interface OpenLink<In, Out> {
  */
 export const openMasked = <In, Out>(
   token: string,
-  connect: () => Observable<Omit<OpenLink<In, Out>, 'mask'>>,
+  dial: () => Dial<In, Out>,
+  createProtocol: () => WireProtocol<In, Out>,
 ): Observable<OpenLink<In, Out>> =>
-  defer(() => {
+  // One subscription and no operators, which would cost memory as long as the link is open.
+  new Observable((subscriber) => {
     const mask = new SecretMask([token])
-    return defer(connect).pipe(
-      map((open) => ({ ...open, mask })),
-      catchError((error: unknown) => {
+    return defer(dial).subscribe({
+      next: (link) => subscriber.next({ link, protocol: createProtocol(), parts: sessionParts, mask }),
+      error: (error: unknown) => {
         const failure = toSpeechError(error, 'connection-failed', 'The connection failed; see the cause.')
-        return throwError(() => mask.cleanError(failure))
-      }),
-    )
+        subscriber.error(mask.cleanError(failure))
+      },
+    })
   })

@@ -1,6 +1,6 @@
-import { catchError, defer, EMPTY, map, merge, mergeMap, Observable, of, take, type ObservableInput } from 'rxjs'
+import { EMPTY, Observable, Subscription, take, type ObservableInput, type Subscriber, type TeardownLogic } from 'rxjs'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
-import { runMachine } from '../kernel/machine.js'
+import { MachineRun, type Inputs, type MachineHost } from '../kernel/machine.js'
 import { schedule } from '../kernel/timers.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { isFixedToken } from './token.js'
@@ -9,12 +9,13 @@ import { AudioPump } from './audio/audio-pump.js'
 import { ReplayBuffer, type Gap } from './audio/replay-buffer.js'
 import { Connection, type Connect } from './connection.js'
 import { LedgerReporter } from './ledger-reporter.js'
-import { createClientMachine } from './machine.js'
+import { ClientMachine } from './machine.js'
 import { pulledBounds } from './options.js'
 import type { SessionSettings } from './settings.js'
 import type { Ending } from './protocol.js'
 import type { ResultTimeline } from './results/timeline.js'
 import { SessionToken } from './token.js'
+import type { FinalEvent } from '../protocol/session-event.js'
 import type { ClientAction, ClientInput, ClientOutput, SessionFacts, TokenNeed } from './states.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
@@ -37,98 +38,136 @@ export const openSession = <In, Out>(
   source: ObservableInput<Uint8Array>,
 ): Observable<SessionEvent> => {
   checkSource(source)
-  return defer(() => new Session(plan, source).run())
+  return new Observable((subscriber) => new Session(plan, source, subscriber).run())
 }
 
 /** Carries out what the machine of a session decides, on its audio, its results and its connections. */
-class Session<In, Out> {
+class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientAction>, SessionFacts {
   readonly #plan: SessionPlan<In, Out>
+  readonly #subscriber: Subscriber<SessionEvent>
   readonly #tokens: SessionToken
   readonly #buffer: ReplayBuffer
   readonly #pump: AudioPump<Out>
   readonly #ledger: LedgerReporter
-  readonly #connections = new Map<number, Connection<In, Out>>()
+  /** Those that are open or opening: one, and its successor during a handover. */
+  #connections: readonly Connection<In, Out>[] = []
   /** From the first connection on. */
   #results: ResultTimeline | undefined
-  #hasProgress = false
+  hasProgress = false
 
-  constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>) {
+  constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
     const { settings } = plan
     const bounds = isPulled(source) ? pulledBounds(settings.bounds) : settings.bounds
     this.#plan = plan
+    this.#subscriber = subscriber
     this.#tokens = new SessionToken(settings)
     this.#buffer = new ReplayBuffer(bounds)
-    this.#pump = new AudioPump(this.#buffer, source, settings.scheduler)
-    this.#ledger = new LedgerReporter(this.#buffer, bounds.format, () => this.#results?.isEstimated ?? false)
+    this.#pump = new AudioPump(this.#buffer, source, settings)
+    this.#ledger = new LedgerReporter(this.#buffer, bounds.format, this)
   }
 
-  run(): Observable<SessionEvent> {
+  run(): void {
     const { settings, ending } = this.#plan
     const { deadlines, resumption, continuous: isContinuous, token } = settings
     const policy = { ...ending, deadlines, resumption, isContinuous, isTokenRenewable: !isFixedToken(token) }
-    const machine = createClientMachine(policy, this.#facts())
-    const perform = (action: ClientAction): Observable<ClientInput> => this.#perform(action)
-    return runMachine(machine, perform, { onIdle: () => this.#pump.pull() }).pipe(
-      mergeMap((output) => this.#report(output)),
-    )
+    const run = new MachineRun(new ClientMachine(policy, this), this, this.#subscriber)
+    // Added and not returned: the consumer may unsubscribe while the first step runs.
+    this.#subscriber.add(run)
+    run.start()
   }
 
-  #facts(): SessionFacts {
-    const { scheduler } = this.#plan.settings
-    const buffer = this.#buffer
-    const results = (): ResultTimeline | undefined => this.#results
-    const hasProgress = (): boolean => this.#hasProgress
-    return {
-      get nowMs() {
-        return scheduler.now()
-      },
-      get isSent() {
-        return buffer.isSent
-      },
-      get hasSentAudio() {
-        return results()?.hasSentAudio ?? false
-      },
-      get pendingFromMs() {
-        return buffer.pendingFromMs
-      },
-      get hasSound() {
-        return buffer.hasSound
-      },
-      get progressMs() {
-        return results()?.progressMs ?? 0
-      },
-      get hasProgress() {
-        return hasProgress()
-      },
-      get isFinal() {
-        return results()?.isFinal ?? false
-      },
-      get isWhole() {
-        return results()?.isWhole ?? true
-      },
-      get isAnswered() {
-        return results()?.isAnswered ?? false
-      },
-      get isUnread() {
-        return results()?.isUnread ?? false
-      },
-      isRepeated: (final) => results()?.isRepeated(final) ?? false,
+  // What decisions depend on
+
+  get nowMs(): number {
+    return this.#plan.settings.scheduler.now()
+  }
+
+  get isSent(): boolean {
+    return this.#buffer.isSent
+  }
+
+  get hasSentAudio(): boolean {
+    return this.#results?.hasSentAudio ?? false
+  }
+
+  get pendingFromMs(): number | undefined {
+    return this.#buffer.pendingFromMs
+  }
+
+  get hasSound(): boolean {
+    return this.#buffer.hasSound
+  }
+
+  get progressMs(): number {
+    return this.#results?.progressMs ?? 0
+  }
+
+  get isFinal(): boolean {
+    return this.#results?.isFinal ?? false
+  }
+
+  get isWhole(): boolean {
+    return this.#results?.isWhole ?? true
+  }
+
+  get isAnswered(): boolean {
+    return this.#results?.isAnswered ?? false
+  }
+
+  /** Whether the service gives no times; for the ledger. */
+  get isEstimated(): boolean {
+    return this.#results?.isEstimated ?? false
+  }
+
+  get isUnread(): boolean {
+    return this.#results?.isUnread ?? false
+  }
+
+  isRepeated(final: FinalEvent): boolean {
+    return this.#results?.isRepeated(final) ?? false
+  }
+
+  // Outputs and actions of the machine
+
+  emit(output: ClientOutput): void {
+    if (output.do === 'emit') this.#subscriber.next(output.event)
+    else for (const event of this.#report(output)) this.#subscriber.next(event)
+  }
+
+  onIdle(): void {
+    this.#pump.pull()
+  }
+
+  perform(action: ClientAction, inputs: Inputs<ClientInput>): TeardownLogic {
+    switch (action.do) {
+      case 'begin':
+        return inputs.post({ type: 'begin' })
+      case 'watch-signals':
+        return this.#watchSignals(inputs)
+      case 'watch-updates':
+        return this.#plan.updates$?.subscribe((input) => inputs.post(input))
+      case 'capture':
+        return this.#pump.capture(inputs)
+      case 'listen':
+        return this.#pump.listen(inputs)
+      case 'wait':
+        return schedule(this.#plan.settings.scheduler, action.delayMs, () => inputs.post(action.input), action)
+      default:
+        return this.#onConnection(action, inputs)
     }
   }
 
   /** Carries out an output; what it returns is emitted before the next one is. */
-  #report(output: ClientOutput): readonly SessionEvent[] {
+  #report(output: Exclude<ClientOutput, { readonly do: 'emit' }>): readonly SessionEvent[] {
     const results = this.#results
     switch (output.do) {
-      case 'emit':
-        return [output.event]
       case 'activity':
         this.#pump.onActivity()
         return []
       case 'read': {
         const event = results === undefined ? output.event : results.read(output.event)
         const { events, hasProgress } = this.#ledger.report()
-        this.#hasProgress = hasProgress
+        this.hasProgress = hasProgress
         return event === undefined ? events : [event, ...events]
       }
       case 'repeated-final':
@@ -192,103 +231,72 @@ class Session<In, Out> {
     ])
   }
 
-  #perform(action: ClientAction): Observable<ClientInput> {
-    switch (action.do) {
-      case 'begin':
-        return of({ type: 'begin' })
-      case 'watch-signals':
-        return this.#signals()
-      case 'watch-updates':
-        return this.#plan.updates$ ?? EMPTY
-      case 'capture':
-        return this.#pump.capture()
-      case 'listen':
-        return this.#pump.listen()
-      case 'wait':
-        return this.#wait(action)
-      default:
-        return this.#onConnection(action)
-    }
-  }
-
-  #onConnection(action: Extract<ClientAction, { readonly connection: number }>): Observable<ClientInput> {
+  #onConnection(
+    action: Extract<ClientAction, { readonly connection: number }>,
+    inputs: Inputs<ClientInput>,
+  ): TeardownLogic {
     const { connection: id } = action
-    if (action.do === 'authorize') return this.#authorize(id, action.need)
-    const connection = this.#connections.get(id)
-    if (connection === undefined) return EMPTY
+    if (action.do === 'authorize') return this.#authorize(id, action.need, inputs)
+    const connection = this.#connections.find((open) => open.id === id)
+    if (connection === undefined) return undefined
     switch (action.do) {
       case 'dial':
         return connection.dial(action.update)
       case 'start':
         return this.#start(connection)
       case 'restart':
-        connection.restart()
-        return EMPTY
+        return connection.restart()
       case 'send-audio':
-        return this.#sendAudio(connection)
+        return this.#sendAudio(connection, inputs)
       case 'send-update':
-        connection.update(action.update)
-        return EMPTY
+        return connection.update(action.update)
       case 'finalize':
-        connection.finalize(this.#plan.ending.finalizeBy)
-        return EMPTY
+        return connection.finalize(this.#plan.ending.finalizeBy)
       case 'stop':
-        connection.stop()
-        return EMPTY
+        return connection.stop()
     }
   }
 
   /** A token, and the connection as long as its lifetime lasts. */
-  #authorize(id: number, need: TokenNeed): Observable<ClientInput> {
-    const connection = new Connection(id, this.#plan.connect)
-    return new Observable((subscriber) => {
-      this.#connections.set(id, connection)
-      subscriber.add(() => this.#connections.delete(id))
-      subscriber.add(connection.authorize(this.#tokens, need).subscribe(subscriber))
-    })
+  #authorize(id: number, need: TokenNeed, inputs: Inputs<ClientInput>): TeardownLogic {
+    const connection = new Connection(id, this.#plan.connect, inputs)
+    this.#connections = [...this.#connections, connection]
+    const token = connection.authorize(this.#tokens, need)
+    return () => {
+      token.unsubscribe()
+      this.#connections = this.#connections.filter((open) => open !== connection)
+    }
   }
 
-  #start(connection: Connection<In, Out>): Observable<ClientInput> {
+  #start(connection: Connection<In, Out>): TeardownLogic {
     const { bounds, scheduler } = this.#plan.settings
-    if (connection.parts !== undefined) {
-      this.#results ??= new connection.parts.ResultTimeline(this.#buffer, bounds.format, scheduler)
+    if (connection.open !== undefined) {
+      this.#results ??= new connection.open.parts.ResultTimeline(this.#buffer, bounds.format, scheduler)
     }
     return connection.start()
   }
 
-  #sendAudio({ route, parts }: Connection<In, Out>): Observable<ClientInput> {
-    if (route === undefined || parts === undefined) return EMPTY
-    const { bounds, scheduler, silenceTimeoutMs } = this.#plan.settings
-    return this.#pump.send({
-      ...route,
-      createRateLimiter: (hasBursts) => new parts.RateLimiter(bounds.format, scheduler, hasBursts),
-      createMonitor: (onInactive) => new parts.InactivityMonitor(silenceTimeoutMs, scheduler, onInactive),
-    })
-  }
-
-  #wait({ delayMs, input, ref }: Extract<ClientAction, { readonly do: 'wait' }>): Observable<ClientInput> {
-    return new Observable((subscriber) =>
-      schedule(this.#plan.settings.scheduler, delayMs, () => subscriber.next(input), { ref }),
-    )
+  #sendAudio({ open }: Connection<In, Out>, inputs: Inputs<ClientInput>): TeardownLogic {
+    return open && this.#pump.send(open, inputs)
   }
 
   /** What the user says while the session runs; each signal counts once. */
-  #signals(): Observable<ClientInput> {
+  #watchSignals(inputs: Inputs<ClientInput>): TeardownLogic {
     const { finalize$ = EMPTY, stop$ = EMPTY } = this.#plan.settings
-    if (finalize$ === EMPTY && stop$ === EMPTY && this.#plan.abort$ === undefined) return EMPTY
-    const follow = (name: string, signal$: Observable<unknown>, input: ClientInput): Observable<ClientInput> =>
-      signal$.pipe(
-        take(1),
-        map(() => input),
-        catchError((cause: unknown) => {
+    const { abort$ = EMPTY } = this.#plan
+    if (finalize$ === EMPTY && stop$ === EMPTY && abort$ === EMPTY) return undefined
+    const follow = (name: string, signal$: Observable<unknown>, input: ClientInput): Subscription =>
+      signal$.pipe(take(1)).subscribe({
+        next: () => inputs.post(input),
+        error: (cause: unknown) => {
           const error = toSpeechError(cause, 'source-failed', `${name} failed; see the cause.`)
-          return of<ClientInput>({ type: 'failed', error })
-        }),
-      )
-    return merge(
-      (this.#plan.abort$ ?? EMPTY).pipe(map((error): ClientInput => ({ type: 'failed', error }))),
-      follow('finalize$', finalize$, { type: 'audio-over' }),
-      follow('stop$', stop$, { type: 'stop' }),
-    )
+          inputs.post({ type: 'failed', error })
+        },
+      })
+    const signals = new Subscription()
+    signals.add(abort$.subscribe((error) => inputs.post({ type: 'failed', error })))
+    signals.add(follow('finalize$', finalize$, { type: 'audio-over' }))
+    signals.add(follow('stop$', stop$, { type: 'stop' }))
+    return signals
   }
 }

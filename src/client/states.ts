@@ -141,7 +141,8 @@ export interface MessageRead {
  * - `slow`: audio is sent no faster than this from now on.
  */
 export type ClientOutput =
-  | { readonly do: 'emit' | 'read'; readonly event: SessionEvent }
+  | { readonly do: 'emit'; readonly event: SessionEvent }
+  | { readonly do: 'read'; readonly event: SessionEvent }
   | { readonly do: 'activity' | 'rest' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
   | { readonly do: 'repeated-final' | 'hold-final'; readonly event: FinalEvent }
   | { readonly do: 'continue-after'; readonly finals: readonly FinalEvent[] }

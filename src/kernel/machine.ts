@@ -1,4 +1,4 @@
-import { defer, Observable, Subscription, type Subscriber } from 'rxjs'
+import { Observable, UnsubscriptionError, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
 import { Mailbox } from './mailbox.js'
 
 /** Something that runs beside the machine and feeds inputs to it: a connection, a deadline, a request. */
@@ -31,56 +31,75 @@ export interface Machine<State, Input, Output, Action> {
   readonly result: (state: State) => MachineResult | undefined
 }
 
-export interface RunMachineOptions {
-  /** Called each time that no input waits any more: what could run long without an end must not run within a step. */
-  readonly onIdle?: (() => void) | undefined
+/** Where an effect posts its inputs. */
+export interface Inputs<Input> {
+  /** Has no effect once the effect has ended. */
+  post(input: Input): void
+  /** Whether the lifetime of the effect is over. */
+  readonly hasEnded: boolean
 }
 
 /**
- * Runs a machine: each subscription is a run of its own that emits the outputs, and completes or errors with the result.
- *
- * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects, then
- *   handles the inputs that it raises. What an effect does when it is unsubscribed belongs to the step that ends it.
- * - `perform` turns an action into the Observable of its inputs. It is called and subscribed when the effect starts, and
- *   unsubscribed when its lifetime ends.
- * - Inputs that arrive during a step (a consumer that re-enters, an effect that emits at once) wait in the mailbox. Those
- *   of an effect whose lifetime ends meanwhile are discarded: the machine never sees an input of an ended effect.
- * - An effect whose lifetime is not alive in the state of its own step does not start.
- * - An error of an effect is a defect of `perform`, which turns failures into inputs; it errors the run.
- * - Unsubscribing ends all effects and ignores the inputs that wait.
+ * Starts what an action says. Its inputs are posted, at once or later; what it returns is executed when the lifetime of the
+ * effect ends. A plain call and not an Observable, because each subscription costs an idle session 300 to 400 bytes.
  */
+export type Perform<Input, Action> = (action: Action, inputs: Inputs<Input>) => TeardownLogic
+
+/** What a machine runs on. */
+export interface MachineHost<Input, Output, Action> {
+  readonly perform: Perform<Input, Action>
+  /** Carries out an output, or emits it. */
+  emit(output: Output): void
+  /** Called each time that no input waits any more: what could run long without an end must not run within a step. */
+  onIdle?(): void
+}
+
+/** Runs a machine that emits its outputs: each subscription is a run of its own; see `MachineRun`. */
 export const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
-  perform: (action: Action) => Observable<Input>,
-  { onIdle }: RunMachineOptions = {},
+  perform: Perform<Input, Action>,
 ): Observable<Output> =>
   new Observable((subscriber) => {
-    const run = new MachineRun(machine, perform, subscriber, onIdle)
+    const run = new MachineRun(machine, { perform, emit: (output) => subscriber.next(output) }, subscriber)
     // Added and not returned: the consumer may unsubscribe while the first step runs.
-    subscriber.add(() => run.stop())
+    subscriber.add(run)
     run.start()
   })
 
-/** What waits in the mailbox: the first step, or an input with the lifetime of the effect that it comes from. */
-type Posted<Input> = 'start' | { readonly lifetime: Subscription; readonly input: Input }
+/** What waits in the mailbox: the first step, or an input of an effect. */
+type Posted<Input> = 'start' | { readonly lifetime: Lifetime<Input>; readonly input: Input }
 
-class MachineRun<State, Input, Output, Action> {
+/**
+ * One run of a machine, which completes or errors a subscriber with its result.
+ *
+ * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects, then
+ *   handles the inputs that it raises. What an effect does when it ends belongs to the step that ends it.
+ * - Inputs that arrive during a step (a consumer that re-enters, an effect that posts at once) wait in the mailbox. Those
+ *   of an effect whose lifetime ends meanwhile are discarded: the machine never sees an input of an ended effect.
+ * - An effect whose lifetime is not alive in the state of its own step does not start.
+ * - `perform` turns failures into inputs; if it throws, that is a defect, which errors the run.
+ * - Unsubscribing ends all effects and ignores the inputs that wait.
+ */
+export class MachineRun<State, Input, Output, Action> implements Unsubscribable {
   readonly #machine: Machine<State, Input, Output, Action>
-  readonly #perform: (action: Action) => Observable<Input>
-  readonly #subscriber: Subscriber<Output>
-  readonly #lifetimes = new Map<string, Subscription>()
+  readonly #host: MachineHost<Input, Output, Action>
+  readonly #subscriber: Pick<Subscriber<never>, 'closed' | 'complete' | 'error'>
   readonly #mailbox: Mailbox<Posted<Input>>
+  #lifetimes: readonly Lifetime<Input>[] = []
+  #running: RunningEffect[] = []
   #state: State
 
   constructor(
     machine: Machine<State, Input, Output, Action>,
-    perform: (action: Action) => Observable<Input>,
-    subscriber: Subscriber<Output>,
-    onIdle: (() => void) | undefined,
+    host: MachineHost<Input, Output, Action>,
+    subscriber: Pick<Subscriber<never>, 'closed' | 'complete' | 'error'>,
   ) {
-    this.#mailbox = new Mailbox((posted) => this.#handle(posted), onIdle)
+    this.#mailbox = new Mailbox(
+      (posted) => this.#handle(posted),
+      () => host.onIdle?.(),
+    )
     this.#machine = machine
-    this.#perform = perform
+    this.#host = host
     this.#subscriber = subscriber
     this.#state = machine.start.state
   }
@@ -89,22 +108,24 @@ class MachineRun<State, Input, Output, Action> {
     this.#mailbox.post('start')
   }
 
-  stop(): void {
+  unsubscribe(): void {
     this.#mailbox.clear()
-    this.#endLifetimes(noLifetimes)
+    this.#endEffects(noLifetimes)
   }
 
   #handle(posted: Posted<Input>): void {
     if (this.#subscriber.closed) return
     if (posted === 'start') this.#apply(this.#machine.start)
-    else if (!posted.lifetime.closed) this.#apply(this.#machine.reduce(this.#state, posted.input))
+    else if (!posted.lifetime.hasEnded) this.#apply(this.#machine.reduce(this.#state, posted.input))
   }
 
   #apply({ state, outputs = [], effects = [], raise = [] }: Step<State, Output, Action, Input>): void {
     this.#state = state
     const alive = this.#machine.alive(state)
-    this.#endLifetimes(alive)
-    for (const output of outputs) this.#subscriber.next(output)
+    this.#endEffects(alive)
+    for (const output of outputs) {
+      if (!this.#subscriber.closed) this.#host.emit(output)
+    }
     for (const { lifetime, action } of effects) {
       if (alive.has(lifetime) && !this.#subscriber.closed) this.#begin(lifetime, action)
     }
@@ -117,23 +138,68 @@ class MachineRun<State, Input, Output, Action> {
   }
 
   #begin(name: string, action: Action): void {
-    const lifetime = this.#lifetimes.get(name) ?? new Subscription()
-    this.#lifetimes.set(name, lifetime)
-    lifetime.add(
-      defer(() => this.#perform(action)).subscribe({
-        next: (input) => this.#mailbox.post({ lifetime, input }),
-        error: (error: unknown) => this.#subscriber.error(error),
-      }),
-    )
-  }
-
-  #endLifetimes(alive: ReadonlySet<string>): void {
-    for (const [name, lifetime] of this.#lifetimes) {
-      if (alive.has(name)) continue
-      this.#lifetimes.delete(name)
-      lifetime.unsubscribe()
+    const lifetime = this.#lifetimeOf(name)
+    try {
+      const teardown = this.#host.perform(action, lifetime)
+      // The consumer may have unsubscribed meanwhile.
+      if (lifetime.hasEnded) tearDown(teardown)
+      else if (teardown !== undefined) this.#running.push({ lifetime, teardown })
+    } catch (error) {
+      this.#subscriber.error(error)
     }
   }
+
+  #lifetimeOf(name: string): Lifetime<Input> {
+    const present = this.#lifetimes.find((lifetime) => lifetime.name === name)
+    if (present !== undefined) return present
+    const lifetime = new Lifetime(name, this.#mailbox)
+    this.#lifetimes = [...this.#lifetimes, lifetime]
+    return lifetime
+  }
+
+  #endEffects(alive: ReadonlySet<string>): void {
+    if (this.#lifetimes.every(({ name }) => alive.has(name))) return
+    for (const lifetime of this.#lifetimes) lifetime.hasEnded = !alive.has(lifetime.name)
+    this.#lifetimes = this.#lifetimes.filter(({ hasEnded }) => !hasEnded)
+    const ended = this.#running.filter(({ lifetime }) => lifetime.hasEnded)
+    this.#running = this.#running.filter(({ lifetime }) => !lifetime.hasEnded)
+    const errors: unknown[] = []
+    for (const { teardown } of ended) {
+      try {
+        tearDown(teardown)
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    if (errors.length > 0) throw new UnsubscriptionError(errors)
+  }
+}
+
+/** A lifetime that is alive: all of its effects post to it. */
+class Lifetime<Input> implements Inputs<Input> {
+  readonly name: string
+  readonly #mailbox: Mailbox<Posted<Input>>
+  hasEnded = false
+
+  constructor(name: string, mailbox: Mailbox<Posted<Input>>) {
+    this.name = name
+    this.#mailbox = mailbox
+  }
+
+  post(input: Input): void {
+    if (!this.hasEnded) this.#mailbox.post({ lifetime: this, input })
+  }
+}
+
+/** An effect that has to be ended. */
+interface RunningEffect {
+  readonly lifetime: { readonly hasEnded: boolean }
+  readonly teardown: TeardownLogic
+}
+
+const tearDown = (teardown: TeardownLogic): void => {
+  if (typeof teardown === 'function') teardown()
+  else teardown?.unsubscribe()
 }
 
 const noLifetimes: ReadonlySet<string> = new Set()

@@ -5,7 +5,8 @@
 export class Mailbox<Item> {
   readonly #handle: (item: Item) => void
   readonly #onEmpty: (() => void) | undefined
-  readonly #waiting: Item[] = []
+  /** Only while items wait: an array that has held items keeps room for more. */
+  #waiting: Item[] | undefined
   #isBusy = false
 
   /**
@@ -23,11 +24,12 @@ export class Mailbox<Item> {
   }
 
   post(item: Item): void {
-    this.#waiting.push(item)
+    if (this.#isBusy || this.#waiting !== undefined) (this.#waiting ??= []).push(item)
     if (this.#isBusy) return
     this.#isBusy = true
     try {
-      while (this.#waiting.length > 0) this.#handle(this.#waiting.shift() as Item)
+      if (this.#waiting === undefined) this.#handle(item)
+      this.#handleWaiting()
     } finally {
       this.#isBusy = false
     }
@@ -36,6 +38,14 @@ export class Mailbox<Item> {
 
   /** Discards the items that wait. */
   clear(): void {
-    this.#waiting.length = 0
+    this.#waiting = undefined
+  }
+
+  #handleWaiting(): void {
+    while (this.#waiting !== undefined) {
+      const item = this.#waiting.shift() as Item
+      if (this.#waiting.length === 0) this.#waiting = undefined
+      this.#handle(item)
+    }
   }
 }

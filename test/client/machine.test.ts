@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors/error-table.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import { createClientMachine, initialState, isEnd, isWait } from '../../src/client/machine.js'
+import { ClientMachine, initialState, isEnd, isWait } from '../../src/client/machine.js'
 import { resolveResumption } from '../../src/client/options.js'
 import type {
   ClientInput,
@@ -158,7 +158,7 @@ const inputs = {
 type InputKey = keyof typeof inputs
 
 const step = (state: ClientState, input: ClientInput, policy = socket, facts: Partial<SessionFacts> = {}): ClientStep =>
-  createClientMachine(policy, { ...quiet, ...facts }).reduce(state, input)
+  new ClientMachine(policy, { ...quiet, ...facts }).reduce(state, input)
 
 /** What a step does: outputs, an event of the connection by its state, then effects. */
 const doneBy = ({ outputs = [], effects = [] }: ClientStep): string =>
@@ -792,7 +792,7 @@ describe('the machine of a session, whatever comes in whatever order', () => {
     const sequence = fc.array(fc.tuple(input, facts, fc.boolean()), { maxLength: 60 })
     fc.assert(
       fc.property(sequence, policy, (steps, ofOne) => {
-        const machine = createClientMachine(ofOne, quiet)
+        const machine = new ClientMachine(ofOne, quiet)
         let { state } = machine.start
         const done: string[] = []
         for (const [one, found, isSuccessor] of [[inputs.begin, quiet, false] as const, ...steps]) {

@@ -1,8 +1,26 @@
 import fc from 'fast-check'
-import { EMPTY, map, NEVER, Observable, Subject, take, tap, throwError, timer, type SchedulerLike } from 'rxjs'
+import {
+  EMPTY,
+  map,
+  NEVER,
+  Observable,
+  Subject,
+  Subscription,
+  take,
+  tap,
+  timer,
+  UnsubscriptionError,
+  type SchedulerLike,
+} from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { runMachine, type Machine, type Step } from '../../src/kernel/machine.js'
+import { MachineRun, runMachine as runPlain, type Machine, type Perform, type Step } from '../../src/kernel/machine.js'
 import { marbles } from '../operators/marbles.js'
+
+/** Runs a machine whose effects are Observables; an error of one is a defect, as a throw of `perform` is. */
+const runMachine = <State, Input, Output, Action>(
+  machine: Machine<State, Input, Output, Action>,
+  perform: (action: Action) => Observable<Input>,
+): Observable<Output> => runPlain(machine, (action, inputs) => perform(action).subscribe((input) => inputs.post(input)))
 
 type Door = 'closed' | 'opening' | 'open' | 'broken'
 type DoorInput = 'open' | 'opened' | 'slam' | 'break'
@@ -85,16 +103,67 @@ describe('runMachine', () => {
     })
   })
 
-  it('errors when an effect errors, or when it cannot be made', () => {
-    const defect = new Error('defect')
-    const failing$ = throwError(() => defect)
-    const states: unknown[] = []
-    const log = { error: (error: unknown) => states.push(error) }
-    runMachine(door, () => failing$).subscribe(log)
-    runMachine(door, () => {
-      throw new Error('not made')
-    }).subscribe(log)
-    expect(states).toEqual([defect, new Error('not made')])
+  it('errors when an effect cannot be started, and ends the others', () => {
+    const listen$ = new Subject<DoorInput>()
+    const ends: unknown[] = []
+    const perform = (action: DoorAction): Observable<DoorInput> => {
+      if (action === 'listen') return listen$
+      throw new Error('no motor')
+    }
+    runMachine(door, perform).subscribe({ error: (error: unknown) => ends.push(error) })
+    listen$.next('open')
+    expect(ends).toEqual([new Error('no motor')])
+    expect(listen$.observed).toBe(false)
+  })
+
+  it('ends every effect, though the end of one throws, and then reports what it threw', () => {
+    const ended: string[] = []
+    const machine: Machine<'on' | 'off', 'off', never, string> = {
+      start: {
+        state: 'on',
+        effects: ['listen', 'first', 'second'].map((action) => ({
+          lifetime: action === 'listen' ? 'all' : 'on',
+          action,
+        })),
+      },
+      reduce: () => ({ state: 'off' }),
+      alive: (state) => new Set(['all', state]),
+      result: () => undefined,
+    }
+    let post = (): void => undefined
+    runPlain(machine, (action, inputs) => {
+      if (action === 'listen') {
+        post = () => inputs.post('off')
+        return undefined
+      }
+      return () => {
+        ended.push(action)
+        throw new Error(action)
+      }
+    }).subscribe()
+    expect(post).toThrow(UnsubscriptionError)
+    expect(ended).toEqual(['first', 'second'])
+  })
+
+  it('ends an effect at once whose start made the consumer unsubscribe', () => {
+    const log: string[] = []
+    const subscription = new Subscription()
+    const machine: Machine<'on', never, never, 'effect'> = {
+      start: { state: 'on', effects: [{ lifetime: 'on', action: 'effect' }] },
+      reduce: (state) => ({ state }),
+      alive: (state) => new Set([state]),
+      result: () => undefined,
+    }
+    const run$ = runPlain(machine, (_action, inputs) => {
+      subscription.unsubscribe()
+      log.push(`ended: ${inputs.hasEnded}`)
+      return () => log.push('torn down')
+    })
+    new Observable((subscriber) => {
+      subscription.add(subscriber)
+      run$.subscribe(subscriber)
+    }).subscribe()
+    expect(log).toEqual(['ended: true', 'torn down'])
   })
 
   it('ends dead effects first, then emits, then starts effects', () => {
@@ -179,12 +248,18 @@ describe('runMachine', () => {
       log.push('idle')
       if (isFirst) inputs$.next(2)
     }
-    runMachine(machine, () => inputs$, { onIdle }).subscribe((output) => {
-      log.push(output)
-      if (output !== 2) return
-      isFirst = false
-      inputs$.next(3)
-    })
+    new Observable((subscriber) => {
+      const emit = (output: number): void => {
+        log.push(output)
+        if (output !== 2) return
+        isFirst = false
+        inputs$.next(3)
+      }
+      const perform: Perform<number, 'listen'> = (_action, inputs) => inputs$.subscribe((input) => inputs.post(input))
+      const run = new MachineRun(machine, { perform, emit, onIdle }, subscriber)
+      subscriber.add(run)
+      run.start()
+    }).subscribe()
     expect(log).toEqual([0, 'idle', 2, 3, 'idle'])
   })
 

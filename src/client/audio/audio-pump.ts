@@ -1,14 +1,11 @@
-import {
-  Observable,
-  Subscription,
-  type ObservableInput,
-  type SchedulerLike,
-  type Subscriber,
-  type Unsubscribable,
-} from 'rxjs'
+import { Subscription, type ObservableInput, type Unsubscribable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import type { Inputs } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 import type { Link } from '../../transport/link.js'
+import type { WireProtocol } from '../protocol.js'
+import type { SessionParts } from '../session-parts.js'
+import type { SessionSettings } from '../settings.js'
 import type { InactivityMonitor } from './inactivity-monitor.js'
 import { feedAudio, type AudioFeed, type AudioSink } from './audio-feed.js'
 import type { RateLimiter } from './rate-limiter.js'
@@ -21,16 +18,11 @@ export type AudioInput =
   | { readonly type: 'inactive'; readonly forMs: number }
   | { readonly type: 'failed'; readonly error: SpeechError }
 
-interface AudioEncoder<Out> {
-  audio(bytes: Uint8Array): Out
-}
-
-/** Where audio is sent, and what limits and watches that. */
-export interface AudioRoute<Out> {
+/** Where audio is sent. */
+interface AudioRoute<Out> {
   readonly link: Pick<Link<unknown, Out>, 'send' | 'isCongested' | 'drain$'>
-  readonly encoder: AudioEncoder<Out>
-  readonly createRateLimiter: (hasBursts: boolean) => RateLimiter
-  readonly createMonitor: (onInactive: (forMs: number) => void) => InactivityMonitor
+  readonly protocol: Pick<WireProtocol<never, Out>, 'audio'>
+  readonly parts: SessionParts
 }
 
 /**
@@ -40,11 +32,11 @@ export interface AudioRoute<Out> {
 export class AudioPump<Out> implements AudioSink {
   readonly #buffer: ReplayBuffer
   readonly #source: ObservableInput<Uint8Array>
-  readonly #scheduler: SchedulerLike
-  #captured: Subscriber<AudioInput> | undefined
+  readonly #settings: Pick<SessionSettings, 'scheduler' | 'bounds' | 'silenceTimeoutMs'>
+  #captured: Inputs<AudioInput> | undefined
   #feed: AudioFeed | undefined
-  #sending: Subscriber<AudioInput> | undefined
-  #listening: Subscriber<AudioInput> | undefined
+  #sending: Inputs<AudioInput> | undefined
+  #listening: Inputs<AudioInput> | undefined
   #route: AudioRoute<Out> | undefined
   #limiter: RateLimiter | undefined
   #monitor: InactivityMonitor | undefined
@@ -52,20 +44,22 @@ export class AudioPump<Out> implements AudioSink {
   /** For room in the link, or for the time of the next message. */
   #waiting: Unsubscribable | undefined
 
-  constructor(buffer: ReplayBuffer, source: ObservableInput<Uint8Array>, scheduler: SchedulerLike) {
+  constructor(
+    buffer: ReplayBuffer,
+    source: ObservableInput<Uint8Array>,
+    settings: Pick<SessionSettings, 'scheduler' | 'bounds' | 'silenceTimeoutMs'>,
+  ) {
     this.#buffer = buffer
     this.#source = source
-    this.#scheduler = scheduler
+    this.#settings = settings
   }
 
-  /** Takes audio from the source, from the first call of `pull` on; unsubscribing releases the source. */
-  capture(): Observable<AudioInput> {
-    return new Observable((subscriber) => {
-      const feed = feedAudio(this.#source, this)
-      this.#captured = subscriber
-      this.#feed = feed
-      return () => feed.close()
-    })
+  /** Takes audio from the source, from the first call of `pull` on; what it returns releases the source. */
+  capture(inputs: Inputs<AudioInput>): () => void {
+    const feed = feedAudio(this.#source, this)
+    this.#captured = inputs
+    this.#feed = feed
+    return () => feed.close()
   }
 
   /**
@@ -76,32 +70,30 @@ export class AudioPump<Out> implements AudioSink {
     this.#feed?.resume()
   }
 
-  /** Sends audio, what was buffered first, until it is unsubscribed. */
-  send(route: AudioRoute<Out>): Observable<AudioInput> {
-    return new Observable((subscriber) => {
-      this.#sending = subscriber
-      this.#route = route
-      this.#limiter = this.#speed === 'full' ? undefined : route.createRateLimiter(this.#speed === 'with bursts')
-      const monitor = route.createMonitor((forMs) => subscriber.next({ type: 'inactive', forMs }))
-      this.#monitor = monitor
-      subscriber.add(() => {
-        this.#sending = undefined
-        this.#route = undefined
-        this.#waiting?.unsubscribe()
-        this.#waiting = undefined
-        monitor.stop()
-        this.#monitor = undefined
-      })
-      this.#continue()
-    })
+  /** Sends audio, what was buffered first, until what it returns is called. */
+  send(route: AudioRoute<Out>, inputs: Inputs<AudioInput>): () => void {
+    const { scheduler, bounds, silenceTimeoutMs } = this.#settings
+    const { RateLimiter, InactivityMonitor } = route.parts
+    this.#sending = inputs
+    this.#route = route
+    this.#limiter =
+      this.#speed === 'full' ? undefined : new RateLimiter(bounds.format, scheduler, this.#speed === 'with bursts')
+    this.#monitor = new InactivityMonitor(silenceTimeoutMs, scheduler, inputs)
+    this.#continue()
+    return () => {
+      this.#sending = undefined
+      this.#route = undefined
+      this.#waiting?.unsubscribe()
+      this.#waiting = undefined
+      this.#monitor?.stop()
+      this.#monitor = undefined
+    }
   }
 
   /** While no recognition runs: reports a sound, and keeps of silence only the end. */
-  listen(): Observable<AudioInput> {
-    return new Observable((subscriber) => {
-      this.#listening = subscriber
-      return () => (this.#listening = undefined)
-    })
+  listen(inputs: Inputs<AudioInput>): () => void {
+    this.#listening = inputs
+    return () => (this.#listening = undefined)
   }
 
   /** The service has sent something. */
@@ -128,7 +120,7 @@ export class AudioPump<Out> implements AudioSink {
     // By its property, as `instanceof` fails between realms; and JavaScript may emit anything.
     if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT !== 1) {
       const error = new SpeechError('invalid-options', 'The audio source must emit Uint8Array.')
-      this.#captured?.next({ type: 'failed', error })
+      this.#captured?.post({ type: 'failed', error })
     } else if (this.#listening === undefined) {
       this.#take(bytes)
       this.#monitor?.onAudio()
@@ -136,12 +128,12 @@ export class AudioPump<Out> implements AudioSink {
   }
 
   end(): void {
-    this.#captured?.next({ type: 'audio-over' })
+    this.#captured?.post({ type: 'audio-over' })
   }
 
   fail(cause: unknown): void {
     const error = toSpeechError(cause, 'source-failed', 'The audio source failed; see the cause.')
-    this.#captured?.next({ type: 'failed', error })
+    this.#captured?.post({ type: 'failed', error })
   }
 
   #take(bytes: Uint8Array): void {
@@ -154,7 +146,7 @@ export class AudioPump<Out> implements AudioSink {
       this.#buffer.passes(bytes)
     ) {
       this.#buffer.pass(bytes)
-      route.link.send(route.encoder.audio(bytes))
+      route.link.send(route.protocol.audio(bytes))
       if (this.#route === route && route.link.isCongested) this.#awaitRoom(route)
       return
     }
@@ -163,22 +155,22 @@ export class AudioPump<Out> implements AudioSink {
     this.#trim()
   }
 
-  #hold(bytes: Uint8Array, listening: Subscriber<AudioInput>): void {
+  #hold(bytes: Uint8Array, listening: Inputs<AudioInput>): void {
     this.#buffer.push(bytes)
     const isSound = this.#buffer.listen()
     this.#trim()
-    if (isSound) listening.next({ type: 'sound' })
+    if (isSound) listening.post({ type: 'sound' })
   }
 
   #trim(): void {
     const gap = this.#buffer.trim()
-    if (gap !== undefined) this.#captured?.next({ type: 'gap', gap })
+    if (gap !== undefined) this.#captured?.post({ type: 'gap', gap })
   }
 
   /** Goes on, at first or after a wait. */
   #continue(): void {
     const type = this.#drain()
-    if (type !== undefined) this.#sending?.next({ type })
+    if (type !== undefined) this.#sending?.post({ type })
   }
 
   /** Sends what waits, as far as there is room; `drained` when nothing waits any more. */
@@ -200,7 +192,7 @@ export class AudioPump<Out> implements AudioSink {
       const piece = this.#buffer.shift()
       if (piece !== undefined) {
         this.#limiter?.sent(piece.length)
-        route.link.send(route.encoder.audio(piece))
+        route.link.send(route.protocol.audio(piece))
       }
       result = 'progress'
     }
@@ -212,7 +204,7 @@ export class AudioPump<Out> implements AudioSink {
       this.#waiting = undefined
       this.#continue()
     }
-    this.#waiting = schedule(this.#scheduler, waitMs, onTurn, { ref: true })
+    this.#waiting = schedule(this.#settings.scheduler, waitMs, onTurn, { ref: true })
   }
 
   #awaitRoom({ link }: AudioRoute<Out>): void {

@@ -1,60 +1,65 @@
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import type { Inputs } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 
 /**
- * Notices that a service says nothing while audio flows. One timer, which audio starts and which does not follow it; it
- * rests while no audio flows, so a clock of virtual time comes to its end.
+ * Reports that a service sends nothing while audio is sent to it. One timer, which the first audio starts and later audio
+ * does not restart; it stops while no audio is sent, so that virtual time comes to its end.
  */
 export class InactivityMonitor {
   readonly #timeoutMs: number
   readonly #scheduler: SchedulerLike
-  readonly #tell: (forMs: number) => void
+  readonly #inputs: Inputs<{ readonly type: 'inactive'; readonly forMs: number }>
   #timer: Unsubscribable | undefined
   #sinceMs = 0
-  #flows = false
-  #isTold = false
+  #hasAudio = false
+  #isReported = false
 
-  constructor(timeoutMs: number, scheduler: SchedulerLike, tell: (forMs: number) => void) {
+  constructor(
+    timeoutMs: number,
+    scheduler: SchedulerLike,
+    inputs: Inputs<{ readonly type: 'inactive'; readonly forMs: number }>,
+  ) {
     this.#timeoutMs = timeoutMs
     this.#scheduler = scheduler
-    this.#tell = tell
+    this.#inputs = inputs
   }
 
-  /** Audio goes out. */
+  /** Audio was sent. */
   onAudio(): void {
-    this.#flows = true
+    this.#hasAudio = true
     if (this.#timer !== undefined) return
     this.#sinceMs = this.#scheduler.now()
     this.#wait(this.#timeoutMs)
   }
 
-  /** The service has said something. */
+  /** The service has sent something. */
   onActivity(): void {
     this.#sinceMs = this.#scheduler.now()
-    this.#isTold = false
+    this.#isReported = false
   }
 
   stop(): void {
     this.#timer?.unsubscribe()
     this.#timer = undefined
-    this.#isTold = false
+    this.#isReported = false
   }
 
   #wait(delayMs: number): void {
-    this.#flows = false
-    this.#timer = schedule(this.#scheduler, delayMs, () => this.#look())
+    this.#hasAudio = false
+    this.#timer = schedule(this.#scheduler, delayMs, () => this.#check())
   }
 
-  #look(): void {
+  #check(): void {
     const forMs = this.#scheduler.now() - this.#sinceMs
-    if (!this.#flows) {
+    if (!this.#hasAudio) {
       this.#timer = undefined
       return
     }
     const isSilent = forMs >= this.#timeoutMs
     this.#wait(isSilent ? this.#timeoutMs : this.#timeoutMs - forMs)
-    if (!isSilent || this.#isTold) return
-    this.#isTold = true
-    this.#tell(forMs)
+    if (!isSilent || this.#isReported) return
+    this.#isReported = true
+    this.#inputs.post({ type: 'inactive', forMs })
   }
 }

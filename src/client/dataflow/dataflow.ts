@@ -32,7 +32,7 @@ import {
   optionalText,
   requiredText,
 } from '../option-checks.js'
-import { openMasked, sessionParts } from '../session-parts.js'
+import { openMasked } from '../session-parts.js'
 import { openSession } from '../session.js'
 import type { ClientInput } from '../states.js'
 
@@ -86,18 +86,15 @@ export const dataflow = (
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
         connect: (token, update) =>
-          openMasked(token, () =>
-            dial({
-              ...options,
-              keepaliveMs: options.keepaliveMs ?? defaultHeartbeatMs,
-              connectTimeoutMs: settings.deadlines.connecting,
-            }).pipe(
-              map((link) => ({
-                link,
-                protocol: new DataflowProtocol({ start, dialect, update }),
-                parts: sessionParts,
-              })),
-            ),
+          openMasked(
+            token,
+            () =>
+              dial({
+                ...options,
+                keepaliveMs: options.keepaliveMs ?? defaultHeartbeatMs,
+                connectTimeoutMs: settings.deadlines.connecting,
+              }),
+            () => new DataflowProtocol({ start, dialect, update }),
           ),
         updates$: update$ && updateInputs(update$),
       },

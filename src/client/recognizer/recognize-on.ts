@@ -1,4 +1,4 @@
-import { map, type Observable, type ObservableInput } from 'rxjs'
+import { type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
@@ -16,7 +16,7 @@ import {
   requiredText,
 } from '../option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './address.js'
-import type { OpenLink, openMasked, SessionParts } from '../session-parts.js'
+import type { OpenLink, openMasked } from '../session-parts.js'
 import type { RecognizerProtocol } from './protocol.js'
 import { recognizerUrl } from './address.js'
 import { openSession } from '../session.js'
@@ -73,7 +73,6 @@ export interface RecognizePlatform {
 
 /** What is needed with a connection and not before. */
 export interface RecognizeParts {
-  readonly sessionParts: SessionParts
   readonly openMasked: typeof openMasked
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
   readonly RecognizerProtocol: typeof RecognizerProtocol
@@ -94,22 +93,19 @@ export const recognizeOn = (
   const connectionOf = (
     token: string,
     channel: 0 | 1 | undefined,
-    { dialSocket, RecognizerProtocol, sessionParts, openMasked }: RecognizeParts,
+    { dialSocket, RecognizerProtocol, openMasked }: RecognizeParts,
   ): Observable<OpenLink<SocketMessage, SocketMessage>> =>
-    openMasked(token, () =>
-      (dial ?? dialSocket)({
-        ...options,
-        ...(channel !== undefined && { channel }),
-        heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
-        connectTimeoutMs: settings.deadlines.connecting,
-        ...presentToken(url, token, options.presentToken),
-      }).pipe(
-        map((link) => ({
-          link,
-          protocol: new RecognizerProtocol({ request, encoding: format.encoding }),
-          parts: sessionParts,
-        })),
-      ),
+    openMasked(
+      token,
+      () =>
+        (dial ?? dialSocket)({
+          ...options,
+          ...(channel !== undefined && { channel }),
+          heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
+          connectTimeoutMs: settings.deadlines.connecting,
+          ...presentToken(url, token, options.presentToken),
+        }),
+      () => new RecognizerProtocol({ request, encoding: format.encoding }),
     )
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }

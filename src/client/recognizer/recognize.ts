@@ -1,6 +1,6 @@
 import { checkProxy } from '../../proxy/proxy.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
-import { openMasked, sessionParts } from '../session-parts.js'
+import { openMasked } from '../session-parts.js'
 import {
   recognizeOn,
   type Recognition,
@@ -11,7 +11,7 @@ import {
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
 
-const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, sessionParts, openMasked }
+const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, openMasked }
 
 const platform: RecognizePlatform = { withParts: (connect) => connect(parts), recognizeStereo }
 

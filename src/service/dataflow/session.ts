@@ -1,6 +1,6 @@
-import { catchError, EMPTY, from, map, Observable, of, take, tap, type Subscriber } from 'rxjs'
+import { map, Observable, Subscription, take, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
 import { refusalText } from '../../errors/refusal.js'
-import { runMachine } from '../../kernel/machine.js'
+import { MachineRun, type Inputs, type MachineHost } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 import { contentType, dataflowSuccess, type StartRequest } from '../../protocol/dataflow-messages.js'
 import { eventName } from '../../protocol/dataflow-events.js'
@@ -39,17 +39,14 @@ export const serveDataflow = (
 ): Observable<DataflowMessage> =>
   new Observable((subscriber) => {
     const session = new DataflowSession(incoming$, link, context, subscriber)
-    subscriber.add(
-      runMachine(dataflowMachine, session.perform).subscribe({
-        next: session.emit,
-        complete: () => subscriber.complete(),
-        error: (error: unknown) => subscriber.error(error),
-      }),
-    )
+    const run = new MachineRun(dataflowMachine, session, subscriber)
+    // Added and not returned: the client may leave while the first step runs.
+    subscriber.add(run)
+    run.start()
   })
 
 /** What the machine decides, done. Audio and events do not pass the machine. */
-class DataflowSession {
+class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, DataflowAction> {
   readonly #incoming$: Observable<DataflowMessage>
   readonly #link: SessionLink
   readonly #pauses: PauseCounter
@@ -77,15 +74,15 @@ class DataflowSession {
     this.#requests = new RequestLimit(context.limits, context.scheduler)
   }
 
-  readonly perform = (action: DataflowAction): Observable<DataflowInput> => {
+  perform(action: DataflowAction, inputs: Inputs<DataflowInput>): TeardownLogic {
     try {
-      return this.#perform(action)
+      return this.#perform(action, inputs)
     } catch (error) {
-      return of(this.#fault(error))
+      return inputs.post(this.#fault(error))
     }
   }
 
-  readonly emit = (output: DataflowOutput): void => {
+  emit(output: DataflowOutput): void {
     const { watch } = this.#context
     switch (output.type) {
       case 'response': {
@@ -114,80 +111,77 @@ class DataflowSession {
     }
   }
 
-  #perform(action: DataflowAction): Observable<DataflowInput> {
+  #perform(action: DataflowAction, inputs: Inputs<DataflowInput>): TeardownLogic {
     switch (action.type) {
       case 'listen':
-        return this.#listen()
+        return this.#listen(inputs)
       case 'next-message':
-        this.#queue?.next()
-        return EMPTY
+        return this.#queue?.next()
       case 'wait':
-        return this.#wait(action.timeout, action.delayMs)
+        return this.#wait(action.timeout, action.delayMs, inputs)
       case 'admit':
-        return this.#admit(action.request)
+        return this.#admit(action.request, inputs)
       case 'hold':
-        return this.#hold(action.admission)
+        return this.#hold(action.admission, inputs)
       case 'open':
-        return this.#open(action.request, action.admission)
+        return this.#open(action.request, action.admission, inputs)
       case 'take-audio':
         return this.#takeAudio(action.project)
       case 'run':
-        return this.#run(action.project)
+        return this.#run(action.project, inputs)
       case 'drain':
-        action.project.drain()
-        return EMPTY
+        return action.project.drain()
       case 'finish':
-        action.project.finish()
-        return EMPTY
+        return action.project.finish()
       case 'update':
-        return of({ type: 'updated', error: action.project.update(action.request) })
+        return inputs.post({ type: 'updated', error: action.project.update(action.request) })
       case 'abort':
-        action.project.abort(action.error)
-        return EMPTY
+        return action.project.abort(action.error)
     }
   }
 
-  #wait(timeout: Timeout, delayMs = limitOf(timeout, this.#context.limits)): Observable<DataflowInput> {
-    return new Observable((inputs) =>
-      schedule(this.#context.scheduler, delayMs, () => inputs.next({ type: 'timeout', timeout }), { ref: true }),
-    )
+  #wait(
+    timeout: Timeout,
+    delayMs = limitOf(timeout, this.#context.limits),
+    inputs: Inputs<DataflowInput>,
+  ): Unsubscribable {
+    return schedule(this.#context.scheduler, delayMs, () => inputs.post({ type: 'timeout', timeout }), { ref: true })
   }
 
-  #listen(): Observable<DataflowInput> {
-    return new Observable((inputs) => {
-      const queue = new SerialQueue<DataflowMessage | 'finished'>(this.#pauses.reason(), (message) =>
-        this.#handle(message, inputs),
-      )
-      this.#queue = queue
-      inputs.add(() => queue.clear())
-      inputs.add(
-        this.#context.drain$
-          .pipe(take(1))
-          .subscribe(({ pauseWithinMs }) => inputs.next({ type: 'drain', pauseWithinMs })),
-      )
-      inputs.add(
-        this.#incoming$.subscribe({
-          next: (message) => queue.push(message),
-          complete: () => queue.push('finished'),
-          error: (error: unknown) =>
-            inputs.next(
-              isUnreadable(error) ? { type: 'end', cause: 'unreadable', error } : { type: 'end', cause: 'client-left' },
-            ),
-        }),
-      )
-    })
+  #listen(inputs: Inputs<DataflowInput>): Subscription {
+    const queue = new SerialQueue<DataflowMessage | 'finished'>(this.#pauses.reason(), (message) =>
+      this.#handle(message, inputs),
+    )
+    this.#queue = queue
+    const listening = new Subscription(() => queue.clear())
+    listening.add(
+      this.#context.drain$
+        .pipe(take(1))
+        .subscribe(({ pauseWithinMs }) => inputs.post({ type: 'drain', pauseWithinMs })),
+    )
+    listening.add(
+      this.#incoming$.subscribe({
+        next: (message) => queue.push(message),
+        complete: () => queue.push('finished'),
+        error: (error: unknown) =>
+          inputs.post(
+            isUnreadable(error) ? { type: 'end', cause: 'unreadable', error } : { type: 'end', cause: 'client-left' },
+          ),
+      }),
+    )
+    return listening
   }
 
   /** Returns whether the message is done; the machine asks for the next one otherwise. */
-  #handle(message: DataflowMessage | 'finished', inputs: Subscriber<DataflowInput>): boolean {
+  #handle(message: DataflowMessage | 'finished', inputs: Inputs<DataflowInput>): boolean {
     try {
       if (message !== 'finished' && this.#intake !== undefined && isAudio(message)) {
         const error = this.#intake.take(message.binaryContent)
         if (error === undefined) return true
-        inputs.next({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
-      } else inputs.next({ type: 'message', message: this.#decode(message) })
+        inputs.post({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
+      } else inputs.post({ type: 'message', message: this.#decode(message) })
     } catch (error) {
-      inputs.next(this.#fault(error))
+      inputs.post(this.#fault(error))
     }
     return false
   }
@@ -209,61 +203,56 @@ class DataflowSession {
     return isFirst ? 'handle' : this.#requests.take(content.length)
   }
 
-  #admit({ token, tenant }: StartRequest): Observable<DataflowInput> {
+  #admit({ token, tenant }: StartRequest, inputs: Inputs<DataflowInput>): void {
     const { admit, scheduler } = this.#context
     this.#askedAtMs = scheduler.now()
-    return new Observable<DataflowInput>((inputs) => {
-      admit(token, tenant).then(
-        (admission) => {
-          if (inputs.closed) admission.release()
-          else inputs.next({ type: 'admitted', admission })
-        },
-        (error: unknown) => {
-          if (!inputs.closed) inputs.next(this.#startFailed(error))
-        },
-      )
-    })
-  }
-
-  #hold({ release, clientId, ended$ }: Admission): Observable<DataflowInput> {
-    return new Observable((inputs) => {
-      inputs.add(release)
-      if (clientId !== undefined) this.#context.watch?.granted(clientId)
-      inputs.add(ended$.pipe(take(1)).subscribe((error) => inputs.next({ type: 'end', cause: 'revoked', error })))
-    })
-  }
-
-  #open(request: StartRequest, { rights }: Admission): Observable<DataflowInput> {
-    const link = this.#pauses.reason()
-    const options = { request, rights, context: this.#context, link, askedAtMs: this.#askedAtMs }
-    return from(ProjectSession.open(options)).pipe(
-      map((project) => ({ type: 'ready', project }) as const),
-      catchError((error: unknown) => of(this.#startFailed(error))),
+    admit(token, tenant).then(
+      (admission) => {
+        if (inputs.hasEnded) admission.release()
+        else inputs.post({ type: 'admitted', admission })
+      },
+      (error: unknown) => {
+        if (!inputs.hasEnded) inputs.post(this.#startFailed(error))
+      },
     )
   }
 
-  #takeAudio({ intake }: ProjectSession): Observable<never> {
-    return new Observable(() => {
-      this.#intake = intake
-      return () => (this.#intake = undefined)
-    })
+  #hold({ release, clientId, ended$ }: Admission, inputs: Inputs<DataflowInput>): Subscription {
+    const held = new Subscription(release)
+    if (clientId !== undefined) this.#context.watch?.granted(clientId)
+    held.add(ended$.pipe(take(1)).subscribe((error) => inputs.post({ type: 'end', cause: 'revoked', error })))
+    return held
   }
 
-  #run({ output$ }: ProjectSession): Observable<DataflowInput> {
+  #open(request: StartRequest, { rights }: Admission, inputs: Inputs<DataflowInput>): void {
+    const link = this.#pauses.reason()
+    const options = { request, rights, context: this.#context, link, askedAtMs: this.#askedAtMs }
+    ProjectSession.open(options).then(
+      (project) => inputs.post({ type: 'ready', project }),
+      (error: unknown) => inputs.post(this.#startFailed(error)),
+    )
+  }
+
+  #takeAudio({ intake }: ProjectSession): () => void {
+    this.#intake = intake
+    return () => (this.#intake = undefined)
+  }
+
+  #run({ output$ }: ProjectSession, inputs: Inputs<DataflowInput>): Subscription {
     const { watch } = this.#context
     // An event that cannot be written as JSON is an error of the pipeline: it ends the session and not the service.
     const message$ = output$.pipe(
-      tap((item) => watchSpeech(item, watch)),
-      map(itemMessage),
-    )
-    return new Observable((inputs) =>
-      message$.subscribe({
-        next: (message) => this.#client.next(message),
-        complete: () => inputs.next({ type: 'project-ended' }),
-        error: (error: unknown) =>
-          inputs.next({ type: 'end', cause: 'project-failed', error: clientError(error, this.#context) }),
+      map((item) => {
+        watchSpeech(item, watch)
+        return itemMessage(item)
       }),
     )
+    return message$.subscribe({
+      next: (message) => this.#client.next(message),
+      complete: () => inputs.post({ type: 'project-ended' }),
+      error: (error: unknown) =>
+        inputs.post({ type: 'end', cause: 'project-failed', error: clientError(error, this.#context) }),
+    })
   }
 
   #startFailed(error: unknown): DataflowInput {

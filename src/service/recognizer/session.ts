@@ -1,7 +1,11 @@
-import { catchError, EMPTY, from, map, Observable, of, take, type Subscriber } from 'rxjs'
-import { runMachine } from '../../kernel/machine.js'
+import { Observable, Subscription, take, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
+import { MachineRun, type Inputs, type MachineHost } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
-import { writeRecognizerMessage, type RecognizerMessage } from '../../protocol/recognizer-messages.js'
+import {
+  writeRecognizerMessage,
+  type RecognizeRequest,
+  type RecognizerMessage,
+} from '../../protocol/recognizer-messages.js'
 import type { SocketMessage } from '../../transport/link.js'
 import type { AudioIntake } from '../sessions/audio-intake.js'
 import { PauseCounter, SerialQueue, type Pausable } from '../sessions/back-pressure.js'
@@ -31,17 +35,14 @@ export const serveRecognizer = (
 ): Observable<SocketMessage> =>
   new Observable((subscriber) => {
     const session = new RecognizerSession(incoming$, link, context, subscriber)
-    subscriber.add(
-      runMachine(recognizerMachine, session.perform).subscribe({
-        next: session.emit,
-        complete: () => subscriber.complete(),
-        error: (error: unknown) => subscriber.error(error),
-      }),
-    )
+    const run = new MachineRun(recognizerMachine, session, subscriber)
+    // Added and not returned: the client may leave while the first step runs.
+    subscriber.add(run)
+    run.start()
   })
 
 /** What the machine decides, done. Audio and results do not pass the machine. */
-class RecognizerSession {
+class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput, RecognizerAction> {
   readonly #incoming$: Observable<SocketMessage>
   readonly #pauses: PauseCounter
   readonly #context: RecognizerContext
@@ -64,15 +65,15 @@ class RecognizerSession {
     this.#requests = new RequestLimit(context.limits, context.scheduler)
   }
 
-  readonly perform = (action: RecognizerAction): Observable<RecognizerInput> => {
+  perform(action: RecognizerAction, inputs: Inputs<RecognizerInput>): TeardownLogic {
     try {
-      return this.#perform(action)
+      return this.#perform(action, inputs)
     } catch (error) {
-      return of(this.#fault(error))
+      return inputs.post(this.#fault(error))
     }
   }
 
-  readonly emit = (output: RecognizerOutput): void => {
+  emit(output: RecognizerOutput): void {
     const { watch } = this.#context
     switch (output.type) {
       case 'response':
@@ -102,72 +103,67 @@ class RecognizerSession {
     }
   }
 
-  #perform(action: RecognizerAction): Observable<RecognizerInput> {
+  #perform(action: RecognizerAction, inputs: Inputs<RecognizerInput>): TeardownLogic {
     switch (action.type) {
       case 'listen':
-        return this.#listen()
+        return this.#listen(inputs)
       case 'next-message':
-        this.#queue?.next()
-        return EMPTY
+        return this.#queue?.next()
       case 'wait':
-        return this.#wait(action.timeout, action.delayMs)
+        return this.#wait(action.timeout, action.delayMs, inputs)
       case 'open':
-        return from(RecognitionSession.open(action.request, this.#context, this.#pauses.reason())).pipe(
-          map((recognition) => ({ type: 'ready', recognition }) as const),
-          catchError((error: unknown) => of({ type: 'not-ready', error: clientError(error, this.#context) } as const)),
-        )
+        return this.#open(action.request, inputs)
       case 'take-audio':
         return this.#takeAudio(action.recognition)
       case 'run':
-        return this.#run(action.recognition)
+        return this.#run(action.recognition, inputs)
       case 'drain':
-        action.recognition.drain()
-        return EMPTY
+        return action.recognition.drain()
       case 'finish':
-        action.recognition.finish()
-        return EMPTY
+        return action.recognition.finish()
     }
   }
 
-  #wait(timeout: Timeout, delayMs = limitOf(timeout, this.#context.limits)): Observable<RecognizerInput> {
-    return new Observable((inputs) =>
-      schedule(this.#context.scheduler, delayMs, () => inputs.next({ type: 'timeout', timeout }), { ref: true }),
-    )
+  #wait(
+    timeout: Timeout,
+    delayMs = limitOf(timeout, this.#context.limits),
+    inputs: Inputs<RecognizerInput>,
+  ): Unsubscribable {
+    return schedule(this.#context.scheduler, delayMs, () => inputs.post({ type: 'timeout', timeout }), { ref: true })
   }
 
-  #listen(): Observable<RecognizerInput> {
-    return new Observable((inputs) => {
-      const { drain$, ended$ } = this.#context
-      const queue = new SerialQueue<SocketMessage>(this.#pauses.reason(), (message) => this.#handle(message, inputs))
-      this.#queue = queue
-      inputs.add(() => queue.clear())
-      inputs.add(drain$.pipe(take(1)).subscribe(({ pauseWithinMs }) => inputs.next({ type: 'drain', pauseWithinMs })))
-      inputs.add(ended$.pipe(take(1)).subscribe((error) => inputs.next({ type: 'end', cause: 'revoked', error })))
-      inputs.add(
-        this.#incoming$.subscribe({
-          next: (message) => queue.push(message),
-          complete: () => inputs.next({ type: 'end', cause: 'client-left' }),
-          error: (error: unknown) =>
-            inputs.next(
-              isUnreadable(error) ? { type: 'end', cause: 'unreadable', error } : { type: 'end', cause: 'client-left' },
-            ),
-        }),
-      )
-    })
+  #listen(inputs: Inputs<RecognizerInput>): Subscription {
+    const { drain$, ended$ } = this.#context
+    const queue = new SerialQueue<SocketMessage>(this.#pauses.reason(), (message) => this.#handle(message, inputs))
+    this.#queue = queue
+    const listening = new Subscription(() => queue.clear())
+    listening.add(drain$.pipe(take(1)).subscribe(({ pauseWithinMs }) => inputs.post({ type: 'drain', pauseWithinMs })))
+    listening.add(ended$.pipe(take(1)).subscribe((error) => inputs.post({ type: 'end', cause: 'revoked', error })))
+    listening.add(
+      this.#incoming$.subscribe({
+        next: (message) => queue.push(message),
+        complete: () => inputs.post({ type: 'end', cause: 'client-left' }),
+        error: (error: unknown) =>
+          inputs.post(
+            isUnreadable(error) ? { type: 'end', cause: 'unreadable', error } : { type: 'end', cause: 'client-left' },
+          ),
+      }),
+    )
+    return listening
   }
 
   /** Returns whether the message is done; the machine asks for the next one otherwise. */
-  #handle(message: SocketMessage, inputs: Subscriber<RecognizerInput>): boolean {
+  #handle(message: SocketMessage, inputs: Inputs<RecognizerInput>): boolean {
     try {
-      if (typeof message === 'string') inputs.next({ type: 'message', message: this.#decode(message) })
-      else if (this.#intake === undefined) inputs.next({ type: 'message', message: { type: 'audio' } })
+      if (typeof message === 'string') inputs.post({ type: 'message', message: this.#decode(message) })
+      else if (this.#intake === undefined) inputs.post({ type: 'message', message: { type: 'audio' } })
       else {
         const error = this.#intake.take(message)
         if (error === undefined) return true
-        inputs.next({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
+        inputs.post({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
       }
     } catch (error) {
-      inputs.next(this.#fault(error))
+      inputs.post(this.#fault(error))
     }
     return false
   }
@@ -180,29 +176,33 @@ class RecognizerSession {
     return verdict === 'refuse' ? { ...message, excess: this.#requests.refusal() } : message
   }
 
-  #takeAudio({ intake }: RecognitionSession): Observable<never> {
-    return new Observable(() => {
-      this.#intake = intake
-      return () => (this.#intake = undefined)
-    })
+  #takeAudio({ intake }: RecognitionSession): () => void {
+    this.#intake = intake
+    return () => (this.#intake = undefined)
   }
 
-  #run({ output$, audioClosed$ }: RecognitionSession): Observable<RecognizerInput> {
-    return new Observable((inputs) => {
-      let final: RecognizerMessage | undefined
-      inputs.add(audioClosed$.subscribe(() => inputs.next({ type: 'audio-closed' })))
-      inputs.add(
-        output$.subscribe({
-          next: (message) => {
-            if (message.message === 'final-result') final = message
-            else this.#send(message)
-          },
-          complete: () => inputs.next({ type: 'recognition-ended', final }),
-          error: (error: unknown) =>
-            inputs.next({ type: 'end', cause: 'recognition-failed', error: clientError(error, this.#context) }),
-        }),
-      )
-    })
+  #open(request: RecognizeRequest, inputs: Inputs<RecognizerInput>): void {
+    RecognitionSession.open(request, this.#context, this.#pauses.reason()).then(
+      (recognition) => inputs.post({ type: 'ready', recognition }),
+      (error: unknown) => inputs.post({ type: 'not-ready', error: clientError(error, this.#context) }),
+    )
+  }
+
+  #run({ output$, audioClosed$ }: RecognitionSession, inputs: Inputs<RecognizerInput>): Subscription {
+    let final: RecognizerMessage | undefined
+    const running = audioClosed$.subscribe(() => inputs.post({ type: 'audio-closed' }))
+    running.add(
+      output$.subscribe({
+        next: (message) => {
+          if (message.message === 'final-result') final = message
+          else this.#send(message)
+        },
+        complete: () => inputs.post({ type: 'recognition-ended', final }),
+        error: (error: unknown) =>
+          inputs.post({ type: 'end', cause: 'recognition-failed', error: clientError(error, this.#context) }),
+      }),
+    )
+    return running
   }
 
   #send(message: RecognizerMessage): void {
