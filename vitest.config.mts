@@ -11,7 +11,9 @@ import { defineConfig } from 'vitest/config'
 const cores = Math.max(2, availableParallelism() - 1)
 const live = ['test/{cli,contract,docs,faults,interop,package,samples}/**/*.test.ts', 'test/**/*.live.test.ts']
 const long = 'test/**/*.long.test.ts'
-const shared = { testTimeout: 30_000, hookTimeout: 30_000 }
+const quick = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 20_000 } } }
+// Only a test that hangs takes as long: machines are slow, and busy with other tests.
+const patient = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
 const strayHandles = 'scripts/testing/stray-handles.mjs'
 
 export default defineConfig(({ mode }) => ({
@@ -21,7 +23,7 @@ export default defineConfig(({ mode }) => ({
     projects: [
       {
         test: {
-          ...shared,
+          ...quick,
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...live, long],
@@ -33,7 +35,7 @@ export default defineConfig(({ mode }) => ({
       },
       {
         test: {
-          ...shared,
+          ...patient,
           name: 'live',
           include: live,
           exclude: [long],
@@ -44,7 +46,7 @@ export default defineConfig(({ mode }) => ({
       },
       {
         test: {
-          ...shared,
+          ...patient,
           name: 'long',
           include: [long],
           setupFiles: [strayHandles],

@@ -13,7 +13,7 @@ const watched = new Set([
   'FSEventWrap',
 ])
 /** A closing socket needs a few turns of the loop, a child process some time to die. */
-const graceMs = 2000
+const graceMs = 10_000
 const lookAgainMs = 20
 
 /** @returns {Map<string, number>} */

@@ -21,7 +21,7 @@ const project = 'version: 1\nnodes: { in: entry, hear: recognizer, out: publishe
 const check = () =>
   runInProcess(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
 
-describe('rxspeech serve --config', { timeout: 60_000 }, () => {
+describe('rxspeech serve --config', () => {
   it('runs the service that the file says, and drains it', async () => {
     await write('projects/Acme/calls/1.yaml', project)
     await write(
@@ -69,7 +69,7 @@ log: { level: warn }
   })
 })
 
-describe('rxspeech serve --config --check', { timeout: 60_000 }, () => {
+describe('rxspeech serve --config --check', () => {
   it('says that a file is sound, and that its models and projects are', async () => {
     await write('projects/Acme/calls/1.yaml', project)
     await write('service.yaml', `models: { folders: [${JSON.stringify(cards)}] }\nprojects: { folders: [projects] }\n`)

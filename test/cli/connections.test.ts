@@ -51,7 +51,7 @@ const cutAfter = (count: number, connection = 1): FaultScript[number] => ({
   fault: { do: 'reset' },
 })
 
-describe('rxspeech transcribe on a line that breaks', { timeout: 60_000 }, () => {
+describe('rxspeech transcribe on a line that breaks', () => {
   it.each(['websocket', 'grpc'] as const)(
     'tells on stderr that it connects again over %s, with the token that it has, and loses no word',
     async (over) => {

@@ -3,19 +3,15 @@ import { runInProcess } from './in-process.js'
 
 describe('rxspeech demo', () => {
   // Reads all 32.8 s of the call in both channels, which is seconds of work for the engine.
-  it(
-    'prints an introduction, the call line by line and a summary, without any control of a terminal',
-    { timeout: 60_000 },
-    async () => {
-      const { code, stdout, stderr } = await runInProcess(['demo', '--speed', 'max'])
-      const lines = stdout.trimEnd().split('\n')
-      expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
-      expect(lines).toContainEqual(expect.stringMatching(/^\[00:00\.\d\] agent: good evening harbor grill/))
-      expect(lines).toContainEqual(expect.stringMatching(/^\[00:\d\d\.\d\] customer: thank you goodbye$/))
-      expect(lines.at(-1)).toMatch(/^32\.8 s of audio, \d+ words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d$/)
-      expect({ code, stderr, escapes: stdout.includes('\u001b') }).toEqual({ code: 0, stderr: '', escapes: false })
-    },
-  )
+  it('prints an introduction, the call line by line and a summary, without any control of a terminal', async () => {
+    const { code, stdout, stderr } = await runInProcess(['demo', '--speed', 'max'])
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
+    expect(lines).toContainEqual(expect.stringMatching(/^\[00:00\.\d\] agent: good evening harbor grill/))
+    expect(lines).toContainEqual(expect.stringMatching(/^\[00:\d\d\.\d\] customer: thank you goodbye$/))
+    expect(lines.at(-1)).toMatch(/^32\.8 s of audio, \d+ words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d$/)
+    expect({ code, stderr, escapes: stdout.includes('\u001b') }).toEqual({ code: 0, stderr: '', escapes: false })
+  })
 })
 
 describe('rxspeech', () => {

@@ -54,7 +54,7 @@ const recognizing = async ({ open }: Served): Promise<PlainSocket> => {
   return socket
 }
 
-describe('SIGTERM', { timeout: 60_000 }, () => {
+describe('SIGTERM', () => {
   it('gives speech in flight its final, closes what is idle at once, and waits for no client that does not read', async () => {
     const served = await serve()
     const [speaking, deaf, idle] = [await recognizing(served), await recognizing(served), await served.open()]

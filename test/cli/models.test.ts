@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const add = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', 'add', ...args, '--models', models])
 const list = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', ...args, '--models', models])
 
-describe('rxspeech models', { timeout: 30_000 }, () => {
+describe('rxspeech models', () => {
   it('makes a model that loads, gives the next one the next version, and lists both', async () => {
     const first = await add('cards', '--phrases', phrases)
     expect([first.code, first.stderr]).toEqual([0, ''])

@@ -30,7 +30,7 @@ const recorded = async (flags: readonly string[]) => {
   return { ...heard, log: (await served.end).stderr }
 }
 
-describe('rxspeech serve --recordings', { timeout: 60_000 }, () => {
+describe('rxspeech serve --recordings', () => {
   it('keeps the recordings of projects in that folder', async () => {
     const { code } = await recorded(['--recordings', join(folder, 'tapes')])
     expect(code).toBe(0)

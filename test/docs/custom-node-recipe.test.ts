@@ -41,7 +41,7 @@ describe('docs/recipes/custom-node.md', { timeout: readerTimeoutMs }, () => {
     const [, serve = '', transcribe = ''] = commands
     server = startProgram('bash', ['-c', `exec ${serve.replace(/ &$/, '')}`], { cwd: recipe.path, env: recipe.env })
     const file = join(recipe.path, 'service.json')
-    await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 60_000 }).toMatch(/^\{.*\}\n$/)
+    await expect.poll(() => readFileSync(file, 'utf8')).toMatch(/^\{.*\}\n$/)
     const { exitCode, stdout, stderr } = await recipe.shell(transcribe)
     expect({ exitCode, stderr }).toMatchObject({
       exitCode: 0,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { checkout, runProgram, type ProgramRun } from './run-program.js'
 
-const longestCommandMs = 120_000
+const longestCommandMs = 180_000
 /** Of a test that runs what a page tells one to type. */
 export const readerTimeoutMs = longestCommandMs + 30_000
 

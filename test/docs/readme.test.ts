@@ -113,7 +113,7 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     const command = text.replace(/ &$/, '')
     server = startProgram('bash', ['-c', `exec ${command}`], { cwd: project.path, env: project.env })
     const file = join(project.path, 'service.json')
-    await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 30_000 }).toMatch(/^\{.*\}\n$/)
+    await expect.poll(() => readFileSync(file, 'utf8')).toMatch(/^\{.*\}\n$/)
     const access = JSON.parse(readFileSync(file, 'utf8')) as object
     expect(Object.keys(access).sort()).toEqual(
       ['authUrl', 'ca', 'clientId', 'clientSecret', 'grpc', 'model', 'project', 'tenant', 'wsUrl'].sort(),
@@ -170,7 +170,7 @@ describe('README.md', () => {
     expect(links.filter((link) => !existsSync(join(checkout, link)))).toEqual([])
   })
 
-  it('has programs that compile, each against the built package', { timeout: 60_000 }, async () => {
+  it('has programs that compile, each against the built package', async () => {
     const { exitCode, stdout } = await runProgram(
       process.execPath,
       [tsc, '-p', '.', '--outDir', 'compiled'],

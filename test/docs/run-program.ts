@@ -26,7 +26,7 @@ export interface RunOptions {
 export const runProgram = (
   command: string,
   args: readonly string[],
-  { cwd = checkout, env = {}, timeoutMs = 60_000 }: RunOptions = {},
+  { cwd = checkout, env = {}, timeoutMs = 110_000 }: RunOptions = {},
 ): Promise<ProgramRun> =>
   new Promise((resolve, reject) => {
     // A group of its own, so that what a shell started goes with it.
@@ -70,7 +70,7 @@ export interface RunningProgram {
   readonly stop: () => Promise<number | null>
 }
 
-const patienceMs = 15_000
+const patienceMs = 60_000
 
 /** Starts a program that runs until it is told to end. */
 export const startProgram = (

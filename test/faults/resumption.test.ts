@@ -19,6 +19,7 @@ const set = async (...args: Parameters<typeof stage>): Promise<Stage> => {
 const sourceMs = 4_000
 /** The gRPC package keeps timers of closed channels for some seconds, which do not keep the process. */
 const ownTimers = /[\\/]node_modules[\\/](?:@?vitest|@grpc)[\\/]/
+const patience = { ignore: ownTimers, withinMs: 20_000 }
 const source = { sampleCount: sourceMs * 8, sampleRateHz: 8000 }
 /** Eight times as fast as speech. */
 const live = () => pace({ format, speed: 8 })(sourceOf(sourceMs, 200))
@@ -60,7 +61,7 @@ const moments = [
   ['to-client', 3_000],
 ] as const
 
-describe.each(transports)('a session over %s', { timeout: 20_000 }, (over) => {
+describe.each(transports)('a session over %s', (over) => {
   it.each(moments)('loses nothing by a drop after %s %d bytes, back at once', async (direction, count) => {
     const one = await set({}, dropAt(direction, count, 0))
     const events = await proveWhole(one, over)
@@ -131,24 +132,19 @@ describe.each(transports)('a session over %s', { timeout: 20_000 }, (over) => {
 
   it('leaves nothing open after it was unsubscribed in an outage', async () => {
     const one = await set({}, dropAt('to-service', 20_000, 60_000))
-    await expectNoHandles(
-      async () => {
-        const states: string[] = []
-        const subscription = one
-          .session(over)(live())
-          .subscribe((event) => {
-            if (event.type === 'connection') states.push(event.state)
-          })
-        await expect
-          .poll(() => states.filter((state) => state === 'reconnecting').length, { timeout: 5_000 })
-          .toBeGreaterThan(1)
-        subscription.unsubscribe()
-        // The proxy's own timer of the outage is not the session's.
-        one.proxies[over].restore()
-        await one.close()
-      },
-      { ignore: ownTimers },
-    )
+    await expectNoHandles(async () => {
+      const states: string[] = []
+      const subscription = one
+        .session(over)(live())
+        .subscribe((event) => {
+          if (event.type === 'connection') states.push(event.state)
+        })
+      await expect.poll(() => states.filter((state) => state === 'reconnecting').length).toBeGreaterThan(1)
+      subscription.unsubscribe()
+      // The proxy's own timer of the outage is not the session's.
+      one.proxies[over].restore()
+      await one.close()
+    }, patience)
   })
 
   it('waits for nobody when it is unsubscribed while nobody is at the other end', async () => {
@@ -159,9 +155,9 @@ describe.each(transports)('a session over %s', { timeout: 20_000 }, (over) => {
       .subscribe((event) => {
         if (event.type === 'connection') states.push(event.state)
       })
-    await expect.poll(() => states, { timeout: 5_000 }).toContain('streaming')
+    await expect.poll(() => states).toContain('streaming')
     one.proxies[over].halfOpen()
     // The socket is older; what waits to cut it is not.
-    await expectNoHandles(() => subscription.unsubscribe(), { ignore: ownTimers })
+    await expectNoHandles(() => subscription.unsubscribe(), patience)
   })
 })

@@ -33,7 +33,7 @@ afterAll(() => live.close())
 const isMilestone = ({ type }: SessionEvent): boolean => type === 'milestone'
 const connectionsOf = { grpc: 1, websocket: 2 } as const
 
-describe.concurrent.each(overBoth)('a cassette of a call over %s whose line broke', { timeout: 60_000 }, (over) => {
+describe.concurrent.each(overBoth)('a cassette of a call over %s whose line broke', (over) => {
   it('has every connection, shows how the session went on, and plays it again', async () => {
     const lines: string[] = []
     const recorded = record((line) => void lines.push(line))

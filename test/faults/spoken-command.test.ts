@@ -42,25 +42,21 @@ beforeAll(async () => {
 }, 60_000)
 
 // Each plays the whole call in 4 s, both at the same time.
-describe.concurrent.each(overBoth)(
-  'rxspeech transcribe of a call over %s on a line that breaks',
-  { timeout: 60_000 },
-  (over) => {
-    const of = over === 'grpc' ? '' : ' of (left|right)'
-    const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
-    const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent once more\\.$`)
+describe.concurrent.each(overBoth)('rxspeech transcribe of a call over %s on a line that breaks', (over) => {
+  const of = over === 'grpc' ? '' : ' of (left|right)'
+  const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
+  const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent once more\\.$`)
 
-    it('prints the lines of a good line, and tells on stderr what it does about it', async () => {
-      const broken = await transcribed(over, [cutAfter(100_000), cutAfter(350_000)])
-      expect(inOrder(broken)).toEqual(inOrder(calm))
-      expect(broken.stdout.match(/^\[00:\d\d\.\d\] (left|right): [a-z ]+$/gm)).toHaveLength(14)
-      expect([calm.code, noticesOf(calm)]).toEqual([0, []])
-      expect(broken.code).toBe(0)
-      const notices = noticesOf(broken)
-      expect(notices.filter((line) => lost.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
-      expect(notices.filter((line) => again.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
-      expect(notices.filter((line) => !lost.test(line) && !again.test(line))).toEqual([])
-      expect(broken.stderr).toMatch(/^32\.8 s of audio, 86 words, mean confidence 0\.9\d, /m)
-    })
-  },
-)
+  it('prints the lines of a good line, and tells on stderr what it does about it', async () => {
+    const broken = await transcribed(over, [cutAfter(100_000), cutAfter(350_000)])
+    expect(inOrder(broken)).toEqual(inOrder(calm))
+    expect(broken.stdout.match(/^\[00:\d\d\.\d\] (left|right): [a-z ]+$/gm)).toHaveLength(14)
+    expect([calm.code, noticesOf(calm)]).toEqual([0, []])
+    expect(broken.code).toBe(0)
+    const notices = noticesOf(broken)
+    expect(notices.filter((line) => lost.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
+    expect(notices.filter((line) => again.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
+    expect(notices.filter((line) => !lost.test(line) && !again.test(line))).toEqual([])
+    expect(broken.stderr).toMatch(/^32\.8 s of audio, 86 words, mean confidence 0\.9\d, /m)
+  })
+})

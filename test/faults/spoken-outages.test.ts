@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => live.close())
 
 // Each waits until its line is up again, all of them at the same time.
-describe.concurrent.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
+describe.concurrent.each(overBoth)('a call over %s', (over) => {
   it('is read as the undisturbed one after an outage of 3 s', async () => {
     const { proxy, session } = await proxiedSession(live, over, call)
     const heard = await outcomeOf(session(call.played(4, midWordMs, () => proxy.outage(3_000))))

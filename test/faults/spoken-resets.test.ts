@@ -46,7 +46,7 @@ const brokenTwice = async (over: Over): Promise<Heard> => {
 }
 
 describe.concurrent.each(overBoth)('a call over %s whose line breaks in mid-word and before the final', (over) => {
-  it('is read as the undisturbed one', { timeout: 60_000 }, async () => {
+  it('is read as the undisturbed one', async () => {
     const heard = await brokenTwice(over)
     expectSame(heard, calm, call)
     const states = statesOf(heard.events)

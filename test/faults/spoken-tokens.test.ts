@@ -56,7 +56,7 @@ const causesOf = ({ events }: Pick<Heard, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
 // Each takes longer than its token lasts, both at the same time.
-describe.concurrent.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
+describe.concurrent.each(overBoth)('a call over %s', (over) => {
   it('is read as the undisturbed one when its token ends in mid-call', async () => {
     let given = 0
     // The first ends unannounced: a text does not say when.

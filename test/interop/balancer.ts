@@ -57,7 +57,7 @@ const run = async (
   const listens = async (): Promise<void> => {
     expect((await Promise.all(ports.map(accepts))).every(Boolean)).toBe(true)
   }
-  await vi.waitFor(listens, { timeout: 10_000 }).catch(async () => {
+  await vi.waitFor(listens, { timeout: 60_000 }).catch(async () => {
     await close()
     throw new Error(`${program} does not listen: ${said}`)
   })

@@ -151,7 +151,7 @@ const startStream = async (address: string, localAddress: string): Promise<void>
   await once(session, 'close')
 }
 
-describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), { timeout: 120_000 }, () => {
+describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () => {
   let nginx: Balancer | undefined
   let service: SpokenService
   beforeAll(async () => {
@@ -200,7 +200,7 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), { ti
   })
 })
 
-describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy'), { timeout: 120_000 }, () => {
+describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy'), () => {
   let haproxy: Balancer | undefined
   let service: SpokenService
   beforeAll(async () => {

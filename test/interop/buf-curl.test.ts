@@ -48,7 +48,7 @@ const methods = [
 ]
 
 // Each test starts a program of 47 MB over TLS, and one recognizes a whole call.
-describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), { timeout: 60_000 }, () => {
+describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), () => {
   describe.each(['grpc-v1', 'grpc-v1alpha'])('by reflection (%s)', (version) => {
     const reflected = (args: readonly string[], more: Parameters<typeof bufCurl>[1] = {}) =>
       bufCurl([...common, '--reflect-protocol', version, ...args], more)

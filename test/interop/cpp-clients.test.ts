@@ -16,68 +16,64 @@ const textsOf = (outcome: CppOutcome, name: string, channel: number): readonly s
   eventsNamed(outcome, name, channel).map(({ Data }) => (Data as { readonly Text: string }).Text)
 
 // The compiler takes its time for gRPC's headers.
-describe.skipIf(cppPackages.areAbsent)(
-  cppPackages.title("a client by gRPC's C++ package"),
-  { timeout: 120_000 },
-  () => {
-    let live: LiveService
-    let folder: string
-    let program: string
-    beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
-      ;[live, program] = await Promise.all([liveService(), compileCppClient(folder)])
-    }, 180_000)
-    afterAll(async () => {
-      await live.close()
-      await rm(folder, { recursive: true })
-    })
+describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++ package"), () => {
+  let live: LiveService
+  let folder: string
+  let program: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
+    ;[live, program] = await Promise.all([liveService(), compileCppClient(folder)])
+  }, 180_000)
+  afterAll(async () => {
+    await live.close()
+    await rm(folder, { recursive: true })
+  })
 
-    const session = (change: Partial<CppSession>): Promise<CppOutcome> => {
-      const { grpc, ca, tenant, project } = live.service.access
-      const common = { address: grpc, ca, file: callFile, tenant, project, token: live.token } as const
-      return runCppClient(program, { api: 'sync', ...common, end: 'half-close', ...change })
+  const session = (change: Partial<CppSession>): Promise<CppOutcome> => {
+    const { grpc, ca, tenant, project } = live.service.access
+    const common = { address: grpc, ca, file: callFile, tenant, project, token: live.token } as const
+    return runCppClient(program, { api: 'sync', ...common, end: 'half-close', ...change })
+  }
+
+  it.each([
+    ['sync', 'half-close', []],
+    ['async', 'finalize', [{ MessageName: 'FinalizeResponse', 'operation-result': 'success' }]],
+  ] as const)('reads the whole call by the %s API, ended by %s', async (api, end, responses) => {
+    const outcome = await session({ api, end })
+    expect(outcome.kinds[0]).toBe('RESPONSE')
+    expect(outcome.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }, ...responses])
+    expect(outcome.sent).toBe(messagesOfCall)
+    // Events come while audio is still on its way.
+    expect(outcome.eventsBeforeSent).toBeGreaterThan(0)
+    for (const channel of [0, 1]) {
+      const milestones = textsOf(outcome, 'SR Milestone', channel)
+      expect(milestones.map((text) => text.trim())).toEqual(turnsOf(channel))
+      expect(milestones.join('')).toBe(transcriptOf(channel))
+      expect(textsOf(outcome, 'SR Final', channel)).toEqual([transcriptOf(channel)])
+      expect(eventsNamed(outcome, 'Speech Started', channel)).toHaveLength(turnsOf(channel).length)
     }
+    expect(new Set(outcome.kinds)).toEqual(new Set(['RESPONSE', 'EVENT', 'SENT', 'STATUS']))
+    expect(outcome.status).toBe('0 ')
+  })
 
-    it.each([
-      ['sync', 'half-close', []],
-      ['async', 'finalize', [{ MessageName: 'FinalizeResponse', 'operation-result': 'success' }]],
-    ] as const)('reads the whole call by the %s API, ended by %s', async (api, end, responses) => {
-      const outcome = await session({ api, end })
-      expect(outcome.kinds[0]).toBe('RESPONSE')
-      expect(outcome.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }, ...responses])
-      expect(outcome.sent).toBe(messagesOfCall)
-      // Events come while audio is still on its way.
-      expect(outcome.eventsBeforeSent).toBeGreaterThan(0)
-      for (const channel of [0, 1]) {
-        const milestones = textsOf(outcome, 'SR Milestone', channel)
-        expect(milestones.map((text) => text.trim())).toEqual(turnsOf(channel))
-        expect(milestones.join('')).toBe(transcriptOf(channel))
-        expect(textsOf(outcome, 'SR Final', channel)).toEqual([transcriptOf(channel)])
-        expect(eventsNamed(outcome, 'Speech Started', channel)).toHaveLength(turnsOf(channel).length)
-      }
-      expect(new Set(outcome.kinds)).toEqual(new Set(['RESPONSE', 'EVENT', 'SENT', 'STATUS']))
-      expect(outcome.status).toBe('0 ')
-    })
+  it.each([
+    ['a wrong token', { token: 'wrong' }, 'unauthenticated', 16],
+    ['a project that is not there', { project: 'nothing' }, 'project-denied', 7],
+    ['an unknown tenant', { tenant: 'nobody' }, 'tenant-denied', 7],
+  ] as const)('learns why %s is refused, and sends no audio', async (_what, change, code, status) => {
+    for (const api of ['sync', 'async'] as const) {
+      const outcome = await session({ api, ...change })
+      expect(outcome.kinds).toEqual(['RESPONSE', 'STATUS'])
+      expect(outcome.responses[0]?.['operation-result']).toMatch(new RegExp(`^${code}: .`))
+      expect(outcome.status).toMatch(new RegExp(`^${status} ${code}: .`))
+    }
+  })
 
-    it.each([
-      ['a wrong token', { token: 'wrong' }, 'unauthenticated', 16],
-      ['a project that is not there', { project: 'nothing' }, 'project-denied', 7],
-      ['an unknown tenant', { tenant: 'nobody' }, 'tenant-denied', 7],
-    ] as const)('learns why %s is refused, and sends no audio', async (_what, change, code, status) => {
-      for (const api of ['sync', 'async'] as const) {
-        const outcome = await session({ api, ...change })
-        expect(outcome.kinds).toEqual(['RESPONSE', 'STATUS'])
-        expect(outcome.responses[0]?.['operation-result']).toMatch(new RegExp(`^${code}: .`))
-        expect(outcome.status).toMatch(new RegExp(`^${status} ${code}: .`))
-      }
-    })
-
-    it('says nothing to a service whose certificate is of another CA', async () => {
-      const { caPath } = await developmentCertificates(join(folder, 'other'))
-      const outcome = await session({ ca: caPath })
-      expect(outcome.kinds).toEqual(['STATUS'])
-      // UNAVAILABLE: the handshake has failed.
-      expect(outcome.status).toMatch(/^14 /)
-    })
-  },
-)
+  it('says nothing to a service whose certificate is of another CA', async () => {
+    const { caPath } = await developmentCertificates(join(folder, 'other'))
+    const outcome = await session({ ca: caPath })
+    expect(outcome.kinds).toEqual(['STATUS'])
+    // UNAVAILABLE: the handshake has failed.
+    expect(outcome.status).toMatch(/^14 /)
+  })
+})

@@ -24,7 +24,6 @@ const bytesOf = (samples: Int16Array): Uint8Array =>
 
 describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
   `${dictationTitle} of ${recordingsTitle} through the service`,
-  { timeout: 120_000 },
   () => {
     let live: LiveService
     beforeAll(async () => {

@@ -65,7 +65,7 @@ const inTurns = async <Work>(works: readonly Work[], run: (work: Work) => Promis
   await Promise.all(Array.from({ length: 8 }, next))
 }
 
-describe('hostile messages', { timeout: 120_000 }, () => {
+describe('hostile messages', () => {
   it('end a gRPC stream with a status that names the refusal, and tell nothing of the inside', async () => {
     const client = plainClient(service)
     const start = startOf(service.token)

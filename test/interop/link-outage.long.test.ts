@@ -67,7 +67,7 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
   afterEach(() => linked?.close())
 
   // The link is down for 8 s, and the system waits up to 13 s from then on until it sends again what was lost.
-  it('may be down for 8 s without the loss of a byte, over either transport', { timeout: 120_000 }, async () => {
+  it('may be down for 8 s without the loss of a byte, over either transport', async () => {
     linked = await linkedNamespaces()
     const { ca, ...certificate } = await certificateOf(linked.serviceHost)
     const service = linked.fork('service', join(__dirname, 'namespaces/service.mjs'))

@@ -59,7 +59,7 @@ const eventsNamed = (lines: readonly Line[], name: string): readonly Line[] =>
     .filter((event) => event['Name'] === name)
 
 // A whole call takes its time where little else gets a turn.
-describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of another stack'), { timeout: 120_000 }, () => {
+describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of another stack'), () => {
   describe("by Python's gRPC", () => {
     it.each([
       ['a half-close', [], {}],

@@ -13,6 +13,9 @@ export interface SpokenService extends Reachable {
   readonly ca: Buffer
 }
 
+/** An engine on a busy machine takes longer than a user waits. */
+export const patience = { connectTimeoutMs: 60_000, startTimeoutMs: 60_000, finalizeTimeoutMs: 110_000 }
+
 /** The same session over either transport; over the socket, silence ends none. */
 export const sessionOptions = (
   { service: { access }, ca, token }: SpokenService,
@@ -20,6 +23,7 @@ export const sessionOptions = (
   model: string,
 ): { readonly grpc: DataflowOptions; readonly websocket: RecognizeOptions } => ({
   grpc: {
+    ...patience,
     address: access.grpc,
     rootCertificates: ca,
     token,
@@ -29,6 +33,7 @@ export const sessionOptions = (
     format,
   },
   websocket: {
+    ...patience,
     url: access.wsUrl,
     ca,
     token,

@@ -84,7 +84,7 @@ const endsWithout = async (missing: string, ways: readonly string[]): Promise<Re
 const missingDependency = (message: string): object => ({ code: 'missing-dependency', retryable: false, message })
 
 // Each starts a program that loads the whole package: 1 s, more on a busy machine.
-describe('a package that is not installed', { timeout: 30_000 }, () => {
+describe('a package that is not installed', () => {
   it('is named by every session in memory and by a service that starts, where voice activity needs it', async () => {
     const named = missingDependency('Voice activity needs a package: npm install @echogarden/fvad-wasm.')
     const ends = await endsWithout('@echogarden/fvad-wasm', ['recognize', 'dataflow', 'project', 'service'])

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { needPackages } from '../interop/debian-packages.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
 import { outcomeOf, proxied, ways, type Proxied } from './proxied-sessions.js'
@@ -89,7 +89,7 @@ const answers = (port: number): Promise<boolean> =>
   })
 
 // It takes some seconds until squid listens.
-describe.skipIf(needed.areAbsent)(needed.title('squid'), { timeout: 60_000 }, () => {
+describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
   let there: Proxied
   let proxy: Squid
   let other: Squid
@@ -108,7 +108,7 @@ describe.skipIf(needed.areAbsent)(needed.title('squid'), { timeout: 60_000 }, ()
       there.results[way],
     )
     // A connection is logged when it has ended.
-    await vi.waitFor(async () => expect(await proxy.log()).toContain(`CONNECT ${there.peers[way]} caller`))
+    await expect.poll(() => proxy.log()).toContain(`CONNECT ${there.peers[way]} caller`)
   })
 
   it.each(ways)('asks %s for user and password', async (way) => {

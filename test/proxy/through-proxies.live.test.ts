@@ -95,15 +95,15 @@ describe.each(ways)('%s through a proxy', (way) => {
     const proxy = await open({ answer: 'silence' })
     const error = await outcomeOf(there.run(way, proxy.url, { connectTimeoutMs: 100 }))
     expect(error).toMatchObject({ code: way === 'a token request' ? 'token-timeout' : 'connect-timeout' })
-    await vi.waitFor(() => expect(proxy.open()).toBe(0))
+    await expect.poll(() => proxy.open()).toBe(0)
   })
 
   it('leaves no connection where it is unsubscribed while the proxy says nothing', async () => {
     const proxy = await open({ answer: 'silence' })
     const subscription = there.run(way, proxy.url).subscribe()
-    await vi.waitFor(() => expect(proxy.asked).toHaveLength(1))
+    await expect.poll(() => proxy.asked).toHaveLength(1)
     subscription.unsubscribe()
-    await vi.waitFor(() => expect(proxy.open()).toBe(0))
+    await expect.poll(() => proxy.open()).toBe(0)
   })
 })
 

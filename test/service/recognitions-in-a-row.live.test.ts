@@ -37,7 +37,7 @@ const atRest = async (by: string): Promise<void> => {
   expect(await metric(`rxspeech_sessions_started_total{interface="${by}",tenant="Default",model="m"}`)).toBe(count)
 }
 
-describe('20 recognitions in a row, each ended by the service', { timeout: 60_000 }, () => {
+describe('20 recognitions in a row, each ended by the service', () => {
   it('run on one socket, with times and limits of their own, and leave its place free', async () => {
     const audio = await speechAndSilence()
     const socket = await openSocket(service)

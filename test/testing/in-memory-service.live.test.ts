@@ -10,6 +10,7 @@ import type { ResumptionOptions } from '../../src/client/options.js'
 import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { readRecording } from '../audio/read-recording.js'
+import { patience } from '../interop/session-options.js'
 
 const opened: InMemoryService[] = []
 const open = (...options: Parameters<typeof inMemoryService>): InMemoryService => {
@@ -32,11 +33,12 @@ const session = (
   over === 'recognize'
     ? recognize({
         ...recognizer,
+        ...patience,
         format,
         ...(resumption && { resumption }),
         voiceActivity: { gracefulSilenceThresholdMs: 0 },
       })
-    : dataflow({ ...stream, format, ...(resumption && { resumption }) })
+    : dataflow({ ...stream, ...patience, format, ...(resumption && { resumption }) })
 
 const run = (over: Over, service: InMemoryService, format: AudioFormat, source: ObservableInput<Uint8Array>) =>
   lastValueFrom(session(over, service, format)(source).pipe(toArray()))

@@ -13,6 +13,8 @@ afterEach(async () => {
 })
 
 const soon = { withinMs: 30 }
+/** Where everything closes in the end. */
+const atLast = { withinMs: 20_000 }
 
 describe('expectNoHandles', () => {
   it('gives what the work gives when all is closed, if a little later', async () => {
@@ -22,7 +24,7 @@ describe('expectNoHandles', () => {
       setTimeout(() => server.close(), 50)
       return 'done'
     }
-    await expect(expectNoHandles(work)).resolves.toBe('done')
+    await expect(expectNoHandles(work, atLast)).resolves.toBe('done')
   })
 
   it('fails on a timer, be it one that does not keep the process', async () => {
@@ -74,11 +76,11 @@ describe('expectNoHandles', () => {
       modelName: 'any',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
     })
-    await expectNoHandles(() => lastValueFrom(session([positionAudio(0, 1_600)]).pipe(toArray())))
+    await expectNoHandles(() => lastValueFrom(session([positionAudio(0, 1_600)]).pipe(toArray())), atLast)
     await expectNoHandles(async () => {
       const subscription = session([positionAudio(0, 1_600)]).subscribe()
       await expect.poll(() => service.connections.length).toBe(2)
       subscription.unsubscribe()
-    })
+    }, atLast)
   })
 })

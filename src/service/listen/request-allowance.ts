@@ -39,14 +39,16 @@ export class RequestAllowance {
 export class RequestAllowances {
   readonly #bySession = new WeakMap<Http2Session, RequestAllowance>()
   readonly #burst: number
+  readonly #now: (() => number) | undefined
 
   /** The burst is at least the number of concurrent streams of a connection, which can all start together. */
-  constructor(streamsPerConnection = 0) {
+  constructor(streamsPerConnection = 0, now?: () => number) {
     this.#burst = Math.max(defaultBurst, streamsPerConnection)
+    this.#now = now
   }
 
   of(session: Http2Session): RequestAllowance {
-    const known = this.#bySession.get(session) ?? new RequestAllowance(this.#burst)
+    const known = this.#bySession.get(session) ?? new RequestAllowance(this.#burst, this.#now)
     this.#bySession.set(session, known)
     return known
   }

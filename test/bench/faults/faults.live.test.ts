@@ -15,7 +15,7 @@ interface Row {
 }
 
 // Each fault is played on 8 s of audio at the speed of speech, so that all of them are played together.
-describe.concurrent('npm run faults', { timeout: 60_000 }, () => {
+describe.concurrent('npm run faults', () => {
   it('plays what is named over both transports, and prints the table with the peers', async () => {
     const { code, stdout, stderr } = await runFaults(['--only', 'refused-token,malformed-message'])
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Every promise is kept.') })

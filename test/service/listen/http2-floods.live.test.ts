@@ -60,6 +60,7 @@ describe('a client that floods its gRPC connection with frames', () => {
     const port = Number(service.started.grpcAddress.split(':').at(-1))
     const peer = await rawPeer(port, false)
     peers.push(peer)
+    const beganMs = performance.now()
     const resets = times(5_000, (index) =>
       Buffer.concat([open(2 * index + 1, endHeaders), frame(frameType.reset, 0, 2 * index + 1, cancel)]),
     )
@@ -72,6 +73,7 @@ describe('a client that floods its gRPC connection with frames', () => {
     stream.stream.cancel()
     client.close()
     expect(opened).toBeGreaterThanOrEqual(500)
-    expect(opened).toBeLessThan(750)
+    // The allowance grows meanwhile; without one all 5,000 would be looked at.
+    expect(opened).toBeLessThanOrEqual(501 + (50 * (performance.now() - beganMs)) / 1000)
   })
 })

@@ -6,7 +6,8 @@ import type { SpeechError } from '../../../src/errors/speech-error.js'
 import { dialGrpc } from '../../../src/transport/grpc/client.js'
 import { portOf, tcpProxy } from '../tcp-proxy.js'
 
-const keepaliveMs = 50
+/** The server answers within this time, in the same process. */
+const keepaliveMs = 200
 
 /** What a server does with a client's first ping, if it minds. */
 type Manner = (session: ServerHttp2Session) => void
