@@ -15,18 +15,7 @@ const probeLength = 8
 const maxSecrets = 8
 
 /** The first characters of encoded characters. */
-const encoded = ['[\\\\%&]']
-
-interface Hidden {
-  readonly secret: string
-  /** The beginning of the secret, in whatever spelling. */
-  readonly head: RegExp
-  /** All of it; and the characters that follow the beginning. Compiled when they are first needed. */
-  readonly whole: () => RegExp
-  readonly tail: readonly (() => RegExp)[]
-  readonly base64: RegExp | undefined
-  readonly probes: readonly string[]
-}
+const encoded = /[\\%&]/
 
 /**
  * Finds and masks secrets in texts of a peer: plain, percent-encoded, with the escapes of JSON or HTML, any of these for
@@ -34,8 +23,7 @@ interface Hidden {
  * events and cassettes.
  */
 export class SecretMask {
-  #hidden: readonly Hidden[] = []
-  #probe: RegExp | undefined
+  #hidden: readonly HiddenSecret[] = []
 
   constructor(secrets: Iterable<string> = []) {
     for (const secret of secrets) this.learn(secret)
@@ -43,9 +31,7 @@ export class SecretMask {
 
   learn(secret: string): void {
     if (secret.length < minMaskedLength || this.#hidden.some((one) => one.secret === secret)) return
-    this.#hidden = [hide(secret), ...this.#hidden].slice(0, maxSecrets)
-    // A text without any of these holds no secret in any spelling.
-    this.#probe = new RegExp([...encoded, ...this.#hidden.flatMap(({ probes }) => probes)].join('|'))
+    this.#hidden = [new HiddenSecret(secret), ...this.#hidden].slice(0, maxSecrets)
   }
 
   /** The text with `***`, or another mark, for every secret in it. */
@@ -55,7 +41,8 @@ export class SecretMask {
 
   /** Whether a message holds a secret. Cheap where it does not, because every message is tested. */
   isIn(text: string): boolean {
-    return this.#probe?.test(text) === true && this.clean(text) !== text
+    if (this.#hidden.length === 0) return false
+    return (encoded.test(text) || this.#hidden.some((hidden) => hidden.mayBeIn(text))) && this.clean(text) !== text
   }
 
   /** A JSON value with `***` for every secret in its texts and names. */
@@ -108,8 +95,8 @@ export class SecretMask {
 
 const maxCauses = 8
 
-const cleaned = (said: string, hidden: Hidden, mark: string): string => {
-  const { head, tail, base64 } = hidden
+const cleaned = (said: string, hidden: HiddenSecret, mark: string): string => {
+  const { head, base64 } = hidden
   const text = base64 === undefined ? said : said.replace(base64, mark)
   let result = ''
   let doneTo = 0
@@ -119,7 +106,7 @@ const cleaned = (said: string, hidden: Hidden, mark: string): string => {
     head.lastIndex = end
     // Tokens of one issuer begin alike: less than half of the secret followed by other characters of a token is another
     // token. A part that nothing follows was cut off.
-    if (missing > tail.length / 2 && couldContinue(text, end)) continue
+    if (missing > hidden.tail.length / 2 && couldContinue(text, end)) continue
     result += text.slice(doneTo, found.index) + mark
     doneTo = end
   }
@@ -131,13 +118,11 @@ const couldContinue = (text: string, index: number): boolean =>
   /^(?:\.?[\w~+/=-]|[%\\])/.test(text.slice(index, index + 2))
 
 /** Where a secret that begins at `from` ends, as far as it is there, and how many of its characters are not. */
-const endOf = (text: string, from: number, headEnd: number, { whole, tail }: Hidden): Found => {
-  const all = whole()
-  all.lastIndex = from
-  if (all.test(text)) return { end: all.lastIndex, missing: 0 }
+const endOf = (text: string, from: number, headEnd: number, { whole, tail }: HiddenSecret): Found => {
+  whole.lastIndex = from
+  if (whole.test(text)) return { end: whole.lastIndex, missing: 0 }
   let end = headEnd
-  for (const [index, next] of tail.entries()) {
-    const pattern = next()
+  for (const [index, pattern] of tail.entries()) {
     pattern.lastIndex = end
     if (!pattern.test(text)) return { end, missing: tail.length - index }
     end = pattern.lastIndex
@@ -150,26 +135,65 @@ interface Found {
   readonly missing: number
 }
 
-const hide = (secret: string): Hidden => {
-  const characters = Array.from(secret)
-  // What stands before a secret is no part of it, but for an escape of JSON, without which the rest would be no JSON.
-  const first = spellingsOf(characters[0] ?? '', /["\\/]/.test(characters[0] ?? '') ? '\\\\?' : '')
-  const others = characters.slice(1).map((character) => spellingsOf(character, escapes))
-  const cores = base64CoresOf(secret)
-  return {
-    secret,
-    head: new RegExp([first, ...others.slice(0, headLength - 1)].join(''), 'g'),
-    whole: compiledLater([first, ...others].join('')),
-    tail: others.slice(headLength - 1).map(compiledLater),
-    base64:
-      cores.length === 0 ? undefined : new RegExp(`(?:${cores.map(eitherAlphabet).join('|')})[\\w+/-]*={0,2}`, 'g'),
-    probes: [literal(secret.slice(0, probeLength)), ...cores.map((core) => eitherAlphabet(core.slice(0, probeLength)))],
+/**
+ * A secret and what it may look like. The patterns of a token of 700 characters take 8 ms and 230 kB, so they are compiled
+ * when a text may hold the secret, which in most sessions none ever does.
+ */
+class HiddenSecret {
+  readonly secret: string
+  /** A text without any of these, and without an encoded character, does not hold the secret. */
+  readonly #probes: readonly string[]
+  #head: RegExp | undefined
+  #whole: RegExp | undefined
+  #tail: readonly RegExp[] | undefined
+  #base64: RegExp | 'none' | undefined
+
+  constructor(secret: string) {
+    const cores = base64CoresOf(secret).map((core) => core.slice(0, probeLength))
+    this.secret = secret
+    this.#probes = [secret.slice(0, probeLength), ...new Set(cores.flatMap(inBothAlphabets))]
+  }
+
+  /** Whether a text without encoded characters holds the beginning of the secret. */
+  mayBeIn(text: string): boolean {
+    return this.#probes.some((probe) => text.includes(probe))
+  }
+
+  /** The beginning of the secret, in whatever spelling. */
+  get head(): RegExp {
+    return (this.#head ??= new RegExp(this.#spellings().slice(0, headLength).join(''), 'g'))
+  }
+
+  /** All of the secret. */
+  get whole(): RegExp {
+    return (this.#whole ??= new RegExp(this.#spellings().join(''), 'y'))
+  }
+
+  /** The characters that follow the beginning. */
+  get tail(): readonly RegExp[] {
+    return (this.#tail ??= this.#spellings()
+      .slice(headLength)
+      .map((source) => new RegExp(source, 'y')))
+  }
+
+  get base64(): RegExp | undefined {
+    this.#base64 ??= base64Pattern(this.secret) ?? 'none'
+    return this.#base64 === 'none' ? undefined : this.#base64
+  }
+
+  /** The patterns of its characters. */
+  #spellings(): readonly string[] {
+    const [first = '', ...others] = Array.from(this.secret)
+    // What stands before a secret is no part of it, but for an escape of JSON, without which the rest would be no JSON.
+    const escaped = /["\\/]/.test(first) ? '\\\\?' : ''
+    return [spellingsOf(first, escaped), ...others.map((character) => spellingsOf(character, escapes))]
   }
 }
 
-const compiledLater = (source: string): (() => RegExp) => {
-  let pattern: RegExp | undefined
-  return () => (pattern ??= new RegExp(source, 'y'))
+const base64Pattern = (secret: string): RegExp | undefined => {
+  const cores = base64CoresOf(secret)
+  if (cores.length === 0) return undefined
+  return new RegExp(`(?:${cores.map(eitherAlphabet).join('|')})[\\w+/-]*={0,2}`, 'g')
 }
 
 /** Backslashes before a character that need none, and those of JSON within JSON. A bound keeps the search linear. */
@@ -210,5 +234,8 @@ const base64CoresOf = (secret: string): readonly string[] => {
     return core.length < minMaskedLength ? [] : [core]
   })
 }
+
+/** With the standard alphabet, and with that of URLs (RFC 4648 section 5). */
+const inBothAlphabets = (core: string): readonly string[] => [core, core.replace(/\+/g, '-').replace(/\//g, '_')]
 
 const eitherAlphabet = (core: string): string => core.replace(/\+/g, '[+-]').replace(/\//g, '[/_]')
