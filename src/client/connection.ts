@@ -1,25 +1,50 @@
-import type { Observable, Subscription } from 'rxjs'
+import { defer, type Subscription, type Unsubscribable } from 'rxjs'
+import type { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Inputs } from '../kernel/machine.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
+import type { Dial, Link } from '../transport/link.js'
 import type { DecodedMessage, WireProtocol } from './protocol.js'
-import type { OpenLink } from './session-parts.js'
-import type { SessionToken } from './token.js'
+import type { SessionParts } from './session-parts.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
+import type { SessionToken } from './token.js'
 
-/** Emits once; the link is open until it is unsubscribed. `update` is what was changed on earlier connections. */
-export type Connect<In, Out> = (token: string, update: UpdateRequest | undefined) => Observable<OpenLink<In, Out>>
+/** How a connection of a kind of session is made. */
+export interface Opening<In, Out> {
+  readonly dial: () => Dial<In, Out>
+  /** Of this connection alone: it remembers what was requested. */
+  readonly protocol: WireProtocol<In, Out>
+  readonly parts: SessionParts
+}
+
+/** With what was changed on earlier connections. A browser loads code first. */
+export type Connect<In, Out> = (
+  token: string,
+  update: UpdateRequest | undefined,
+) => Opening<In, Out> | PromiseLike<Opening<In, Out>>
+
+/** An open link, and what belongs to it. */
+export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
+  readonly link: Link<In, Out>
+  /** Finds the token of this connection in what the service sends. */
+  readonly mask: SecretMask
+}
 
 /**
- * One connection of a session, in three steps between which the session decides: its token, its link, its start. Each posts
- * inputs until it is unsubscribed; unsubscribing the second one closes the link.
+ * One connection of a session, in three steps between which the session decides: its token, its link, its start. It posts
+ * inputs until it is unsubscribed, which closes the link. Neither its failures nor what the service sends contain the
+ * token, should a peer repeat it.
  */
-export class Connection<In, Out> {
+export class Connection<In, Out> implements Unsubscribable {
   readonly id: number
   readonly #connect: Connect<In, Out>
   readonly #inputs: Inputs<ConnectionInput>
   #accessToken = ''
   #open: OpenLink<In, Out> | undefined
+  #authorizing: Subscription | undefined
+  /** Its unsubscription closes the link. */
+  #dialed: Subscription | undefined
+  #reading: Subscription | undefined
 
   constructor(id: number, connect: Connect<In, Out>, inputs: Inputs<ConnectionInput>) {
     this.id = id
@@ -31,10 +56,16 @@ export class Connection<In, Out> {
     return this.#open
   }
 
-  authorize(tokens: SessionToken, need: TokenNeed): Subscription {
+  unsubscribe(): void {
+    this.#authorizing?.unsubscribe()
+    this.#dialed?.unsubscribe()
+    this.#reading?.unsubscribe()
+  }
+
+  authorize(tokens: SessionToken, need: TokenNeed): void {
     const token$ =
       need === 'any' ? tokens.take() : need === 'replacement' ? tokens.replace() : tokens.renew(need.refused)
-    return token$.subscribe({
+    const authorizing = token$.subscribe({
       next: (token) => {
         this.#accessToken = token.accessToken
         this.#post({ type: 'authorized', token })
@@ -44,31 +75,44 @@ export class Connection<In, Out> {
         this.#post({ type: 'token-failed', error })
       },
     })
+    if (!authorizing.closed) this.#authorizing = authorizing
   }
 
-  dial(update: UpdateRequest | undefined): Subscription {
-    return this.#connect(this.#accessToken, update).subscribe({
-      next: (open) => {
-        this.#open = open
+  dial(update: UpdateRequest | undefined): void {
+    const opening = this.#connect(this.#accessToken, update)
+    if (!('then' in opening)) this.#dial(opening)
+    else
+      opening.then(
+        (loaded) => this.#dial(loaded),
+        (cause: unknown) => this.#fail(cause, 'connection-failed', dialFailed),
+      )
+  }
+
+  #dial({ dial, protocol, parts }: Opening<In, Out>): void {
+    if (this.#inputs.hasEnded) return
+    const mask = new parts.SecretMask([this.#accessToken])
+    this.#authorizing = undefined
+    this.#dialed = defer(dial).subscribe({
+      next: (link) => {
+        this.#open = { link, protocol, parts, mask }
         this.#post({ type: 'connected' })
       },
-      error: (cause: unknown) => this.#fail(cause, 'connection-failed', 'The connection failed; see the cause.'),
+      error: (cause: unknown) => this.#fail(cause, 'connection-failed', dialFailed, mask),
     })
   }
 
   /** Reads after it has sent the start: what came before can only be understood with it. */
-  start(): Subscription | undefined {
+  start(): void {
     const open = this.#open
-    if (open === undefined) return undefined
+    if (open === undefined) return
     this.restart()
     const leaving = open.link.leaving$?.subscribe(() => this.#post({ type: 'leaving' }))
-    const reading = open.link.incoming$.subscribe({
+    this.#reading = open.link.incoming$.subscribe({
       next: (message) => this.#inputs.post({ connection: this.id, type: 'message', ...readMasked(open, message) }),
       complete: () => this.#post({ type: 'link-ended' }),
       error: (cause: unknown) => this.#fail(cause, 'connection-lost', 'The connection broke; see the cause.'),
     })
-    reading.add(leaving)
-    return reading
+    this.#reading.add(leaving)
   }
 
   /** Starts a recognition; another one, where the connection had one. */
@@ -98,11 +142,13 @@ export class Connection<In, Out> {
     this.#inputs.post({ connection: this.id, ...input })
   }
 
-  #fail(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string): void {
+  #fail(cause: unknown, code: 'connection-failed' | 'connection-lost', message: string, mask = this.#open?.mask): void {
     const failure = toSpeechError(cause, code, message)
-    this.#post({ type: 'link-failed', error: this.#open?.mask.cleanError(failure) ?? failure })
+    this.#post({ type: 'link-failed', error: mask?.cleanError(failure) ?? failure })
   }
 }
+
+const dialFailed = 'The connection failed; see the cause.'
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 

@@ -16,7 +16,7 @@ import type { Ending } from './protocol.js'
 import type { ResultTimeline } from './results/timeline.js'
 import { SessionToken } from './token.js'
 import type { FinalEvent } from '../protocol/session-event.js'
-import type { ClientAction, ClientInput, ClientOutput, SessionFacts, TokenNeed } from './states.js'
+import type { ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy, TokenNeed } from './states.js'
 
 /** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
 export interface SessionPlan<In, Out> {
@@ -68,8 +68,14 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
 
   run(): void {
     const { settings, ending } = this.#plan
-    const { deadlines, resumption, continuous: isContinuous, token } = settings
-    const policy = { ...ending, deadlines, resumption, isContinuous, isTokenRenewable: !isFixedToken(token) }
+    const policy: SessionPolicy = {
+      endsWith: ending.endsWith,
+      finalizeBy: ending.finalizeBy,
+      deadlines: settings.deadlines,
+      resumption: settings.resumption,
+      isContinuous: settings.continuous,
+      isTokenRenewable: !isFixedToken(settings.token),
+    }
     const run = new MachineRun(new ClientMachine(policy, this), this, this.#subscriber)
     // Added and not returned: the consumer may unsubscribe while the first step runs.
     this.#subscriber.add(run)
@@ -261,19 +267,19 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   #authorize(id: number, need: TokenNeed, inputs: Inputs<ClientInput>): TeardownLogic {
     const connection = new Connection(id, this.#plan.connect, inputs)
     this.#connections = [...this.#connections, connection]
-    const token = connection.authorize(this.#tokens, need)
+    connection.authorize(this.#tokens, need)
     return () => {
-      token.unsubscribe()
       this.#connections = this.#connections.filter((open) => open !== connection)
+      connection.unsubscribe()
     }
   }
 
-  #start(connection: Connection<In, Out>): TeardownLogic {
+  #start(connection: Connection<In, Out>): void {
     const { bounds, scheduler } = this.#plan.settings
     if (connection.open !== undefined) {
       this.#results ??= new connection.open.parts.ResultTimeline(this.#buffer, bounds.format, scheduler)
     }
-    return connection.start()
+    connection.start()
   }
 
   #sendAudio({ open }: Connection<In, Out>, inputs: Inputs<ClientInput>): TeardownLogic {

@@ -32,7 +32,7 @@ import {
   optionalText,
   requiredText,
 } from '../option-checks.js'
-import { openMasked } from '../session-parts.js'
+import { sessionParts } from '../session-parts.js'
 import { openSession } from '../session.js'
 import type { ClientInput } from '../states.js'
 
@@ -85,17 +85,16 @@ export const dataflow = (
       {
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
-        connect: (token, update) =>
-          openMasked(
-            token,
-            () =>
-              dial({
-                ...options,
-                keepaliveMs: options.keepaliveMs ?? defaultHeartbeatMs,
-                connectTimeoutMs: settings.deadlines.connecting,
-              }),
-            () => new DataflowProtocol({ start, dialect, update }),
-          ),
+        connect: (_token, update) => ({
+          dial: () =>
+            dial({
+              ...options,
+              keepaliveMs: options.keepaliveMs ?? defaultHeartbeatMs,
+              connectTimeoutMs: settings.deadlines.connecting,
+            }),
+          protocol: new DataflowProtocol({ start, dialect, update }),
+          parts: sessionParts,
+        }),
         updates$: update$ && updateInputs(update$),
       },
       source,

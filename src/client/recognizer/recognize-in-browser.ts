@@ -1,4 +1,3 @@
-import { defer, switchMap } from 'rxjs'
 import {
   recognizeOn,
   type Recognition,
@@ -10,7 +9,7 @@ import {
 /** A page that only listens in later begins with less; what is captured until the code is there is held as always. */
 const loadParts = async (): Promise<RecognizeParts> => import('./browser-parts.js')
 
-const platform: RecognizePlatform = { withParts: (connect) => defer(loadParts).pipe(switchMap(connect)) }
+const platform: RecognizePlatform = { loadParts }
 
 /**
  * `recognize` of a browser: over its own WebSocket, and of one channel, for a page has one microphone; stereo is refused

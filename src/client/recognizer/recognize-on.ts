@@ -16,7 +16,8 @@ import {
   requiredText,
 } from '../option-checks.js'
 import { checkPresentToken, presentToken, type PresentToken } from './address.js'
-import type { OpenLink, openMasked } from '../session-parts.js'
+import type { SessionParts } from '../session-parts.js'
+import type { Opening } from '../connection.js'
 import type { RecognizerProtocol } from './protocol.js'
 import { recognizerUrl } from './address.js'
 import { openSession } from '../session.js'
@@ -65,22 +66,22 @@ export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<Se
 
 /** What Node and browsers do in ways of their own. */
 export interface RecognizePlatform {
-  /** Connects with what is needed for it, which may have to be loaded first. */
-  readonly withParts: <A>(connect: (parts: RecognizeParts) => Observable<A>) => Observable<A>
+  /** What is needed with a connection and not before, which may have to be loaded first. */
+  readonly loadParts: () => RecognizeParts | PromiseLike<RecognizeParts>
   /** Two channels as one session each; where it is missing, stereo is refused. */
   readonly recognizeStereo?: (format: AudioFormat, recognizeChannel: RecognizeChannel) => Recognition
 }
 
 /** What is needed with a connection and not before. */
 export interface RecognizeParts {
-  readonly openMasked: typeof openMasked
+  readonly sessionParts: SessionParts
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
   readonly RecognizerProtocol: typeof RecognizerProtocol
 }
 
 /** `recognize` on a platform. */
 export const recognizeOn = (
-  { withParts, recognizeStereo }: RecognizePlatform,
+  { loadParts, recognizeStereo }: RecognizePlatform,
   options: RecognizeOptions,
 ): Recognition => {
   const settings = resolveSessionOptions(options)
@@ -90,23 +91,22 @@ export const recognizeOn = (
   const modelName = requiredText('modelName', options.modelName)
   const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
   const request = recognizeRequestOf(options)
-  const connectionOf = (
+  const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,
-    { dialSocket, RecognizerProtocol, openMasked }: RecognizeParts,
-  ): Observable<OpenLink<SocketMessage, SocketMessage>> =>
-    openMasked(
-      token,
-      () =>
-        (dial ?? dialSocket)({
-          ...options,
-          ...(channel !== undefined && { channel }),
-          heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
-          connectTimeoutMs: settings.deadlines.connecting,
-          ...presentToken(url, token, options.presentToken),
-        }),
-      () => new RecognizerProtocol({ request, encoding: format.encoding }),
-    )
+    { dialSocket, RecognizerProtocol, sessionParts }: RecognizeParts,
+  ): Opening<SocketMessage, SocketMessage> => ({
+    dial: () =>
+      (dial ?? dialSocket)({
+        ...options,
+        channel,
+        heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
+        connectTimeoutMs: settings.deadlines.connecting,
+        ...presentToken(url, token, options.presentToken),
+      }),
+    protocol: new RecognizerProtocol({ request, encoding: format.encoding }),
+    parts: sessionParts,
+  })
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
   const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
@@ -115,7 +115,12 @@ export const recognizeOn = (
       {
         settings: channelSettings,
         ending: { endsWith: 'session-ended', finalizeBy: 'request' },
-        connect: (token) => withParts((parts) => connectionOf(token, channel, parts)),
+        connect: (token) => {
+          const parts = loadParts()
+          return 'then' in parts
+            ? parts.then((loaded) => openingOf(token, channel, loaded))
+            : openingOf(token, channel, parts)
+        },
         abort$,
       },
       source,

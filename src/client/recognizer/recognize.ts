@@ -1,6 +1,6 @@
 import { checkProxy } from '../../proxy/proxy.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
-import { openMasked } from '../session-parts.js'
+import { sessionParts } from '../session-parts.js'
 import {
   recognizeOn,
   type Recognition,
@@ -11,9 +11,9 @@ import {
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
 
-const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, openMasked }
+const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, sessionParts }
 
-const platform: RecognizePlatform = { withParts: (connect) => connect(parts), recognizeStereo }
+const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
 
 /**
  * Streaming recognition over a WebSocket (PROTOCOL 4). The socket carries one channel of PCM, so G.711 is decoded

@@ -26,7 +26,9 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
     followRedirects: false,
     maxPayload: limits.maxMessageBytes,
     finishRequest: (request: ClientRequest) => {
-      request.once('socket', (connection) => connection.once('secureConnect', () => (isSecured = true)))
+      if (url.protocol === 'wss:') {
+        request.once('socket', (connection) => connection.once('secureConnect', () => (isSecured = true)))
+      }
       request.end()
     },
     ...(options.headers && { headers: options.headers }),

@@ -61,8 +61,8 @@ const parseUrl = (url: string | URL): URL => {
 export const peerName = ({ hostname, port, protocol }: URL): string =>
   `${hostname}:${port || (protocol === 'wss:' ? 443 : 80)}`
 
-/** Emits the link when the socket opens, or the error; `end` ends the attempt or the link. */
-class Connecting {
+/** Emits the link when the socket opens, or the error; unsubscribing ends the attempt or the link. */
+class Connecting implements Unsubscribable {
   readonly #subscriber: Subscriber<Link<SocketMessage, SocketMessage>>
   #timer: Unsubscribable | undefined
   /** Only until the socket is open, so that nothing but the link stays in memory. */
@@ -102,7 +102,7 @@ class Connecting {
     )
   }
 
-  end(): void {
+  unsubscribe(): void {
     this.#timer?.unsubscribe()
     this.#attempt?.abandon()
     this.#link?.close()
@@ -137,6 +137,5 @@ export const dialBy =
   (open: OpenSocket) =>
   (options: WebSocketDialOptions): Dial<SocketMessage, SocketMessage> =>
     new Observable((subscriber) => {
-      const connecting = new Connecting(open, options, subscriber)
-      return () => connecting.end()
+      subscriber.add(new Connecting(open, options, subscriber))
     })

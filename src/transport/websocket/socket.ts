@@ -68,8 +68,14 @@ export interface WebSocketLinkOptions extends LinkLimits {
 export type WebSocketLimits = Resolved<WebSocketLinkOptions>
 
 /** Fills in the defaults; throws `invalid-options` with the name of an option that is out of range. */
-export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => ({
-  ...resolveLimits(options),
-  heartbeatMs: checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0),
-  scheduler: options.scheduler ?? asyncScheduler,
-})
+export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => {
+  const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = resolveLimits(options)
+  return {
+    maxMessageBytes,
+    highWaterMarkBytes,
+    lowWaterMarkBytes,
+    closeTimeoutMs,
+    heartbeatMs: checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0),
+    scheduler: options.scheduler ?? asyncScheduler,
+  }
+}
