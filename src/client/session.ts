@@ -1,4 +1,13 @@
-import { EMPTY, Observable, Subscription, take, type ObservableInput, type Subscriber, type TeardownLogic } from 'rxjs'
+import {
+  EMPTY,
+  Observable,
+  Subscription,
+  take,
+  type ObservableInput,
+  type Subscriber,
+  type TeardownLogic,
+  type Unsubscribable,
+} from 'rxjs'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import { MachineRun, type Inputs, type MachineHost } from '../kernel/machine.js'
 import { schedule } from '../kernel/timers.js'
@@ -157,7 +166,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       case 'listen':
         return this.#pump.listen(inputs)
       case 'wait':
-        return schedule(this.#plan.settings.scheduler, action.delayMs, () => inputs.post(action.input), action)
+        return this.#wait(action, inputs)
       default:
         return this.#onConnection(action, inputs)
     }
@@ -237,6 +246,13 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     ])
   }
 
+  #wait(
+    { delayMs, input, ref }: Extract<ClientAction, { readonly do: 'wait' }>,
+    inputs: Inputs<ClientInput>,
+  ): Unsubscribable {
+    return schedule(this.#plan.settings.scheduler, delayMs, () => inputs.post(input), { ref })
+  }
+
   #onConnection(
     action: Extract<ClientAction, { readonly connection: number }>,
     inputs: Inputs<ClientInput>,
@@ -266,7 +282,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   /** A token, and the connection as long as its lifetime lasts. */
   #authorize(id: number, need: TokenNeed, inputs: Inputs<ClientInput>): TeardownLogic {
     const connection = new Connection(id, this.#plan.connect, inputs)
-    this.#connections = [...this.#connections, connection]
+    this.#connections = this.#connections.concat(connection)
     connection.authorize(this.#tokens, need)
     return () => {
       this.#connections = this.#connections.filter((open) => open !== connection)

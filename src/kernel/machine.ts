@@ -1,4 +1,11 @@
-import { Observable, UnsubscriptionError, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
+import {
+  Observable,
+  Subscription,
+  UnsubscriptionError,
+  type Subscriber,
+  type TeardownLogic,
+  type Unsubscribable,
+} from 'rxjs'
 import { Mailbox } from './mailbox.js'
 
 /** Something that runs beside the machine and feeds inputs to it: a connection, a deadline, a request. */
@@ -86,7 +93,6 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
   readonly #subscriber: Pick<Subscriber<never>, 'closed' | 'complete' | 'error'>
   readonly #mailbox: Mailbox<Posted<Input>>
   #lifetimes: readonly Lifetime<Input>[] = []
-  #running: RunningEffect[] = []
   #state: State
 
   constructor(
@@ -140,10 +146,7 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
   #begin(name: string, action: Action): void {
     const lifetime = this.#lifetimeOf(name)
     try {
-      const teardown = this.#host.perform(action, lifetime)
-      // The consumer may have unsubscribed meanwhile.
-      if (lifetime.hasEnded) tearDown(teardown)
-      else if (teardown !== undefined) this.#running.push({ lifetime, teardown })
+      lifetime.add(this.#host.perform(action, lifetime))
     } catch (error) {
       this.#subscriber.error(error)
     }
@@ -153,20 +156,20 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
     const present = this.#lifetimes.find((lifetime) => lifetime.name === name)
     if (present !== undefined) return present
     const lifetime = new Lifetime(name, this.#mailbox)
-    this.#lifetimes = [...this.#lifetimes, lifetime]
+    this.#lifetimes = this.#lifetimes.concat(lifetime)
     return lifetime
   }
 
   #endEffects(alive: ReadonlySet<string>): void {
     if (this.#lifetimes.every(({ name }) => alive.has(name))) return
-    for (const lifetime of this.#lifetimes) lifetime.hasEnded = !alive.has(lifetime.name)
-    this.#lifetimes = this.#lifetimes.filter(({ hasEnded }) => !hasEnded)
-    const ended = this.#running.filter(({ lifetime }) => lifetime.hasEnded)
-    this.#running = this.#running.filter(({ lifetime }) => !lifetime.hasEnded)
+    const ended = this.#lifetimes.filter(({ name }) => !alive.has(name))
+    this.#lifetimes = this.#lifetimes.filter(({ name }) => alive.has(name))
+    // Before the first teardown, which may post to another one.
+    for (const lifetime of ended) lifetime.hasEnded = true
     const errors: unknown[] = []
-    for (const { teardown } of ended) {
+    for (const lifetime of ended) {
       try {
-        tearDown(teardown)
+        lifetime.tearDown()
       } catch (error) {
         errors.push(error)
       }
@@ -175,10 +178,13 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
   }
 }
 
-/** A lifetime that is alive: all of its effects post to it. */
+/** A lifetime that is alive: all of its effects post to it, and end with it. */
 class Lifetime<Input> implements Inputs<Input> {
   readonly name: string
   readonly #mailbox: Mailbox<Posted<Input>>
+  #teardown: TeardownLogic = undefined
+  /** Few lifetimes have more than one effect to end. */
+  #others: Subscription | undefined
   hasEnded = false
 
   constructor(name: string, mailbox: Mailbox<Posted<Input>>) {
@@ -189,17 +195,25 @@ class Lifetime<Input> implements Inputs<Input> {
   post(input: Input): void {
     if (!this.hasEnded) this.#mailbox.post({ lifetime: this, input })
   }
-}
 
-/** An effect that has to be ended. */
-interface RunningEffect {
-  readonly lifetime: { readonly hasEnded: boolean }
-  readonly teardown: TeardownLogic
-}
+  add(teardown: TeardownLogic): void {
+    if (this.#teardown === undefined) this.#teardown = teardown
+    else if (teardown !== undefined) (this.#others ??= new Subscription()).add(teardown)
+    // The consumer may have unsubscribed while the effect started.
+    if (this.hasEnded) this.tearDown()
+  }
 
-const tearDown = (teardown: TeardownLogic): void => {
-  if (typeof teardown === 'function') teardown()
-  else teardown?.unsubscribe()
+  tearDown(): void {
+    const [teardown, others] = [this.#teardown, this.#others]
+    this.#teardown = undefined
+    this.#others = undefined
+    try {
+      if (typeof teardown === 'function') teardown()
+      else teardown?.unsubscribe()
+    } finally {
+      others?.unsubscribe()
+    }
+  }
 }
 
 const noLifetimes: ReadonlySet<string> = new Set()

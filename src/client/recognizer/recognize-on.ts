@@ -18,6 +18,7 @@ import {
 import { checkPresentToken, presentToken, type PresentToken } from './address.js'
 import type { SessionParts } from '../session-parts.js'
 import type { Opening } from '../connection.js'
+import type { Ending } from '../protocol.js'
 import type { RecognizerProtocol } from './protocol.js'
 import { recognizerUrl } from './address.js'
 import { openSession } from '../session.js'
@@ -79,6 +80,8 @@ export interface RecognizeParts {
   readonly RecognizerProtocol: typeof RecognizerProtocol
 }
 
+const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
+
 /** `recognize` on a platform. */
 export const recognizeOn = (
   { loadParts, recognizeStereo }: RecognizePlatform,
@@ -114,7 +117,7 @@ export const recognizeOn = (
     openSession(
       {
         settings: channelSettings,
-        ending: { endsWith: 'session-ended', finalizeBy: 'request' },
+        ending,
         connect: (token) => {
           const parts = loadParts()
           return 'then' in parts

@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { serveRecognizer } from '../../../src/service/recognizer/session.js'
 import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
+import { createVoiceDetector } from '../../../src/service/recognition/voice-activity/voice-detector.js'
 import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
@@ -99,6 +100,9 @@ export interface Scene extends RecognizerTalk {
 export const inState = async (state: State, limits?: Parameters<typeof recognizerTalk>[1]): Promise<Scene> => {
   const gate$ = new Subject<undefined>()
   const engine = countedEngine(gate$)
+  // Loads its module, so that the detector of the recognition is ready within a turn.
+  const detector = await createVoiceDetector({ sampleRateHz: 8000, sensitivity: 5 })
+  detector.free()
   const one = recognizerTalk(() => Promise.resolve(engine), limits)
   if (state !== 'opened') {
     one.say(recognize())
