@@ -3,9 +3,13 @@ export type {
   Engine,
   EngineCapabilities,
   EngineKind,
+  EngineSegment,
   Hypothesis,
   ModelDescription,
+  OpenSegment,
+  SegmentListener,
   SegmentPart,
+  SegmentText,
 } from './service/engines/engine.js'
 export {
   createModelRegistry,
@@ -14,8 +18,9 @@ export {
   type ModelRegistryOptions,
 } from './service/engines/models/model-registry.js'
 export { pocketsphinx, type PocketsphinxLimits } from './service/engines/pocketsphinx/pocketsphinx.js'
-export { remote } from './service/engines/remote/remote.js'
-export { sherpaOnnx, type SherpaHost } from './service/engines/sherpa-onnx/sherpa-onnx.js'
+export { remote, type RemoteEngineOptions } from './service/engines/remote/remote.js'
+export { sherpaOnnx } from './service/engines/sherpa-onnx/sherpa-onnx.js'
+export { createSegmentEngine, type SegmentEngineOptions } from './service/engines/segment-engine.js'
 export { soundswallower, type SoundswallowerLimits } from './service/engines/soundswallower/soundswallower.js'
 export { hashSecret, newClientId, newClientSecret } from './service/identity/clients/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './service/identity/identity-store.js'

@@ -1,23 +1,22 @@
 import type { Word } from '../protocol/session-event.js'
-import type { Engine } from '../service/engines/engine.js'
-import { laneEngine } from '../service/engines/segment-engine.js'
-import type { LaneSegment, OpenSegment, SegmentListener } from '../service/engines/channel-segments.js'
+import type { Engine, EngineSegment, OpenSegment, SegmentListener } from '../service/engines/engine.js'
+import { createSegmentEngine } from '../service/engines/segment-engine.js'
 
 export interface ScriptedEngineOptions {
-  /** What each segment of a session "says", in turn; after the last it begins again. */
+  /** The text of each segment of a channel, in turn; after the last one the first follows. */
   readonly texts: readonly string[]
-  /** The posterior of every word, 0 to 1. Default 0.9. */
+  /** The confidence of every word, 0 to 1. @default 0.9 */
   readonly confidence?: number
-  /** Default 8000 Hz. */
+  /** In Hz. @default 8000 */
   readonly sampleRateHz?: number
 }
 
 /**
- * An engine that hears nothing: each segment gets the next text of a script, a word more at every 300 ms of audio as
- * partials, and the whole when it closes. It answers at once, without timers and threads, so it runs in virtual time.
+ * An engine that ignores the audio: each segment gets the next text of a script, as partials with one more word every
+ * 300 ms of audio, and as a whole when it closes. It answers at once, without timers and threads, so it works in virtual time.
  */
 export const scriptedEngine = ({ texts, confidence = 0.9, sampleRateHz = 8000 }: ScriptedEngineOptions): Engine =>
-  laneEngine({
+  createSegmentEngine({
     capabilities: {
       sampleRateHz,
       partials: true,
@@ -25,61 +24,49 @@ export const scriptedEngine = ({ texts, confidence = 0.9, sampleRateHz = 8000 }:
       kind: 'dictation',
       segmentsAtOnce: Number.MAX_SAFE_INTEGER,
     },
-    openLane: () => readFrom(texts, confidence, sampleRateHz),
-    ready: () => Promise.resolve(),
-    close: () => Promise.resolve(),
+    openChannel: () => openSegments(texts, confidence, sampleRateHz),
   })
 
 const wordMs = 300
 
-/** One lane's reading of the script, from its first text. */
-const readFrom = (texts: readonly string[], confidence: number, sampleRateHz: number): OpenSegment => {
+/** Opens the segments of one channel, from the first text on. */
+const openSegments = (texts: readonly string[], confidence: number, sampleRateHz: number): OpenSegment => {
   let turn = 0
   return (startMs, listener) => {
     const text = texts[turn % texts.length] ?? ''
     turn += 1
     const words = text.split(' ').filter((word) => word !== '')
-    return new ScriptedSegment(startMs, listener, words, confidence, sampleRateHz)
+    return scriptedSegment(startMs, listener, words, confidence, sampleRateHz)
   }
 }
 
-class ScriptedSegment implements LaneSegment {
-  #sampleCount = 0
-  #told = 0
-
-  constructor(
-    private readonly startMs: number,
-    private readonly listener: SegmentListener,
-    private readonly words: readonly string[],
-    private readonly confidence: number,
-    private readonly sampleRateHz: number,
-  ) {}
-
-  write(samples: Int16Array): void {
-    this.#sampleCount += samples.length
-    const heard = Math.floor((this.#sampleCount * 1000) / this.sampleRateHz / wordMs)
-    const count = Math.min(this.words.length, heard)
-    const partial = count === this.#told ? undefined : this.words.slice(0, count).join(' ')
-    this.#told = count
-    this.listener.taken(samples.length, partial)
-  }
-
-  close(endMs: number): void {
-    this.listener.decided(this.words.map((text, index) => this.#word(text, index, endMs)))
-  }
-
-  abort(): void {
-    // Nothing is held
-  }
-
-  #word(text: string, index: number, endMs: number): Word {
-    const { startMs, confidence } = this
-    const share = (endMs - startMs) / this.words.length
-    return {
-      text,
-      startMs: Math.round(startMs + index * share),
-      endMs: Math.round(startMs + (index + 1) * share),
-      confidence,
-    }
+const scriptedSegment = (
+  startMs: number,
+  listener: SegmentListener,
+  words: readonly string[],
+  confidence: number,
+  sampleRateHz: number,
+): EngineSegment => {
+  let sampleCount = 0
+  let shownWords = 0
+  return {
+    write: (samples) => {
+      sampleCount += samples.length
+      const count = Math.min(words.length, Math.floor((sampleCount * 1000) / sampleRateHz / wordMs))
+      const partial = count === shownWords ? undefined : words.slice(0, count).join(' ')
+      shownWords = count
+      listener.progress(samples.length, partial)
+    },
+    close: (endMs) => {
+      const share = (endMs - startMs) / words.length
+      const wordAt = (text: string, index: number): Word => ({
+        text,
+        startMs: Math.round(startMs + index * share),
+        endMs: Math.round(startMs + (index + 1) * share),
+        confidence,
+      })
+      listener.decided(words.map(wordAt))
+    },
+    abort: () => undefined,
   }
 }

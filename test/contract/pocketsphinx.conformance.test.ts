@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import type { ModelDescription } from '../../src/service/engines/engine.js'
-import { loadSphinxLibrary } from '../../src/service/engines/pocketsphinx/native-library.js'
-import { pocketsphinx, pocketsphinxOver } from '../../src/service/engines/pocketsphinx/pocketsphinx.js'
+import { loadNativeLibrary } from '../../src/service/engines/pocketsphinx/native-library.js'
+import { pocketsphinx, createPocketsphinx } from '../../src/service/engines/pocketsphinx/pocketsphinx.js'
 import { dictationIsSkipped, dictationTitle } from '../service/engines/debian-packages.js'
 import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engines/recordings.js'
 import { engineConformance } from './engine-conformance.js'
@@ -23,7 +23,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(`${dictationTitle} of 
       let breaks = false
       // The library runs in this process; a call of it that fails is the break that can be provoked
       const load = async () => {
-        const library = await loadSphinxLibrary()
+        const library = await loadNativeLibrary()
         const process: typeof library.process = async (decoder, samples) =>
           !breaks && (await library.process(decoder, samples))
         const addBreak: typeof library.begin = (decoder, mean) => {
@@ -33,7 +33,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(`${dictationTitle} of 
         return { ...library, process, begin: addBreak }
       }
       return {
-        engine: await pocketsphinxOver(load, { decoders: 2 }).open(directions()),
+        engine: await createPocketsphinx(load, { decoders: 2 }).open(directions()),
         crash: () => {
           breaks = true
         },

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll } from 'vitest'
-import { sherpaOnnx } from '../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
+import { createSherpaOnnx } from '../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
 import { fakeThreads } from '../service/engines/sherpa-onnx/fake-sherpa.js'
 import { sherpaFolder, sherpaModel } from '../service/engines/sherpa-onnx/model-folder.js'
 import { engineConformance } from './engine-conformance.js'
@@ -9,7 +9,7 @@ const folder = sherpaFolder()
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const open = (change: Readonly<Record<string, unknown>> = {}, threads = fakeThreads()) =>
-  sherpaOnnx(threads).open(sherpaModel(folder, { segmentsAtOnce: 2, ...change }))
+  createSherpaOnnx(threads).open(sherpaModel(folder, { segmentsAtOnce: 2, ...change }))
 
 /** Three seconds of a loud tone between quiet, which the recognizer of the test takes for speech. */
 const tone = (): Int16Array =>

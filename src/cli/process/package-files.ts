@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findPackageRoot } from '../../service/threads/package-root.js'
+import { findPackageRoot } from '../../service/threads/package-files.js'
 
 const packagePath = (...path: readonly string[]): string => join(findPackageRoot(__dirname), ...path)
 

@@ -1,6 +1,6 @@
 import type { Word } from '../../protocol/session-event.js'
 
-/** A word as the decoders of the Sphinx family give it; times count from the segment's start. */
+/** A word as decoders of the Sphinx family return it; times are in milliseconds since the start of the segment. */
 export interface DecodedWord {
   readonly text: string
   readonly startMs: number
@@ -10,18 +10,22 @@ export interface DecodedWord {
 
 /** Silence, noises and joints between rules are written as `<sil>`, `[NOISE]`, `++UM++` and `(NULL)`. */
 const isSpoken = (text: string): boolean => !/^[<[(+]/.test(text)
-const clamp = (value: number, from: number, to: number): number => Math.min(Math.max(value, from), to)
 
-/** What was spoken of a segment: without its silences and noises, variants such as `to(2)` by their word, in session time. */
+export const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max)
+
+/**
+ * The spoken words of a segment in the session's time: silences and noises are left out, and variants of a pronunciation
+ * such as `to(2)` are written as the word.
+ */
 export const spokenWords = (words: readonly DecodedWord[], startMs: number, endMs: number): readonly Word[] =>
   words
     .filter(({ text }) => isSpoken(text))
-    .map(({ text, posterior, ...times }) => {
-      const wordStartMs = clamp(startMs + times.startMs, startMs, endMs)
+    .map((word) => {
+      const wordStartMs = clamp(startMs + word.startMs, startMs, endMs)
       return {
-        text: text.replace(/\(\d+\)$/, ''),
+        text: word.text.replace(/\(\d+\)$/, ''),
         startMs: wordStartMs,
-        endMs: clamp(startMs + times.endMs, wordStartMs, endMs),
-        confidence: clamp(posterior, 0, 1),
+        endMs: clamp(startMs + word.endMs, wordStartMs, endMs),
+        confidence: clamp(word.posterior, 0, 1),
       }
     })

@@ -1,78 +1,135 @@
+// The interface of engines, which turn speech into text. To add an engine, implement `EngineKind`: `open` loads a model
+// and resolves with an `Engine`. Most engines only implement `OpenSegment`, one segment of speech, and leave the rest to
+// `createSegmentEngine`.
+//
+// What an engine does not have to do: find speech (it gets segments), resample (audio has the rate of its capabilities),
+// limit how much audio it is given (the caller does, by `progress`), or retry. The registry retries every engine: a
+// segment that fails is opened again and gets its audio from the start, so each `open` is an attempt of its own.
 import type { OperatorFunction } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
 
-/** What goes into a recognition lane of one channel, segment by segment: `open`, `audio`…, `close`, `open`, … */
+/** The input of an engine, for one channel of one session: `open`, `audio`…, `close`, `open`, … */
 export type SegmentPart =
+  /** A segment begins at `startMs`, in milliseconds since the session's first sample. */
   | { readonly type: 'open'; readonly startMs: number }
-  /** 16-bit samples of one channel at the engine's rate. They may be kept; the sender does not reuse them. */
+  /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
+  /** The segment ends at `endMs`, in milliseconds since the session's first sample. */
   | { readonly type: 'close'; readonly endMs: number }
 
-/** What comes out, in order. Times are milliseconds since the session's first sample. */
+/** The output of an engine, in order. Times are in milliseconds since the session's first sample. */
 export type Hypothesis =
-  /** The open segment so far; may change. */
+  /** The text of the open segment so far, which may change. */
   | { readonly type: 'partial'; readonly startMs: number; readonly text: string }
-  /** The segment, decided; exactly one for every `close`, its text empty where nothing was recognized. */
+  /** The result of a segment, once for every `close`; the text is empty if nothing was recognized. */
   | {
       readonly type: 'segment'
       readonly startMs: number
       readonly endMs: number
       readonly text: string
       readonly words: readonly Word[]
-      /** 0 to 1, of the whole; read where the engine gives no words. */
-      readonly confidence?: number
+      /** The confidence of the whole segment, 0 to 1; used if the engine has no words. */
+      readonly confidence?: number | undefined
     }
-  /** So many samples more were taken in; the caller bounds what it has under way by this. 0 is a sign of life. */
+  /** The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that the engine is alive. */
   | { readonly type: 'progress'; readonly sampleCount: number }
   /**
-   * The engine broke within the segment that began at `startMs`. `retried`: the segment is read again from its start;
-   * else the error itself follows. Told by what guards an engine, never by an engine.
+   * The engine failed within the segment that began at `startMs`. If `retried`, the segment is decoded again from its
+   * start; if not, the error itself follows. Only the retry around an engine emits it, never an engine.
    */
   | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
 
 export interface EngineCapabilities {
+  /** The rate of the audio that the engine takes, in Hz. */
   readonly sampleRateHz: number
+  /** Whether it emits partials. */
   readonly partials: boolean
+  /** Whether its segments have words with times and confidences. */
   readonly words: boolean
   readonly kind: 'grammar' | 'dictation'
-  /** Segments that can be decoded at the same time. More wait in line. */
+  /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
 }
 
 /**
- * One model, loaded. `recognize()` makes the operator for one channel of one session: subscription costs nothing until
- * a segment opens; completion of the input flushes the open segment and completes after its `segment`;
- * unsubscription aborts at once and frees what it held. A fault is an error with code `engine-failed`; one that is not
- * `retryable` says that a lane anew would fare no better, and one whose cause has the code of a lost connection, such as
- * `connection-lost`, that the engine itself is gone for now. `overloaded` goes to the client as it is, with its `retryAfterMs`.
+ * One loaded model.
+ *
+ * Every failure is an error of the output with the code `engine-failed`, and ends the channel: the caller subscribes again
+ * to retry. The error says how:
+ * - `retryable: false`: another attempt would fail as well;
+ * - a `cause` that is a `SpeechError` with the code of a lost connection, such as `connection-lost`: the engine itself is
+ *   gone for now, and more attempts are made, over a longer time, than if it failed to decode this segment;
+ * - the code `overloaded`, with `retryAfterMs`, instead of `engine-failed`: no attempt is made, the session ends with it.
  */
 export interface Engine {
   readonly capabilities: EngineCapabilities
+  /**
+   * Returns the operator for one channel of one session. A subscription uses no resources until a segment opens.
+   * Completion of the input closes the open segment where its audio ends; the output completes after its result.
+   * Unsubscribing aborts at once and frees everything the channel used.
+   */
   recognize(): OperatorFunction<SegmentPart, Hypothesis>
-  /** Resolves when the engine can recognize (warm), rejects with a `SpeechError` when it can't. */
+  /** Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot. */
   ready(): Promise<void>
   /**
-   * How long its threads have worked on audio since it was opened, all together, in milliseconds; over the length of that
-   * audio it is the real-time factor. Absent or undefined where the work is done elsewhere, or not counted.
+   * How long its threads have worked on audio since it was opened, in total, in milliseconds. Divided by the length of
+   * that audio it is the real-time factor. Absent or undefined if the work is done elsewhere or is not counted.
    */
   busyMs?(): number | undefined
-  /** Frees everything; sessions that run get `engine-failed`. Idempotent. */
+  /** Frees everything; running channels and later ones fail with `engine-failed`, not retryable. Idempotent. */
   close(): Promise<void>
 }
 
-/** A model folder as found in the registry: what `model.json` says, and where its files are. */
+/** The text of a segment, and its confidence from 0 to 1. */
+export interface SegmentText {
+  readonly text: string
+  readonly confidence?: number | undefined
+}
+
+/** Receives what becomes of a segment. Nothing may follow `decided`, `failed` or an abort. */
+export interface SegmentListener {
+  /** `sampleCount` more samples were processed; `partial` is the text so far if it changed. */
+  readonly progress: (sampleCount: number, partial?: string) => void
+  /** The segment is decided. `text` is absent if it consists of the words. */
+  readonly decided: (words: readonly Word[], text?: SegmentText) => void
+  readonly failed: (error: SpeechError) => void
+}
+
+/** One attempt to decode one segment. */
+export interface EngineSegment {
+  /** The next samples, of any number. They may be kept. */
+  write(samples: Int16Array): void
+  /** No more samples follow; `endMs` is in milliseconds since the session's first sample. */
+  close(endMs: number): void
+  /** Frees everything the segment used, at any time. Has no effect once it is decided. */
+  abort(): void
+}
+
+/**
+ * Opens a segment, or queues it if the engine decodes its maximum. The listener may not be called before this returns.
+ *
+ * Each call is an attempt of its own, also for a segment that is retried. An engine in another process numbers its attempts
+ * and ignores answers to an earlier one; it also sends with each message of audio how many samples of the segment precede
+ * it, so that a lost message fails the attempt and never yields wrong words.
+ */
+export type OpenSegment = (startMs: number, listener: SegmentListener) => EngineSegment
+
+/** A model folder as found by the registry: the content of `model.json`, and where its files are. */
 export interface ModelDescription {
   readonly tenant: string
   readonly name: string
   readonly version: string
+  /** Absolute path. */
   readonly folder: string
-  /** The decoded `model.json`: an engine's name and that engine's own options. */
+  /** The content of `model.json`: the name of an engine and the options of that engine. */
   readonly options: { readonly engine: string; readonly [key: string]: unknown }
 }
 
-/** Makes engines of one kind. Throws or rejects with `invalid-model` that names the key or file that is wrong. */
+/** Opens the models of one kind of engine. */
 export interface EngineKind {
+  /** The value of `engine` in `model.json`. */
   readonly name: string
+  /** Loads a model. Rejects with `invalid-model` that names the key or the file that is wrong. */
   open(model: ModelDescription): Promise<Engine>
 }

@@ -1,32 +1,31 @@
 /**
- * Cuts audio into hops of one length, whatever the chunks it came in, so that what a decoder says depends on the
- * samples alone. A hop's memory is used again: whoever keeps it copies it.
+ * Cuts audio into frames of one length, whatever the length of its chunks, so that results depend on the samples alone.
+ * The memory of a frame is reused: whoever keeps a frame copies it.
  */
-export class HopCutter {
-  private readonly hop: Int16Array
-  private filled = 0
+export class FrameCutter {
+  readonly #frame: Int16Array
+  readonly #onFrame: (frame: Int16Array) => void
+  #filled = 0
 
-  constructor(
-    hopSamples: number,
-    private readonly take: (hop: Int16Array) => void,
-  ) {
-    this.hop = new Int16Array(hopSamples)
+  constructor(frameSamples: number, onFrame: (frame: Int16Array) => void) {
+    this.#frame = new Int16Array(frameSamples)
+    this.#onFrame = onFrame
   }
 
   write(samples: Int16Array): void {
     for (let at = 0; at < samples.length;) {
-      const part = samples.subarray(at, at + this.hop.length - this.filled)
-      this.hop.set(part, this.filled)
-      this.filled += part.length
+      const part = samples.subarray(at, at + this.#frame.length - this.#filled)
+      this.#frame.set(part, this.#filled)
+      this.#filled += part.length
       at += part.length
-      if (this.filled === this.hop.length) this.flush()
+      if (this.#filled === this.#frame.length) this.flush()
     }
   }
 
-  /** Hands on what is left, if anything is: a shorter hop. */
+  /** Emits the rest, if there is any, as a shorter frame. */
   flush(): void {
-    const { filled } = this
-    this.filled = 0
-    if (filled > 0) this.take(this.hop.subarray(0, filled))
+    const filled = this.#filled
+    this.#filled = 0
+    if (filled > 0) this.#onFrame(this.#frame.subarray(0, filled))
   }
 }

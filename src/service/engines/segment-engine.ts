@@ -1,40 +1,209 @@
-import { defer } from 'rxjs'
+import { defer, Observable, takeWhile, type OperatorFunction, type Subscriber } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { Engine, EngineCapabilities } from './engine.js'
-import { segmentLane, type OpenSegment } from './channel-segments.js'
+import { Mailbox } from '../../kernel/mailbox.js'
+import type { Word } from '../../protocol/session-event.js'
+import type {
+  Engine,
+  EngineCapabilities,
+  EngineSegment,
+  Hypothesis,
+  OpenSegment,
+  SegmentPart,
+  SegmentText,
+} from './engine.js'
 
-export interface LaneEngineParts {
+export interface SegmentEngineOptions {
   readonly capabilities: EngineCapabilities
-  /** Called for every lane: where its segments are opened. */
-  readonly openLane: () => OpenSegment
-  readonly ready: () => Promise<void>
-  readonly busyMs?: () => number
-  /** Called once, before the lanes that run are told. */
-  readonly close: () => Promise<void>
+  /** Called for every channel; returns what opens the segments of that channel. */
+  readonly openChannel: () => OpenSegment
+  /** @default () => Promise.resolve() */
+  readonly ready?: (() => Promise<void>) | undefined
+  /** See `Engine.busyMs`. @default undefined */
+  readonly busyMs?: (() => number | undefined) | undefined
+  /** Called once, before running channels fail. @default () => Promise.resolve() */
+  readonly close?: (() => Promise<void>) | undefined
 }
 
-/** An engine of decoders that read one segment at a time. Its close ends the lanes that run, and later ones, with `engine-failed`. */
-export const laneEngine = ({ capabilities, openLane, ready, busyMs, close }: LaneEngineParts): Engine => {
-  const { sampleRateHz } = capabilities
-  const lanes = new Set<(error: SpeechError) => void>()
+const nothing = (): Promise<void> => Promise.resolve()
+
+/**
+ * Creates an engine from a function that opens one segment. It decodes at most one segment of a channel at a time, so that
+ * results keep their order; parts that arrive until the segment is decided wait. The caller bounds them by `progress`, with a
+ * window of more than 100 ms if the decoder works in frames of 100 ms.
+ *
+ * `close` fails running and later channels with `engine-failed`.
+ *
+ * @example
+ * ```ts
+ * const openSegment: OpenSegment = (startMs, { progress, decided }) => ({
+ *   write: (samples) => progress(samples.length),
+ *   close: (endMs) => decided([{ text: 'hello', startMs, endMs, confidence: 1 }]),
+ *   abort: () => undefined,
+ * })
+ * const engine = createSegmentEngine({
+ *   capabilities: { sampleRateHz: 8000, partials: false, words: true, kind: 'dictation', segmentsAtOnce: 1000 },
+ *   openChannel: () => openSegment,
+ * })
+ * ```
+ */
+export const createSegmentEngine = ({
+  capabilities,
+  openChannel,
+  ready = nothing,
+  busyMs,
+  close = nothing,
+}: SegmentEngineOptions): Engine => {
+  const channels = new Set<Channel>()
   let closing: Promise<void> | undefined
-  const closedError = (): SpeechError =>
-    new SpeechError('engine-failed', 'The recognition engine was closed.', { retryable: false })
-  const onClose = (fail: (error: SpeechError) => void): (() => void) => {
-    if (closing !== undefined) fail(closedError())
-    lanes.add(fail)
-    return () => lanes.delete(fail)
-  }
   return {
     capabilities,
     recognize: () => (part$) =>
-      defer(() => part$.pipe(segmentLane({ openSegment: openLane(), sampleRateHz, onClose }))),
-    ready: () => (closing === undefined ? ready() : Promise.reject(closedError())),
-    ...(busyMs === undefined ? {} : { busyMs }),
+      defer(() => {
+        if (closing !== undefined) throw engineClosed()
+        return part$.pipe(decodeSegments(openChannel(), capabilities.sampleRateHz, channels))
+      }),
+    ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
+    busyMs: () => busyMs?.(),
     close: () => {
       closing ??= close()
-      for (const fail of [...lanes]) fail(closedError())
+      for (const channel of [...channels]) channel.fail(engineClosed())
       return closing
     },
   }
 }
+
+const engineClosed = (): SpeechError =>
+  new SpeechError('engine-failed', 'The recognition engine was closed.', { retryable: false })
+
+/** Decodes the segments of one channel, which is in `channels` as long as it is subscribed. */
+const decodeSegments =
+  (openSegment: OpenSegment, sampleRateHz: number, channels: Set<Channel>): OperatorFunction<SegmentPart, Hypothesis> =>
+  (part$) =>
+    new Observable((subscriber) => {
+      const channel = new Channel(openSegment, sampleRateHz, subscriber)
+      channels.add(channel)
+      subscriber.add(() => {
+        channels.delete(channel)
+        channel.abort()
+      })
+      subscriber.add(
+        part$.pipe(takeWhile(() => !subscriber.closed)).subscribe({
+          next: (part) => channel.post(part),
+          error: (error: unknown) => channel.fail(error),
+          complete: () => channel.post({ type: 'completed' }),
+        }),
+      )
+    })
+
+type State =
+  | { readonly type: 'idle' }
+  | { readonly type: 'open'; readonly startMs: number; readonly segment: EngineSegment; sampleCount: number }
+  /** The segment is closed and its result pending. Parts that arrive belong to the next segment and wait. */
+  | {
+      readonly type: 'deciding'
+      readonly startMs: number
+      readonly endMs: number
+      readonly segment: EngineSegment
+      readonly waiting: SegmentPart[]
+    }
+  | { readonly type: 'over' }
+
+type Input =
+  | SegmentPart
+  | { readonly type: 'decided'; readonly words: readonly Word[]; readonly text: SegmentText }
+  | { readonly type: 'completed' }
+
+const textOf = (words: readonly Word[]): SegmentText => ({ text: words.map(({ text }) => text).join(' ') })
+
+class Channel {
+  readonly #openSegment: OpenSegment
+  readonly #sampleRateHz: number
+  readonly #out: Subscriber<Hypothesis>
+  readonly #mailbox = new Mailbox<Input>((input) => this.#handle(input))
+  #state: State = { type: 'idle' }
+  #isCompleted = false
+
+  constructor(openSegment: OpenSegment, sampleRateHz: number, out: Subscriber<Hypothesis>) {
+    this.#openSegment = openSegment
+    this.#sampleRateHz = sampleRateHz
+    this.#out = out
+  }
+
+  post(input: Input): void {
+    this.#mailbox.post(input)
+  }
+
+  fail(error: unknown): void {
+    this.abort()
+    this.#out.error(error)
+  }
+
+  abort(): void {
+    const state = this.#state
+    this.#state = { type: 'over' }
+    if (state.type === 'open' || state.type === 'deciding') state.segment.abort()
+  }
+
+  #handle(input: Input): void {
+    if (this.#state.type === 'over') return
+    if (input.type === 'decided') this.#finishSegment(input)
+    else if (input.type === 'completed') {
+      this.#isCompleted = true
+      this.#flush()
+    } else this.#take(input)
+  }
+
+  #take(part: SegmentPart): void {
+    const state = this.#state
+    if (state.type === 'over') return
+    if (state.type === 'deciding') state.waiting.push(part)
+    else if (state.type === 'open' && part.type === 'audio') {
+      state.sampleCount += part.samples.length
+      state.segment.write(part.samples)
+    } else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs)
+    else if (state.type === 'idle' && part.type === 'open') this.#open(part.startMs)
+    else this.fail(outOfOrder())
+  }
+
+  #open(startMs: number): void {
+    const segment = this.#openSegment(startMs, {
+      progress: (sampleCount, text) => {
+        if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
+        if (text !== undefined && this.#state.type !== 'over') this.#out.next({ type: 'partial', startMs, text })
+      },
+      decided: (words, text = textOf(words)) => this.post({ type: 'decided', words, text }),
+      failed: (error) => this.fail(error),
+    })
+    this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
+  }
+
+  #close({ startMs, segment }: State & { readonly type: 'open' }, endMs: number): void {
+    this.#state = { type: 'deciding', startMs, endMs, segment, waiting: [] }
+    segment.close(endMs)
+  }
+
+  #finishSegment({ words, text }: Input & { readonly type: 'decided' }): void {
+    const state = this.#state
+    if (state.type !== 'deciding') return
+    this.#out.next({ type: 'segment', startMs: state.startMs, endMs: state.endMs, words, ...text })
+    if (this.#state !== state) return
+    this.#state = { type: 'idle' }
+    for (const part of state.waiting) this.#take(part)
+    if (this.#isCompleted) this.#flush()
+  }
+
+  /** The input completed: closes the open segment where its audio ends, and completes when nothing is open. */
+  #flush(): void {
+    const state = this.#state
+    if (state.type === 'idle') this.#out.complete()
+    else if (state.type === 'open') {
+      this.#close(state, state.startMs + Math.round((state.sampleCount * 1000) / this.#sampleRateHz))
+    }
+  }
+}
+
+const outOfOrder = (): SpeechError =>
+  new SpeechError(
+    'internal',
+    'Parts of segments are out of order; each segment must open, then have audio, then close.',
+  )

@@ -7,28 +7,35 @@ import {
   type OperatorFunction,
   type SchedulerLike,
   type Subscriber,
+  type Unsubscribable,
 } from 'rxjs'
 import type { ErrorCode } from '../../errors/error-code.js'
 import { isSpeechError, SpeechError, toSpeechError } from '../../errors/speech-error.js'
+import { Mailbox } from '../../kernel/mailbox.js'
+import { schedule } from '../../kernel/timers.js'
 import type { Engine, Hypothesis, SegmentPart } from './engine.js'
-import { KeptSegments } from './undecided-segments.js'
+import { UndecidedSegments } from './undecided-segments.js'
 
 export interface RetryOptions {
-  /** The most audio of one lane that is kept to be read again, in bytes; 1 MiB, 65 s at 8 kHz, when absent. */
-  readonly maxKeptBytes?: number
-  /** Told of the faults that sessions survive, and of an engine that is overloaded; other faults end a session as its error. */
-  readonly onFault?: (error: SpeechError) => void
+  /** How much audio of one channel is kept for retries, in bytes. @default 1048576, which is 65 s at 8 kHz */
+  readonly maxKeptBytes?: number | undefined
+  /** Called with failures that are retried, and when an engine is overloaded. Any other failure ends the session with its error. */
+  readonly onFault?: ((error: SpeechError) => void) | undefined
   /** @default asyncScheduler */
-  readonly scheduler?: SchedulerLike
+  readonly scheduler?: SchedulerLike | undefined
 }
 
 const defaultKeptBytes = 1_048_576
 
-/** An engine's own fault: whoever closes an engine, or refuses a model, says that trying again is of no use. */
-const isPassing = (error: SpeechError): boolean => error.code === 'engine-failed' && error.retryable
+/** How often a segment is retried after a decoder failed to decode it. */
+const maxRetriesAfterFailure = 2
+/** The delay before each retry after the engine was lost, in milliseconds. */
+const delaysAfterLossMs = [0, 1_000, 2_500, 4_500, 6_500]
+/** A segment is retried within this time after the first loss, in milliseconds. */
+const lossWindowMs = 15_000
 
-/** Causes that say that the engine was lost, and not that it failed to read this segment. */
-const lostBy: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+/** Causes which say that the engine was lost, not that it failed to decode this segment. */
+const lossCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'connection-failed',
   'connection-lost',
   'connect-timeout',
@@ -36,208 +43,217 @@ const lostBy: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'going-away',
 ])
 
-const isLost = ({ cause }: SpeechError): boolean => isSpeechError(cause) && lostBy.has(cause.code)
+const isLoss = ({ cause }: SpeechError): boolean => isSpeechError(cause) && lossCodes.has(cause.code)
 
-/** How often a segment is read again that a decoder failed to read. */
-const maxRepeats = 2
-/** How long to wait before each reading after the engine was lost, in milliseconds. */
-const waitsAfterLossMs = [0, 1_000, 2_500, 4_500, 6_500]
-/** How long after the first loss a segment is still read again, in milliseconds. */
-const lossWindowMs = 15_000
+/** An engine that is closed and a model that is refused are not retryable. */
+const isRetryable = (error: SpeechError): boolean => error.code === 'engine-failed' && error.retryable
 
-/** How often the oldest undecided segment was read again, and when its engine was lost first. */
-interface Repeats {
-  failures: number
-  losses: number
-  lostAtMs: number | undefined
+/** Counts the retries of one segment and decides about the next. */
+class RetryBudget {
+  #failures = 0
+  #losses = 0
+  #firstLossMs: number | undefined
+
+  /** The delay before the next retry in milliseconds; undefined if there is none. */
+  nextDelayMs(error: SpeechError, nowMs: number): number | undefined {
+    if (!isLoss(error)) {
+      this.#failures += 1
+      return this.#failures <= maxRetriesAfterFailure ? 0 : undefined
+    }
+    this.#firstLossMs ??= nowMs
+    const delayMs = delaysAfterLossMs[this.#losses]
+    this.#losses += 1
+    return delayMs !== undefined && nowMs + delayMs - this.#firstLossMs <= lossWindowMs ? delayMs : undefined
+  }
 }
 
-/** One channel of one session over one engine lane, and over others after faults. */
-class RetriedLane {
-  private readonly kept: KeptSegments
-  private attempt$ = new Subject<SegmentPart>()
-  private life = new Subscription()
-  private repeats: Repeats = { failures: 0, losses: 0, lostAtMs: undefined }
-  /** Until a lost engine is tried again no lane is open, and parts that come are kept. */
-  private pause = Subscription.EMPTY
-  /** Parts that come while those before them are given again. */
-  private waiting: SegmentPart[] | undefined
-  private completed = false
-  private endMs = 0
-  /** Samples since the oldest undecided segment opened: told as progress, and heard by the present attempt. */
-  private told = 0
-  private heard = 0
+/** One subscription of the engine, for a channel. */
+interface Attempt {
+  readonly part$: Subject<SegmentPart>
+  readonly subscription: Subscription
+  /** How many samples it processed since the oldest undecided segment opened. */
+  processedSamples: number
+  hasFailed: boolean
+}
+
+type Input =
+  | SegmentPart
+  | { readonly type: 'completed' }
+  | { readonly type: 'failed'; readonly attempt: Attempt; readonly cause: unknown }
+  | { readonly type: 'retry'; readonly cause: SpeechError }
+
+/** One channel of one session: a first attempt of the engine, and others after failures. */
+class RetriedChannel {
+  readonly #recognize: () => OperatorFunction<SegmentPart, Hypothesis>
+  readonly #onFault: ((error: SpeechError) => void) | undefined
+  readonly #scheduler: SchedulerLike
+  readonly #out: Subscriber<Hypothesis>
+  readonly #segments: UndecidedSegments
+  /** Parts that arrive while those before them are replayed wait here. */
+  readonly #mailbox = new Mailbox<Input>((input) => this.#handle(input))
+  /** Undefined while a retry is delayed. */
+  #attempt: Attempt | undefined
+  #delay: Unsubscribable | undefined
+  #budget = new RetryBudget()
+  #isCompleted = false
+  #endMs = 0
+  /** Samples that were reported as progress since the oldest undecided segment opened. */
+  #reportedSamples = 0
 
   constructor(
-    private readonly recognize: () => OperatorFunction<SegmentPart, Hypothesis>,
-    private readonly options: RetryOptions,
-    private readonly out: Subscriber<Hypothesis>,
+    recognize: () => OperatorFunction<SegmentPart, Hypothesis>,
+    { maxKeptBytes = defaultKeptBytes, onFault, scheduler = asyncScheduler }: RetryOptions,
+    out: Subscriber<Hypothesis>,
   ) {
-    this.kept = new KeptSegments(options.maxKeptBytes ?? defaultKeptBytes)
-    this.open()
+    this.#recognize = recognize
+    this.#onFault = onFault
+    this.#scheduler = scheduler
+    this.#out = out
+    this.#segments = new UndecidedSegments(maxKeptBytes)
+    this.#startAttempt()
   }
 
-  next(part: SegmentPart): void {
-    if (this.waiting !== undefined) {
-      this.waiting.push(part)
-      return
-    }
-    this.kept.add(part)
-    this.attempt$.next(part)
-  }
-
-  complete(): void {
-    this.completed = true
-    if (this.waiting === undefined) this.attempt$.complete()
+  post(input: Input): void {
+    this.#mailbox.post(input)
   }
 
   release(): void {
-    this.pause.unsubscribe()
-    this.life.unsubscribe()
+    this.#delay?.unsubscribe()
+    this.#attempt?.subscription.unsubscribe()
   }
 
-  private open(): void {
-    const attempt$ = new Subject<SegmentPart>()
-    const life = new Subscription()
-    this.attempt$ = attempt$
-    this.life = life
-    this.heard = 0
-    life.add(
-      attempt$.pipe(this.recognize()).subscribe({
-        next: (hypothesis) => this.hear(hypothesis),
-        error: (error: unknown) => this.fail(error, attempt$),
-        complete: () => this.out.complete(),
+  #handle(input: Input): void {
+    if (this.#out.closed) return
+    if (input.type === 'failed') this.#fail(input.attempt, input.cause)
+    else if (input.type === 'retry') this.#retry(input.cause)
+    else if (input.type === 'completed') {
+      this.#isCompleted = true
+      this.#attempt?.part$.complete()
+    } else {
+      this.#segments.add(input)
+      this.#attempt?.part$.next(input)
+    }
+  }
+
+  #startAttempt(): Attempt {
+    const attempt: Attempt = {
+      part$: new Subject<SegmentPart>(),
+      subscription: new Subscription(),
+      processedSamples: 0,
+      hasFailed: false,
+    }
+    this.#attempt = attempt
+    attempt.subscription.add(
+      attempt.part$.pipe(this.#recognize()).subscribe({
+        next: (hypothesis) => this.#receive(attempt, hypothesis),
+        error: (cause: unknown) => {
+          attempt.hasFailed = true
+          this.post({ type: 'failed', attempt, cause })
+        },
+        complete: () => this.#out.complete(),
       }),
     )
+    return attempt
   }
 
-  private hear(hypothesis: Hypothesis): void {
-    if (hypothesis.type === 'progress') this.progress(hypothesis.sampleCount)
-    else if (hypothesis.type === 'segment') this.decided(hypothesis)
-    // What was heard before says no less: nothing new is known before the audio is read as far as it was
-    else if (hypothesis.type !== 'partial' || this.heard >= this.told) this.out.next(hypothesis)
-  }
-
-  /** Audio that is read again was counted before; that it is read is told all the same. */
-  private progress(sampleCount: number): void {
-    this.heard += sampleCount
-    const more = Math.max(this.heard - this.told, 0)
-    this.told += more
-    this.out.next({ type: 'progress', sampleCount: more })
-  }
-
-  private decided(segment: Extract<Hypothesis, { type: 'segment' }>): void {
-    const sampleCount = this.kept.decide()
-    this.told = Math.max(this.told - sampleCount, 0)
-    this.heard = Math.max(this.heard - sampleCount, 0)
-    this.repeats = { failures: 0, losses: 0, lostAtMs: undefined }
-    this.endMs = segment.endMs
-    this.out.next(segment)
-  }
-
-  private fail(fault: unknown, attempt$: Subject<SegmentPart>): void {
-    if (this.attempt$ !== attempt$ || this.out.closed) return
-    const error = toSpeechError(fault, 'engine-failed', 'The recognition engine failed; try again.')
-    const waitMs = isPassing(error) && this.kept.isWhole ? this.waitBeforeNext(error) : undefined
-    const retried = waitMs !== undefined
-    this.out.next({ type: 'fault', startMs: this.kept.startMs ?? this.endMs, error, retried })
-    if (this.out.closed) return
-    if (retried || error.code === 'overloaded') this.options.onFault?.(error)
-    if (!retried) this.out.error(isPassing(error) && !this.kept.isWhole ? tooLong(error) : error)
-    else if (waitMs === 0) this.again()
-    else this.againAfter(waitMs, error)
-  }
-
-  /** How long to wait before the segment is read again, in milliseconds; undefined where it is not. */
-  private waitBeforeNext(error: SpeechError): number | undefined {
-    const { repeats } = this
-    if (!isLost(error)) {
-      repeats.failures += 1
-      return repeats.failures <= maxRepeats ? 0 : undefined
+  #receive(attempt: Attempt, hypothesis: Hypothesis): void {
+    if (hypothesis.type === 'progress') this.#countProgress(attempt, hypothesis.sampleCount)
+    else if (hypothesis.type === 'segment') this.#decide(attempt, hypothesis)
+    // Until a retry has come as far as the attempt before it, its partials say less than the client knows.
+    else if (hypothesis.type !== 'partial' || attempt.processedSamples >= this.#reportedSamples) {
+      this.#out.next(hypothesis)
     }
-    const nowMs = this.scheduler.now()
-    repeats.lostAtMs ??= nowMs
-    const waitMs = waitsAfterLossMs[repeats.losses]
-    repeats.losses += 1
-    return waitMs !== undefined && nowMs + waitMs - repeats.lostAtMs <= lossWindowMs ? waitMs : undefined
   }
 
-  private againAfter(waitMs: number, error: SpeechError): void {
-    // A fault that comes while parts are given again leaves those that wait behind them.
-    for (const part of this.waiting ?? []) this.kept.add(part)
-    this.waiting = undefined
-    this.attempt$ = new Subject()
-    this.pause = this.scheduler.schedule(() => {
-      if (this.kept.isWhole) this.again()
-      else this.out.error(tooLong(error))
-    }, waitMs)
+  /** Samples are counted once; those that are decoded again are reported as a sign of life, with 0. */
+  #countProgress(attempt: Attempt, sampleCount: number): void {
+    attempt.processedSamples += sampleCount
+    const added = Math.max(attempt.processedSamples - this.#reportedSamples, 0)
+    this.#reportedSamples += added
+    this.#out.next({ type: 'progress', sampleCount: added })
   }
 
-  private get scheduler(): SchedulerLike {
-    return this.options.scheduler ?? asyncScheduler
+  #decide(attempt: Attempt, segment: Hypothesis & { readonly type: 'segment' }): void {
+    const sampleCount = this.#segments.removeOldest()
+    this.#reportedSamples = Math.max(this.#reportedSamples - sampleCount, 0)
+    attempt.processedSamples = Math.max(attempt.processedSamples - sampleCount, 0)
+    this.#budget = new RetryBudget()
+    this.#endMs = segment.endMs
+    this.#out.next(segment)
   }
 
-  /** A lane anew, from the start of the oldest undecided segment. */
-  private again(): void {
-    this.waiting ??= []
-    this.open()
-    const { attempt$ } = this
-    for (const parts of this.kept.parts()) {
-      for (const part of parts) {
-        attempt$.next(part)
-        if (this.attempt$ !== attempt$ || this.out.closed) return
-      }
+  #fail(attempt: Attempt, cause: unknown): void {
+    if (this.#attempt !== attempt) return
+    this.#attempt = undefined
+    const error = toSpeechError(cause, 'engine-failed', 'The recognition engine failed; try again.')
+    const canRetry = isRetryable(error) && this.#segments.isComplete
+    const delayMs = canRetry ? this.#budget.nextDelayMs(error, this.#scheduler.now()) : undefined
+    const retried = delayMs !== undefined
+    this.#out.next({ type: 'fault', startMs: this.#segments.startMs ?? this.#endMs, error, retried })
+    if (this.#out.closed) return
+    if (retried || error.code === 'overloaded') this.#onFault?.(error)
+    if (!retried) this.#out.error(isRetryable(error) && !this.#segments.isComplete ? tooLong(error) : error)
+    else if (delayMs === 0) this.#retry(error)
+    else {
+      const retry = (): void => this.post({ type: 'retry', cause: error })
+      this.#delay = schedule(this.#scheduler, delayMs, retry, { ref: true })
     }
-    for (let part = this.waiting.shift(); part !== undefined; part = this.waiting.shift()) {
-      this.kept.add(part)
-      attempt$.next(part)
-      if (this.attempt$ !== attempt$ || this.out.closed) return
+  }
+
+  /** Starts another attempt and replays everything since the oldest undecided segment opened. */
+  #retry(cause: SpeechError): void {
+    if (!this.#segments.isComplete) {
+      this.#out.error(tooLong(cause))
+      return
     }
-    this.waiting = undefined
-    if (this.completed) attempt$.complete()
+    const attempt = this.#startAttempt()
+    for (const part of this.#segments.parts()) {
+      if (attempt.hasFailed || this.#out.closed) return
+      attempt.part$.next(part)
+    }
+    if (this.#isCompleted && !attempt.hasFailed) attempt.part$.complete()
   }
 }
 
 const tooLong = (cause: SpeechError): SpeechError =>
   new SpeechError(
     'engine-failed',
-    'The recognition engine failed within a segment that is too long to be read again; try again.',
+    'The recognition engine failed within a segment that is too long to be retried; try again.',
     { cause },
   )
 
 /**
- * Reads again after a fault: an engine lane that fails with `engine-failed` is left, and one anew is given the audio of
- * every segment that was not decided. A segment is read again at once and at most twice where the engine failed to read
- * it, and up to five times within 15 s where the engine was lost, which the code of the error's cause says. Each fault is
- * reported as `fault`. `segment` comes exactly once and progress is counted once; there are no partials until the audio is
- * read as far as it was before.
+ * Retries an engine after failures: a channel that fails with `engine-failed` is subscribed again and gets the audio of
+ * every segment without a result. A segment is retried at once, twice at most, if the engine failed to decode it, and up to
+ * five times within 15 s if the engine was lost, which the code of the error's `cause` shows. Each failure is emitted as
+ * `fault`. A segment is emitted once and progress is counted once; there are no partials until an attempt has come as far as
+ * the one before it.
  *
- * Ends with the error when a segment may not be read again, when an error says that it is not `retryable` or has another
- * code, such as `overloaded`, or when a segment is longer than `maxKeptBytes`, which are all that is buffered. Errors of
- * the source pass through at once.
+ * Fails when a segment has no retry left, when an error is not `retryable` or has another code, such as `overloaded`, and
+ * when a segment is longer than `maxKeptBytes`, which bounds what is buffered. Errors of the source pass through at once.
  */
-export const retrySegment =
+export const retrySegments =
   (
     recognize: () => OperatorFunction<SegmentPart, Hypothesis>,
     options: RetryOptions = {},
   ): OperatorFunction<SegmentPart, Hypothesis> =>
   (part$) =>
     new Observable((subscriber) => {
-      const lane = new RetriedLane(recognize, options, subscriber)
-      subscriber.add(() => lane.release())
+      const channel = new RetriedChannel(recognize, options, subscriber)
+      subscriber.add(() => channel.release())
       subscriber.add(
         part$.pipe(takeWhile(() => !subscriber.closed)).subscribe({
-          next: (part) => lane.next(part),
+          next: (part) => channel.post(part),
           error: (error: unknown) => subscriber.error(error),
-          complete: () => lane.complete(),
+          complete: () => channel.post({ type: 'completed' }),
         }),
       )
     })
 
-/** The engine with its lanes read again after a fault. */
+/** Returns the same engine, whose channels are retried after failures. */
 export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): Engine => ({
   capabilities: engine.capabilities,
-  recognize: () => retrySegment(() => engine.recognize(), options),
+  recognize: () => retrySegments(() => engine.recognize(), options),
   ready: () => engine.ready(),
   busyMs: () => engine.busyMs?.(),
   close: () => engine.close(),

@@ -1,113 +1,120 @@
 import type { SegmentPart } from './engine.js'
 
 const bytesPerSample = 2
-/** Audio goes out again in parts of this length, as an engine is used to. */
+/** Audio is replayed in parts of this length, about what engines get otherwise. */
 const partSamples = 1600
 
-/** A segment that the engine has not decided yet, with the audio that it was given. */
-class KeptSegment {
+/** A segment without a result, with the audio that the engine was given. */
+class UndecidedSegment {
+  readonly startMs: number
   endMs: number | undefined
-  /** `undefined` once it was too long to be kept. */
-  private samples: Int16Array | undefined = new Int16Array(0)
-  private length = 0
+  readonly #maxSamples: number
+  /** Undefined once the segment is too long to be kept. */
+  #samples: Int16Array | undefined = new Int16Array(0)
+  #sampleCount = 0
 
-  constructor(
-    readonly startMs: number,
-    private readonly mostSamples: number,
-  ) {}
-
-  get sampleCount(): number {
-    return this.length
+  constructor(startMs: number, maxSamples: number) {
+    this.startMs = startMs
+    this.#maxSamples = maxSamples
   }
 
-  get isWhole(): boolean {
-    return this.samples !== undefined
+  get sampleCount(): number {
+    return this.#sampleCount
+  }
+
+  get isComplete(): boolean {
+    return this.#samples !== undefined
   }
 
   get bytes(): number {
-    return this.samples?.byteLength ?? 0
+    return this.#samples?.byteLength ?? 0
   }
 
-  /** What the segment would occupy with so many samples more. */
+  /** How many bytes the segment would occupy with `sampleCount` more samples. */
   bytesWith(sampleCount: number): number {
-    const needed = this.length + sampleCount
-    const room = this.samples?.length ?? 0
-    return bytesPerSample * (needed <= room ? room : Math.max(needed, Math.min(2 * room, this.mostSamples)))
+    const needed = this.#sampleCount + sampleCount
+    const capacity = this.#samples?.length ?? 0
+    const grown = needed <= capacity ? capacity : Math.max(needed, Math.min(2 * capacity, this.#maxSamples))
+    return bytesPerSample * grown
   }
 
   add(samples: Int16Array): void {
-    if (this.samples !== undefined) {
-      const room = this.bytesWith(samples.length) / bytesPerSample
-      if (room > this.samples.length) {
-        const wider = new Int16Array(room)
-        wider.set(this.samples.subarray(0, this.length))
-        this.samples = wider
+    if (this.#samples !== undefined) {
+      const capacity = this.bytesWith(samples.length) / bytesPerSample
+      if (capacity > this.#samples.length) {
+        const grown = new Int16Array(capacity)
+        grown.set(this.#samples.subarray(0, this.#sampleCount))
+        this.#samples = grown
       }
-      this.samples.set(samples, this.length)
+      this.#samples.set(samples, this.#sampleCount)
     }
-    this.length += samples.length
+    this.#sampleCount += samples.length
   }
 
-  /** It is too long: what was kept of it is of no use. */
+  /** The segment is too long with these samples; what was kept of it is of no use. */
   drop(sampleCount: number): void {
-    this.samples = undefined
-    this.length += sampleCount
+    this.#samples = undefined
+    this.#sampleCount += sampleCount
   }
 
   *parts(): Generator<SegmentPart> {
-    const { samples = new Int16Array(0), length } = this
+    const samples = this.#samples ?? new Int16Array(0)
+    const sampleCount = this.#sampleCount
     yield { type: 'open', startMs: this.startMs }
-    for (let at = 0; at < length; at += partSamples) {
-      // A copy, for whoever takes a part may keep it, and a view would keep all of the segment
-      yield { type: 'audio', samples: samples.slice(at, Math.min(at + partSamples, length)) }
+    for (let at = 0; at < sampleCount; at += partSamples) {
+      // A copy: an engine may keep what it gets, and a view would keep the memory of the whole segment.
+      yield { type: 'audio', samples: samples.slice(at, Math.min(at + partSamples, sampleCount)) }
     }
     if (this.endMs !== undefined) yield { type: 'close', endMs: this.endMs }
   }
 }
 
 /**
- * The segments of one lane that are not decided yet, oldest first, within a bound in bytes. A segment that would go
- * beyond the bound is no longer kept; it counts until it is decided.
+ * The segments of one channel without a result, oldest first, with their audio, so that they can be decoded again. Their
+ * audio has a bound in bytes: the audio of a segment that would exceed it is dropped.
  */
-export class KeptSegments {
-  private readonly segments: KeptSegment[] = []
+export class UndecidedSegments {
+  readonly #maxBytes: number
+  readonly #segments: UndecidedSegment[] = []
 
-  constructor(private readonly maxBytes: number) {}
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
 
   add(part: SegmentPart): void {
     if (part.type === 'open') {
-      this.segments.push(new KeptSegment(part.startMs, Math.floor(this.maxBytes / bytesPerSample)))
+      this.#segments.push(new UndecidedSegment(part.startMs, Math.floor(this.#maxBytes / bytesPerSample)))
       return
     }
-    const last = this.segments.at(-1)
-    if (last === undefined) return
-    if (part.type === 'close') last.endMs = part.endMs
-    else if (this.bytes - last.bytes + last.bytesWith(part.samples.length) > this.maxBytes) {
-      last.drop(part.samples.length)
-    } else last.add(part.samples)
+    const newest = this.#segments.at(-1)
+    if (newest === undefined) return
+    if (part.type === 'close') newest.endMs = part.endMs
+    else if (this.#bytes - newest.bytes + newest.bytesWith(part.samples.length) > this.#maxBytes) {
+      newest.drop(part.samples.length)
+    } else newest.add(part.samples)
   }
 
-  /** The oldest is decided. Returns how many samples it had. */
-  decide(): number {
-    return this.segments.shift()?.sampleCount ?? 0
+  /** Removes the oldest segment, which has a result. Returns how many samples it had. */
+  removeOldest(): number {
+    return this.#segments.shift()?.sampleCount ?? 0
   }
 
   /** Where the oldest begins, in milliseconds since the session's first sample. */
   get startMs(): number | undefined {
-    return this.segments[0]?.startMs
+    return this.#segments[0]?.startMs
   }
 
-  /** Whether all of it can be given again. */
-  get isWhole(): boolean {
-    return this.segments.every(({ isWhole }) => isWhole)
+  /** Whether the audio of all segments is here. */
+  get isComplete(): boolean {
+    return this.#segments.every(({ isComplete }) => isComplete)
   }
 
-  /** All that was given since the oldest opened, in order. */
-  parts(): readonly Generator<SegmentPart>[] {
-    return this.segments.map((segment) => segment.parts())
+  /** All parts since the oldest segment opened, in order. */
+  *parts(): Generator<SegmentPart> {
+    for (const segment of [...this.#segments]) yield* segment.parts()
   }
 
-  private get bytes(): number {
-    return this.segments.reduce((sum, segment) => sum + segment.bytes, 0)
+  get #bytes(): number {
+    return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0)
   }
 }

@@ -1,6 +1,6 @@
 import type { Engine, ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
-import { modelLabel } from '../engines/models/model-files.js'
+import { modelLabel } from '../engines/models/model-json.js'
 import { EngineUse, type EngineHealth } from './engine-use.js'
 
 /** This many failures without a success in between suggest that the engine, not the audio, is the cause. */

@@ -1,7 +1,7 @@
 import type { Server, ServerDuplexStream, UntypedServiceImplementation } from '@grpc/grpc-js'
 import { loadOptional } from '../../errors/load-optional.js'
 import { join } from 'node:path'
-import { findPackageRoot } from '../threads/package-root.js'
+import { findPackageRoot } from '../threads/package-files.js'
 import { strictDefinition } from './strict-descriptors.js'
 
 /** The services that grpc.health.v1 reports: the whole server, and `dataflow`. */

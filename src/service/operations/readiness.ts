@@ -1,6 +1,6 @@
 import { defer, firstValueFrom, timeout, type SchedulerLike, type Subscription } from 'rxjs'
 import type { ModelDescription } from '../engines/engine.js'
-import { modelLabel } from '../engines/models/model-files.js'
+import { modelLabel } from '../engines/models/model-json.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { EngineMeter } from './engine-meter.js'
 

@@ -2,7 +2,7 @@ import { from, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
-import { segmentLane } from '../../../src/service/engines/channel-segments.js'
+import { createSegmentEngine } from '../../../src/service/engines/segment-engine.js'
 import { fakePool, type FakePool } from './pool/fake-workers.js'
 
 const open = (startMs: number): SegmentPart => ({ type: 'open', startMs })
@@ -12,11 +12,10 @@ const word = (text: string) => ({ text, startMs: 0, endMs: 100, confidence: 1 })
 
 let fake: FakePool
 const lane = () =>
-  segmentLane({
-    openSegment: (startMs, listener) => fake.pool.open(startMs, listener),
-    sampleRateHz: 8000,
-    onClose: () => () => undefined,
-  })
+  createSegmentEngine({
+    capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'dictation', segmentsAtOnce: 4 },
+    openChannel: () => (startMs, listener) => fake.pool.open(startMs, listener),
+  }).recognize()
 
 interface Heard {
   readonly said: Hypothesis[]
@@ -37,17 +36,17 @@ const listen = (parts$: Observable<SegmentPart>, onSaid: (one: Hypothesis) => vo
 
 beforeEach(() => {
   fake = fakePool(1, 4)
-  fake.pool.open(0, { taken: () => undefined, decided: () => undefined, failed: () => undefined }).abort()
+  fake.pool.open(0, { progress: () => undefined, decided: () => undefined, failed: () => undefined }).abort()
   fake.worker(0).events.message({ type: 'ready' })
 })
 const say = (message: Parameters<(typeof fake.workers)[0]['events']['message']>[0]) =>
   fake.worker(0).events.message(message)
 
-describe('segmentLane', () => {
+describe('createSegmentEngine', () => {
   it('says progress, partials and the segment, then completes', () => {
     const { heard } = listen(of(open(40), audio(1000), close(165)))
-    say({ type: 'taken', segment: 2, sampleCount: 800, partial: 'ten' })
-    say({ type: 'taken', segment: 2, sampleCount: 200 })
+    say({ type: 'progress', segment: 2, sampleCount: 800, partial: 'ten' })
+    say({ type: 'progress', segment: 2, sampleCount: 200 })
     expect(heard.end).toBeUndefined()
     say({ type: 'decided', segment: 2, words: [word('ten'), word('of')] })
     expect(heard.said).toEqual([
@@ -92,7 +91,7 @@ describe('segmentLane', () => {
     const { heard, subscription } = listen(parts$, () => subscription.unsubscribe())
     parts$.next(open(0))
     parts$.next(audio(1600))
-    say({ type: 'taken', segment: 2, sampleCount: 800, partial: 'ten' })
+    say({ type: 'progress', segment: 2, sampleCount: 800, partial: 'ten' })
     expect(heard.said).toEqual([{ type: 'progress', sampleCount: 800 }])
     expect(parts$.observed).toBe(false)
     expect(fake.worker(0).told.at(-1)).toBe('abort 2')

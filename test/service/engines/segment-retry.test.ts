@@ -3,7 +3,7 @@ import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
-import { retrySegment, withSegmentRetry, type RetryOptions } from '../../../src/service/engines/segment-retry.js'
+import { retrySegments, withSegmentRetry, type RetryOptions } from '../../../src/service/engines/segment-retry.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { VirtualClock } from '../virtual-clock.js'
 import { breakingEngine } from './breaking-engine.js'
@@ -56,7 +56,7 @@ const decided = (said: readonly string[]): readonly string[] => said.filter((one
 const told = (said: readonly string[]): number =>
   said.reduce((sum, one) => sum + Number(/^progress (\d+)/.exec(one)?.[1] ?? 0), 0)
 
-describe('retrySegment', () => {
+describe('retrySegments', () => {
   it('changes nothing where nothing breaks', () => {
     expect(say(engineOf([]).engine, of(...twoSegments))).toEqual(unbroken)
   })
@@ -113,7 +113,7 @@ describe('retrySegment', () => {
       return out$
     }
     const said: string[] = []
-    input$.pipe(retrySegment(slow)).subscribe((one) => said.push(brief(one)))
+    input$.pipe(retrySegments(slow)).subscribe((one) => said.push(brief(one)))
     for (const part of [open(), audio(160), close(20), open(50), audio(80)]) input$.next(part)
     outs[0]?.error(new SpeechError('engine-failed', 'x'))
     input$.next(close(60))
@@ -146,7 +146,7 @@ describe('retrySegment', () => {
     }
     const numbers = Int16Array.from({ length: 5000 }, (_, at) => at)
     let more: SegmentPart[] = []
-    input$.pipe(retrySegment(engine)).subscribe(({ type }) => {
+    input$.pipe(retrySegments(engine)).subscribe(({ type }) => {
       if (type === 'progress' && heard.length === 2) for (const part of more.splice(0)) input$.next(part)
     })
     for (const length of [1, 999, 4000]) {
@@ -250,7 +250,7 @@ describe('retrySegment', () => {
         )
       })
     const life = concat(of(open(), audio(), close(300)), NEVER)
-      .pipe(retrySegment(engine))
+      .pipe(retrySegments(engine))
       .subscribe({ error: () => undefined })
     life.unsubscribe()
     expect(running).toBe(0)
@@ -272,7 +272,7 @@ describe('an engine that is lost', () => {
     const counted = {
       ...engine,
       recognize: () =>
-        retrySegment(
+        retrySegments(
           () => {
             openedAtMs.push(clock.now())
             return broken.recognize()
@@ -318,7 +318,7 @@ describe('an engine that is lost', () => {
     const hanging = () => () => new Observable<Hypothesis>((out) => void losses.push(() => out.error(lost())))
     const said: string[] = []
     of(open(), audio())
-      .pipe((part$) => concat(part$, NEVER), retrySegment(hanging, { scheduler: clock }))
+      .pipe((part$) => concat(part$, NEVER), retrySegments(hanging, { scheduler: clock }))
       .subscribe({ next: (one) => said.push(brief(one)), error: () => said.push('error') })
     for (const atMs of [0, 10_000, 20_000]) {
       clock.advanceTo(atMs)

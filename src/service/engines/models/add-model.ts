@@ -3,25 +3,36 @@ import { join, resolve } from 'node:path'
 import { codeOf } from '../../../errors/code-of.js'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
-import { checkModelName } from './model-name.js'
 
-/** A model of the embedded engine that is to be made of files. */
+/** A model of the embedded engine that is made from files. */
 export interface NewModel {
-  /** The folder of models that it goes into, laid out `<tenant>/<name>/<version>`; made where it is not there. */
+  /** The folder of models, with the layout `<tenant>/<name>/<version>`; it is made if it does not exist. */
   readonly folder: string
   readonly tenant: string
   readonly name: string
-  /** Without one: one more than the newest, `1` where there is none. */
-  readonly version?: string
-  /** What can be said: a JSGF grammar, or sentences one a line. */
+  /** @default one more than the newest, `1` if there is none */
+  readonly version?: string | undefined
+  /** What can be said: a JSGF grammar, or sentences, one per line. */
   readonly source: { readonly kind: 'grammar' | 'phrases'; readonly file: string }
-  readonly dictionary?: string
-  readonly language?: string
-  readonly batch?: boolean
+  readonly dictionary?: string | undefined
+  readonly language?: string | undefined
+  readonly batch?: boolean | undefined
 }
 
-/** A grammar that a person wrote is shorter by far. */
+/** Far more than a grammar that a person wrote. */
 const maxFileBytes = 4 * 1_048_576
+
+const namePattern = /^(?!\.)[A-Za-z0-9._-]{1,64}$/
+
+/**
+ * Checks a tenant, a name or a version that may become a folder: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no dot
+ * at the beginning, so that it cannot lead to another folder. Throws `invalid-options`.
+ */
+export const checkModelName = (what: 'tenant' | 'name' | 'version', text: string): string => {
+  if (namePattern.test(text)) return text
+  const rule = 'must be 1 to 64 letters of A to Z, digits, ".", "_" and "-", and not begin with a dot'
+  throw new SpeechError('invalid-options', `The ${what} of a model ${rule}.`)
+}
 
 const readInput = async (file: string): Promise<string> => {
   const unreadable = (cause?: unknown): SpeechError =>
@@ -36,40 +47,41 @@ const readInput = async (file: string): Promise<string> => {
   throw new SpeechError('invalid-options', `The file ${JSON.stringify(file)} is longer than ${maxFileBytes} bytes.`)
 }
 
-const names = async (folder: string): Promise<readonly string[]> =>
+/** The names in a folder; none if it does not exist. */
+const namesIn = async (folder: string): Promise<readonly string[]> =>
   readdir(folder).catch((error: unknown): string[] => {
     if (codeOf(error) === 'ENOENT') return []
     throw new SpeechError('invalid-options', `The folder ${folder} cannot be read.`, { cause: error })
   })
 
-/** One more than the greatest whole number that a version begins with. */
+/** One more than the greatest integer with which a version begins. */
 const nextVersion = (versions: readonly string[]): string => {
   const numbers = versions.flatMap((version) => /^\d{1,15}(?=\.|$)/.exec(version)?.map(Number) ?? [])
   return String(Math.max(0, ...numbers) + 1)
 }
 
-/** Where it goes: refused where something is there, or where the layout is another. */
-const placeOf = async (
+/** Where the model goes. Rejects if something is there already, or if the folder has another layout. */
+const findPlace = async (
   root: string,
   { tenant, name, version }: NewModel,
 ): Promise<{ readonly version: string; readonly folder: string }> => {
-  const model = join(root, checkModelName('tenant', tenant), checkModelName('name', name))
-  for (const folder of [root, join(root, tenant), model]) {
-    if ((await names(folder)).includes('model.json')) {
+  const modelFolder = join(root, checkModelName('tenant', tenant), checkModelName('name', name))
+  for (const folder of [root, join(root, tenant), modelFolder]) {
+    if ((await namesIn(folder)).includes('model.json')) {
       throw new SpeechError('invalid-options', `${folder} is a model itself; models go into <tenant>/<name>/<version>.`)
     }
   }
-  const versions = (await names(model)).filter((one) => !one.startsWith('.'))
+  const versions = (await namesIn(modelFolder)).filter((entry) => !entry.startsWith('.'))
   const chosen = checkModelName('version', version ?? nextVersion(versions))
-  if (versions.includes(chosen)) throw exists(tenant, name, chosen)
-  return { version: chosen, folder: join(model, chosen) }
+  if (versions.includes(chosen)) throw modelExists(tenant, name, chosen)
+  return { version: chosen, folder: join(modelFolder, chosen) }
 }
 
-const exists = (tenant: string, name: string, version: string): SpeechError =>
+const modelExists = (tenant: string, name: string, version: string): SpeechError =>
   new SpeechError('invalid-options', `The model ${tenant}/${name}/${version} is there already; choose another version.`)
 
-/** Copies the files into the folder beside a `model.json`, and gives what that says. */
-const write = async (folder: string, model: NewModel): Promise<ModelDescription['options']> => {
+/** Copies the files into a folder, writes `model.json`, and returns its content. */
+const writeModel = async (folder: string, model: NewModel): Promise<ModelDescription['options']> => {
   const { source, dictionary, language, batch } = model
   const file = source.kind === 'grammar' ? 'grammar.gram' : 'phrases.txt'
   const options = {
@@ -86,32 +98,33 @@ const write = async (folder: string, model: NewModel): Promise<ModelDescription[
 }
 
 /**
- * Makes a model. It is written beside, loaded by the engine as a service would, and only then put in its place, whole:
- * a folder of models never holds half a model, and none is written over. Services see it after a restart.
+ * Makes a model. It is written to a temporary folder, loaded by the engine as a service would, and only then moved to its
+ * place: a folder of models never contains half a model, and none is overwritten. Services find it after a restart.
  *
- * Rejects with `invalid-options` for names, files and places that cannot be, `invalid-model` for what the engine refuses.
+ * Rejects with `invalid-options` for names, files and places that are not allowed, with `invalid-model` if the engine refuses
+ * it.
  */
 export const addModel = async (model: NewModel, kind: EngineKind): Promise<ModelDescription> => {
   const root = resolve(model.folder)
   const { tenant, name } = model
-  const { version, folder } = await placeOf(root, model)
+  const { version, folder } = await findPlace(root, model)
   await mkdir(root, { recursive: true }).catch((cause: unknown) => {
     throw new SpeechError('invalid-options', `The folder ${root} cannot be made.`, { cause })
   })
-  // Hidden, so that no scan takes it for a tenant
-  const beside = await mkdtemp(join(root, '.adding-'))
+  // A hidden folder, which no scan takes for a tenant.
+  const temporary = await mkdtemp(join(root, '.adding-'))
   try {
-    const options = await write(beside, model)
-    const engine = await kind.open({ tenant, name, version, folder: beside, options })
+    const options = await writeModel(temporary, model)
+    const engine = await kind.open({ tenant, name, version, folder: temporary, options })
     await engine.close()
-    await chmod(beside, 0o755)
+    await chmod(temporary, 0o755)
     await mkdir(join(root, tenant, name), { recursive: true })
-    await rename(beside, folder).catch((error: unknown) => {
-      throw codeOf(error) === 'ENOTEMPTY' || codeOf(error) === 'EEXIST' ? exists(tenant, name, version) : error
+    await rename(temporary, folder).catch((error: unknown) => {
+      throw codeOf(error) === 'ENOTEMPTY' || codeOf(error) === 'EEXIST' ? modelExists(tenant, name, version) : error
     })
     return { tenant, name, version, folder, options }
   } catch (error) {
-    await rm(beside, { recursive: true, force: true })
+    await rm(temporary, { recursive: true, force: true })
     throw error
   }
 }

@@ -1,79 +1,92 @@
-/** What a grammar in the JSpeech Grammar Format (JSGF 1.0) is made of, read as far as it has to be checked. */
+/** What a grammar in the JSpeech Grammar Format (JSGF 1.0) consists of, as far as it is checked here. */
 export interface GrammarParts {
   /** Every word that can be spoken, once. */
   readonly words: readonly string[]
-  /** Rules that are used and defined nowhere: the engine would fall over them. */
+  /** Rules that are used and not defined. */
   readonly undefinedRules: readonly string[]
   readonly hasPublicRule: boolean
 }
 
-/** Comments, tags in braces, weights between slashes, and the header: no words are in them. */
+/** Comments, tags in braces, weights between slashes, and the header: they contain no words. */
 const withoutSpokenText = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|\{(?:\\.|[^}\\])*\}|\/[\d.eE+-]+\/|^\s*#JSGF[^;]*;/g
 const token = /<([^>]*)>|[^\s<>()[\]|*+=;"]+|[=;]/g
-const builtInRules = new Set(['NULL', 'VOID'])
+const builtInRules = ['NULL', 'VOID']
 
-/** One statement of a grammar: `grammar name`, `import <…>` or `[public] <rule> = …`. */
-const readStatement = (statement: string, words: Set<string>, used: Set<string>, defined: Set<string>): boolean => {
-  const [, isPublic, rule, body] = /^\s*(public\s+)?<([^>]*)>\s*=([\s\S]*)$/.exec(statement) ?? []
-  if (rule === undefined || body === undefined) return false
-  defined.add(rule)
-  for (const [text, reference] of body.matchAll(token)) {
-    if (reference !== undefined) used.add(reference)
-    else words.add(text)
-  }
-  return isPublic !== undefined
-}
-
-/** Reads a grammar's words and rules. It takes any text: what is no grammar has no public rule. */
+/** Reads the words and rules of a grammar. Accepts any text: one that is not a grammar has no public rule. */
 export const readGrammar = (jsgf: string): GrammarParts => {
   const words = new Set<string>()
   const used = new Set<string>()
   const defined = new Set<string>(builtInRules)
-  const statements = jsgf.replaceAll(withoutSpokenText, ' ').split(';')
-  const publicRules = statements.map((statement) => readStatement(statement, words, used, defined)).filter(Boolean)
-  const undefinedRules = [...used].filter((rule) => !defined.has(rule))
-  return { words: [...words], undefinedRules, hasPublicRule: publicRules.length > 0 }
+  let hasPublicRule = false
+  // A statement is `grammar name`, `import <…>` or `[public] <rule> = …`.
+  for (const statement of jsgf.replaceAll(withoutSpokenText, ' ').split(';')) {
+    const [, isPublic, rule, body] = /^\s*(public\s+)?<([^>]*)>\s*=([\s\S]*)$/.exec(statement) ?? []
+    if (rule === undefined || body === undefined) continue
+    hasPublicRule ||= isPublic !== undefined
+    defined.add(rule)
+    for (const [text, reference] of body.matchAll(token)) {
+      if (reference !== undefined) used.add(reference)
+      else words.add(text)
+    }
+  }
+  return { words: [...words], undefinedRules: [...used].filter((rule) => !defined.has(rule)), hasPublicRule }
 }
 
 export interface Phrases {
   readonly sentences: readonly string[]
-  /** The first line that holds something that can't be a word, counted from 1. */
-  readonly badLine?: { readonly number: number; readonly text: string }
+  /** The first line with something that cannot be a word, counted from 1. */
+  readonly badLine?: { readonly number: number; readonly text: string } | undefined
 }
 
-const word = /^[\p{L}\p{M}\p{N}'’.-]+$/u
+const wordPattern = /^[\p{L}\p{M}\p{N}'’.-]+$/u
 
-/** Reads sentences, one a line, without letter case; `#` opens a comment, punctuation at a word's end is left out. */
+/** Reads sentences, one per line. Letter case and punctuation at the end of a word are ignored; `#` starts a comment. */
 export const readPhrases = (text: string): Phrases => {
   const sentences = new Set<string>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     const plain = line.replace(/#.*$/, '').toLowerCase()
     const words = plain.split(/\s+/).flatMap((part) => part.replace(/[,.!?;:]+$/, '') || [])
-    const bad = words.find((one) => !word.test(one))
+    const bad = words.find((word) => !wordPattern.test(word))
     if (bad !== undefined) return { sentences: [], badLine: { number: index + 1, text: bad } }
     if (words.length > 0) sentences.add(words.join(' ').replaceAll('’', "'"))
   }
   return { sentences: [...sentences] }
 }
 
-/** A grammar that takes exactly one of the sentences. */
+/** A grammar that accepts exactly one of the sentences. */
 export const phraseGrammar = (sentences: readonly string[]): string =>
   `#JSGF V1.0;\ngrammar phrases;\npublic <phrase> =\n  ${sentences.join('\n| ')};\n`
 
 /** A word that the dictionary lacks, with its phones. */
 export type Pronunciation = readonly [word: string, phones: string]
 
-/** Reads `word PH PH …` lines; `#` and `;;` open a comment. Gives the number of the first line without phones instead. */
+/**
+ * Reads lines of the form `word PH PH …`; `#` and `;;` start a comment. Returns the number of the first line without phones
+ * if there is one.
+ */
 export const readDictionary = (text: string): readonly Pronunciation[] | { readonly badLine: number } => {
   const entries: Pronunciation[] = []
   for (const [index, line] of text.split(/\r?\n/).entries()) {
-    const [name, ...phones] = line
+    const [word, ...phones] = line
       .replace(/(#|;;).*$/, '')
       .trim()
       .split(/\s+/)
-    if (!name) continue
+    if (!word) continue
     if (phones.length === 0) return { badLine: index + 1 }
-    entries.push([name, phones.join(' ')])
+    entries.push([word, phones.join(' ')])
   }
   return entries
 }
+
+// Why a decoder refuses a grammar or a dictionary, as sentences. They are here because workers need them, too.
+
+export const unknownWords = (words: readonly string[]): string => {
+  const named = words.slice(0, 20).map((word) => `"${word}"`)
+  return `the dictionary lacks ${named.join(', ')}; add what is missing to "dictionary".`
+}
+
+export const unknownPhone = (word: string): string =>
+  `the dictionary's word "${word}" has an unknown phone, or is known already: write a variant as word(2).`
+
+export const badGrammar =
+  'the grammar is not JSGF that the engine accepts; check its brackets and that rules refer to themselves only at their end.'

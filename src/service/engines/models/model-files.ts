@@ -2,26 +2,17 @@ import { access, constants, readFile, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { ModelDescription } from '../engine.js'
-
-/** How messages name a model: as a client would, never by its place on the disk. */
-export const modelLabel = ({ tenant, name, version }: Pick<ModelDescription, 'tenant' | 'name' | 'version'>): string =>
-  `${tenant}/${name}/${version}`
-
-/** The error `invalid-model`, its sentence opened by the model's name. */
-export const invalidModel = (
-  model: Pick<ModelDescription, 'tenant' | 'name' | 'version'>,
-  sentence: string,
-  cause?: unknown,
-): SpeechError => new SpeechError('invalid-model', `Model ${modelLabel(model)}: ${sentence}`, { cause })
+import { phraseGrammar, readDictionary, readGrammar, readPhrases, type Pronunciation } from './grammar.js'
+import { invalidModel } from './model-json.js'
 
 const isInside = (folder: string, path: string): boolean => {
-  const way = relative(folder, path)
-  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+  const fromFolder = relative(folder, path)
+  return fromFolder !== '' && fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
 }
 
 /**
- * The place of a file that `model.json` names under `key`. It must lie inside the model's folder, also after symbolic
- * links are followed; rejects with `invalid-model` that names the key and the file where it doesn't or can't be read.
+ * The path of a file that `model.json` names under `key`. It must be inside the folder of the model, also after symbolic
+ * links are followed. Rejects with `invalid-model` that names the key and the file if it is not, or cannot be read.
  */
 export const findModelFile = async (model: ModelDescription, key: string, file: string): Promise<string> => {
   const named = `"${key}" in model.json names ${JSON.stringify(file)}`
@@ -36,9 +27,51 @@ export const findModelFile = async (model: ModelDescription, key: string, file: 
     if (error instanceof SpeechError) throw error
     throw invalidModel(model, `${named}, which can't be read; put the file there.`, error)
   }
-  throw invalidModel(model, `${named}, which is no file.`)
+  throw invalidModel(model, `${named}, which is not a file.`)
 }
 
 /** The text of a file that `model.json` names under `key`; rejects as `findModelFile` does. */
 export const readModelFile = async (model: ModelDescription, key: string, file: string): Promise<string> =>
   readFile(await findModelFile(model, key, file), 'utf8')
+
+/** A grammar that was checked as far as possible without the dictionary. */
+export interface CheckedGrammar {
+  readonly jsgf: string
+  /** Every word that can be spoken, once. */
+  readonly words: readonly string[]
+}
+
+const readJsgf = async (model: ModelDescription, key: 'grammar' | 'phrases', file: string): Promise<string> => {
+  const text = await readModelFile(model, key, file)
+  if (key === 'grammar') return text
+  const { sentences, badLine } = readPhrases(text)
+  if (badLine !== undefined) {
+    throw invalidModel(model, `${file} line ${badLine.number}: ${JSON.stringify(badLine.text)} is not a word.`)
+  }
+  if (sentences.length === 0) throw invalidModel(model, `${file} contains no sentence.`)
+  return phraseGrammar(sentences)
+}
+
+/** Reads the grammar that `model.json` names under `key`, as JSGF or as phrases. Rejects with `invalid-model`. */
+export const readModelGrammar = async (
+  model: ModelDescription,
+  key: 'grammar' | 'phrases',
+  file: string,
+): Promise<CheckedGrammar> => {
+  const jsgf = await readJsgf(model, key, file)
+  const { words, undefinedRules, hasPublicRule } = readGrammar(jsgf)
+  if (!hasPublicRule) throw invalidModel(model, `${file} has no public rule; write one as: public <rule> = words;`)
+  if (undefinedRules.length > 0) throw invalidModel(model, `${file} does not define <${undefinedRules.join('>, <')}>.`)
+  return { jsgf, words }
+}
+
+/** Reads the words that a model adds to its dictionary; none without a file. Rejects with `invalid-model`. */
+export const readModelDictionary = async (
+  model: ModelDescription,
+  file: string | undefined,
+): Promise<readonly Pronunciation[]> => {
+  if (file === undefined) return []
+  const entries = readDictionary(await readModelFile(model, 'dictionary', file))
+  if ('badLine' in entries) throw invalidModel(model, `${file} line ${entries.badLine}: a word has no phones.`)
+  return entries
+}

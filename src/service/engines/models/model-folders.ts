@@ -1,36 +1,31 @@
+import { either } from 'fp-ts'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { parseJsonObject } from '../../../protocol/json-object.js'
+import { nonEmptyText } from '../../../protocol/validation.js'
 import type { ModelDescription } from '../engine.js'
-import { invalidModel } from './model-files.js'
+import { invalidModel } from './model-json.js'
 
 /** The tenant of a model whose folder names none. */
-const unnamedTenant = 'Default'
+const defaultTenant = 'Default'
 
 /** The engine of a `model.json` that names none. */
 const defaultEngine = 'soundswallower'
 
-/** A folder of the form `<tenant>/<name>/<version>`, and why its `model.json` is none, where it is none. */
+/** A model folder, and what is wrong with its `model.json`. */
 export interface FoundModel {
   readonly model: ModelDescription
-  readonly problem?: SpeechError
+  readonly problem?: SpeechError | undefined
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** The folders in a folder, in a stable order; hidden ones are none of ours. */
+/** The folders in a folder in a stable order, without hidden ones. */
 const foldersIn = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => !name.startsWith('.') && isFolder(join(folder, name)))
     .toSorted()
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const readText = (path: string): string | undefined => {
   try {
@@ -40,9 +35,6 @@ const readText = (path: string): string | undefined => {
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const readModel = (tenant: string, name: string, version: string, folder: string): FoundModel => {
   const broken = (sentence: string): FoundModel => {
     const model = { tenant, name, version, folder, options: { engine: '' } }
@@ -50,37 +42,36 @@ const readModel = (tenant: string, name: string, version: string, folder: string
   }
   const text = readText(join(folder, 'model.json'))
   if (text === undefined) return broken('its folder has no model.json that can be read; put one there.')
-  const options = parseJson(text)
-  if (!isObject(options)) return broken('model.json must hold one JSON object.')
-  const { engine = defaultEngine } = options
-  if (typeof engine !== 'string' || engine === '')
-    return broken('"engine" in model.json must be the name of an engine.')
-  return { model: { tenant, name, version, folder, options: { ...options, engine } } }
+  const options = parseJsonObject(text)
+  if (either.isLeft(options)) return broken('model.json must contain one JSON object.')
+  const { engine = defaultEngine } = options.right
+  if (!nonEmptyText.is(engine)) return broken('"engine" in model.json must be the name of an engine.')
+  return { model: { tenant, name, version, folder, options: { ...options.right, engine } } }
 }
 
 const hasModelFile = (folder: string): boolean => existsSync(join(folder, 'model.json'))
 
-/** The models below one folder of the root, which is a tenant's, or a model's where no tenant is named. */
+/** The models below one folder of the root, which is a tenant, or a model if it has no tenant. */
 const modelsIn = (root: string, first: string): readonly FoundModel[] =>
   foldersIn(join(root, first)).flatMap((second) => {
     const folder = join(root, first, second)
-    if (hasModelFile(folder)) return [readModel(unnamedTenant, first, second, folder)]
+    if (hasModelFile(folder)) return [readModel(defaultTenant, first, second, folder)]
     return foldersIn(folder).map((third) => readModel(first, second, third, join(folder, third)))
   })
 
 const isVersion = (name: string): boolean => /^\d+(\.\d+)*$/.test(name)
 
-/** The model that the root itself is: `<name>`, or `<name>/<version>` where its own name is a version. */
+/** The model that the root itself is: `<name>`, or `<name>/<version>` if its own name is a version. */
 const rootModel = (root: string): FoundModel => {
   const name = basename(root)
   return isVersion(name)
-    ? readModel(unnamedTenant, basename(dirname(root)), name, root)
-    : readModel(unnamedTenant, name, '1', root)
+    ? readModel(defaultTenant, basename(dirname(root)), name, root)
+    : readModel(defaultTenant, name, '1', root)
 }
 
 /**
- * All models of a folder, laid out as `<tenant>/<name>/<version>/model.json`, or, for the tenant `Default`, as
- * `<name>/<version>/model.json` or as `model.json` alone. Throws `invalid-options` when the folder itself can't be read.
+ * All models of a folder with the layout `<tenant>/<name>/<version>/model.json`, or, for the tenant `Default`, with
+ * `<name>/<version>/model.json` or just `model.json`. Throws `invalid-options` if the folder cannot be read.
  */
 export const scanModelFolder = (folder: string): readonly FoundModel[] => {
   const root = resolve(folder)

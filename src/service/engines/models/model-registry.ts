@@ -1,18 +1,20 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { schedule } from '../../../kernel/timers.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
-import { invalidModel, modelLabel } from './model-files.js'
 import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
+import { invalidModel, modelLabel } from './model-json.js'
 
 export interface ModelRegistryOptions {
-  /** Folders of the form `<tenant>/<name>/<version>/model.json`. The first that has a model wins. */
+  /** Folders with the layout `<tenant>/<name>/<version>/model.json`. The first that contains a model counts. */
   readonly folders: readonly string[]
   readonly kinds: readonly EngineKind[]
-  /** Told of faults of engines that their sessions survive. */
+  /** Called with failures of engines that are retried, and when an engine is overloaded. @default not reported */
   readonly onFault?: ((error: SpeechError) => void) | undefined
-  /** How long `close` waits for engines that are still loading or do not close, in milliseconds. Default 5000. */
-  readonly closeWithinMs?: number
+  /** How long `close` waits for engines that are still loading or do not close, in milliseconds. @default 5000 */
+  readonly closeWithinMs?: number | undefined
+  /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 
@@ -20,78 +22,82 @@ export interface ModelRegistryOptions {
 export interface ModelName {
   readonly tenant: string
   readonly name: string
-  /** Empty or left out: the newest. */
-  readonly version?: string
+  /** @default '' the newest version */
+  readonly version?: string | undefined
 }
 
-/** The models of a service. A name is only ever compared with the names that were found, never used as a path. */
+/** The models of a service. A name is only compared with names that were found, and is never part of a path. */
 export interface ModelRegistry {
-  /** Also a model with a broken `model.json`, so that asking for it is refused with the reason and not with an older one. */
+  /**
+   * Also finds a model whose `model.json` is broken, so that a client which asks for it gets the reason and not an older
+   * version.
+   */
   find(name: ModelName): ModelDescription | undefined
-  /** The models whose `model.json` is sound, by tenant, name and version. */
+  /** The models without a problem, by tenant, name and version. */
   list(): readonly ModelDescription[]
-  /** One `invalid-model` for every model that is broken or asks for an engine that is not there. */
+  /** One `invalid-model` for each model whose `model.json` is broken or names an unknown engine. */
   problems(): readonly SpeechError[]
   /**
-   * The model's engine, loaded at the first call and shared after it; a failure is not kept. Its lanes read a segment
-   * again when the engine breaks within it.
-   * Rejects with `invalid-model`, or with `going-away` once the registry is closed.
+   * The engine of a model, loaded by the first call and shared from then on; a failure is not kept. Its segments are
+   * retried when the engine fails. Rejects with `invalid-model`, or with `going-away` after `close`.
    */
   engine(model: ModelDescription): Promise<Engine>
-  /** Closes every engine, in a time with a bound. Idempotent. */
+  /** Closes every engine, within `closeWithinMs`. Idempotent. */
   close(): Promise<void>
 }
 
 /** 10 is newer than 9, and 1.10 than 1.9. */
 const versionOrder = new Intl.Collator('en', { numeric: true })
-const byVersion = (one: FoundModel, other: FoundModel): number =>
-  versionOrder.compare(one.model.version, other.model.version)
+const byVersion = (a: FoundModel, b: FoundModel): number => versionOrder.compare(a.model.version, b.model.version)
 
 const keyOf = (tenant: string, name: string): string => JSON.stringify([tenant, name])
 
-/** Every model once, the versions of each from old to new. */
-const collect = (
-  folders: readonly string[],
-  kinds: ReadonlyMap<string, EngineKind>,
-): ReadonlyMap<string, FoundModel[]> => {
-  const versions = new Map<string, FoundModel[]>()
+type Kinds = ReadonlyMap<string, EngineKind>
+
+const kindsByName = (kinds: readonly EngineKind[]): Kinds => new Map(kinds.map((kind) => [kind.name, kind]))
+
+const withEngineCheck = (found: FoundModel, kinds: Kinds): FoundModel => {
+  const { engine } = found.model.options
+  if (found.problem !== undefined || kinds.has(engine)) return found
+  const known = [...kinds.keys()].join(', ')
+  const sentence = `"engine" in model.json is "${engine}"; the engines here are ${known}.`
+  return { ...found, problem: invalidModel(found.model, sentence) }
+}
+
+/** The versions of each model from old to new, each once, by tenant and name. */
+const collect = (folders: readonly string[], kinds: Kinds): ReadonlyMap<string, readonly FoundModel[]> => {
+  const versions = new Map<string, readonly FoundModel[]>()
   for (const found of folders.flatMap(scanModelFolder)) {
-    const { tenant, name, version, options } = found.model
+    const { tenant, name, version } = found.model
     const known = versions.get(keyOf(tenant, name)) ?? []
     if (known.some(({ model }) => model.version === version)) continue
-    const names = [...kinds.keys()].join(', ')
-    const strange = found.problem === undefined && !kinds.has(options.engine)
-    const problem = strange
-      ? invalidModel(found.model, `"engine" in model.json is "${options.engine}"; the engines here are ${names}.`)
-      : found.problem
-    known.push(problem === undefined ? found : { ...found, problem })
-    versions.set(keyOf(tenant, name), known.toSorted(byVersion))
+    versions.set(keyOf(tenant, name), [...known, withEngineCheck(found, kinds)].toSorted(byVersion))
   }
   return versions
 }
 
 /**
- * All models of the folders, by tenant, name and version, also those with a problem. Nothing is loaded. Throws
+ * All models of the folders, by tenant, name and version, including those with a problem. Loads nothing. Throws
  * `invalid-options` for a folder that cannot be read.
  */
 export const findModels = ({
   folders,
   kinds,
 }: Pick<ModelRegistryOptions, 'folders' | 'kinds'>): readonly FoundModel[] =>
-  [...collect(folders, new Map(kinds.map((kind) => [kind.name, kind]))).values()].flat()
+  [...collect(folders, kindsByName(kinds)).values()].flat()
 
-/** Resolves when the work is done or the time is over, whichever comes first; rejects when the work does. */
+/** Resolves when the work is done or the time is over; rejects if the work does. */
 const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> =>
   new Promise((resolve, reject) => {
-    const timer = scheduler.schedule(resolve, durationMs)
+    const timer = schedule(scheduler, durationMs, resolve, { ref: true })
     work.then(() => resolve(), reject).finally(() => timer.unsubscribe())
   })
 
-/** Reads the folders once, now: a model that is added later is there after a restart. Throws `invalid-options`. */
+/** Reads the folders once: a model that is added later is found after a restart. Throws `invalid-options`. */
 export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistry => {
-  const { folders, kinds, onFault, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
-  const kindByName = new Map(kinds.map((kind) => [kind.name, kind]))
-  const models = collect(folders, kindByName)
+  const { folders, onFault, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
+  const kinds = kindsByName(options.kinds)
+  const models = collect(folders, kinds)
   const all = [...models.values()].flat()
   const engines = new Map<string, Promise<Engine>>()
   let closing: Promise<void> | undefined
@@ -101,12 +107,12 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
     return version === '' ? versions?.at(-1) : versions?.find(({ model }) => model.version === version)
   }
 
-  const open = async (wanted: ModelDescription): Promise<Engine> => {
-    const found = find(wanted)
-    const kind = found && kindByName.get(found.model.options.engine)
+  const open = async (description: ModelDescription): Promise<Engine> => {
+    const found = find(description)
+    const kind = found && kinds.get(found.model.options.engine)
     if (found?.problem !== undefined) throw found.problem
-    if (found === undefined || kind === undefined) throw invalidModel(wanted, 'it is not in the folders of models.')
-    return withSegmentRetry(await kind.open(found.model), { scheduler, ...(onFault === undefined ? {} : { onFault }) })
+    if (found === undefined || kind === undefined) throw invalidModel(description, 'it is not in the model folders.')
+    return withSegmentRetry(await kind.open(found.model), { scheduler, onFault })
   }
 
   const load = (model: ModelDescription): Promise<Engine> => {
@@ -118,7 +124,7 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
   }
 
   const closeAll = (): Promise<void> => {
-    // One that is still loading is closed when it has loaded, though nobody waits for it any more
+    // An engine that is still loading is closed once it has loaded, even after the deadline.
     const closes = [...engines.values()].map((loading) =>
       loading.then(
         (engine) => engine.close(),

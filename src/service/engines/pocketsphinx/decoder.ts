@@ -1,75 +1,138 @@
-import type { DecodedWord } from '../decoded-words.js'
+import { SpeechError } from '../../../errors/speech-error.js'
+import type { Word } from '../../../protocol/session-event.js'
+import { spokenWords } from '../decoded-words.js'
+import type { ModelDescription } from '../engine.js'
+import { badGrammar, unknownPhone, unknownWords } from '../models/grammar.js'
+import { invalidModel } from '../models/model-json.js'
+import type { SegmentDecoder } from '../pool/leased-segment.js'
 import type { DecoderPointer, SphinxLibrary } from './library.js'
+import type { SphinxModel } from './model.js'
+import { aptCommand } from './native-library.js'
 
-const failed = (step: string): Error => new Error(`The decoder could not ${step}.`)
+const decoderFailed = (step: string): Error => new Error(`The decoder could not ${step}.`)
 
 /**
- * A decoder with its language model, for one utterance after the other. Its calls run one at a time; `free` waits for
- * the one that runs, and those after it reject.
+ * A decoder with its language model. Its calls run one at a time; `free` waits for the call that runs, and calls after
+ * it reject.
  */
-export class SphinxDecoder {
-  private readonly usualMean: Float32Array
-  private running: Promise<unknown> = Promise.resolve()
-  private state: 'idle' | 'open' | 'freed' = 'idle'
+export class SphinxDecoder implements SegmentDecoder {
+  readonly #library: SphinxLibrary
+  readonly #pointer: DecoderPointer
+  readonly #initialMean: Float32Array
+  #lastCall: Promise<unknown> = Promise.resolve()
+  #state: 'idle' | 'open' | 'freed' = 'idle'
+  #text = ''
+  #sampleCount = 0
 
-  constructor(
-    private readonly library: SphinxLibrary,
-    private readonly pointer: DecoderPointer,
-  ) {
-    this.usualMean = library.mean(pointer)
+  constructor(library: SphinxLibrary, pointer: DecoderPointer) {
+    this.#library = library
+    this.#pointer = pointer
+    this.#initialMean = library.mean(pointer)
   }
 
   /**
-   * Begins an utterance as if it were the decoder's first. What the one before left behind, the mean cepstrum of its
-   * line, is another session's; and measured on one line it does harm: it is that of the silence, too.
+   * Begins a segment as if it were the decoder's first. The mean cepstrum that the segment before has left behind belongs to
+   * another session, and contains its silence.
    */
   begin(): Promise<void> {
-    return this.inTurn(() => {
-      if (!this.library.begin(this.pointer, this.usualMean)) throw failed('begin')
-      this.state = 'open'
+    return this.#call(() => {
+      this.#text = ''
+      this.#sampleCount = 0
+      if (!this.#library.begin(this.#pointer, this.#initialMean)) throw decoderFailed('begin a segment')
+      this.#state = 'open'
     })
   }
 
-  /** Reads samples and gives the text so far. */
-  process(samples: Int16Array): Promise<string> {
-    return this.inTurn(async () => {
-      if (!(await this.library.process(this.pointer, samples))) throw failed('read')
-      return this.library.text(this.pointer)
+  process(samples: Int16Array): Promise<string | undefined> {
+    return this.#call(async () => {
+      this.#sampleCount += samples.length
+      if (!(await this.#library.process(this.#pointer, samples))) throw decoderFailed('decode')
+      const text = this.#library.text(this.#pointer)
+      if (text === this.#text) return undefined
+      this.#text = text
+      return text
     })
   }
 
-  /** Ends the utterance, where one is open. */
-  end(): Promise<void> {
-    return this.inTurn(async () => {
-      if (this.state !== 'open') return
-      this.state = 'idle'
-      if (!(await this.library.end(this.pointer))) throw failed('end')
-    })
+  async end(startMs: number, endMs: number, isCancelled: () => boolean): Promise<readonly Word[]> {
+    await this.cancel()
+    if (isCancelled() || this.#sampleCount === 0) return []
+    return spokenWords(await this.#call(() => this.#library.words(this.#pointer)), startMs, endMs)
   }
 
-  /** The words of the utterance that ended. */
-  words(): Promise<readonly DecodedWord[]> {
-    return this.inTurn(() => this.library.words(this.pointer))
+  /** Ends the segment if one is open. */
+  cancel(): Promise<void> {
+    return this.#call(async () => {
+      if (this.#state !== 'open') return
+      this.#state = 'idle'
+      if (!(await this.#library.end(this.#pointer))) throw decoderFailed('end a segment')
+    })
   }
 
   /** Idempotent. */
   free(): Promise<void> {
-    const release = (): void => {
-      if (this.state !== 'freed') this.library.free(this.pointer)
-      this.state = 'freed'
+    const free = (): void => {
+      if (this.#state !== 'freed') this.#library.free(this.#pointer)
+      this.#state = 'freed'
     }
-    const freed = this.running.then(release, release)
-    this.running = freed
+    const freed = this.#lastCall.then(free, free)
+    this.#lastCall = freed
     return freed
   }
 
-  private inTurn<T>(step: () => T | Promise<T>): Promise<T> {
+  #call<T>(step: () => T | Promise<T>): Promise<T> {
     const run = (): T | Promise<T> => {
-      if (this.state === 'freed') throw failed('go on: it was freed')
+      if (this.#state === 'freed') throw decoderFailed('continue: it was freed')
       return step()
     }
-    const result = this.running.then(run, run)
-    this.running = result.catch(() => undefined)
+    const result = this.#lastCall.then(run, run)
+    this.#lastCall = result.catch(() => undefined)
     return result
+  }
+}
+
+/** Adds the words of the model. Returns why the library refuses one, as a sentence. */
+const addWords = (library: SphinxLibrary, decoder: DecoderPointer, { words }: SphinxModel): string | undefined => {
+  const refused = words.find(([word, phones], at) => !library.addWord(decoder, word, phones, at === words.length - 1))
+  return refused && unknownPhone(refused[0])
+}
+
+/** Gives the decoder its model. Returns why it refuses the model, as a sentence. */
+const setModel = async (
+  library: SphinxLibrary,
+  decoder: DecoderPointer,
+  model: SphinxModel,
+): Promise<string | undefined> => {
+  const { search } = model
+  if (search.type === 'languageModel') {
+    // The words follow, because adding a word adds it to the language model, too.
+    if (await library.setLanguageModel(decoder, search.path)) return addWords(library, decoder, model)
+    return 'the file that "languageModel" names is not an n-gram model, ARPA or binary, that the engine accepts.'
+  }
+  const refused = addWords(library, decoder, model)
+  if (refused !== undefined) return refused
+  const unknown = search.grammar.words.filter((word) => !library.isKnown(decoder, word))
+  if (unknown.length > 0) return unknownWords(unknown)
+  return (await library.setGrammar(decoder, search.grammar.jsgf)) ? undefined : badGrammar
+}
+
+/** Creates a decoder with its model. Rejects with `invalid-model` or `missing-dependency`. */
+export const createSphinxDecoder = async (
+  library: SphinxLibrary,
+  description: ModelDescription,
+  model: SphinxModel,
+): Promise<SphinxDecoder> => {
+  const decoder = await library.createDecoder(model.settings)
+  if (decoder === undefined) {
+    const sentence = `The acoustic model or the dictionary can't be used; install them again: ${aptCommand}.`
+    throw new SpeechError('missing-dependency', sentence)
+  }
+  try {
+    const refusal = await setModel(library, decoder, model)
+    if (refusal !== undefined) throw invalidModel(description, refusal)
+    return new SphinxDecoder(library, decoder)
+  } catch (error) {
+    library.free(decoder)
+    throw error
   }
 }

@@ -1,30 +1,65 @@
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { TypeOf } from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { flag, oneOf, optionsCodec } from '../../../protocol/validation.js'
 import type { ModelDescription } from '../engine.js'
 import type { Pronunciation } from '../models/grammar.js'
-import { loadDictionary, loadGrammar, type CheckedGrammar } from '../models/grammar-file.js'
-import { findModelFile } from '../models/model-files.js'
-import { findSoundswallowerModels } from '../soundswallower/soundswallower-models.js'
-import { decodePocketsphinxOptions, type PocketsphinxOptions } from './options.js'
-import { aptLine } from './native-calls.js'
+import { findModelFile, readModelDictionary, readModelGrammar, type CheckedGrammar } from '../models/model-files.js'
+import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
+import { findSoundswallowerModels } from '../soundswallower/package.js'
+import { aptCommand } from './native-library.js'
+
+/** `model.json` of this engine. At most one of `languageModel`, `grammar` and `phrases` is present. */
+const modelOptions = optionsCodec(
+  { engine: oneOf('pocketsphinx') },
+  {
+    // `narrowband` is for telephone speech at 8 kHz (soundswallower's English model), `wideband` for 16 kHz (Debian's).
+    acousticModel: oneOf('narrowband', 'wideband'),
+    // Must be the rate of the acoustic model.
+    sampleRateHz: oneOf(8000, 16_000),
+    languageModel: textOption('the name of an n-gram file, ARPA or binary'),
+    grammar: textOption('the name of a JSGF file'),
+    phrases: textOption('the name of a file with one sentence per line'),
+    dictionary: textOption('the name of a file with a word and its phones per line'),
+    // Read by the service.
+    batch: flag,
+  },
+)
+
+/** The sample rate of each acoustic model in Hz. */
+export const acousticRateHz = { narrowband: 8000, wideband: 16_000 } as const
+
+const readOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
+  const options = decodeModelOptions(model, modelOptions)
+  const { acousticModel = 'narrowband', sampleRateHz, languageModel, grammar, phrases } = options
+  const rateHz = acousticRateHz[acousticModel]
+  if (sampleRateHz !== undefined && sampleRateHz !== rateHz) {
+    const fits = `"${acousticModel}" takes ${rateHz}`
+    throw invalidModel(model, `"sampleRateHz" in model.json is ${sampleRateHz}, but ${fits}; change one of them.`)
+  }
+  if ([languageModel, grammar, phrases].filter((file) => file !== undefined).length > 1) {
+    throw invalidModel(model, 'model.json may have one of "languageModel", "grammar" and "phrases", not more.')
+  }
+  return options
+}
 
 /** What a decoder searches: sentences of n-grams, or those of a grammar. */
 type SphinxSearch =
-  | { readonly type: 'languageModel'; readonly path: string; readonly isOwn: boolean }
+  | { readonly type: 'languageModel'; readonly path: string }
   | { readonly type: 'grammar'; readonly grammar: CheckedGrammar }
 
-/** A model whose files are there. */
+/** A model whose files exist. */
 export interface SphinxModel {
   readonly acousticModel: 'narrowband' | 'wideband'
-  /** The library's settings, by its names for them. */
+  /** Settings by their names in the library. */
   readonly settings: Readonly<Record<string, string>>
   readonly search: SphinxSearch
-  /** Words beside those of the dictionary. */
+  /** Words in addition to those of the dictionary. */
   readonly words: readonly Pronunciation[]
 }
 
-/** Where Debian's pocketsphinx-en-us puts its files. */
+/** The folder of Debian's package pocketsphinx-en-us. */
 export const debianModels = '/usr/share/pocketsphinx/model/en-us'
 
 const acousticFiles = ['mdef', 'means', 'variances', 'transition_matrices', 'sendump'] as const
@@ -38,12 +73,12 @@ const checkFiles = async (paths: readonly string[], sentence: string): Promise<v
 }
 
 /**
- * Measured: without the second, flat pass and with narrower beams an utterance ends in 34 ms instead of 280.
- * `remove_silence` off keeps the times of words; what is silence, voice activity has decided already.
+ * Measured: without the second, flat pass and with narrower beams a segment is decided in 34 ms instead of 280.
+ * `remove_silence` is off because it changes the times of words; voice activity has removed the silence already.
  */
 const searchSettings = { fwdflat: 'no', maxhmmpf: '8000', maxwpf: '20', remove_silence: 'no', remove_noise: 'yes' }
 
-/** What the 8 kHz model was trained with; its package keeps this where the library does not look. */
+/** How the 8 kHz model was trained; its package keeps this where the library does not find it. */
 const narrowbandFeatures = {
   samprate: '8000',
   lowerf: '130',
@@ -72,37 +107,33 @@ const wideband = async (folder: string): Promise<Readonly<Record<string, string>
   const hmm = join(folder, 'en-us')
   await checkFiles(
     [...acousticFiles, 'noisedict', 'feat.params'].map((file) => join(hmm, file)),
-    `Dictation needs Debian's packages: ${aptLine}.`,
+    `Dictation needs Debian's packages: ${aptCommand}.`,
   )
   return { hmm, samprate: '16000' }
 }
 
 const findSearch = async (
   model: ModelDescription,
-  { languageModel, grammar, phrases }: PocketsphinxOptions,
-  folder: string,
+  { languageModel, grammar, phrases }: TypeOf<typeof modelOptions>,
 ): Promise<SphinxSearch> => {
-  if (grammar !== undefined) return { type: 'grammar', grammar: await loadGrammar(model, 'grammar', grammar) }
-  if (phrases !== undefined) return { type: 'grammar', grammar: await loadGrammar(model, 'phrases', phrases) }
-  if (languageModel !== undefined) {
-    const path = await findModelFile(model, 'languageModel', languageModel)
-    return { type: 'languageModel', path, isOwn: true }
-  }
-  return { type: 'languageModel', path: join(folder, 'en-us.lm.bin'), isOwn: false }
+  if (grammar !== undefined) return { type: 'grammar', grammar: await readModelGrammar(model, 'grammar', grammar) }
+  if (phrases !== undefined) return { type: 'grammar', grammar: await readModelGrammar(model, 'phrases', phrases) }
+  if (languageModel === undefined) return { type: 'languageModel', path: join(debianModels, 'en-us.lm.bin') }
+  return { type: 'languageModel', path: await findModelFile(model, 'languageModel', languageModel) }
 }
 
 /**
- * Reads `model.json` and checks every file that it names or needs, before the library is asked: that says of a file that
- * it can't use no more than that there is something. Rejects with `invalid-model` or `missing-dependency`.
+ * Reads `model.json` and checks every file that it names or needs, because the library gives no reason when it cannot use a
+ * file. Rejects with `invalid-model` or `missing-dependency`.
  */
-export const readSphinxModel = async (model: ModelDescription, folder = debianModels): Promise<SphinxModel> => {
-  const options = decodePocketsphinxOptions(model)
+export const readSphinxModel = async (model: ModelDescription): Promise<SphinxModel> => {
+  const options = readOptions(model)
   const { acousticModel = 'narrowband', dictionary } = options
-  const search = await findSearch(model, options, folder)
-  const words = await loadDictionary(model, dictionary)
-  const dict = join(folder, 'cmudict-en-us.dict')
+  const search = await findSearch(model, options)
+  const words = await readModelDictionary(model, dictionary)
+  const dict = join(debianModels, 'cmudict-en-us.dict')
   const needed = search.type === 'languageModel' ? [dict, search.path] : [dict]
-  await checkFiles(needed, `Dictation needs Debian's packages: ${aptLine}.`)
-  const acoustics = acousticModel === 'narrowband' ? await narrowband() : await wideband(folder)
+  await checkFiles(needed, `Dictation needs Debian's packages: ${aptCommand}.`)
+  const acoustics = acousticModel === 'narrowband' ? await narrowband() : await wideband(debianModels)
   return { acousticModel, settings: { ...acoustics, dict, ...searchSettings }, search, words }
 }

@@ -1,71 +1,91 @@
 import { availableParallelism } from 'node:os'
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { Engine, EngineKind } from '../engine.js'
-import { laneEngine } from '../segment-engine.js'
-import { makeSphinxDecoder } from './decoder-maker.js'
-import { loadSphinxLibrary } from './native-library.js'
-import { acousticRateHz } from './options.js'
-import type { SphinxLibrary } from './library.js'
-import { readSphinxModel, type SphinxModel } from './model.js'
-import { SphinxPool } from './decoder-pool.js'
-import { ThreadTime, timedLibrary } from './thread-time.js'
+import { checkOptions, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
+import type { EngineKind, OpenSegment } from '../engine.js'
+import { FrameCutter } from '../frame-cutter.js'
+import { LeasedSegment } from '../pool/leased-segment.js'
+import { ResourcePool } from '../pool/resource-pool.js'
+import { createSegmentEngine } from '../segment-engine.js'
+import { createSphinxDecoder, type SphinxDecoder } from './decoder.js'
+import { ThreadTime, timedLibrary, type SphinxLibrary } from './library.js'
+import { acousticRateHz, readSphinxModel } from './model.js'
+import { loadNativeLibrary } from './native-library.js'
 
 export interface PocketsphinxLimits {
   /**
-   * Segments of one model that are decoded at once, each by a decoder of about 96 MB; they are made as they are needed.
-   * Twice the cores, 2 to 8, when absent: a core decodes about four segments at the pace of speech.
+   * Segments of one model that are decoded at the same time, 1 to 64, each by a decoder of about 96 MB, created when needed.
+   * A core decodes about four segments at the pace of speech. @default twice the cores, 2 to 8
    */
-  readonly decoders?: number
+  readonly decoders?: number | undefined
 }
+
+const limitsCodec = optionsCodec({}, { decoders: wholeNumber({ min: 1, max: 64 }) })
 
 const defaultDecoders = (): number => Math.min(Math.max(2 * availableParallelism(), 2), 8)
 
-const checkDecoders = (value: number): number => {
-  if (Number.isInteger(value) && value >= 1 && value <= 64) return value
-  throw new SpeechError('invalid-options', `decoders must be a whole number from 1 to 64, not ${String(value)}.`)
-}
+const frameMs = 100
 
-const makeEngine = (
-  pool: SphinxPool,
-  time: ThreadTime,
-  { acousticModel, search }: SphinxModel,
-  segmentsAtOnce: number,
-): Engine =>
-  laneEngine({
-    capabilities: {
-      sampleRateHz: acousticRateHz[acousticModel],
-      partials: true,
-      words: true,
-      kind: search.type === 'grammar' ? 'grammar' : 'dictation',
-      segmentsAtOnce,
-    },
-    openLane: () => (startMs, listener) => pool.open(startMs, listener),
-    ready: () => Promise.resolve(),
-    busyMs: () => time.workedMs,
-    close: () => pool.close(),
-  })
+const engineFailed = (cause: unknown): SpeechError =>
+  new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
-/** The engine `pocketsphinx` over a library that `load` gives. */
-export const pocketsphinxOver = (load: () => Promise<SphinxLibrary>, limits: PocketsphinxLimits = {}): EngineKind => {
-  const decoders = checkDecoders(limits.decoders ?? defaultDecoders())
+/** Each segment has a decoder of its own; further segments wait for one. */
+const openSegments =
+  (decoders: ResourcePool<SphinxDecoder>, sampleRateHz: number): OpenSegment =>
+  (startMs, listener) => {
+    const segment = new LeasedSegment(startMs, decoders, {
+      ...listener,
+      failed: (error) => listener.failed(engineFailed(error)),
+    })
+    const cutter = new FrameCutter((sampleRateHz * frameMs) / 1000, (frame) => segment.write(frame.slice()))
+    return {
+      write: (samples) => cutter.write(samples),
+      close: (endMs) => {
+        cutter.flush()
+        segment.close(endMs)
+      },
+      abort: () => segment.abort(),
+    }
+  }
+
+/** The engine `pocketsphinx` with a library that `load` returns. */
+export const createPocketsphinx = (load: () => Promise<SphinxLibrary>, limits: PocketsphinxLimits = {}): EngineKind => {
+  const { decoders: max = defaultDecoders() } = checkOptions(limitsCodec, limits, 'The limits')
   return {
     name: 'pocketsphinx',
     open: async (description) => {
       const model = await readSphinxModel(description)
       const time = new ThreadTime(availableParallelism(), () => performance.now())
       const library = timedLibrary(await load(), time)
-      const make = () => makeSphinxDecoder(library, description, model)
-      const pool = new SphinxPool(decoders, acousticRateHz[model.acousticModel], make)
-      await pool.warm()
-      return makeEngine(pool, time, model, decoders)
+      const decoders = new ResourcePool<SphinxDecoder>({
+        max,
+        create: () => createSphinxDecoder(library, description, model),
+        destroy: (decoder) => decoder.free(),
+      })
+      // The first decoder shows what is wrong with the model.
+      decoders.release(await decoders.acquire())
+      const sampleRateHz = acousticRateHz[model.acousticModel]
+      const openSegment = openSegments(decoders, sampleRateHz)
+      return createSegmentEngine({
+        capabilities: {
+          sampleRateHz,
+          partials: true,
+          words: true,
+          kind: model.search.type === 'grammar' ? 'grammar' : 'dictation',
+          segmentsAtOnce: max,
+        },
+        openChannel: () => openSegment,
+        busyMs: () => time.workedMs,
+        close: () => decoders.close(),
+      })
     },
   }
 }
 
 /**
- * Dictation in English, and grammars, by libpocketsphinx and the models that Debian packages; nothing of it is loaded
- * before a model asks for it. It runs in this process, its calls in koffi's threads. `open` resolves when the first
- * decoder has taken the model. Errors: `invalid-model`, and `missing-dependency` that names the command that installs
- * what is absent; throws `invalid-options` for limits out of range.
+ * Dictation in English, and grammars, by libpocketsphinx and the models that Debian packages, which are loaded when a model
+ * needs them. It runs in this process, its calls in koffi's threads. `open` resolves when the first decoder has loaded the
+ * model; it rejects with `invalid-model`, and with `missing-dependency` that names the command which installs what is missing.
+ * Throws `invalid-options` for limits out of range.
  */
-export const pocketsphinx = (limits: PocketsphinxLimits = {}): EngineKind => pocketsphinxOver(loadSphinxLibrary, limits)
+export const pocketsphinx = (limits: PocketsphinxLimits = {}): EngineKind =>
+  createPocketsphinx(loadNativeLibrary, limits)

@@ -1,104 +1,105 @@
 import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Word } from '../../../protocol/session-event.js'
-import { HopCutter } from '../frame-cutter.js'
-import type { DecidedWhole, LaneSegment, SegmentListener } from '../channel-segments.js'
+import type { EngineSegment, SegmentListener, SegmentText } from '../engine.js'
+import { FrameCutter } from '../frame-cutter.js'
 import type { ToWorker } from './worker-messages.js'
 
-/** What a segment tells its pool. */
+/** What a segment needs of its pool. */
 export interface SegmentPool {
-  /** It holds a decoder no more, or waits for none. */
+  /** The segment was aborted: it holds no decoder any more and waits for none. */
   readonly leave: (segment: PooledSegment) => void
-  /** Its worker has to say something now. */
-  readonly asked: () => void
-  readonly hopSamples: number
+  /** The worker of the segment now owes an answer. */
+  readonly owed: () => void
+  readonly frameSamples: number
 }
 
 type State =
-  | { readonly type: 'waiting'; readonly held: ToWorker[] }
+  | { readonly type: 'queued'; readonly messages: ToWorker[] }
   | { readonly type: 'running'; readonly post: (message: ToWorker) => void }
   | { readonly type: 'over' }
 
 /**
- * A segment on its way through the pool. Its audio is cut into hops of one length, whatever the chunks it came in:
- * that makes the answer the same, and one message of five chunks. While it waits in line its hops are kept.
+ * A segment in a pool of workers. Its audio is cut into frames of one length, whatever the length of its chunks: the result
+ * depends on the samples alone, and several chunks make one message. While it is queued its frames are kept.
  */
-export class PooledSegment implements LaneSegment {
-  private state: State
-  private readonly hops: HopCutter
-  /** Messages that the worker has and did not answer. */
-  private owed = 0
+export class PooledSegment implements EngineSegment {
+  readonly id: number
+  readonly #listener: SegmentListener
+  readonly #pool: SegmentPool
+  readonly #cutter: FrameCutter
+  #state: State
+  /** How many messages the worker has not answered. */
+  #unanswered = 0
 
-  constructor(
-    readonly id: number,
-    startMs: number,
-    private readonly listener: SegmentListener,
-    private readonly pool: SegmentPool,
-  ) {
-    this.hops = new HopCutter(pool.hopSamples, (hop) => this.sendHop(hop))
-    this.state = { type: 'waiting', held: [{ type: 'open', segment: id, startMs }] }
+  constructor(id: number, startMs: number, listener: SegmentListener, pool: SegmentPool) {
+    this.id = id
+    this.#listener = listener
+    this.#pool = pool
+    this.#cutter = new FrameCutter(pool.frameSamples, (frame) => this.#sendFrame(frame))
+    this.#state = { type: 'queued', messages: [{ type: 'open', segment: id, startMs }] }
   }
 
-  /** Whether its worker has to say something, for it has audio that it did not read, or the end. */
+  /** Whether its worker owes an answer to audio or to the end. */
   get isOwed(): boolean {
-    return this.state.type === 'running' && this.owed > 0
+    return this.#state.type === 'running' && this.#unanswered > 0
   }
 
-  /** A decoder is there: what was held goes to its worker. */
+  /** The segment has a decoder: sends what it has kept. */
   start(post: (message: ToWorker) => void): void {
-    if (this.state.type !== 'waiting') return
-    const { held } = this.state
-    this.state = { type: 'running', post }
-    for (const message of held) this.send(message)
+    if (this.#state.type !== 'queued') return
+    const { messages } = this.#state
+    this.#state = { type: 'running', post }
+    for (const message of messages) this.#send(message)
   }
 
   write(samples: Int16Array): void {
-    this.hops.write(samples)
+    this.#cutter.write(samples)
   }
 
   close(endMs: number): void {
-    this.hops.flush()
-    this.send({ type: 'close', segment: this.id, endMs })
+    this.#cutter.flush()
+    this.#send({ type: 'close', segment: this.id, endMs })
   }
 
   abort(): void {
-    if (this.state.type === 'over') return
-    if (this.state.type === 'running') this.state.post({ type: 'abort', segment: this.id })
-    this.state = { type: 'over' }
-    this.pool.leave(this)
+    if (this.#state.type === 'over') return
+    if (this.#state.type === 'running') this.#state.post({ type: 'abort', segment: this.id })
+    this.#state = { type: 'over' }
+    this.#pool.leave(this)
   }
 
-  taken(sampleCount: number, partial: string | undefined): void {
-    this.owed -= 1
-    if (this.state.type !== 'over') this.listener.taken(sampleCount, partial)
+  progress(sampleCount: number, partial: string | undefined): void {
+    this.#unanswered -= 1
+    if (this.#state.type !== 'over') this.#listener.progress(sampleCount, partial)
   }
 
-  decided(words: readonly Word[], whole?: DecidedWhole): void {
-    if (this.end()) this.listener.decided(words, whole)
+  decided(words: readonly Word[], text?: SegmentText): void {
+    if (this.#end()) this.#listener.decided(words, text)
   }
 
   failed(error: SpeechError): void {
-    if (this.end()) this.listener.failed(error)
+    if (this.#end()) this.#listener.failed(error)
   }
 
-  private end(): boolean {
-    const wasOn = this.state.type !== 'over'
-    this.state = { type: 'over' }
-    return wasOn
+  #end(): boolean {
+    const wasOver = this.#state.type === 'over'
+    this.#state = { type: 'over' }
+    return !wasOver
   }
 
-  /** A message to a worker is copied on its way, so the hop is used again; one that is held needs its own samples. */
-  private sendHop(hop: Int16Array): void {
-    const samples = this.state.type === 'running' && hop.length === this.pool.hopSamples ? hop : hop.slice()
-    this.send({ type: 'audio', segment: this.id, samples })
+  /** A message is copied on its way to a worker, so a frame's memory can be reused, unless the message is kept. */
+  #sendFrame(frame: Int16Array): void {
+    const isCopied = this.#state.type === 'running' && frame.length === this.#pool.frameSamples
+    this.#send({ type: 'audio', segment: this.id, samples: isCopied ? frame : frame.slice() })
   }
 
-  private send(message: ToWorker): void {
-    if (this.state.type === 'waiting') this.state.held.push(message)
-    if (this.state.type !== 'running') return
+  #send(message: ToWorker): void {
+    if (this.#state.type === 'queued') this.#state.messages.push(message)
+    if (this.#state.type !== 'running') return
     if (message.type === 'audio' || message.type === 'close') {
-      this.owed += 1
-      if (this.owed === 1) this.pool.asked()
+      this.#unanswered += 1
+      if (this.#unanswered === 1) this.#pool.owed()
     }
-    this.state.post(message)
+    this.#state.post(message)
   }
 }

@@ -1,70 +1,105 @@
+export interface ResourcePoolOptions<T> {
+  /** How many resources there are at most. */
+  readonly max: number
+  readonly create: () => Promise<T>
+  /** Called for a resource that is discarded, and for all when the pool is closed. @default nothing is done */
+  readonly destroy?: ((resource: T) => Promise<void> | void) | undefined
+}
+
 interface Waiting<T> {
-  readonly resolve: (item: T) => void
+  readonly resolve: (resource: T) => void
   readonly reject: (error: unknown) => void
 }
 
-/** Things that are dear to make and are lent to one holder at a time, at most `limit` of them. */
-export class Shelf<T> {
-  private readonly free: T[] = []
-  /** In the order they came; a set, so that one who leaves is found without a search. */
-  private readonly line = new Set<Waiting<T>>()
-  private made = 0
+/** Resources that are expensive to create, such as decoders. One holder uses one at a time; others wait in order. */
+export class ResourcePool<T> {
+  readonly #options: ResourcePoolOptions<T>
+  readonly #all = new Set<T>()
+  readonly #free: T[] = []
+  readonly #creating = new Set<Promise<T>>()
+  /** A set, so that one that leaves is removed without a search. */
+  readonly #waiting = new Set<Waiting<T>>()
+  #isClosed = false
 
-  constructor(
-    private readonly limit: number,
-    private readonly make: () => Promise<T>,
-  ) {}
+  constructor(options: ResourcePoolOptions<T>) {
+    this.#options = options
+  }
 
-  /** Puts one there that was made elsewhere. */
-  add(item: T): void {
-    this.made += 1
-    this.give(item)
+  /** Adds a resource that was created elsewhere. */
+  add(resource: T): void {
+    this.#all.add(resource)
+    this.release(resource)
   }
 
   /**
-   * The next free one, or a new one, or, when `limit` are out, the first that comes back. Rejects when none can be made,
-   * and when the signal is aborted while it waits in line.
+   * Resolves with a free resource, with a new one, or, if `max` are in use, with the next that is released. Rejects if none
+   * can be created, and if the signal is aborted while it waits.
    */
-  take(signal?: AbortSignal): Promise<T> {
-    const item = this.free.pop()
-    if (item !== undefined) return Promise.resolve(item)
+  acquire(signal?: AbortSignal): Promise<T> {
+    const free = this.#free.pop()
+    if (free !== undefined) return Promise.resolve(free)
     return new Promise((resolve, reject) => {
       const waiting: Waiting<T> = { resolve, reject }
-      if (this.made < this.limit) {
-        this.makeFor(waiting)
+      if (this.#all.size + this.#creating.size < this.#options.max) {
+        this.#createFor(waiting)
         return
       }
-      this.line.add(waiting)
+      this.#waiting.add(waiting)
       signal?.addEventListener('abort', () => {
-        if (this.line.delete(waiting)) reject(new Error('Left the line.'))
+        if (this.#waiting.delete(waiting)) reject(new Error('It waits no longer.'))
       })
     })
   }
 
-  give(item: T): void {
-    const next = this.first()
-    if (next === undefined) this.free.push(item)
-    else next.resolve(item)
+  release(resource: T): void {
+    const next = this.#takeWaiting()
+    if (next === undefined) this.#free.push(resource)
+    else next.resolve(resource)
   }
 
-  /** One that was taken is broken and does not come back; whoever waits gets another. */
-  discard(): void {
-    this.made -= 1
-    const next = this.first()
-    if (next !== undefined) this.makeFor(next)
+  /** Destroys a resource that is broken, and creates another if somebody waits. */
+  discard(resource: T): void {
+    this.#all.delete(resource)
+    void this.#options.destroy?.(resource)
+    this.#createForNext()
   }
 
-  private first(): Waiting<T> | undefined {
-    const [next] = this.line
-    if (next !== undefined) this.line.delete(next)
+  /** Destroys all resources, also those that are in use or still created. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#creating)
+    await Promise.all([...this.#all].map((resource) => this.#options.destroy?.(resource)))
+  }
+
+  #takeWaiting(): Waiting<T> | undefined {
+    const [next] = this.#waiting
+    if (next !== undefined) this.#waiting.delete(next)
     return next
   }
 
-  private makeFor(waiting: Waiting<T>): void {
-    this.made += 1
-    this.make().then(waiting.resolve, (error: unknown) => {
-      waiting.reject(error)
-      this.discard()
-    })
+  #createForNext(): void {
+    const next = this.#takeWaiting()
+    if (next !== undefined) this.#createFor(next)
+  }
+
+  #createFor({ resolve, reject }: Waiting<T>): void {
+    if (this.#isClosed) {
+      reject(new Error('The pool is closed.'))
+      return
+    }
+    const creating = this.#options.create()
+    this.#creating.add(creating)
+    creating.then(
+      (resource) => {
+        this.#creating.delete(creating)
+        this.#all.add(resource)
+        resolve(resource)
+      },
+      (error: unknown) => {
+        this.#creating.delete(creating)
+        reject(error)
+        this.#createForNext()
+      },
+    )
   }
 }

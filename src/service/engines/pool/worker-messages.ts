@@ -1,33 +1,63 @@
+import { performance } from 'node:perf_hooks'
+import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import type { Word } from '../../../protocol/session-event.js'
-import type { DecidedWhole } from '../channel-segments.js'
+import type { SegmentText } from '../engine.js'
 
-/** To a worker that decodes, in this order for each segment: `open`, `audio`…, then `close` or `abort`. */
+/** To a worker, in this order for each segment: `open`, `audio`…, then `close` or `abort`. */
 export type ToWorker =
   | { readonly type: 'open'; readonly segment: number; readonly startMs: number }
-  /** One hop of one channel at the engine's rate; only the last of a segment is shorter. */
+  /** One frame of one channel at the engine's rate; only the last one of a segment is shorter. */
   | { readonly type: 'audio'; readonly segment: number; readonly samples: Int16Array }
   | { readonly type: 'close'; readonly segment: number; readonly endMs: number }
   | { readonly type: 'abort'; readonly segment: number }
 
-/** From the worker: `ready` or `refused` once, then what becomes of the segments. Nothing follows an `abort`. */
-export type FromWorker = WorkerNews & {
-  /** How long its thread has worked since it was ready and no message before told of, in milliseconds. */
-  readonly busyMs?: number
+/** From a worker: `ready` or `refused` once, then what becomes of the segments. Nothing follows an `abort`. */
+export type FromWorker = WorkerEvent & {
+  /** How long its thread has worked since the message before this one, in milliseconds. Absent until it is ready. */
+  readonly busyMs?: number | undefined
 }
 
-type WorkerNews =
+type WorkerEvent =
   | { readonly type: 'ready' }
-  /** The model can't be used; the sentence says why. */
+  /** The model cannot be used; the sentence says why. */
   | { readonly type: 'refused'; readonly sentence: string }
-  /** An `audio` message was decoded; `partial` is there when the text changed by it. */
-  | { readonly type: 'taken'; readonly segment: number; readonly sampleCount: number; readonly partial?: string }
-  /** It is busy with what takes a while. */
+  /** Audio was decoded; `partial` is the text so far if it changed. Answers each `audio`. */
+  | {
+      readonly type: 'progress'
+      readonly segment: number
+      readonly sampleCount: number
+      readonly partial?: string | undefined
+    }
+  /** The worker is alive during a long step. */
   | { readonly type: 'working' }
-  /** `whole` where the words alone do not say the text. */
+  /** `text` is absent if it consists of the words. */
   | {
       readonly type: 'decided'
       readonly segment: number
       readonly words: readonly Word[]
-      readonly whole?: DecidedWhole
+      readonly text?: SegmentText | undefined
     }
   | { readonly type: 'failed'; readonly segment: number }
+
+/** How long the event loop of this thread was active, in milliseconds. Each thread has its own. */
+const activeMs = (): number => performance.eventLoopUtilization().active
+
+/**
+ * Adds to each message after `ready` how long the thread worked since the message before. The loading of the model is
+ * not counted; work for an aborted segment is reported with the next message.
+ */
+export const reportBusyTime = (
+  post: (message: FromWorker) => void,
+  workedMs: () => number = activeMs,
+): ((message: FromWorker) => void) => {
+  let reportedMs: number | undefined
+  return (message) => {
+    const nowMs = workedMs()
+    post(reportedMs === undefined ? message : { ...message, busyMs: nowMs - reportedMs })
+    if (reportedMs !== undefined || message.type === 'ready') reportedMs = nowMs
+  }
+}
+
+/** Takes the next message that was sent and not received yet, without a turn of the event loop; undefined if there is none. */
+export const takeNextFrom = (port: MessagePort) => (): ToWorker | undefined =>
+  (receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined)?.message

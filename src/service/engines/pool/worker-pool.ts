@@ -1,235 +1,245 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { WorkerWatch, type Watched } from './worker-watchdog.js'
-import type { DecoderWorker, StartDecoderWorker } from './decoder-worker.js'
-import type { SegmentListener } from '../channel-segments.js'
+import type { ThreadEvents } from '../../threads/worker-thread.js'
+import type { SegmentListener } from '../engine.js'
 import { PooledSegment } from './pooled-segment.js'
-import type { FromWorker } from './worker-messages.js'
+import type { FromWorker, ToWorker } from './worker-messages.js'
+import { WorkerWatchdog, type WatchedWorker } from './worker-watchdog.js'
 
-export interface DecoderPoolOptions {
-  readonly start: StartDecoderWorker
+/** A worker as the pool sees it. */
+export interface PoolWorker {
+  readonly post: (message: ToWorker) => void
+  /** A busy worker keeps the process alive; an idle one does not. */
+  readonly setBusy: (isBusy: boolean) => void
+  readonly terminate: () => Promise<void>
+}
+
+export type StartPoolWorker = (events: ThreadEvents<FromWorker>) => PoolWorker
+
+export interface WorkerPoolOptions {
+  readonly start: StartPoolWorker
+  /** The maximum number of workers. */
   readonly workers: number
+  /** How many segments each decodes at the same time. */
   readonly decodersPerWorker: number
-  /** How much audio one message to a worker carries, and a decoder reads at a time. */
-  readonly hopSamples: number
-  /** Milliseconds that never run backwards. */
+  /** How much audio a message to a worker carries. */
+  readonly frameSamples: number
+  /** A clock in milliseconds that never goes back. */
   readonly now: () => number
-  /** How long a worker may say nothing while it has work, in milliseconds; 10,000 when absent. It is ended then. */
-  readonly answerWithinMs?: number
-  /** How long it may load, in milliseconds; 60,000 when absent. */
-  readonly startWithinMs?: number
-  readonly scheduler?: SchedulerLike
-  /** Turns the worker's reason to refuse the model into the error that `warm` rejects with. */
-  readonly refuse: (sentence: string) => SpeechError
+  /** How long a worker may be silent while it has work, in milliseconds, before it is terminated. @default 10000 */
+  readonly answerWithinMs?: number | undefined
+  /** How long a worker may load, in milliseconds, before it is terminated. @default 60000 */
+  readonly startWithinMs?: number | undefined
+  /** @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+  /** Makes an error of the reason for which a worker refuses the model. */
+  readonly refusalError: (sentence: string) => SpeechError
 }
 
 type Phase =
   { readonly type: 'loading' } | { readonly type: 'ready' } | { readonly type: 'refused'; readonly sentence: string }
 
-interface Member extends Watched {
-  readonly worker: DecoderWorker
+interface Member extends WatchedWorker {
+  readonly worker: PoolWorker
   readonly segments: Map<number, PooledSegment>
   phase: Phase
 }
 
-const dueOf = ({ phase, segments }: Member): ReturnType<Watched['due']> => {
+const owedBy = ({ phase, segments }: Member): ReturnType<WatchedWorker['owes']> => {
   if (phase.type === 'loading') return 'start'
-  return [...segments.values()].some(({ isOwed }) => isOwed) ? 'now' : 'nothing'
+  return [...segments.values()].some(({ isOwed }) => isOwed) ? 'answer' : 'nothing'
 }
 
-/** So many workers may break within a minute before the pool stops starting others. */
-const maxBreaks = 5
-const breakWindowMs = 60_000
+/** After this many workers have ended within a minute the pool starts no other until the minute is over. */
+const maxEnds = 5
+const endWindowMs = 60_000
 
-const workerBroke = (cause?: unknown): SpeechError =>
-  new SpeechError('engine-failed', 'The recognition engine stopped while it read; try again.', { cause })
+const engineFailed = (cause?: unknown): SpeechError =>
+  new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
-/** The worker is gone with everything that it read: a segment that shared it is not to blame. */
+/** The worker ended with several segments, any of which may have caused it: each counts as a loss, not as its own failure. */
 const workerLost = (cause: unknown): SpeechError =>
-  workerBroke(new SpeechError('connection-lost', 'The worker ended.', { cause }))
+  engineFailed(new SpeechError('connection-lost', 'The worker ended.', { cause }))
 
 /**
- * The workers of one model. A segment takes the least busy worker's decoder; when every decoder is lent, segments wait
- * in line, first come first served. Workers are started as they are needed and stay.
+ * The workers of one model. A segment gets a decoder of the least busy worker; if all decoders are in use it waits in a
+ * queue. Workers are started when they are needed, and stay.
  */
-export class DecoderPool {
-  private readonly members = new Set<Member>()
-  /** In the order they came; a set, so that an aborted one leaves without a search. */
-  private readonly line = new Set<PooledSegment>()
-  private readonly breaksAtMs: number[] = []
-  private readonly warming: { resolve: () => void; reject: (error: SpeechError) => void }[] = []
-  private nextSegment = 1
-  private readonly watch: WorkerWatch
-  private lastBreak: unknown
-  private workedMs = 0
-  private closed = false
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions
+  readonly #members = new Set<Member>()
+  /** In the order they came. A set, so that an aborted one is removed without a search. */
+  readonly #queue = new Set<PooledSegment>()
+  readonly #endsAtMs: number[] = []
+  readonly #warming: { resolve: () => void; reject: (error: SpeechError) => void }[] = []
+  readonly #watchdog: WorkerWatchdog
+  #nextSegment = 1
+  #lastCause: unknown
+  #busyMs = 0
+  #isClosed = false
 
-  constructor(private readonly options: DecoderPoolOptions) {
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options
     const { answerWithinMs = 10_000, startWithinMs = 60_000, scheduler = asyncScheduler } = options
-    this.watch = new WorkerWatch({ answerWithinMs, startWithinMs, scheduler })
+    this.#watchdog = new WorkerWatchdog({ answerWithinMs, startWithinMs, scheduler })
   }
 
   get segmentsAtOnce(): number {
-    return this.options.workers * this.options.decodersPerWorker
+    return this.#options.workers * this.#options.decodersPerWorker
   }
 
-  /** How long its workers say that they have worked, all together. */
+  /** How long all workers together have worked, in milliseconds. */
   get busyMs(): number {
-    return this.workedMs
+    return this.#busyMs
   }
 
-  /** Resolves when a worker is ready; rejects with the refusal of the model, or `engine-failed`. */
+  /** Resolves when a worker is ready; rejects if the model is refused, or with `engine-failed`. */
   warm(): Promise<void> {
-    if (this.closed) return Promise.reject(workerBroke())
-    if (this.readyMembers().length > 0) return Promise.resolve()
+    if (this.#isClosed) return Promise.reject(engineFailed())
+    if (this.#readyMembers().length > 0) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      this.warming.push({ resolve, reject })
-      this.serve()
+      this.#warming.push({ resolve, reject })
+      this.#serve()
     })
   }
 
-  /** Opens a segment; its listener is called later, never before this returns. */
+  /** Opens a segment. Its listener is not called before this returns. */
   open(startMs: number, listener: SegmentListener): PooledSegment {
-    const segment = new PooledSegment(this.nextSegment, startMs, listener, {
-      leave: (one) => this.release(one),
-      asked: () => this.watch.wake(),
-      hopSamples: this.options.hopSamples,
+    const segment = new PooledSegment(this.#nextSegment, startMs, listener, {
+      leave: (aborted) => this.#release(aborted),
+      owed: () => this.#watchdog.wake(),
+      frameSamples: this.#options.frameSamples,
     })
-    this.nextSegment += 1
-    if (this.closed) queueMicrotask(() => segment.failed(workerBroke()))
-    else this.line.add(segment)
-    this.serve()
+    this.#nextSegment += 1
+    if (this.#isClosed) queueMicrotask(() => segment.failed(engineFailed()))
+    else this.#queue.add(segment)
+    this.#serve()
     return segment
   }
 
   async close(): Promise<void> {
-    this.closed = true
-    const members = [...this.members]
-    this.watch.stop()
-    this.failAll(workerBroke())
+    this.#isClosed = true
+    const members = [...this.#members]
+    this.#watchdog.stop()
+    this.#failAll(engineFailed())
     await Promise.all(members.map(({ worker }) => worker.terminate()))
   }
 
-  private readyMembers(): readonly Member[] {
-    return [...this.members].filter(({ phase }) => phase.type === 'ready')
+  #readyMembers(): readonly Member[] {
+    return [...this.#members].filter(({ phase }) => phase.type === 'ready')
   }
 
-  /** Gives decoders to the segments in line, and starts another worker where all have something to do. */
-  private serve(): void {
-    for (const segment of this.line) {
-      const member = this.leastBusy()
+  /** Gives free decoders to queued segments, and starts another worker if all have work. */
+  #serve(): void {
+    for (const segment of this.#queue) {
+      const member = this.#leastBusy()
       if (member === undefined) break
-      this.line.delete(segment)
+      this.#queue.delete(segment)
       if (member.segments.size === 0) member.worker.setBusy(true)
       member.segments.set(segment.id, segment)
       segment.start(member.worker.post)
     }
-    if (this.wantsWorker()) this.startWorker()
+    if (this.#needsWorker()) this.#startWorker()
   }
 
-  private leastBusy(): Member | undefined {
-    const open = this.readyMembers().filter(({ segments }) => segments.size < this.options.decodersPerWorker)
-    return open.toSorted((one, other) => one.segments.size - other.segments.size)[0]
+  #leastBusy(): Member | undefined {
+    const free = this.#readyMembers().filter(({ segments }) => segments.size < this.#options.decodersPerWorker)
+    return free.toSorted((a, b) => a.segments.size - b.segments.size)[0]
   }
 
-  private wantsWorker(): boolean {
-    const members = [...this.members]
-    if (this.closed || members.length >= this.options.workers) return false
+  #needsWorker(): boolean {
+    const members = [...this.#members]
+    if (this.#isClosed || members.length >= this.#options.workers) return false
     if (members.some(({ phase }) => phase.type !== 'ready')) return false
-    const wanted = this.line.size > 0 || this.warming.length > 0 || members.length > 0
-    return wanted && members.every(({ segments }) => segments.size > 0)
+    const isWanted = this.#queue.size > 0 || this.#warming.length > 0 || members.length > 0
+    return isWanted && members.every(({ segments }) => segments.size > 0)
   }
 
-  private startWorker(): void {
-    const earliestMs = this.options.now() - breakWindowMs
-    if (this.breaksAtMs.filter((atMs) => atMs > earliestMs).length >= maxBreaks) {
-      if (this.members.size === 0) queueMicrotask(() => this.failAll(workerBroke(this.lastBreak)))
+  #startWorker(): void {
+    const earliestMs = this.#options.now() - endWindowMs
+    if (this.#endsAtMs.filter((atMs) => atMs > earliestMs).length >= maxEnds) {
+      if (this.#members.size === 0) queueMicrotask(() => this.#failAll(engineFailed(this.#lastCause)))
       return
     }
     const member: Member = {
-      worker: this.options.start({
-        message: (message) => this.receive(member, message),
-        ended: (cause) => this.ended(member, cause),
+      worker: this.#options.start({
+        message: (message) => this.#receive(member, message),
+        ended: (cause) => this.#ended(member, cause),
       }),
       segments: new Map(),
       phase: { type: 'loading' },
-      due: () => dueOf(member),
-      hung: () => this.hung(member),
+      owes: () => owedBy(member),
+      hung: () => this.#hung(member),
     }
-    this.members.add(member)
-    this.watch.add(member)
+    this.#members.add(member)
+    this.#watchdog.add(member)
   }
 
-  private receive(member: Member, message: FromWorker): void {
-    if (!this.members.has(member)) return
-    this.workedMs += message.busyMs ?? 0
-    this.watch.heard(member)
+  #receive(member: Member, message: FromWorker): void {
+    if (!this.#members.has(member)) return
+    this.#busyMs += message.busyMs ?? 0
+    this.#watchdog.heard(member)
     if (message.type === 'ready') {
       member.phase = { type: 'ready' }
-      this.idle(member)
-      for (const { resolve } of this.warming.splice(0)) resolve()
-      this.serve()
+      this.#becomeIdle(member)
+      for (const { resolve } of this.#warming.splice(0)) resolve()
+      this.#serve()
     } else if (message.type === 'refused') {
       member.phase = { type: 'refused', sentence: message.sentence }
       void member.worker.terminate()
-    } else if (message.type !== 'working') {
-      this.answer(member, message)
-    }
+    } else if (message.type !== 'working') this.#receiveAnswer(member, message)
   }
 
-  private answer(
-    member: Member,
-    message: Exclude<FromWorker, { readonly type: 'ready' | 'refused' | 'working' }>,
-  ): void {
+  #receiveAnswer(member: Member, message: FromWorker & { readonly type: 'progress' | 'decided' | 'failed' }): void {
     const segment = member.segments.get(message.segment)
     if (segment === undefined) return
-    if (message.type === 'taken') {
-      segment.taken(message.sampleCount, message.partial)
+    if (message.type === 'progress') {
+      segment.progress(message.sampleCount, message.partial)
       return
     }
-    this.release(segment)
-    if (message.type === 'decided') segment.decided(message.words, message.whole)
-    else segment.failed(workerBroke())
+    this.#release(segment)
+    if (message.type === 'decided') segment.decided(message.words, message.text)
+    else segment.failed(engineFailed())
   }
 
-  /** The segment holds a decoder no more, or waits for none. */
-  private release(segment: PooledSegment): void {
-    this.line.delete(segment)
-    const member = [...this.members].find(({ segments }) => segments.delete(segment.id))
-    if (member?.segments.size === 0) this.idle(member)
-    this.serve()
+  /** The segment needs no decoder any more and no place in the queue. */
+  #release(segment: PooledSegment): void {
+    this.#queue.delete(segment)
+    const member = [...this.#members].find(({ segments }) => segments.delete(segment.id))
+    if (member?.segments.size === 0) this.#becomeIdle(member)
+    this.#serve()
   }
 
-  /** Neither the worker nor a timer keeps the process alive then. */
-  private idle({ worker }: Member): void {
+  /** From here on neither the worker nor a timer keeps the process alive. */
+  #becomeIdle({ worker }: Member): void {
     worker.setBusy(false)
-    this.watch.rest()
+    this.#watchdog.stopIfIdle()
   }
 
-  /** It counts as ended at once: what blocks may take long to end, and its segments shall not wait for it. */
-  private hung(member: Member): void {
-    this.ended(member, new Error('The worker did not answer in time.'))
+  /** The worker counts as ended at once: its segments do not wait until a blocked thread has really ended. */
+  #hung(member: Member): void {
+    this.#ended(member, new Error('The worker did not answer in time.'))
     void member.worker.terminate()
   }
 
-  private ended(member: Member, cause: unknown): void {
-    this.watch.remove(member)
-    if (!this.members.delete(member) || this.closed) return
-    this.lastBreak = cause
-    this.breaksAtMs.push(this.options.now())
-    this.breaksAtMs.splice(0, this.breaksAtMs.length - maxBreaks)
-    if (member.phase.type === 'refused') this.failAll(this.options.refuse(member.phase.sentence))
-    // One that was alone on it may be what ended it.
-    const fault = member.segments.size > 1 ? workerLost(cause) : workerBroke(cause)
-    for (const segment of member.segments.values()) segment.failed(fault)
-    this.serve()
+  #ended(member: Member, cause: unknown): void {
+    this.#watchdog.remove(member)
+    if (!this.#members.delete(member) || this.#isClosed) return
+    this.#lastCause = cause
+    this.#endsAtMs.push(this.#options.now())
+    this.#endsAtMs.splice(0, this.#endsAtMs.length - maxEnds)
+    if (member.phase.type === 'refused') this.#failAll(this.#options.refusalError(member.phase.sentence))
+    // A segment that was alone on the worker may have caused its end.
+    const error = member.segments.size > 1 ? workerLost(cause) : engineFailed(cause)
+    for (const segment of member.segments.values()) segment.failed(error)
+    this.#serve()
   }
 
-  private failAll(error: SpeechError): void {
-    const segments = [...this.line, ...[...this.members].flatMap((member) => [...member.segments.values()])]
-    this.line.clear()
-    for (const { segments: held } of this.members) held.clear()
+  #failAll(error: SpeechError): void {
+    const segments = [...this.#queue, ...[...this.#members].flatMap((member) => [...member.segments.values()])]
+    this.#queue.clear()
+    for (const member of this.#members) member.segments.clear()
     for (const segment of segments) segment.failed(error)
-    for (const { reject } of this.warming.splice(0)) reject(error)
+    for (const { reject } of this.#warming.splice(0)) reject(error)
   }
 }

@@ -1,85 +1,90 @@
-import { type Subscription, type SchedulerLike } from 'rxjs'
+import { type SchedulerLike, type Unsubscribable } from 'rxjs'
+import { schedule } from '../../../kernel/timers.js'
 
-/** A worker as its watch sees it. */
-export interface Watched {
-  /** Whether it has to say something: `now` where it has work, `start` while it loads. */
-  readonly due: () => 'now' | 'start' | 'nothing'
-  /** It said nothing for too long. */
+/** A worker as the watchdog sees it. */
+export interface WatchedWorker {
+  /** What the worker owes: an `answer` while it has work, a `start` while it loads. */
+  readonly owes: () => 'answer' | 'start' | 'nothing'
+  /** Called when it was silent for too long. The watchdog has removed it. */
   readonly hung: () => void
 }
 
-export interface WorkerWatchOptions {
-  /** How long a worker that has work may say nothing, in milliseconds. */
+export interface WorkerWatchdogOptions {
+  /** How long a worker that has work may be silent, in milliseconds. */
   readonly answerWithinMs: number
-  /** How long it may take to load, in milliseconds. */
+  /** How long a worker may load, in milliseconds. */
   readonly startWithinMs: number
   readonly scheduler: SchedulerLike
 }
 
-/** So many looks within `answerWithinMs`. */
-const looks = 4
+/** How many checks there are within `answerWithinMs`. */
+const checksPerDeadline = 4
 
 /**
- * Notices workers that hang. While any is due, it looks at all of them a few times within `answerWithinMs`, and counts
- * how often each was silent. A count and no clock: when this thread itself stands still, that is one look and not many.
+ * Detects workers that hang. While any worker owes something, it checks all of them a few times per deadline and counts the
+ * checks during which each was silent. It counts checks, not time: when this thread itself stands still for long, that is
+ * one check and no worker is ended for it.
  */
-export class WorkerWatch {
-  private readonly silentLooks = new Map<Watched, number>()
-  private timer: Subscription | undefined
+export class WorkerWatchdog {
+  readonly #options: WorkerWatchdogOptions
+  readonly #silentChecks = new Map<WatchedWorker, number>()
+  #timer: Unsubscribable | undefined
 
-  constructor(private readonly options: WorkerWatchOptions) {}
+  constructor(options: WorkerWatchdogOptions) {
+    this.#options = options
+  }
 
-  /** From now on it is looked at. */
-  add(watched: Watched): void {
-    this.silentLooks.set(watched, 0)
+  add(worker: WatchedWorker): void {
+    this.#silentChecks.set(worker, 0)
     this.wake()
   }
 
-  remove(watched: Watched): void {
-    this.silentLooks.delete(watched)
-    if (this.silentLooks.size === 0) this.stop()
+  remove(worker: WatchedWorker): void {
+    this.#silentChecks.delete(worker)
+    if (this.#silentChecks.size === 0) this.stop()
   }
 
-  /** It said something, or was idle until now. */
-  heard(watched: Watched): void {
-    if (this.silentLooks.has(watched)) this.silentLooks.set(watched, 0)
+  /** The worker gave a sign of life. */
+  heard(worker: WatchedWorker): void {
+    if (this.#silentChecks.has(worker)) this.#silentChecks.set(worker, 0)
   }
 
-  /** Something may be due now: looks, until nothing is any more. */
+  /** Call when a worker begins to owe something: the checks go on until none does. */
   wake(): void {
-    if (this.timer !== undefined) return
-    const { scheduler, answerWithinMs } = this.options
-    this.timer = scheduler.schedule(() => {
-      this.timer = undefined
-      this.look()
-    }, answerWithinMs / looks)
+    if (this.#timer !== undefined) return
+    const { scheduler, answerWithinMs } = this.#options
+    const check = (): void => {
+      this.#timer = undefined
+      this.#check()
+    }
+    this.#timer = schedule(scheduler, answerWithinMs / checksPerDeadline, check, { ref: true })
   }
 
-  /** Stops looking where nothing is due. */
-  rest(): void {
-    if ([...this.silentLooks.keys()].every((watched) => watched.due() === 'nothing')) this.stop()
+  /** Stops the checks if no worker owes anything. */
+  stopIfIdle(): void {
+    if ([...this.#silentChecks.keys()].every((worker) => worker.owes() === 'nothing')) this.stop()
   }
 
   stop(): void {
-    this.timer?.unsubscribe()
-    this.timer = undefined
+    this.#timer?.unsubscribe()
+    this.#timer = undefined
   }
 
-  private look(): void {
-    const { answerWithinMs, startWithinMs } = this.options
-    for (const [watched, silent] of [...this.silentLooks]) {
-      const due = watched.due()
-      if (due === 'nothing') {
-        this.silentLooks.set(watched, 0)
+  #check(): void {
+    const { answerWithinMs, startWithinMs } = this.#options
+    for (const [worker, silentChecks] of [...this.#silentChecks]) {
+      const owed = worker.owes()
+      if (owed === 'nothing') {
+        this.#silentChecks.set(worker, 0)
         continue
       }
       this.wake()
-      const most = due === 'now' ? looks : Math.ceil((looks * startWithinMs) / answerWithinMs)
-      if (silent < most) {
-        this.silentLooks.set(watched, silent + 1)
+      const deadlineMs = owed === 'answer' ? answerWithinMs : startWithinMs
+      if (silentChecks < Math.ceil((checksPerDeadline * deadlineMs) / answerWithinMs)) {
+        this.#silentChecks.set(worker, silentChecks + 1)
       } else {
-        this.remove(watched)
-        watched.hung()
+        this.remove(worker)
+        worker.hung()
       }
     }
   }

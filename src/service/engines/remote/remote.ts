@@ -1,22 +1,56 @@
-import { EMPTY, firstValueFrom, lastValueFrom } from 'rxjs'
-import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
+import { EMPTY, firstValueFrom, lastValueFrom, Subject, type Observable } from 'rxjs'
+import type { TypeOf } from 'io-ts'
+import { keepFresh } from '../../../auth/keep-fresh.js'
+import { nodeFetch } from '../../../auth/node-fetch.js'
+import { requestToken } from '../../../auth/request-token.js'
 import { recognize } from '../../../client/recognizer/recognize.js'
-import { Shelf } from '../pool/resource-pool.js'
+import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
+import { Semaphore } from '../../../kernel/semaphore.js'
+import type { Token } from '../../../protocol/token.js'
+import { eitherOf, flag, nonEmptyText, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
-import { laneEngine } from '../segment-engine.js'
-import { invalidModel, readModelFile } from '../models/model-files.js'
-import { decodeRemoteOptions, type RemoteOptions } from './options.js'
-import { RemoteSegment, type OpenRecognition } from './remote-segment.js'
-import { openRemoteToken, type Environment, type RemoteToken } from './token.js'
+import { readModelFile } from '../models/model-files.js'
+import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
+import { createSegmentEngine } from '../segment-engine.js'
+import { RemoteSegment, type OpenRecognition } from './segment.js'
 
-const hopsPerSecond = 10
-const defaultSegmentsAtOnce = 32
+/** `model.json` of this engine: another service of this protocol, and a model of it. */
+const modelOptions = optionsCodec(
+  {
+    engine: oneOf('remote'),
+    url: textOption('the address of a service, such as "wss://speech.example.com"'),
+    authUrl: textOption('the base address of its token endpoint'),
+    clientId: textOption('the client id of a registration there'),
+    // Where the client secret is, which is never in model.json.
+    secretFrom: eitherOf(
+      optionsCodec({ env: nonEmptyText }, {}, '{"env": "NAME"}'),
+      optionsCodec({ file: nonEmptyText }, {}, '{"file": "name"}'),
+    ),
+    modelName: textOption('the name of a model there'),
+    // The rate of the model there, in Hz.
+    sampleRateHz: oneOf(8000, 16_000),
+  },
+  {
+    modelTenant: textOption('the tenant of that model'),
+    modelVersion: textOption('a version of that model'),
+    ca: textOption('the name of a PEM file'),
+    kind: oneOf('grammar', 'dictation'),
+    // Each segment takes a connection.
+    segmentsAtOnce: wholeNumber({ min: 1, max: 1000 }),
+    // Read by the service.
+    batch: flag,
+  },
+)
+
+type RemoteOptions = TypeOf<typeof modelOptions>
+
+const framesPerSecond = 10
 
 /**
- * The segments are cut here; the other service shall take each as it is: easily triggered, with as much audio about the
- * speech as it allows, no silence within that ends anything (docs/PROTOCOL.md, voice activity).
+ * Segments are cut here, and the other service is to take each as it is: it detects speech easily, includes as much audio
+ * around speech as possible, and no silence in a segment ends anything (PROTOCOL 7).
  */
-const asItIs = {
+const wholeSegments = {
   sensitivity: 10,
   preSpeechBufferMs: 5_000,
   postSpeechBufferMs: 5_000,
@@ -25,13 +59,40 @@ const asItIs = {
   gracefulSilenceThresholdMs: 0,
 }
 
-/** A sentence for the operator, whose file it is, of an error that names an option or a refusal. */
-const asInvalidModel = (model: ModelDescription, error: unknown): unknown =>
-  isSpeechError(error) && error.code !== 'invalid-model' ? invalidModel(model, error.message, error) : error
+/** Environment variables by name, such as `process.env`. */
+type Environment = Readonly<Record<string, string | undefined>>
 
-const recognitionOf = (options: RemoteOptions, { token$, rejected$ }: RemoteToken, ca?: string): OpenRecognition => {
-  const { url, modelName, modelTenant, modelVersion, sampleRateHz } = options
-  return recognize({
+/** Reads the secret; rejects with `invalid-model` that names the place of the secret and never its content. */
+const readSecret = async (
+  model: ModelDescription,
+  { secretFrom }: RemoteOptions,
+  env: Environment,
+): Promise<string> => {
+  if ('env' in secretFrom) {
+    const secret = env[secretFrom.env] ?? ''
+    if (secret !== '') return secret
+    throw invalidModel(model, `"secretFrom" names the environment variable ${secretFrom.env}, which is not set.`)
+  }
+  const secret = (await readModelFile(model, 'secretFrom', secretFrom.file)).trim()
+  if (secret !== '') return secret
+  throw invalidModel(model, `"secretFrom" names the file ${JSON.stringify(secretFrom.file)}, which is empty.`)
+}
+
+/** The connection to the other service: one token for all segments, kept fresh, and a recognition for each. */
+interface RemoteService {
+  readonly token$: Observable<Token>
+  readonly openRecognition: OpenRecognition
+}
+
+/** Rejects with `invalid-model`, or with `invalid-options` for an address. Requests nothing yet. */
+const connect = async (model: ModelDescription, options: RemoteOptions, env: Environment): Promise<RemoteService> => {
+  const { url, authUrl, clientId, modelName, modelTenant, modelVersion, sampleRateHz } = options
+  const ca = options.ca === undefined ? undefined : await readModelFile(model, 'ca', options.ca)
+  const clientSecret = await readSecret(model, options, env)
+  const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
+  const fetch = nodeFetch(ca === undefined ? {} : { ca })
+  const token$ = requestToken({ authUrl, clientId, clientSecret, fetch }).pipe(keepFresh({ rejected$ }))
+  const openRecognition = recognize({
     url,
     token: token$,
     rejected$,
@@ -40,39 +101,40 @@ const recognitionOf = (options: RemoteOptions, { token$, rejected$ }: RemoteToke
     ...(modelVersion !== undefined && { modelVersion }),
     ...(ca !== undefined && { ca }),
     format: { encoding: 'pcm', sampleRateHz, channels: 1 },
-    voiceActivity: asItIs,
-    // A fault is told at once: who drives the engine has kept the segment and reads it once more.
+    voiceActivity: wholeSegments,
+    // A lost connection fails the segment at once: the retry around the engine has its audio.
     resumption: false,
     continuous: false,
   })
+  return { token$, openRecognition }
 }
 
-const makeEngine = (options: RemoteOptions, token: RemoteToken, open: OpenRecognition): Engine => {
-  const { sampleRateHz, kind = 'dictation', segmentsAtOnce = defaultSegmentsAtOnce } = options
-  const places = new Shelf(segmentsAtOnce, () => Promise.resolve({}))
-  return laneEngine({
+const createEngine = (options: RemoteOptions, { token$, openRecognition }: RemoteService): Engine => {
+  const { sampleRateHz, kind = 'dictation', segmentsAtOnce = 32 } = options
+  const permits = new Semaphore({ permits: segmentsAtOnce, maxWaiting: Infinity })
+  return createSegmentEngine({
     capabilities: { sampleRateHz, partials: true, words: false, kind, segmentsAtOnce },
-    openLane: () => (_startMs, listener) => {
-      const taking = places.take()
-      const segment = new RemoteSegment(listener, sampleRateHz / hopsPerSecond, () => {
-        void taking.then((place) => places.give(place))
-      })
-      void taking.then(() => segment.start(open))
+    openChannel: () => (_startMs, listener) => {
+      const segment = new RemoteSegment(listener, sampleRateHz / framesPerSecond)
+      void permits.run(() => segment.run(openRecognition))
       return segment
     },
     ready: async () => {
-      await firstValueFrom(token.token$).catch((cause: unknown) => {
+      await firstValueFrom(token$).catch((cause: unknown) => {
         throw new SpeechError('engine-failed', 'The remote recognition service gives no token.', { cause })
       })
-      // A token that was fetched long ago says nothing of the service: a recognition without audio does.
-      await lastValueFrom(open(EMPTY)).catch((cause: unknown) => {
+      // A token may have been requested long ago and say nothing about the service now; a recognition without audio does.
+      await lastValueFrom(openRecognition(EMPTY)).catch((cause: unknown) => {
         if (isSpeechError(cause) && cause.code === 'overloaded') return
         throw new SpeechError('engine-failed', 'The remote recognition service takes no recognition.', { cause })
       })
     },
-    close: () => Promise.resolve(),
   })
 }
+
+/** The operator, who wrote `model.json`, gets every error of the other service as one of the model. */
+const asInvalidModel = (model: ModelDescription, error: unknown): unknown =>
+  isSpeechError(error) && error.code !== 'invalid-model' ? invalidModel(model, error.message, error) : error
 
 export interface RemoteEngineOptions {
   /** The environment variables that `secretFrom` of a model can name. @default process.env */
@@ -80,23 +142,20 @@ export interface RemoteEngineOptions {
 }
 
 /**
- * Another service of this protocol as an engine: every segment is one recognition there, over our own client and its
- * WebSocket. Segments wait in line beyond `segmentsAtOnce`. Each wait has the client's deadline.
+ * Another service of this protocol as an engine: every segment is one recognition there, through the client of this package
+ * on a WebSocket of its own. Segments beyond `segmentsAtOnce` wait in a queue. Each wait has the deadline of the client.
  *
- * `open` gets a first token: it rejects with `invalid-model` whose sentence says what the other service refused. Later
- * failures are `engine-failed`, their cause what the other service said, or `overloaded` where it is; the secret and the
- * token stand in neither.
+ * `open` requests a first token; it rejects with `invalid-model` and the reason of the other service. Later failures are
+ * `engine-failed`, or `overloaded` if the other service is, with its error as their cause. No error contains the secret or the token.
  */
 export const remote = ({ env = process.env }: RemoteEngineOptions = {}): EngineKind => ({
   name: 'remote',
   open: async (model) => {
-    const options = decodeRemoteOptions(model)
+    const options = decodeModelOptions(model, modelOptions)
     try {
-      const ca = options.ca === undefined ? undefined : await readModelFile(model, 'ca', options.ca)
-      const token = await openRemoteToken(model, options, { ca, env })
-      const open = recognitionOf(options, token, ca)
-      await firstValueFrom(token.token$)
-      return makeEngine(options, token, open)
+      const service = await connect(model, options, env)
+      await firstValueFrom(service.token$)
+      return createEngine(options, service)
     } catch (error) {
       throw asInvalidModel(model, error)
     }

@@ -1,19 +1,19 @@
 import { createRequire } from 'node:module'
 import { SpeechError } from '../../../errors/speech-error.js'
 
-/** One utterance under way in a recognizer. */
+/** One utterance in a recognizer. */
 export interface SherpaStream {
   acceptWaveform(sound: { readonly samples: Float32Array; readonly sampleRate: number }): void
   inputFinished(): void
 }
 
-/** What has been recognized of a stream. The lists are of one length where the model gives them; times are seconds. */
+/** What was recognized of a stream. The lists have the same length if the model provides them; times are in seconds. */
 export interface SherpaResult {
   readonly text: string
-  readonly tokens?: readonly string[]
-  readonly timestamps?: readonly number[]
-  /** Natural logarithms of the tokens' probabilities. */
-  readonly ys_probs?: readonly number[]
+  readonly tokens?: readonly string[] | undefined
+  readonly timestamps?: readonly number[] | undefined
+  /** Natural logarithms of the probabilities of the tokens. */
+  readonly ys_probs?: readonly number[] | undefined
 }
 
 /** The part of the package's streaming recognizer that is used here. All calls are synchronous. */
@@ -24,24 +24,35 @@ export interface SherpaRecognizer {
   getResult(stream: SherpaStream): SherpaResult
 }
 
-export interface SherpaModule {
+export interface SherpaPackage {
   readonly OnlineRecognizer: new (config: object) => SherpaRecognizer
 }
 
 const packageName = 'sherpa-onnx-node'
 
-const orMissing = <T>(look: () => T): T => {
+const orMissing = <T>(find: () => T): T => {
   try {
-    return look()
+    return find()
   } catch (cause) {
     throw new SpeechError('missing-dependency', `This engine needs a package: npm install ${packageName}.`, { cause })
   }
 }
 
-/** Throws `missing-dependency` where the package is not there; whether its library loads shows when the worker starts. */
+/** Throws `missing-dependency` if the package is not installed. Whether its library loads shows when a worker starts. */
 export const requireSherpa = (): void => {
   orMissing(() => createRequire(__filename).resolve(packageName))
 }
 
 /** Loads the package and its native library; throws `missing-dependency`. */
-export const loadSherpa = (): SherpaModule => orMissing(() => createRequire(__filename)(packageName) as SherpaModule)
+export const loadSherpa = (): SherpaPackage => orMissing(() => createRequire(__filename)(packageName) as SherpaPackage)
+
+/** What a worker, and the process that tries the model before, is started with. */
+export interface SherpaSettings {
+  readonly type: 'rxspeech-sherpa-onnx'
+  /** The configuration of the package's recognizer. */
+  readonly config: object
+  readonly sampleRateHz: number
+}
+
+export const isSherpaSettings = (data: unknown): data is SherpaSettings =>
+  typeof data === 'object' && data !== null && 'type' in data && data.type === 'rxspeech-sherpa-onnx'

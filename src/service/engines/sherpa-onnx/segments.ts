@@ -1,11 +1,12 @@
+import type { Word } from '../../../protocol/session-event.js'
+import { clamp } from '../decoded-words.js'
 import type { FromWorker, ToWorker } from '../pool/worker-messages.js'
-import type { SherpaRecognizer, SherpaStream } from './package.js'
-import { sherpaWords } from './words.js'
+import type { SherpaRecognizer, SherpaResult, SherpaStream } from './package.js'
 
-/** A streaming model looks ahead: so much silence after the last word lets it say that. */
+/** Streaming models look ahead: with this much silence after the last word they return it. */
 const tailMs = 500
 
-interface Running {
+interface Segment {
   readonly startMs: number
   readonly stream: SherpaStream
   text: string
@@ -14,93 +15,136 @@ interface Running {
 const toFloat = (samples: Int16Array): Float32Array => Float32Array.from(samples, (sample) => sample / 32768)
 
 /**
- * The segments of one worker, each a stream of the one recognizer. Messages are worked off in order; an abort overtakes
- * what was sent before it and is not read yet.
+ * The segments of one worker, each a stream of the one recognizer. Messages are handled in order, except that an abort
+ * precedes what was sent before it and is not decoded yet.
  */
 export class SherpaSegments {
-  private readonly running = new Map<number, Running>()
-  private readonly queue: ToWorker[] = []
-  private working = false
+  readonly #recognizer: SherpaRecognizer
+  readonly #sampleRateHz: number
+  readonly #post: (message: FromWorker) => void
+  readonly #takeNext: () => ToWorker | undefined
+  readonly #segments = new Map<number, Segment>()
+  readonly #queue: ToWorker[] = []
 
+  /** `takeNext` returns the next message that was sent and not received yet. */
   constructor(
-    private readonly recognizer: SherpaRecognizer,
-    private readonly sampleRateHz: number,
-    private readonly say: (message: FromWorker) => void,
-    /** What was sent and not received yet. */
-    private readonly takeNext: () => ToWorker | undefined = () => undefined,
-  ) {}
+    recognizer: SherpaRecognizer,
+    sampleRateHz: number,
+    post: (message: FromWorker) => void,
+    takeNext: () => ToWorker | undefined,
+  ) {
+    this.#recognizer = recognizer
+    this.#sampleRateHz = sampleRateHz
+    this.#post = post
+    this.#takeNext = takeNext
+  }
 
   receive(message: ToWorker): void {
-    this.take(message)
-    if (this.working) return
-    this.working = true
+    this.#take(message)
     for (;;) {
-      for (let next = this.takeNext(); next !== undefined; next = this.takeNext()) this.take(next)
-      const first = this.queue.shift()
-      if (first === undefined) break
-      this.handle(first)
+      for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) this.#take(next)
+      const first = this.#queue.shift()
+      if (first === undefined) return
+      this.#decode(first)
     }
-    this.working = false
   }
 
-  private take(message: ToWorker): void {
-    if (message.type === 'abort') this.running.delete(message.segment)
-    else if (message.type === 'open') this.open(message.segment, message.startMs)
-    else if (this.running.has(message.segment)) this.queue.push(message)
+  #take(message: ToWorker): void {
+    if (message.type === 'abort') this.#segments.delete(message.segment)
+    else if (message.type === 'open') this.#open(message.segment, message.startMs)
+    else if (this.#segments.has(message.segment)) this.#queue.push(message)
   }
 
-  private open(segment: number, startMs: number): void {
+  #open(id: number, startMs: number): void {
     try {
-      this.running.set(segment, { startMs, stream: this.recognizer.createStream(), text: '' })
+      this.#segments.set(id, { startMs, stream: this.#recognizer.createStream(), text: '' })
     } catch {
-      this.say({ type: 'failed', segment })
+      this.#post({ type: 'failed', segment: id })
     }
   }
 
-  /** A segment whose stream threw is over; the others have streams of their own. */
-  private handle(message: ToWorker): void {
-    const one = this.running.get(message.segment)
-    if (one === undefined) return
+  /** A segment whose stream throws fails; the others have streams of their own. */
+  #decode(message: ToWorker): void {
+    const segment = this.#segments.get(message.segment)
+    if (segment === undefined) return
     try {
-      if (message.type === 'audio') this.hear(message.segment, one, message.samples)
-      else if (message.type === 'close') this.decide(message.segment, one, message.endMs)
+      if (message.type === 'audio') this.#process(message.segment, segment, message.samples)
+      else if (message.type === 'close') this.#decide(message.segment, segment, message.endMs)
     } catch {
-      this.running.delete(message.segment)
-      this.say({ type: 'failed', segment: message.segment })
+      this.#segments.delete(message.segment)
+      this.#post({ type: 'failed', segment: message.segment })
     }
   }
 
-  private hear(segment: number, one: Running, samples: Int16Array): void {
-    this.feed(one.stream, toFloat(samples))
-    const text = this.recognizer.getResult(one.stream).text.trim()
-    const changed = text !== one.text
-    one.text = text
-    this.say({ type: 'taken', segment, sampleCount: samples.length, ...(changed && { partial: text }) })
+  #process(id: number, segment: Segment, samples: Int16Array): void {
+    segment.stream.acceptWaveform({ samples: toFloat(samples), sampleRate: this.#sampleRateHz })
+    this.#run(segment.stream)
+    const text = this.#recognizer.getResult(segment.stream).text.trim()
+    const partial = text === segment.text ? undefined : text
+    segment.text = text
+    this.#post({ type: 'progress', segment: id, sampleCount: samples.length, partial })
   }
 
-  private decide(segment: number, { startMs, stream }: Running, endMs: number): void {
-    stream.acceptWaveform({
-      samples: new Float32Array((tailMs * this.sampleRateHz) / 1000),
-      sampleRate: this.sampleRateHz,
-    })
+  #decide(id: number, { startMs, stream }: Segment, endMs: number): void {
+    const tail = new Float32Array((tailMs * this.#sampleRateHz) / 1000)
+    stream.acceptWaveform({ samples: tail, sampleRate: this.#sampleRateHz })
     stream.inputFinished()
-    this.decode(stream)
-    const result = this.recognizer.getResult(stream)
-    this.running.delete(segment)
-    this.say({
-      type: 'decided',
-      segment,
-      words: sherpaWords(result, startMs, endMs),
-      whole: { text: result.text.trim() },
-    })
+    this.#run(stream)
+    const result = this.#recognizer.getResult(stream)
+    this.#segments.delete(id)
+    const words = sherpaWords(result, startMs, endMs)
+    this.#post({ type: 'decided', segment: id, words, text: { text: result.text.trim() } })
   }
 
-  private feed(stream: SherpaStream, samples: Float32Array): void {
-    stream.acceptWaveform({ samples, sampleRate: this.sampleRateHz })
-    this.decode(stream)
+  #run(stream: SherpaStream): void {
+    while (this.#recognizer.isReady(stream)) this.#recognizer.decode(stream)
   }
+}
 
-  private decode(stream: SherpaStream): void {
-    while (this.recognizer.isReady(stream)) this.recognizer.decode(stream)
+/** Models write the beginning of a word in a token as U+2581 or as a space. */
+const wordStart = /^[\u2581 ]/
+
+interface TokenGroup {
+  text: string
+  readonly startS: number
+  readonly logProbs: number[]
+}
+
+/** The tokens of each word. */
+const groupTokens = ({ tokens = [], timestamps = [], ys_probs: probs = [] }: SherpaResult): readonly TokenGroup[] => {
+  const groups: TokenGroup[] = []
+  if (timestamps.length !== tokens.length || probs.length !== tokens.length) return groups
+  if (!tokens.some((token) => wordStart.test(token))) return groups
+  for (const [at, token] of tokens.entries()) {
+    const text = token.replace(wordStart, '')
+    const last = groups.at(-1)
+    if (last === undefined || wordStart.test(token)) {
+      groups.push({ text, startS: timestamps[at] ?? 0, logProbs: [probs[at] ?? 0] })
+    } else {
+      last.text += text
+      last.logProbs.push(probs[at] ?? 0)
+    }
   }
+  return groups.filter(({ text }) => text !== '')
+}
+
+const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/**
+ * The words of a segment, if the model provides tokens with times and probabilities and marks where words begin; otherwise
+ * none. A model only knows where a word begins, so each ends where the next begins.
+ */
+export const sherpaWords = (result: SherpaResult, startMs: number, endMs: number): readonly Word[] => {
+  const groups = groupTokens(result)
+  const startOf = (group: TokenGroup | undefined): number =>
+    group === undefined ? endMs : clamp(startMs + Math.round(group.startS * 1000), startMs, endMs)
+  return groups.map((group, at) => {
+    const wordStartMs = startOf(group)
+    return {
+      text: group.text,
+      startMs: wordStartMs,
+      endMs: Math.max(startOf(groups[at + 1]), wordStartMs),
+      confidence: clamp(Math.exp(meanOf(group.logProbs)), 0, 1),
+    }
+  })
 }

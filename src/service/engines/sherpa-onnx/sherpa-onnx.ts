@@ -1,52 +1,74 @@
-import { decoderWorkerStarter, workerFile, type StartDecoderWorker } from '../pool/decoder-worker.js'
-import type { Engine, EngineKind, ModelDescription } from '../engine.js'
-import { openPooledEngine } from '../pool/pooled-engine.js'
-import { defaultRateHz, sherpaConfig } from './config.js'
-import type { SherpaSettings } from './worker-settings.js'
-import { requireSherpa } from './package.js'
-import { tryInProcess } from './try-in-process.js'
-import { decodeSherpaOptions } from './options.js'
+import { spawn } from 'node:child_process'
+import { sanitizePeerText } from '../../../errors/refusal.js'
+import type { EngineKind, ModelDescription } from '../engine.js'
+import { invalidModel } from '../models/model-json.js'
+import { createWorkerStarter, engineWorkerFile, openWorkerEngine } from '../pool/worker-engine.js'
+import type { StartPoolWorker } from '../pool/worker-pool.js'
+import { readSherpaModel } from './model.js'
+import { requireSherpa, type SherpaSettings } from './package.js'
 
-const hopsPerSecond = 10
-const defaultSegmentsAtOnce = 16
+const framesPerSecond = 10
+
+/** A large model takes a while to load from a slow disk. */
+const tryWithinMs = 120_000
+const maxReportLength = 4_096
+
+/**
+ * Loads the model in a process of its own: files that are not models, or do not belong together, make the native library
+ * end its process, which must not be the service. Rejects with `invalid-model`; the output of the library is the cause.
+ */
+const tryInProcess = (model: ModelDescription, settings: SherpaSettings): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const file = engineWorkerFile('sherpa-onnx/trial.js')
+    const child = spawn(process.execPath, [file], { stdio: ['pipe', 'ignore', 'pipe'], timeout: tryWithinMs })
+    let report = ''
+    const refuse = (): void => {
+      const sentence = 'sherpa-onnx does not load its files; check that they are whole and belong together.'
+      reject(invalidModel(model, sentence, new Error(sanitizePeerText(report))))
+    }
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (report = (report + text).slice(-maxReportLength)))
+    // The process may end before it has read its settings.
+    child.stdin.on('error', () => undefined)
+    child.once('error', refuse)
+    child.once('close', (code) => (code === 0 ? resolve() : refuse()))
+    child.stdin.end(JSON.stringify(settings))
+  })
 
 /** Where a model runs. */
 export interface SherpaHost {
-  /** Whether it can be loaded at all; rejects with `invalid-model`. */
+  /** Rejects with `invalid-model` if the model cannot be loaded. */
   readonly check: (model: ModelDescription, settings: SherpaSettings) => Promise<void>
-  readonly start: (settings: SherpaSettings) => StartDecoderWorker
+  readonly start: (settings: SherpaSettings) => StartPoolWorker
 }
 
-const thisMachine: SherpaHost = {
+const workerHost: SherpaHost = {
   check: tryInProcess,
-  start: (settings) => decoderWorkerStarter(settings, workerFile('sherpa-onnx/worker.js')),
+  start: (settings) => createWorkerStarter(settings, engineWorkerFile('sherpa-onnx/worker.js')),
 }
 
-const openEngine = async (model: ModelDescription, host: SherpaHost): Promise<Engine> => {
-  const options = decodeSherpaOptions(model)
-  const { sampleRateHz = defaultRateHz, segmentsAtOnce = defaultSegmentsAtOnce } = options
-  const config = await sherpaConfig(model, options)
-  requireSherpa()
-  const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz }
-  await host.check(model, settings)
-  // One thread: the model is in memory once, and its own threads are its option
-  const pool = {
-    start: host.start(settings),
-    workers: 1,
-    decodersPerWorker: segmentsAtOnce,
-    hopSamples: sampleRateHz / hopsPerSecond,
-  }
-  return openPooledEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation' })
-}
+export const createSherpaOnnx = (host: SherpaHost): EngineKind => ({
+  name: 'sherpa-onnx',
+  open: async (model) => {
+    const { config, sampleRateHz, segmentsAtOnce } = await readSherpaModel(model)
+    requireSherpa()
+    const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz }
+    await host.check(model, settings)
+    // One worker: the model is in memory once, and the recognizer has threads of its own.
+    const pool = {
+      start: host.start(settings),
+      workers: 1,
+      decodersPerWorker: segmentsAtOnce,
+      frameSamples: sampleRateHz / framesPerSecond,
+    }
+    return openWorkerEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation' })
+  },
+})
 
 /**
- * Streaming models of sherpa-onnx, which the operator brings: dictation for production. The recognizer's calls are
- * synchronous, so it runs in a worker thread; a fault of its native library while it reads can still end the process.
+ * Streaming models of sherpa-onnx, which the operator provides: dictation for production. The calls of the recognizer are
+ * synchronous, so it runs in a worker thread; a crash of its native library during decoding still ends the process.
  *
- * `open` looks for every file first, then loads the model in a process of its own: `invalid-model` names the key of the
- * file that is missing, or says that they do not load. Also rejects with `missing-dependency`.
+ * `open` finds every file, then loads the model in a process of its own: it rejects with `invalid-model` that names the key of
+ * a missing file or says that the files do not load, and with `missing-dependency`.
  */
-export const sherpaOnnx = (host: SherpaHost = thisMachine): EngineKind => ({
-  name: 'sherpa-onnx',
-  open: (model) => openEngine(model, host),
-})
+export const sherpaOnnx = (): EngineKind => createSherpaOnnx(workerHost)

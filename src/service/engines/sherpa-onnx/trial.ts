@@ -1,7 +1,6 @@
-import { loadSherpa } from './package.js'
-import { isSherpaSettings, type SherpaSettings } from './worker-settings.js'
+import { isSherpaSettings, loadSherpa, type SherpaSettings } from './package.js'
 
-/** Loads the model and has it read a second of silence; what is wrong with its files ends this process, not the service. */
+/** Loads the model and decodes a second of silence. Files that are broken end this process, not the service. */
 const tryModel = ({ config, sampleRateHz }: SherpaSettings): void => {
   const { OnlineRecognizer } = loadSherpa()
   const recognizer = new OnlineRecognizer(config)
@@ -15,7 +14,7 @@ const tryModel = ({ config, sampleRateHz }: SherpaSettings): void => {
 const run = (): void => {
   let text = ''
   process.stdin.setEncoding('utf8')
-  process.stdin.on('data', (part: string) => (text += part))
+  process.stdin.on('data', (chunk: string) => (text += chunk))
   process.stdin.on('end', () => {
     const settings: unknown = JSON.parse(text)
     if (isSherpaSettings(settings)) tryModel(settings)
@@ -23,5 +22,5 @@ const run = (): void => {
   })
 }
 
-// Only where it is what a process was started for; to import this file does nothing
+// Importing this file has no effect unless it is the program of a process.
 if (require.main === module) run()

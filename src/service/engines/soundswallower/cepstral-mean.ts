@@ -1,4 +1,4 @@
-/** A log mel spectrum: `nfr` frames of `nfeat` filters, one after another. */
+/** A logarithmic mel spectrum: `nfr` frames of `nfeat` filters, one after another. */
 export interface MelSpectrum {
   readonly data: Float32Array
   readonly nfr: number
@@ -8,7 +8,7 @@ export interface MelSpectrum {
 const coefficients = 13
 const lifter = 22
 
-/** The acoustic models' own features: an orthonormal DCT-II of the spectrum, lifted sinusoidally. */
+/** The features of the acoustic models: an orthonormal DCT-II of the spectrum with sinusoidal liftering. */
 const cepstrumMatrix = (filters: number): readonly Float64Array[] =>
   Array.from({ length: coefficients }, (_, order) => {
     const scale = Math.sqrt((order === 0 ? 1 : 2) / filters) * (1 + (lifter / 2) * Math.sin((order * Math.PI) / lifter))
@@ -19,13 +19,13 @@ const energyOf = (frame: Float32Array): number => frame.reduce((sum, value) => s
 
 const quantile = (sorted: Float64Array, part: number): number => sorted[Math.floor((sorted.length - 1) * part)] ?? 0
 
-/** A frame counts as speech when its energy lies above this part of the way from the quiet frames to the loud ones. */
+/** A frame counts as speech if its energy is above this part of the range from the quiet frames to the loud ones. */
 const speechPart = 0.2
 
 /**
- * The mean cepstrum of the frames that hold speech. Subtracting it takes a line's and a speaker's color out of the
- * features. A mean over all frames would hang on how much silence the segment was cut with, so the quiet ones stay out.
- * `undefined` when there is no frame.
+ * The mean cepstrum of the frames with speech; undefined without a frame. Subtracting it removes the coloration by the line
+ * and the speaker from the features. Quiet frames are left out, since a mean over all frames depends on how much silence
+ * the segment contains.
  */
 export const speechCepstralMean = ({ data, nfr, nfeat }: MelSpectrum): readonly number[] | undefined => {
   if (nfr === 0) return undefined
@@ -41,7 +41,7 @@ export const speechCepstralMean = ({ data, nfr, nfeat }: MelSpectrum): readonly 
     count += 1
     for (let filter = 0; filter < nfeat; filter += 1) spectrum[filter] = (spectrum[filter] ?? 0) + (frame[filter] ?? 0)
   }
-  // The transform is linear: that of the mean spectrum is the mean of the transforms
+  // The transform is linear: the mean of the transforms is the transform of the mean.
   return cepstrumMatrix(nfeat).map((row) =>
     row.reduce((sum, weight, at) => sum + (weight * (spectrum[at] ?? 0)) / count, 0),
   )

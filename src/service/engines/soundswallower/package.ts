@@ -1,6 +1,9 @@
+import { createRequire } from 'node:module'
+import { dirname, join, sep } from 'node:path'
+import { SpeechError } from '../../../errors/speech-error.js'
 import type { MelSpectrum } from './cepstral-mean.js'
 
-/** A word as the package gives it: text, begin and duration in seconds, posterior. */
+/** A word as the package returns it: text, begin and duration in seconds, posterior. */
 export interface AlignedWord {
   readonly t: string
   readonly b: number
@@ -8,10 +11,10 @@ export interface AlignedWord {
   readonly p: number
 }
 
-/** The part of a decoder of the package `soundswallower` that is used here. All but two calls are synchronous. */
+/** The part of a decoder of the package `soundswallower` that is used here. All calls but two are synchronous. */
 export interface Decoder {
   initialize(): Promise<void>
-  /** Takes the settings up again and forgets what was heard before. */
+  /** Applies changed settings and forgets earlier audio. */
   reinitialize_audio(): Promise<void>
   set_config(key: string, value: string | number): boolean
   set_grammar(jsgf: string): void
@@ -26,23 +29,35 @@ export interface Decoder {
   delete(): void
 }
 
-export interface SoundswallowerModule {
+export interface SoundswallowerPackage {
   readonly Decoder: new (settings: Readonly<Record<string, string | number | boolean>>) => Decoder
 }
 
-type CreateModule = (settings: {
+type CreatePackage = (settings: {
   readonly modelBase: string
   readonly defaultModel: string
   readonly print: (line: string) => void
   readonly printErr: (line: string) => void
-}) => Promise<SoundswallowerModule>
+}) => Promise<SoundswallowerPackage>
 
 /**
- * Loads the package and its WebAssembly. It installs handlers for the whole process's uncaught exceptions, so load it
- * in a worker only. Its own log is dropped: what matters of it is thrown.
+ * Loads the package and its WebAssembly. It handles uncaught exceptions of its whole process, so it is loaded only in a
+ * worker. Its log is dropped, because errors are thrown.
  */
-export const loadSoundswallower = async (modelBase: string, language: string): Promise<SoundswallowerModule> => {
-  const { default: createModule } = (await import('soundswallower')) as unknown as { readonly default: CreateModule }
+export const loadSoundswallower = async (modelBase: string, language: string): Promise<SoundswallowerPackage> => {
+  const { default: createPackage } = (await import('soundswallower')) as unknown as { readonly default: CreatePackage }
   const drop = (): void => undefined
-  return createModule({ modelBase, defaultModel: language, print: drop, printErr: drop })
+  return createPackage({ modelBase, defaultModel: language, print: drop, printErr: drop })
+}
+
+/**
+ * Where the package keeps its acoustic models, with the trailing slash that it expects. Loads nothing. Throws
+ * `missing-dependency`.
+ */
+export const findSoundswallowerModels = (): string => {
+  try {
+    return join(dirname(createRequire(__filename).resolve('soundswallower')), 'model') + sep
+  } catch (cause) {
+    throw new SpeechError('missing-dependency', 'This engine needs a package: npm install soundswallower.', { cause })
+  }
 }

@@ -1,22 +1,26 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Word } from '../../../protocol/session-event.js'
 import { spokenWords, type DecodedWord } from '../decoded-words.js'
+import type { SegmentDecoder } from '../pool/leased-segment.js'
 import { speechCepstralMean } from './cepstral-mean.js'
-import { decoderRateHz, hopSamples } from './worker-settings.js'
 import type { AlignedWord, Decoder } from './package.js'
 
-/** What the first pass takes for the mean cepstrum; the first coefficient carries the level, and 50 measured best. */
-const usualMean = '50,3,-1'
-/** Segments up to this long are read a second time; of longer ones the first pass stands, so that memory is bounded. */
-const secondPassSamples = 60 * decoderRateHz
-/** The second pass yields to other segments of the worker after so many samples. */
-const turnSamples = 10 * hopSamples
+export const decoderRateHz = 8000
+/** How much audio is decoded at a time, whatever the length of chunks, so that partials and times do not depend on it. */
+export const frameSamples = 800
 
-const toFloat = (hops: readonly Int16Array[], sampleCount: number): Float32Array => {
+/** The mean cepstrum that the first pass assumes. The first coefficient is the level; 50 was the best in measurements. */
+const assumedMean = '50,3,-1'
+/** The second pass is done for segments up to this length, which bounds memory. */
+const maxSecondPassSamples = 60 * decoderRateHz
+/** The second pass lets other segments of the worker proceed after so many samples. */
+const turnSamples = 10 * frameSamples
+
+const toFloat = (frames: readonly Int16Array[], sampleCount: number): Float32Array => {
   const samples = new Float32Array(sampleCount)
   let at = 0
-  for (const hop of hops) {
-    for (const sample of hop) samples[at++] = sample / 32768
+  for (const frame of frames) {
+    for (const sample of frame) samples[at++] = sample / 32768
   }
   return samples
 }
@@ -29,86 +33,85 @@ const decodedWord = ({ t, b, d, p }: AlignedWord): DecodedWord => ({
 })
 
 /**
- * One decoder, for one segment after the other. Its answer depends on the segment's samples alone: every segment
- * begins with the same state, and audio is read in hops of one length.
+ * Decodes one segment after another. The result depends only on the samples of the segment: every segment begins with the
+ * same state, and audio is decoded in frames of one length.
  *
- * The first pass gives the partials. It can't know the speaker's and the line's mean cepstrum, so the segment is read
- * a second time with its own mean when it ends: about 50 ms for a second of speech, and of 144 sentences on noisy and
- * weak lines 18 were wrong instead of 31.
+ * The first pass yields the partials. It cannot know the mean cepstrum of the speaker and the line, so when the segment ends
+ * a second pass decodes it with its own mean: that takes about 50 ms for a second of speech, and of 144 sentences on noisy
+ * and quiet lines 18 were wrong instead of 31.
  */
-export class SegmentDecoder {
-  private hops: Int16Array[] = []
-  private sampleCount = 0
-  private text = ''
+export class TwoPassDecoder implements SegmentDecoder {
+  readonly #decoder: Decoder
+  readonly #onTurn: () => void
+  #frames: Int16Array[] = []
+  #sampleCount = 0
+  #text = ''
 
-  /** `onTurn` is a sign of life: a long segment's second pass takes seconds. */
-  constructor(
-    private readonly decoder: Decoder,
-    private readonly onTurn: () => void = () => undefined,
-  ) {}
-
-  async begin(): Promise<void> {
-    this.hops = []
-    this.sampleCount = 0
-    this.text = ''
-    await this.restart(usualMean)
-    this.decoder.start()
+  /** `onTurn` is called during a second pass, which takes seconds for a long segment. */
+  constructor(decoder: Decoder, onTurn: () => void = () => undefined) {
+    this.#decoder = decoder
+    this.#onTurn = onTurn
   }
 
-  /** Reads one hop; gives the text so far when it changed. */
-  hear(samples: Int16Array): string | undefined {
-    this.sampleCount += samples.length
-    if (this.sampleCount > secondPassSamples) this.hops = []
-    else this.hops.push(samples)
-    this.decoder.process_audio(toFloat([samples], samples.length))
-    const text = this.decoder.get_text().trim()
-    if (text === this.text) return undefined
-    this.text = text
+  async begin(): Promise<void> {
+    this.#frames = []
+    this.#sampleCount = 0
+    this.#text = ''
+    await this.#restart(assumedMean)
+    this.#decoder.start()
+  }
+
+  process(samples: Int16Array): string | undefined {
+    this.#sampleCount += samples.length
+    if (this.#sampleCount > maxSecondPassSamples) this.#frames = []
+    else this.#frames.push(samples)
+    this.#decoder.process_audio(toFloat([samples], samples.length))
+    const text = this.#decoder.get_text().trim()
+    if (text === this.#text) return undefined
+    this.#text = text
     return text
   }
 
-  /** Ends the segment and gives its words, or none when it was cancelled meanwhile. */
   async end(startMs: number, endMs: number, isCancelled: () => boolean): Promise<readonly Word[]> {
-    this.decoder.stop()
-    const first = this.words()
-    const second = this.hops.length === 0 ? [] : await this.readAgain(isCancelled)
-    this.hops = []
-    // The second pass may end short of a sentence of the grammar; what the first pass found then stands
+    this.#decoder.stop()
+    const first = this.#words()
+    const second = this.#frames.length === 0 ? [] : await this.#decodeAgain(isCancelled)
+    this.#frames = []
+    // If the second pass does not reach the end of a sentence of the grammar, the result of the first pass counts.
     const spoken = spokenWords(second, startMs, endMs)
     return spoken.length > 0 ? spoken : spokenWords(first, startMs, endMs)
   }
 
-  /** Leaves the segment as it is; `begin` may follow. */
   cancel(): void {
-    this.hops = []
-    this.decoder.stop()
+    this.#frames = []
+    this.#decoder.stop()
   }
 
-  private async readAgain(isCancelled: () => boolean): Promise<readonly DecodedWord[]> {
-    const samples = toFloat(this.hops, this.sampleCount)
-    await this.restart(usualMean)
-    const mean = speechCepstralMean(this.decoder.spectrogram(samples))
+  async #decodeAgain(isCancelled: () => boolean): Promise<readonly DecodedWord[]> {
+    const samples = toFloat(this.#frames, this.#sampleCount)
+    await this.#restart(assumedMean)
+    const mean = speechCepstralMean(this.#decoder.spectrogram(samples))
     if (mean === undefined) return []
-    await this.restart(mean.map((value) => value.toFixed(3)).join(','))
-    this.decoder.start()
-    for (let at = 0; at < samples.length && !isCancelled(); at += hopSamples) {
-      this.decoder.process_audio(samples.slice(at, at + hopSamples))
-      if (at % turnSamples === turnSamples - hopSamples) {
+    await this.#restart(mean.map((value) => value.toFixed(3)).join(','))
+    this.#decoder.start()
+    for (let at = 0; at < samples.length && !isCancelled(); at += frameSamples) {
+      this.#decoder.process_audio(samples.slice(at, at + frameSamples))
+      if (at % turnSamples === turnSamples - frameSamples) {
         await nextTurn()
-        this.onTurn()
+        this.#onTurn()
       }
     }
-    this.decoder.stop()
-    return isCancelled() ? [] : this.words()
+    this.#decoder.stop()
+    return isCancelled() ? [] : this.#words()
   }
 
-  private async restart(cepstralMean: string): Promise<void> {
-    this.decoder.set_config('cmninit', cepstralMean)
-    await this.decoder.reinitialize_audio()
+  async #restart(cepstralMean: string): Promise<void> {
+    this.#decoder.set_config('cmninit', cepstralMean)
+    await this.#decoder.reinitialize_audio()
   }
 
-  private words(): readonly DecodedWord[] {
-    if (this.decoder.get_text() === '') return []
-    return (this.decoder.get_alignment().w ?? []).map(decodedWord)
+  #words(): readonly DecodedWord[] {
+    if (this.#decoder.get_text() === '') return []
+    return (this.#decoder.get_alignment().w ?? []).map(decodedWord)
   }
 }

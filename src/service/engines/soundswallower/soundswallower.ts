@@ -1,42 +1,64 @@
 import { availableParallelism } from 'node:os'
-import { SpeechError } from '../../../errors/speech-error.js'
-import { decoderWorkerStarter, workerFile } from '../pool/decoder-worker.js'
+import type { TypeOf } from 'io-ts'
+import { checkOptions, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
-import { loadDictionary, loadGrammar } from '../models/grammar-file.js'
-import { openPooledEngine } from '../pool/pooled-engine.js'
-import { findSoundswallowerModels } from './soundswallower-models.js'
-import { decoderRateHz, hopSamples, type WorkerSettings } from './worker-settings.js'
-import { decodeSoundswallowerOptions } from './options.js'
+import { readModelDictionary, readModelGrammar } from '../models/model-files.js'
+import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
+import { createWorkerStarter, engineWorkerFile, openWorkerEngine } from '../pool/worker-engine.js'
+import { findSoundswallowerModels } from './package.js'
+import { decoderRateHz, frameSamples } from './segment-decoder.js'
+import type { WorkerSettings } from './worker.js'
 
 export interface SoundswallowerLimits {
-  /** Threads of one model; the cores but one, 1 to 4, when absent. Each takes about 15 MB and its decoders. */
-  readonly workers?: number
-  /** Decoders of a thread, about 30 MB each; they are made as they are needed. 8 when absent. */
-  readonly decodersPerWorker?: number
+  /** Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the cores minus one, 1 to 4 */
+  readonly workers?: number | undefined
+  /** Decoders per thread, 1 to 64, created when needed. Each takes about 30 MB. @default 8 */
+  readonly decodersPerWorker?: number | undefined
 }
 
-/** Beside this folder, as `workerFile` looks for it. */
-const soundswallowerWorker = 'soundswallower/worker.js'
+const limitsCodec = optionsCodec(
+  {},
+  { workers: wholeNumber({ min: 1, max: 64 }), decodersPerWorker: wholeNumber({ min: 1, max: 64 }) },
+)
 
 const defaultWorkers = (): number => Math.min(Math.max(availableParallelism() - 1, 1), 4)
 
-const checkLimit = (name: keyof SoundswallowerLimits, value: number): number => {
-  if (Number.isInteger(value) && value >= 1 && value <= 64) return value
-  throw new SpeechError('invalid-options', `${name} must be a whole number from 1 to 64, not ${String(value)}.`)
+/** `model.json` of this engine. Exactly one of `grammar` and `phrases` is present. */
+const modelOptions = optionsCodec(
+  { engine: oneOf('soundswallower') },
+  {
+    // What the audio is meant to have; the engine always decodes 8 kHz.
+    sampleRateHz: oneOf(8000, 16_000),
+    grammar: textOption('the name of a JSGF file'),
+    phrases: textOption('the name of a file with one sentence per line'),
+    language: oneOf('en-us', 'fr-fr'),
+    dictionary: textOption('the name of a file with a word and its phones per line'),
+    // Read by the service.
+    batch: flag,
+  },
+)
+
+const readOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
+  const options = decodeModelOptions(model, modelOptions)
+  if ((options.grammar === undefined) === (options.phrases === undefined)) {
+    throw invalidModel(model, 'model.json must have either "grammar" or "phrases".')
+  }
+  return options
 }
 
 const loadSettings = async (model: ModelDescription, maxDecoders: number): Promise<WorkerSettings> => {
-  const options = decodeSoundswallowerOptions(model)
-  const { grammar, phrases = '', language = 'en-us', dictionary } = options
+  const { grammar, phrases = '', language = 'en-us', dictionary } = readOptions(model)
   const { jsgf, words } =
-    grammar === undefined ? await loadGrammar(model, 'phrases', phrases) : await loadGrammar(model, 'grammar', grammar)
+    grammar === undefined
+      ? await readModelGrammar(model, 'phrases', phrases)
+      : await readModelGrammar(model, 'grammar', grammar)
   return {
     type: 'rxspeech-soundswallower',
     modelBase: findSoundswallowerModels(),
     language,
     grammar: jsgf,
     words,
-    dictionary: await loadDictionary(model, dictionary),
+    dictionary: await readModelDictionary(model, dictionary),
     maxDecoders,
   }
 }
@@ -44,19 +66,18 @@ const loadSettings = async (model: ModelDescription, maxDecoders: number): Promi
 const capabilities = { sampleRateHz: decoderRateHz, partials: true, words: true, kind: 'grammar' } as const
 
 /**
- * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the
- * first worker has taken the model, so a word that the dictionary lacks is refused then, by name.
- * Errors: `invalid-model`, `missing-dependency`; throws `invalid-options` for limits out of range.
+ * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the first
+ * worker has loaded the model, and rejects with `invalid-model` or `missing-dependency`. Throws `invalid-options` for limits
+ * out of range.
  */
 export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind => {
-  const workers = checkLimit('workers', limits.workers ?? defaultWorkers())
-  const decodersPerWorker = checkLimit('decodersPerWorker', limits.decodersPerWorker ?? 8)
+  const { workers = defaultWorkers(), decodersPerWorker = 8 } = checkOptions(limitsCodec, limits, 'The limits')
   return {
     name: 'soundswallower',
     open: async (model) => {
       const settings = await loadSettings(model, decodersPerWorker)
-      const start = decoderWorkerStarter(settings, workerFile(soundswallowerWorker))
-      return openPooledEngine(model, { start, hopSamples, workers, decodersPerWorker }, capabilities)
+      const start = createWorkerStarter(settings, engineWorkerFile('soundswallower/worker.js'))
+      return openWorkerEngine(model, { start, frameSamples, workers, decodersPerWorker }, capabilities)
     },
   }
 }

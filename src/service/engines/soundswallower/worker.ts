@@ -1,19 +1,30 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { sayBusyTime } from '../pool/busy-time.js'
-import { Shelf } from '../pool/resource-pool.js'
-import { badGrammar, unknownPhone, unknownWords } from '../models/grammar-file.js'
-import { LentSegment, type SegmentAnswer } from '../pool/leased-segment.js'
-import { takeNextOf } from '../pool/take-next.js'
-import type { FromWorker, ToWorker } from '../pool/worker-messages.js'
-import { SegmentDecoder } from './segment-decoder.js'
-import { decoderRateHz, type WorkerSettings } from './worker-settings.js'
+import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
+import { LeasedSegment, type LeasedSegmentListener } from '../pool/leased-segment.js'
+import { ResourcePool } from '../pool/resource-pool.js'
+import { reportBusyTime, takeNextFrom, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
 import { loadSoundswallower, type Decoder } from './package.js'
+import { decoderRateHz, TwoPassDecoder } from './segment-decoder.js'
 
-/** Wider than the package's own: with those, a rule of many digits pushes the right words out after 100 ms. */
+/** The `workerData` of this worker. */
+export interface WorkerSettings {
+  readonly type: 'rxspeech-soundswallower'
+  /** The folder of the acoustic models, with a trailing slash. */
+  readonly modelBase: string
+  readonly language: 'en-us' | 'fr-fr'
+  /** In JSGF. */
+  readonly grammar: string
+  /** The words of the grammar, which are looked up before it is used. */
+  readonly words: readonly string[]
+  readonly dictionary: readonly Pronunciation[]
+  readonly maxDecoders: number
+}
+
+/** Wider than the defaults of the package, with which a rule of many digits loses the right words after 100 ms. */
 const beams = { beam: 1e-64, pbeam: 1e-64, wbeam: 1e-48 }
 
 const addWords = (decoder: Decoder, { dictionary }: WorkerSettings): string | undefined => {
-  const failed = dictionary.find((entry) => {
+  const refused = dictionary.find((entry) => {
     try {
       decoder.add_words(entry)
       return false
@@ -21,7 +32,7 @@ const addWords = (decoder: Decoder, { dictionary }: WorkerSettings): string | un
       return true
     }
   })
-  return failed && unknownPhone(failed[0])
+  return refused && unknownPhone(refused[0])
 }
 
 const lookUpWords = (decoder: Decoder, { words }: WorkerSettings): string | undefined => {
@@ -29,8 +40,8 @@ const lookUpWords = (decoder: Decoder, { words }: WorkerSettings): string | unde
   return unknown.length === 0 ? undefined : unknownWords(unknown)
 }
 
-/** Why the decoder can't take the model, as a sentence; nothing when it can. */
-const takeModel = (decoder: Decoder, settings: WorkerSettings): string | undefined => {
+/** Gives the decoder its model. Returns why it refuses the model, as a sentence. */
+const setModel = (decoder: Decoder, settings: WorkerSettings): string | undefined => {
   const refusal = addWords(decoder, settings) ?? lookUpWords(decoder, settings)
   if (refusal !== undefined) return refusal
   try {
@@ -41,7 +52,7 @@ const takeModel = (decoder: Decoder, settings: WorkerSettings): string | undefin
   }
 }
 
-/** A trap leaves the memory of all decoders in doubt: the worker ends. */
+/** After a trap the memory of all decoders may be damaged, so the worker ends. */
 const endThreadOnTrap = (error: unknown): void => {
   if (!(error instanceof WebAssembly.RuntimeError)) return
   setImmediate(() => {
@@ -49,54 +60,61 @@ const endThreadOnTrap = (error: unknown): void => {
   })
 }
 
-/** The segments of one worker, and the decoders that they share. */
-class Segments {
-  private readonly running = new Map<number, LentSegment>()
+/** The segments of this worker, which share its decoders. */
+class WorkerSegments {
+  readonly #segments = new Map<number, LeasedSegment<TwoPassDecoder>>()
+  readonly #decoders: ResourcePool<TwoPassDecoder>
+  readonly #post: (message: FromWorker) => void
+  readonly #takeNext: () => ToWorker | undefined
 
   constructor(
-    private readonly decoders: Shelf<SegmentDecoder>,
-    private readonly say: (message: FromWorker) => void,
-    private readonly takeNext: () => ToWorker | undefined,
-  ) {}
+    decoders: ResourcePool<TwoPassDecoder>,
+    post: (message: FromWorker) => void,
+    takeNext: () => ToWorker | undefined,
+  ) {
+    this.#decoders = decoders
+    this.#post = post
+    this.#takeNext = takeNext
+  }
 
-  /** Takes all that was sent so far, so that an abort overtakes the audio before it that is not read yet. */
+  /** Takes all messages that were sent so far, so that an abort precedes audio that was not decoded yet. */
   receive(message: ToWorker): void {
-    this.take(message)
-    this.takeRest()
+    this.#take(message)
+    this.#takeRest()
   }
 
-  private takeRest(): void {
-    for (let next = this.takeNext(); next !== undefined; next = this.takeNext()) this.take(next)
+  #takeRest(): void {
+    for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) this.#take(next)
   }
 
-  private take(message: ToWorker): void {
+  #take(message: ToWorker): void {
     const { type, segment } = message
     if (type === 'open') {
-      this.running.set(segment, new LentSegment(message.startMs, this.decoders, this.answerOf(segment)))
+      this.#segments.set(segment, new LeasedSegment(message.startMs, this.#decoders, this.#listenerOf(segment)))
     } else if (type === 'audio') {
-      this.running.get(segment)?.hear(message.samples)
+      this.#segments.get(segment)?.write(message.samples)
     } else if (type === 'close') {
-      // It stays until it is answered: who leaves meanwhile needs no second reading.
-      this.running.get(segment)?.close(message.endMs)
+      // It stays in the map until it is decided, so that an abort can still cancel the second pass.
+      this.#segments.get(segment)?.close(message.endMs)
     } else {
-      this.running.get(segment)?.abort()
-      this.running.delete(segment)
+      this.#segments.get(segment)?.abort()
+      this.#segments.delete(segment)
     }
   }
 
-  private answerOf(segment: number): SegmentAnswer {
+  #listenerOf(segment: number): LeasedSegmentListener {
     return {
-      taken: (sampleCount, partial) => {
-        this.say({ type: 'taken', segment, sampleCount, ...(partial !== undefined && { partial }) })
-        this.takeRest()
+      progress: (sampleCount, partial) => {
+        this.#post({ type: 'progress', segment, sampleCount, partial })
+        this.#takeRest()
       },
       decided: (words) => {
-        this.running.delete(segment)
-        this.say({ type: 'decided', segment, words })
+        this.#segments.delete(segment)
+        this.#post({ type: 'decided', segment, words })
       },
       failed: () => {
-        this.running.delete(segment)
-        this.say({ type: 'failed', segment })
+        this.#segments.delete(segment)
+        this.#post({ type: 'failed', segment })
       },
       broke: endThreadOnTrap,
     }
@@ -104,33 +122,36 @@ class Segments {
 }
 
 const start = async (port: MessagePort, settings: WorkerSettings): Promise<void> => {
-  const say = sayBusyTime((message) => port.postMessage(message))
-  const working = (): void => say({ type: 'working' })
+  const post = reportBusyTime((message) => port.postMessage(message))
+  const reportWorking = (): void => post({ type: 'working' })
   const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
-  const make = async (): Promise<Decoder> => {
+  const create = async (): Promise<Decoder> => {
     const decoder = new soundswallower.Decoder({ samprate: decoderRateHz, loglevel: 'FATAL', ...beams })
     await decoder.initialize()
     return decoder
   }
-  const first = await make()
-  const refusal = takeModel(first, settings)
+  const first = await create()
+  const refusal = setModel(first, settings)
   if (refusal !== undefined) {
-    say({ type: 'refused', sentence: refusal })
+    post({ type: 'refused', sentence: refusal })
     return
   }
-  const decoders = new Shelf(settings.maxDecoders, async () => {
-    const decoder = await make()
-    takeModel(decoder, settings)
-    return new SegmentDecoder(decoder, working)
+  const decoders = new ResourcePool({
+    max: settings.maxDecoders,
+    create: async () => {
+      const decoder = await create()
+      setModel(decoder, settings)
+      return new TwoPassDecoder(decoder, reportWorking)
+    },
   })
-  decoders.add(new SegmentDecoder(first, working))
-  const segments = new Segments(decoders, say, takeNextOf(port))
+  decoders.add(new TwoPassDecoder(first, reportWorking))
+  const segments = new WorkerSegments(decoders, post, takeNextFrom(port))
   port.on('message', (message: ToWorker) => segments.receive(message))
-  say({ type: 'ready' })
+  post({ type: 'ready' })
 }
 
 const isSettings = (data: unknown): data is WorkerSettings =>
   typeof data === 'object' && data !== null && 'type' in data && data.type === 'rxspeech-soundswallower'
 
-// Only a thread that was started with settings of ours does anything; to import this file does nothing
+// Importing this file has no effect unless the thread was started with settings of this worker.
 if (!isMainThread && parentPort !== null && isSettings(workerData)) void start(parentPort, workerData)

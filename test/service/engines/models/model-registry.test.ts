@@ -138,8 +138,8 @@ describe('createModelRegistry', () => {
   })
 
   it.each([
-    ['{"engine":', /model\.json must hold one JSON object/],
-    ['[]', /model\.json must hold one JSON object/],
+    ['{"engine":', /model\.json must contain one JSON object/],
+    ['[]', /model\.json must contain one JSON object/],
     ['{}', /"engine" in model\.json/],
     ['{"engine":5}', /"engine" in model\.json/],
     ['{"engine":"other"}', /"engine" in model\.json is "other"; the engines here are fake/],

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { openSphinxCalls } from '../../../../src/service/engines/pocketsphinx/native-calls.js'
+import { loadNativeLibrary } from '../../../../src/service/engines/pocketsphinx/native-library.js'
 
 const koffi = vi.hoisted(() => ({ absent: true }))
 vi.mock('koffi', () => {
@@ -17,7 +17,7 @@ vi.mock('koffi', () => {
 
 describe('dictation', () => {
   it('names the line that installs the package that it needs', async () => {
-    await expect(openSphinxCalls()).rejects.toMatchObject({
+    await expect(loadNativeLibrary()).rejects.toMatchObject({
       code: 'missing-dependency',
       message: expect.stringContaining('npm install koffi') as unknown,
     })
@@ -26,7 +26,7 @@ describe('dictation', () => {
   it("names the line that installs Debian's library where only that is absent", async () => {
     koffi.absent = false
     vi.resetModules()
-    await expect(openSphinxCalls()).rejects.toMatchObject({
+    await expect(loadNativeLibrary()).rejects.toMatchObject({
       code: 'missing-dependency',
       message: expect.stringContaining('apt-get install libpocketsphinx3 pocketsphinx-en-us') as unknown,
     })

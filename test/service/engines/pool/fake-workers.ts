@@ -1,13 +1,13 @@
-import { DecoderPool } from '../../../../src/service/engines/pool/worker-pool.js'
-import type { DecoderWorkerEvents, StartDecoderWorker } from '../../../../src/service/engines/pool/decoder-worker.js'
-import type { SegmentListener } from '../../../../src/service/engines/channel-segments.js'
-import type { ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
+import { WorkerPool, type StartPoolWorker } from '../../../../src/service/engines/pool/worker-pool.js'
+import type { ThreadEvents } from '../../../../src/service/threads/worker-thread.js'
+import type { SegmentListener } from '../../../../src/service/engines/engine.js'
+import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
 import { VirtualClock } from '../../virtual-clock.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 
 /** A worker that only notes what it is told; the test speaks for it through `events`. */
 export interface FakeWorker {
-  readonly events: DecoderWorkerEvents
+  readonly events: ThreadEvents<FromWorker>
   /** Audio is noted with its length: the samples' memory is used again. */
   readonly told: string[]
   /** The audio as it was when it was posted. */
@@ -19,9 +19,9 @@ export interface FakeWorker {
 const note = (message: ToWorker): string =>
   `${message.type} ${message.segment}${message.type === 'audio' ? ` ${message.samples.length}` : ''}`
 
-export const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartDecoderWorker } => {
+export const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartPoolWorker } => {
   const workers: FakeWorker[] = []
-  const start: StartDecoderWorker = (events) => {
+  const start: StartPoolWorker = (events) => {
     const worker: FakeWorker = { events, told: [], audio: [], busy: undefined, terminated: false }
     workers.push(worker)
     return {
@@ -41,11 +41,11 @@ export const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start:
 }
 
 export interface FakePool {
-  readonly pool: DecoderPool
+  readonly pool: WorkerPool
   readonly workers: FakeWorker[]
   readonly worker: (index: number) => FakeWorker
   /** Opens a segment whose events are noted under its name. */
-  readonly open: (name: string) => ReturnType<DecoderPool['open']>
+  readonly open: (name: string) => ReturnType<WorkerPool['open']>
   readonly heard: string[]
   readonly clock: { ms: number }
   /** The time of the watch over the workers. */
@@ -57,17 +57,17 @@ export const fakePool = (workerCount: number, decodersPerWorker: number): FakePo
   const heard: string[] = []
   const clock = { ms: 0 }
   const scheduler = new VirtualClock()
-  const pool = new DecoderPool({
+  const pool = new WorkerPool({
     start,
     workers: workerCount,
     decodersPerWorker,
-    hopSamples: 800,
+    frameSamples: 800,
     now: () => clock.ms,
     scheduler,
-    refuse: (sentence) => new SpeechError('invalid-model', sentence),
+    refusalError: (sentence) => new SpeechError('invalid-model', sentence),
   })
   const listener = (name: string): SegmentListener => ({
-    taken: (count, partial) => heard.push(`${name} taken ${count} ${partial ?? ''}`.trim()),
+    progress: (count, partial) => heard.push(`${name} taken ${count} ${partial ?? ''}`.trim()),
     decided: (words) => heard.push(`${name} decided ${words.length}`),
     failed: ({ code }) => heard.push(`${name} failed ${code}`),
   })

@@ -4,7 +4,7 @@ import { fakePool } from './fake-workers.js'
 const ready = { type: 'ready' } as const
 const decided = (segment: number) => ({ type: 'decided', segment, words: [] }) as const
 
-describe('DecoderPool', () => {
+describe('WorkerPool', () => {
   it('starts no worker before one is wanted, and warms up with one', async () => {
     const { pool, workers, worker } = fakePool(2, 1)
     expect(workers).toHaveLength(0)
@@ -85,7 +85,7 @@ describe('DecoderPool', () => {
     segment.abort()
     segment.abort()
     segment.write(new Int16Array(800))
-    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    worker(0).events.message({ type: 'progress', segment: 1, sampleCount: 800 })
     worker(0).events.message(decided(1))
     expect(worker(0).told).toEqual(['open 1', 'abort 1', 'open 2'])
     expect(heard).toEqual([])
@@ -162,7 +162,7 @@ describe('DecoderPool', () => {
     expect(scheduler.waiting).toBe(0)
     a.write(new Int16Array(1600))
     scheduler.advanceTo(67_000)
-    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    worker(0).events.message({ type: 'progress', segment: 1, sampleCount: 800 })
     scheduler.advanceTo(76_999)
     expect(heard).toEqual(['a taken 800'])
     scheduler.advanceTo(80_000)
@@ -170,7 +170,7 @@ describe('DecoderPool', () => {
     expect(worker(0).terminated).toBe(true)
     open('c')
     expect(workers).toHaveLength(2)
-    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    worker(0).events.message({ type: 'progress', segment: 1, sampleCount: 800 })
     expect(heard).toHaveLength(3)
   })
 
@@ -179,7 +179,7 @@ describe('DecoderPool', () => {
     const segment = open('a')
     worker(0).events.message(ready)
     segment.write(new Int16Array(800))
-    worker(0).events.message({ type: 'taken', segment: 1, sampleCount: 800 })
+    worker(0).events.message({ type: 'progress', segment: 1, sampleCount: 800 })
     scheduler.advanceTo(60_000)
     segment.close(100)
     for (const atMs of [69_000, 78_000, 87_000]) {

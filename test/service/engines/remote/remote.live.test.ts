@@ -131,7 +131,7 @@ describe('a model of the engine remote', () => {
     [{ url: 'https://x.example' }, /url must be an address such as wss/],
     [{ url: 'ws://speech.example.com' }, /clear text/],
     [{ authUrl: 'http://auth.example.com' }, /authUrl must begin with https/],
-    [{ secret: 'x' }, /unknown key "secret"/],
+    [{ secret: 'x' }, /"secret" in model\.json is not known/],
     [{ secretFrom: 'x' }, /"secretFrom" in model\.json must be \{"env"/],
     [{ secretFrom: { env: 'RXSPEECH_NOT_SET' } }, /RXSPEECH_NOT_SET, which is not set/],
     [{ secretFrom: { file: 'none' } }, /"secretFrom" in model\.json names "none", which can't be read/],

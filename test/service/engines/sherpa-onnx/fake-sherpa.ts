@@ -1,6 +1,6 @@
-import type { StartDecoderWorker } from '../../../../src/service/engines/pool/decoder-worker.js'
+import type { StartPoolWorker } from '../../../../src/service/engines/pool/worker-pool.js'
 import type { SherpaHost } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
-import type { SherpaSettings } from '../../../../src/service/engines/sherpa-onnx/worker-settings.js'
+import type { SherpaSettings } from '../../../../src/service/engines/sherpa-onnx/package.js'
 import type {
   SherpaRecognizer,
   SherpaResult,
@@ -80,7 +80,7 @@ export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): Fake
   const settings: SherpaSettings[] = []
   const running = new Set<() => void>()
   const start =
-    (given: SherpaSettings): StartDecoderWorker =>
+    (given: SherpaSettings): StartPoolWorker =>
     ({ message, ended }) => {
       settings.push(given)
       const inbox: ToWorker[] = []

@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SherpaRecognizer } from '../../../../src/service/engines/sherpa-onnx/package.js'
 import { loadSherpa } from '../../../../src/service/engines/sherpa-onnx/package.js'
-import { sherpaOnnx } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
+import { createSherpaOnnx, sherpaOnnx } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
 import { SherpaSegments } from '../../../../src/service/engines/sherpa-onnx/segments.js'
-import { sherpaWords } from '../../../../src/service/engines/sherpa-onnx/words.js'
+import { sherpaWords } from '../../../../src/service/engines/sherpa-onnx/segments.js'
 import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
 import { fakeRecognizer, fakeThreads } from './fake-sherpa.js'
 import { sherpaFolder, sherpaModel, transducer } from './model-folder.js'
@@ -19,7 +19,7 @@ describe('a model of the engine sherpa-onnx', () => {
   it.each<readonly [Readonly<Record<string, unknown>>, RegExp]>([
     [{ transducer: undefined }, /exactly one of "transducer", "paraformer" and "zipformer2Ctc"/],
     [{ zipformer2Ctc: { model: 'ctc.onnx' } }, /exactly one of/],
-    [{ transducer: { encoder: 'encoder.onnx' } }, /"transducer" in model\.json must be an object of three files/],
+    [{ transducer: { encoder: 'encoder.onnx' } }, /"transducer\.decoder" in model\.json must be the name of a file/],
     [{ transducer: { ...transducer, joiner: 'none.onnx' } }, /"transducer\.joiner" in model\.json names "none\.onnx"/],
     [{ transducer: { ...transducer, encoder: '../x' } }, /"transducer\.encoder" .* not inside the model's folder/],
     [{ tokens: 'none.txt' }, /"tokens" in model\.json names "none\.txt", which can't be read/],
@@ -28,9 +28,9 @@ describe('a model of the engine sherpa-onnx', () => {
     [{ provider: 'tpu' }, /"provider" in model\.json must be "cpu"/],
     [{ decodingMethod: 'x' }, /"decodingMethod" in model\.json must be/],
     [{ hotwords: 'hotwords.txt' }, /"hotwords" needs a "transducer" and/],
-    [{ endpoint: true }, /unknown key "endpoint"/],
+    [{ endpoint: true }, /"endpoint" in model\.json is not known/],
   ])('is refused for %j by its key', async (change, message) => {
-    await expect(sherpaOnnx(fakeThreads()).open(sherpaModel(folder, change))).rejects.toMatchObject({
+    await expect(createSherpaOnnx(fakeThreads()).open(sherpaModel(folder, change))).rejects.toMatchObject({
       code: 'invalid-model',
       message: expect.stringMatching(message) as unknown,
     })
@@ -39,7 +39,7 @@ describe('a model of the engine sherpa-onnx', () => {
   it('gives the package the places of its files and its options, and leaves the ends of segments to the service', async () => {
     const threads = fakeThreads()
     const beam = { decodingMethod: 'modified_beam_search', hotwords: 'hotwords.txt', numThreads: 2 }
-    const engine = await sherpaOnnx(threads).open(sherpaModel(folder, { ...beam, sampleRateHz: 8000 }))
+    const engine = await createSherpaOnnx(threads).open(sherpaModel(folder, { ...beam, sampleRateHz: 8000 }))
     expect(threads.settings).toMatchObject([
       {
         sampleRateHz: 8000,
@@ -104,16 +104,16 @@ describe('SherpaSegments', () => {
     for (let at = 0; at < 4; at += 1) segments.receive(audio(1))
     segments.receive({ type: 'close', segment: 1, endMs: 2280 })
     expect(said.slice(0, -1)).toEqual([
-      { type: 'taken', segment: 1, sampleCount: 5120, partial: 'ten' },
-      { type: 'taken', segment: 1, sampleCount: 5120, partial: 'ten of' },
-      { type: 'taken', segment: 1, sampleCount: 5120, partial: 'ten of clubs' },
-      { type: 'taken', segment: 1, sampleCount: 5120 },
+      { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten' },
+      { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten of' },
+      { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten of clubs' },
+      { type: 'progress', segment: 1, sampleCount: 5120 },
     ])
     const confidence = expect.closeTo(Math.exp(-0.1)) as number
     expect(said.at(-1)).toEqual({
       type: 'decided',
       segment: 1,
-      whole: { text: 'ten of clubs' },
+      text: { text: 'ten of clubs' },
       words: [
         { text: 'ten', startMs: 1000, endMs: 1200, confidence },
         { text: 'of', startMs: 1200, endMs: 1400, confidence },
@@ -126,7 +126,7 @@ describe('SherpaSegments', () => {
     const { said, inbox, segments } = set()
     inbox.push(audio(1), audio(1), { type: 'abort', segment: 1 }, { type: 'open', segment: 2, startMs: 0 }, audio(2))
     segments.receive({ type: 'open', segment: 1, startMs: 0 })
-    expect(said).toEqual([{ type: 'taken', segment: 2, sampleCount: 5120, partial: 'ten' }])
+    expect(said).toEqual([{ type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' }])
   })
 
   it('fails the segment whose stream throws, and reads the others', () => {
@@ -147,7 +147,7 @@ describe('SherpaSegments', () => {
     segments.receive(audio(2))
     expect(said).toEqual([
       { type: 'failed', segment: 1 },
-      { type: 'taken', segment: 2, sampleCount: 5120, partial: 'ten' },
+      { type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' },
     ])
   })
 })

@@ -18,96 +18,105 @@ const model = (name: string): ModelDescription => {
   if (found === undefined) throw new Error(`No fixture ${name}`)
   return found
 }
-const run = (engine: Engine, parts$: Observable<SegmentPart>): Promise<Hypothesis[]> =>
+const recognize = (engine: Engine, parts$: Observable<SegmentPart>): Promise<Hypothesis[]> =>
   lastValueFrom(parts$.pipe(engine.recognize(), toArray()))
-const segments = (said: readonly Hypothesis[]) => said.flatMap((one) => (one.type === 'segment' ? [one] : []))
-const texts = (said: readonly Hypothesis[]): string[] => segments(said).map(({ text }) => text)
+const segmentsOf = (output: readonly Hypothesis[]) => output.flatMap((one) => (one.type === 'segment' ? [one] : []))
+const textsOf = (output: readonly Hypothesis[]): string[] => segmentsOf(output).map(({ text }) => text)
 
 let cards: Engine
 beforeAll(async () => {
   cards = await models.engine(model('cards'))
 })
 
-describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, () => {
+describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, { timeout: 120_000 }, () => {
   const spoken = [
     ['ten-of-clubs.wav', 'ten of clubs'],
     ['four-queen-of-clubs.wav', 'four queen of clubs'],
     ['seven-of-clubs.wav', 'seven of clubs'],
     ['go-forward-ten-meters.16k.raw', 'go forward ten meters'],
   ] as const
+  const expectedTexts = spoken.map(([, text]) => text)
 
-  it.each(spoken)('reads %s exactly, with words, times and confidences', async (file, text) => {
-    const samples = withLine(await recording(file))
-    const said = await run(cards, from(segmentParts(samples, 5000)))
-    const [segment] = segments(said)
-    expect(segment?.text).toBe(text)
-    expect(segment?.words.map((word) => word.text)).toEqual(text.split(' '))
-    const endMs = 5000 + Math.round(samples.length / 8)
-    expect(segment).toMatchObject({ startMs: 5000, endMs })
-    for (const word of segment?.words ?? []) {
-      expect(word.startMs).toBeGreaterThanOrEqual(5000)
-      expect(word.endMs).toBeGreaterThan(word.startMs)
-      expect(word.endMs).toBeLessThanOrEqual(endMs)
-      expect(word.confidence).toBeGreaterThan(0.5)
-      expect(word.confidence).toBeLessThanOrEqual(1)
-    }
+  let recordings: readonly Int16Array[]
+  /** Each recording twice, decoded on as many channels at the same time, by four decoders. */
+  let outputs: readonly (readonly Hypothesis[])[]
+  const samplesOf = (index: number): Int16Array => recordings[index] ?? new Int16Array(0)
+  const outputOf = (index: number): readonly Hypothesis[] => outputs[index] ?? []
+  beforeAll(async () => {
+    recordings = await Promise.all(spoken.map(async ([file]) => withLine(await recording(file))))
+    const channels = [...recordings, ...recordings]
+    outputs = await Promise.all(channels.map((samples) => recognize(cards, from(segmentParts(samples, 5000)))))
+  }, 120_000)
+
+  it.each(spoken.map(([file, text], index) => [file, text, index] as const))(
+    'recognizes %s exactly, with words, times and confidences',
+    (_file, text, index) => {
+      const [segment] = segmentsOf(outputOf(index))
+      expect(segment?.text).toBe(text)
+      expect(segment?.words.map((word) => word.text)).toEqual(text.split(' '))
+      const endMs = 5000 + Math.round(samplesOf(index).length / 8)
+      expect(segment).toMatchObject({ startMs: 5000, endMs })
+      for (const word of segment?.words ?? []) {
+        expect(word.startMs).toBeGreaterThanOrEqual(5000)
+        expect(word.endMs).toBeGreaterThan(word.startMs)
+        expect(word.endMs).toBeLessThanOrEqual(endMs)
+        expect(word.confidence).toBeGreaterThan(0.5)
+        expect(word.confidence).toBeLessThanOrEqual(1)
+      }
+    },
+  )
+
+  it('decodes more channels than it has decoders', () => {
+    expect(outputs.length).toBeGreaterThan(cards.capabilities.segmentsAtOnce)
+    expect(outputs.map(textsOf)).toEqual([...expectedTexts, ...expectedTexts].map((text) => [text]))
   })
 
-  it('gives the same answers however the audio is chunked and whatever was read before', async () => {
-    const all = await Promise.all(spoken.map(async ([file]) => withLine(await recording(file))))
-    const [ten = new Int16Array()] = all
-    const answer = async (samples: Int16Array, chunkSamples: number): Promise<Hypothesis[]> =>
-      (await run(cards, from(segmentParts(samples, 0, chunkSamples)))).filter(({ type }) => type !== 'progress')
-    const first = await answer(ten, 160)
-    for (const chunkSamples of [80, 296, 8000, 10_000_000]) {
-      await Promise.all(all.map((samples) => answer(samples, 160)))
-      expect(await answer(ten, chunkSamples)).toEqual(first)
-    }
+  it('returns the same result whatever the length of chunks and whatever its decoders decoded before', async () => {
+    const withoutProgress = (output: readonly Hypothesis[]) => output.filter(({ type }) => type !== 'progress')
+    const first = withoutProgress(outputOf(0))
+    expect(first.length).toBeGreaterThan(1)
+    // All decoders have decoded several recordings by now.
+    const lengths = [80, 296, 8000, 10_000_000]
+    const again = await Promise.all(
+      lengths.map((chunkSamples) => recognize(cards, from(segmentParts(samplesOf(0), 5000, chunkSamples)))),
+    )
+    expect(again.map(withoutProgress)).toEqual(lengths.map(() => first))
+    expect(withoutProgress(outputOf(spoken.length))).toEqual(first)
   })
 
-  it('says a partial only when the text changed, and one progress for every sample', async () => {
-    const samples = withLine(await recording('four-queen-of-clubs.wav'))
-    const said = await run(cards, from(segmentParts(samples)))
-    const partials = said.flatMap((one) => (one.type === 'partial' ? [one.text] : []))
+  it('emits a partial only when the text changed, and progress for every sample', () => {
+    const output = outputOf(1)
+    const partials = output.flatMap((one) => (one.type === 'partial' ? [one.text] : []))
     expect(partials.length).toBeGreaterThan(2)
-    expect(partials.length).toBeLessThanOrEqual(Math.ceil(samples.length / 800))
+    expect(partials.length).toBeLessThanOrEqual(Math.ceil(samplesOf(1).length / 800))
     for (const [at, text] of partials.entries()) expect(text).not.toBe(partials[at - 1] ?? '')
-    const taken = said.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
-    expect(taken).toBe(samples.length)
-    expect(said.at(-1)?.type).toBe('segment')
+    const sampleCount = output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
+    expect(sampleCount).toBe(samplesOf(1).length)
+    expect(output.at(-1)?.type).toBe('segment')
   })
 
-  it('answers segments of one lane in order, though they come faster than they are read', async () => {
-    const all = await Promise.all(spoken.map(async ([file]) => withLine(await recording(file))))
-    const parts = all.flatMap((samples, at) => segmentParts(samples, at * 10_000))
-    const said = await run(cards, from(parts))
-    expect(texts(said)).toEqual(spoken.map(([, text]) => text))
-    expect(segments(said).map(({ startMs }) => startMs)).toEqual([0, 10_000, 20_000, 30_000])
+  it('decides the segments of a channel in order, though they arrive faster than they are decoded', async () => {
+    const parts = recordings.flatMap((samples, at) => segmentParts(samples, at * 10_000))
+    const output = await recognize(cards, from(parts))
+    expect(textsOf(output)).toEqual(expectedTexts)
+    expect(segmentsOf(output).map(({ startMs }) => startMs)).toEqual([0, 10_000, 20_000, 30_000])
   })
 
-  it('reads more lanes at once than it has decoders', async () => {
-    const all = await Promise.all(spoken.map(async ([file]) => withLine(await recording(file))))
-    const lanes = [...all, ...all, ...all].map((samples) => run(cards, from(segmentParts(samples))))
-    const said = (await Promise.all(lanes)).flatMap(texts)
-    expect(said).toEqual([...spoken, ...spoken, ...spoken].map(([, text]) => text))
+  it('closes the open segment where its audio ends when the source completes', async () => {
+    const output = await recognize(cards, from(segmentParts(samplesOf(2), 1000).slice(0, -1)))
+    const endMs = 1000 + Math.round(samplesOf(2).length / 8)
+    expect(segmentsOf(output)).toMatchObject([{ text: 'seven of clubs', endMs }])
   })
 
-  it('flushes the open segment when the source completes, to where its audio ended', async () => {
-    const samples = withLine(await recording('seven-of-clubs.wav'))
-    const said = await run(cards, from(segmentParts(samples, 1000).slice(0, -1)))
-    expect(segments(said)).toMatchObject([{ text: 'seven of clubs', endMs: 1000 + Math.round(samples.length / 8) }])
-  })
-
-  it('reads sentences of a phrase file, whose letter case and punctuation do not matter', async () => {
+  it('recognizes sentences of a phrase file, regardless of letter case and punctuation', async () => {
     const drive = await models.engine(model('drive'))
-    const samples = withLine(await recording('go-forward-ten-meters.16k.raw'))
-    expect(texts(await run(drive, from(segmentParts(samples))))).toEqual(['go forward ten meters'])
+    expect(textsOf(await recognize(drive, from(segmentParts(samplesOf(3)))))).toEqual(['go forward ten meters'])
     expect(drive.capabilities.sampleRateHz).toBe(8000)
   })
 })
 
 describe('soundswallower', () => {
-  it('says what it can', () => {
+  it('states its capabilities', () => {
     expect(cards.capabilities).toEqual({
       sampleRateHz: 8000,
       partials: true,
@@ -117,25 +126,25 @@ describe('soundswallower', () => {
     })
   })
 
-  it('answers a segment without audio, or with noise for a moment, with an empty text', async () => {
+  it('decides a segment without audio, or with a moment of noise, with an empty text', async () => {
     const parts: SegmentPart[] = [
       { type: 'open', startMs: 7 },
       { type: 'close', endMs: 7 },
       ...segmentParts(lineNoise(80), 100),
     ]
-    expect(segments(await run(cards, from(parts)))).toEqual([
+    expect(segmentsOf(await recognize(cards, from(parts)))).toEqual([
       { type: 'segment', startMs: 7, endMs: 7, text: '', words: [] },
       { type: 'segment', startMs: 100, endMs: 110, text: '', words: [] },
     ])
   })
 
-  it('tells how long its threads worked on audio, and that it rests', async () => {
+  it('reports how long its threads worked on audio, and no work while it is idle', async () => {
     const busyMs = (): number => cards.busyMs?.() ?? NaN
     const beforeMs = busyMs()
     const beginMs = performance.now()
-    await run(cards, from(segmentParts(lineNoise(16_000, 3000))))
+    await recognize(cards, from(segmentParts(lineNoise(16_000, 3000))))
     const workedMs = busyMs() - beforeMs
-    // Two threads at most, and the decoder does not read for nothing
+    // There are two threads, and decoding takes some time.
     expect(workedMs).toBeGreaterThan(5)
     expect(workedMs).toBeLessThan(2 * (performance.now() - beginMs))
     const restsAtMs = busyMs()
@@ -144,31 +153,31 @@ describe('soundswallower', () => {
   })
 
   it('completes at once when the source is empty', async () => {
-    expect(await run(cards, EMPTY)).toEqual([])
+    expect(await recognize(cards, EMPTY)).toEqual([])
   })
 
-  it('ends running lanes with engine-failed when it is closed, and takes none after that', async () => {
+  it('fails running and later channels with engine-failed when it is closed', async () => {
     const engine = await kind.open(model('cards'))
     const open: SegmentPart = { type: 'open', startMs: 0 }
-    const running = run(engine, concat(from([open]), NEVER))
-    const idle = run(engine, NEVER)
+    const running = recognize(engine, concat(from([open]), NEVER))
+    const idle = recognize(engine, NEVER)
     const ended = [running, idle].map((one) => expect(one).rejects.toMatchObject({ code: 'engine-failed' }))
     await Promise.all([engine.close(), engine.close()])
     await Promise.all(ended)
-    await expect(run(engine, NEVER)).rejects.toMatchObject({ code: 'engine-failed' })
+    await expect(recognize(engine, NEVER)).rejects.toMatchObject({ code: 'engine-failed' })
     await expect(engine.ready()).rejects.toMatchObject({ code: 'engine-failed' })
   })
 
-  it('gives a decoder back when a lane is unsubscribed', async () => {
+  it('releases the decoder when a channel is unsubscribed', async () => {
     const engine = await soundswallower({ workers: 1, decodersPerWorker: 1 }).open(model('cards'))
     for (let round = 0; round < 3; round += 1) {
       const parts$ = new Subject<SegmentPart>()
-      const lane = parts$.pipe(engine.recognize()).subscribe()
+      const channel = parts$.pipe(engine.recognize()).subscribe()
       for (const part of segmentParts(lineNoise(8000))) parts$.next(part)
-      lane.unsubscribe()
+      channel.unsubscribe()
     }
-    const said = await run(engine, from(segmentParts(lineNoise(800))))
-    expect(segments(said)).toHaveLength(1)
+    const output = await recognize(engine, from(segmentParts(lineNoise(800))))
+    expect(segmentsOf(output)).toHaveLength(1)
     await engine.close()
   })
 
@@ -179,7 +188,12 @@ describe('soundswallower', () => {
 
 describe('soundswallower with a wrong model', () => {
   const refusals: readonly [string, object, Readonly<Record<string, string>>, RegExp][] = [
-    ['an unknown key', { phrases: 'p.txt', grammer: 'x' }, {}, /unknown key "grammer"/],
+    [
+      'an unknown key',
+      { phrases: 'p.txt', grammer: 'x' },
+      {},
+      /"grammer" in model\.json is not known; did you mean grammar/,
+    ],
     ['a wrong rate', { sampleRateHz: 44100, phrases: 'p.txt' }, {}, /"sampleRateHz" .* 8000 or 16000/],
     ['a wrong type', { phrases: 5 }, {}, /"phrases"/],
     ['an unknown language', { phrases: 'p.txt', language: 'de' }, {}, /"language"/],
@@ -188,12 +202,12 @@ describe('soundswallower with a wrong model', () => {
     ['a missing file', { phrases: 'none.txt' }, {}, /"phrases" .*"none.txt", which can't be read/],
     ['a file outside', { grammar: '../../x' }, {}, /not inside the model's folder/],
     ['an absolute path', { grammar: '/etc/hostname' }, {}, /not inside the model's folder/],
-    ['no sentence', { phrases: 'p.txt' }, { 'p.txt': '# nothing\n\n' }, /p\.txt holds no sentence/],
+    ['no sentence', { phrases: 'p.txt' }, { 'p.txt': '# nothing\n\n' }, /p\.txt contains no sentence/],
     [
       'a sign in a sentence',
       { phrases: 'p.txt' },
       { 'p.txt': 'ten\nfive <b> ten\n' },
-      /p\.txt line 2: "<b>" is no word/,
+      /p\.txt line 2: "<b>" is not a word/,
     ],
     ['words that are in no dictionary', { phrases: 'p.txt' }, { 'p.txt': 'ten xyzzy of plugh' }, /"xyzzy", "plugh"/],
     ['no public rule', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\n<a> = ten;' }, /g has no public rule/],
@@ -203,7 +217,7 @@ describe('soundswallower with a wrong model', () => {
       { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = <b>;' },
       /g does not define <b>/,
     ],
-    ['an open bracket', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = (ten;' }, /no JSGF/],
+    ['an open bracket', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = (ten;' }, /not JSGF/],
     ['a word without phones', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy' }, /d line 1/],
     ['an unknown phone', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy QQ' }, /"xyzzy"/],
   ]
@@ -215,7 +229,7 @@ describe('soundswallower with a wrong model', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it.each(refusals)('refuses %s by name', async (_, options, files, message) => {
+  it.each(refusals)('names what is wrong: %s', async (_, options, files, message) => {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)))
     const wrong: ModelDescription = {
       tenant: 'T',

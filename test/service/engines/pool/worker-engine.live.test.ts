@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { DecoderPool } from '../../../../src/service/engines/pool/worker-pool.js'
+import { WorkerPool } from '../../../../src/service/engines/pool/worker-pool.js'
 import type { FromWorker } from '../../../../src/service/engines/pool/worker-messages.js'
-import { decoderWorkerStarter, workerFile } from '../../../../src/service/engines/pool/decoder-worker.js'
-import { findPackageRoot } from '../../../../src/service/threads/package-root.js'
-import type { WorkerSettings } from '../../../../src/service/engines/soundswallower/worker-settings.js'
+import { createWorkerStarter, engineWorkerFile } from '../../../../src/service/engines/pool/worker-engine.js'
+import { findPackageRoot } from '../../../../src/service/threads/package-files.js'
+import type { WorkerSettings } from '../../../../src/service/engines/soundswallower/worker.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 
 const root = join(__dirname, '../../../..')
@@ -20,14 +20,14 @@ const settings: WorkerSettings = {
   maxDecoders: 1,
 }
 
-const file = workerFile('soundswallower/worker.js')
+const file = engineWorkerFile('soundswallower/worker.js')
 
-describe('decoderWorkerStarter', () => {
+describe('createWorkerStarter', () => {
   it('starts a thread that gets ready, and ends once when it is terminated', async () => {
     const messages: FromWorker[] = []
     let ends = 0
     await new Promise<void>((resolve) => {
-      const worker = decoderWorkerStarter(
+      const worker = createWorkerStarter(
         settings,
         file,
       )({
@@ -46,13 +46,13 @@ describe('decoderWorkerStarter', () => {
   })
 
   it('ends with the cause when the thread breaks, so that a pool gives up after some', async () => {
-    const pool = new DecoderPool({
-      start: decoderWorkerStarter({ ...settings, modelBase: '/nowhere/' }, file),
+    const pool = new WorkerPool({
+      start: createWorkerStarter({ ...settings, modelBase: '/nowhere/' }, file),
       workers: 1,
       decodersPerWorker: 1,
-      hopSamples: 800,
+      frameSamples: 800,
       now: () => 0,
-      refuse: (sentence) => new SpeechError('invalid-model', sentence),
+      refusalError: (sentence) => new SpeechError('invalid-model', sentence),
     })
     await expect(pool.warm()).rejects.toMatchObject({ code: 'engine-failed', cause: { code: 'ENOENT' } })
     await pool.close()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ThreadTime } from '../../../../src/service/engines/pocketsphinx/thread-time.js'
+import { ThreadTime } from '../../../../src/service/engines/pocketsphinx/library.js'
 import { deferred } from '../../sessions/talk.js'
 
 const timed = (threads: number) => {

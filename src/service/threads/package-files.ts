@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
 
@@ -12,11 +12,24 @@ const packageName = (folder: string): unknown => {
 
 /**
  * The folder of this package: the nearest one upwards from `folder` whose package.json is named rxspeech. It is the
- * same from the sources and from the build, so that both start the one built worker. Throws `internal` without one.
+ * same from the sources and from the build. Throws `internal` if there is none.
  */
 export const findPackageRoot = (folder: string): string => {
   if (packageName(folder) === 'rxspeech') return folder
   const parent = dirname(folder)
   if (parent === folder) throw new SpeechError('internal', 'The package.json of rxspeech was not found; reinstall it.')
   return findPackageRoot(parent)
+}
+
+/**
+ * The compiled file of a worker thread or process, since neither can be started from TypeScript. Throws
+ * `missing-dependency` if it is not built.
+ *
+ * @param path from the folder `service` on, such as "engines/soundswallower/worker.js"
+ * @param what names the worker in the error
+ */
+export const findWorkerFile = (path: string, what: string): string => {
+  const file = join(findPackageRoot(__dirname), 'dist/cjs/service', path)
+  if (existsSync(file)) return file
+  throw new SpeechError('missing-dependency', `${what} is not built; run npm run build.`)
 }

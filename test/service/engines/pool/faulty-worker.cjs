@@ -1,10 +1,10 @@
-// The real worker, which throws, hangs or exits after so many hops of audio, as its settings say.
+// The real worker, which throws, hangs or exits after a number of frames of audio, as its settings say.
 'use strict'
 const { parentPort, workerData } = require('node:worker_threads')
 
-const { fault, afterHops } = workerData
+const { fault, afterFrames } = workerData
 const post = parentPort.postMessage.bind(parentPort)
-let hops = 0
+let frames = 0
 
 const breakDown = () => {
   if (fault === 'exits') process.exit(3)
@@ -16,9 +16,9 @@ const breakDown = () => {
 
 parentPort.postMessage = (message) => {
   post(message)
-  if (message.type !== 'taken') return
-  hops += 1
-  if (hops === afterHops) breakDown()
+  if (message.type !== 'progress') return
+  frames += 1
+  if (frames === afterFrames) breakDown()
 }
 
 require('../../../../dist/cjs/service/engines/soundswallower/worker.js')

@@ -1,0 +1,54 @@
+import { findWorkerFile } from '../../threads/package-files.js'
+import { startThread } from '../../threads/worker-thread.js'
+import type { Engine, EngineCapabilities, ModelDescription } from '../engine.js'
+import { invalidModel } from '../models/model-json.js'
+import { createSegmentEngine } from '../segment-engine.js'
+import type { FromWorker } from './worker-messages.js'
+import { WorkerPool, type StartPoolWorker, type WorkerPoolOptions } from './worker-pool.js'
+
+/** @param path from the folder of engines on, such as "soundswallower/worker.js" */
+export const engineWorkerFile = (path: string): string =>
+  findWorkerFile(`engines/${path}`, "The recognition engine's worker")
+
+/** Returns a function that starts threads of a file. The file recognizes `workerData` as its own. */
+export const createWorkerStarter =
+  (workerData: object, file: string): StartPoolWorker =>
+  (events) => {
+    const worker = startThread<FromWorker>(file, { workerData, name: 'rxspeech-decoder' }, events)
+    return {
+      post: (message) => worker.postMessage(message),
+      setBusy: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
+      terminate: async () => {
+        await worker.terminate()
+      },
+    }
+  }
+
+/**
+ * Opens an engine whose segments are decoded in worker threads. Resolves when the first worker has loaded the model;
+ * rejects as `warm` of the pool does, and leaves no worker running then.
+ */
+export const openWorkerEngine = async (
+  model: ModelDescription,
+  options: Omit<WorkerPoolOptions, 'now' | 'refusalError'>,
+  capabilities: Omit<EngineCapabilities, 'segmentsAtOnce'>,
+): Promise<Engine> => {
+  const pool = new WorkerPool({
+    ...options,
+    now: () => performance.now(),
+    refusalError: (sentence) => invalidModel(model, sentence),
+  })
+  try {
+    await pool.warm()
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
+  return createSegmentEngine({
+    capabilities: { ...capabilities, segmentsAtOnce: pool.segmentsAtOnce },
+    openChannel: () => (startMs, listener) => pool.open(startMs, listener),
+    ready: () => pool.warm(),
+    busyMs: () => pool.busyMs,
+    close: () => pool.close(),
+  })
+}
