@@ -68,7 +68,7 @@ export class ResourcePool<T> {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.allSettled(this.#creating)
-    await Promise.all([...this.#all].map((resource) => this.#options.destroy?.(resource)))
+    await Promise.all([...this.#all].map(async (resource) => this.#options.destroy?.(resource)))
   }
 
   #takeWaiting(): Waiting<T> | undefined {
