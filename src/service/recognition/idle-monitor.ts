@@ -15,8 +15,11 @@ const maxWaitMs = 60_000
 /** How far a client that sends faster than real time may be ahead: the burst that PROTOCOL 8 allows every client. */
 const maxLeadMs = 5_000
 
-/** Draining waits no longer than this for audio. */
-export const quietMs = 1_000
+/** The period of the checks whether audio still arrives while a drain waits for a pause. */
+export const quietCheckMs = 500
+
+/** A drain does not wait for a pause when this many checks in a row, each on time, have found no new audio. */
+const maxQuietChecks = 2
 
 /** A timer that fires later than this shows that the process stood still; audio may wait to be read. */
 const stallMs = 200
@@ -32,6 +35,8 @@ export class IdleMonitor {
   /** When the received audio would end if it had been played as it arrived. */
   #playedMs: number
   #expectedMs = Infinity
+  #quietChecks = 0
+  #quietCheckedMs = 0
 
   constructor(rules: IdleRules, scheduler: SchedulerLike) {
     this.#rules = rules
@@ -64,10 +69,23 @@ export class IdleMonitor {
     return closeAfterSilentWallMs > 0 && nowMs >= this.#closeAtMs ? 'close' : 'nothing'
   }
 
-  /** Whether no audio has arrived for `quietMs`, however far ahead the client had sent. */
-  get isQuiet(): boolean {
-    const isPaused = this.#isStalled || this.#rules.isPaused?.() === true
-    return !isPaused && this.#scheduler.now() - this.#lastMs >= quietMs
+  /** A drain begins: `isQuiet` is to be called every `quietCheckMs` from now on. */
+  beginQuietChecks(): void {
+    this.#quietChecks = 0
+    this.#quietCheckedMs = this.#scheduler.now()
+  }
+
+  /**
+   * Whether no audio has arrived for 1 s to 1.5 s, however far ahead the client had sent. A check that comes late does not
+   * count: the process stood still, and audio may wait to be read.
+   */
+  isQuiet(): boolean {
+    const nowMs = this.#scheduler.now()
+    const isOnTime = nowMs - this.#quietCheckedMs <= quietCheckMs + stallMs
+    const hasNone = isOnTime && this.#lastMs < this.#quietCheckedMs && this.#rules.isPaused?.() !== true
+    this.#quietCheckedMs = nowMs
+    this.#quietChecks = hasNone ? this.#quietChecks + 1 : 0
+    return this.#quietChecks >= maxQuietChecks
   }
 
   /** Emits when something may be due. Never completes, unless both rules are off. */

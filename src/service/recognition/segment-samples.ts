@@ -15,7 +15,7 @@ import { useResource } from '../../kernel/use-resource.js'
 import type { SegmentPart } from '../engines/engine.js'
 import type { EndCause } from './channel-event.js'
 import type { EngineProgress } from './engine-progress.js'
-import { quietMs, type IdleMonitor } from './idle-monitor.js'
+import { quietCheckMs, type IdleMonitor } from './idle-monitor.js'
 import type { SegmenterOutput, Silence, VoiceEvent } from './segment-machine.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
 import type { Segmenter } from './segmenter.js'
@@ -79,7 +79,10 @@ export const segmentSamples = (
   )
 
 const drainInputs = (scheduler: SchedulerLike): Observable<Input> =>
-  concat(of<Input>({ type: 'drain' }), interval(quietMs, scheduler).pipe(map((): Input => ({ type: 'check-quiet' }))))
+  concat(
+    of<Input>({ type: 'drain' }),
+    interval(quietCheckMs, scheduler).pipe(map((): Input => ({ type: 'check-quiet' }))),
+  )
 
 const step = (
   segmenter: Segmenter,
@@ -97,9 +100,10 @@ const step = (
     case 'completed':
       return itemsOf(segmenter.finish(), progress, 'finalized')
     case 'drain':
+      idle.beginQuietChecks()
       return itemsOf(segmenter.drain(), progress)
     case 'check-quiet':
-      return idle.isQuiet ? itemsOf(segmenter.finish(), progress, 'finalized') : []
+      return idle.isQuiet() ? itemsOf(segmenter.finish(), progress, 'finalized') : []
     case 'tick': {
       const { due } = idle
       if (due === 'finalize') return itemsOf(segmenter.finish(), progress, 'idle')

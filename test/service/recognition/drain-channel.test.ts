@@ -78,8 +78,8 @@ describe('draining a channel', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a 1199ms b', { a: speech(400), b: speech(100) })
       const drain$ = cold('1s x')
-      // It looks once a second: at 2 s the last audio is 800 ms old.
-      const expected = '    s 2999ms (EMF|)'
+      // It checks twice a second: the first check without new audio is the one at 2 s.
+      const expected = '    s 2499ms (EMF|)'
       const options = { scheduler, closeAfterSilentWallMs: 0, finalizeAfterMs: 0 }
       expectObservable(source$.pipe(channel(drain$, options))).toBe(expected, told)
     })

@@ -1,4 +1,4 @@
-import { VirtualTimeScheduler } from 'rxjs'
+import { VirtualTimeScheduler, type SchedulerLike } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { IdleMonitor } from '../../../src/service/recognition/idle-monitor.js'
 
@@ -50,6 +50,21 @@ const verdicts = (stallMs: number): readonly string[] => {
   return seen
 }
 
+/** A drain, and what its checks find that come after these times. */
+const quietChecks = (isPaused?: () => boolean) => {
+  let nowMs = 0
+  const scheduler = { now: () => nowMs } as SchedulerLike
+  const watch = new IdleMonitor({ closeAfterSilentWallMs: 0, finalizeAfterMs: 0, isPaused }, scheduler)
+  nowMs = 100
+  watch.beginQuietChecks()
+  const checks = (...afterMs: readonly number[]): readonly boolean[] =>
+    afterMs.map((ms) => {
+      nowMs += ms
+      return watch.isQuiet()
+    })
+  return { watch, checks }
+}
+
 describe('IdleMonitor', () => {
   it('closes after a silence of 1 s', () => {
     expect(verdicts(0)[0]).toBe('close')
@@ -78,5 +93,22 @@ describe('IdleMonitor', () => {
     expect(due).toBe('close')
     expect(atMs).toBeGreaterThanOrEqual(50_000)
     expect(atMs).toBeLessThanOrEqual(52_000)
+  })
+
+  it('is quiet after two checks on time without new audio', () => {
+    const { watch, checks } = quietChecks()
+    expect(checks(500, 500)).toEqual([false, true])
+    watch.receive(20)
+    expect(checks(500, 500, 500)).toEqual([false, false, true])
+  })
+
+  it('is not quiet where the process stood still, until waiting audio could be read', () => {
+    const { checks } = quietChecks()
+    expect(checks(1_500, 500, 500)).toEqual([false, false, true])
+  })
+
+  it('is not quiet while audio is held back', () => {
+    const { checks } = quietChecks(() => true)
+    expect(checks(500, 500, 500)).toEqual([false, false, false])
   })
 })

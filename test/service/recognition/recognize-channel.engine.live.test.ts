@@ -10,7 +10,7 @@ import { defaultSegmenterParameters } from '../../../src/service/recognition/seg
 import { amplitude, joined, noiseSource, recording, recordingsMissing, sound } from './sounds.js'
 
 const kind = soundswallower({ workers: 1, decodersPerWorker: 1 })
-const models = createModelRegistry({ folders: [joinPath(__dirname, '../engine/fixtures')], kinds: [kind] })
+const models = createModelRegistry({ folders: [joinPath(__dirname, '../engines/fixtures')], kinds: [kind] })
 afterAll(() => models.close())
 
 let engine: Engine
