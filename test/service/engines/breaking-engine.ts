@@ -3,29 +3,29 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
 
 export interface BreakingEngine extends Engine {
-  /** Lanes that were subscribed. */
-  readonly lanes: () => number
+  /** How many channels were subscribed. */
+  readonly attempts: () => number
 }
 
 /**
- * The engine, but each lane breaks where its script says: the first lane of all at the part with the first number
- * (counted from 1), the second at that with the second, and so on; those without a number hold.
+ * The same engine, but its channels fail as the script says: the first one that is subscribed at the part with the first
+ * number (counted from 1), the second at that with the second number, and so on. Those without a number do not fail.
  */
 export const breakingEngine = (
   engine: Engine,
   breakAtPart: readonly (number | undefined)[],
   fault: () => unknown = () => new SpeechError('engine-failed', 'A scripted fault.'),
 ): BreakingEngine => {
-  let lanes = 0
+  let attempts = 0
   return {
     ...engine,
-    lanes: () => lanes,
+    attempts: () => attempts,
     recognize:
       () =>
       (part$: Observable<SegmentPart>): Observable<Hypothesis> =>
         defer(() => {
-          const at = breakAtPart[lanes]
-          lanes += 1
+          const at = breakAtPart[attempts]
+          attempts += 1
           let parts = 0
           return part$.pipe(
             concatMap((part) => {

@@ -9,7 +9,7 @@ import { VirtualClock } from '../virtual-clock.js'
 import { breakingEngine } from './breaking-engine.js'
 
 const open = (startMs = 0): SegmentPart => ({ type: 'open', startMs })
-/** 300 ms, in which the scripted engine hears one word. */
+/** 300 ms, in which the scripted engine finds one word. */
 const audio = (sampleCount = 2400): SegmentPart => ({ type: 'audio', samples: new Int16Array(sampleCount) })
 const close = (endMs: number): SegmentPart => ({ type: 'close', endMs })
 
@@ -34,73 +34,73 @@ const engineOf = (
   return { broken, engine: withSegmentRetry(broken, options) }
 }
 
-/** All that is said at once to the parts, and how it ends. */
-const say = (engine: ReturnType<typeof engineOf>['engine'], part$: Observable<SegmentPart>): string[] => {
-  const said: string[] = []
+/** All outputs for the parts, and how the channel ends. */
+const outputsOf = (engine: ReturnType<typeof engineOf>['engine'], part$: Observable<SegmentPart>): string[] => {
+  const output: string[] = []
   part$.pipe(engine.recognize()).subscribe({
-    next: (one) => said.push(brief(one)),
-    error: (error: unknown) => said.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
-    complete: () => said.push('complete'),
+    next: (one) => output.push(brief(one)),
+    error: (error: unknown) => output.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
+    complete: () => output.push('complete'),
   })
-  return said
+  return output
 }
 
 const twoSegments = [open(), audio(), audio(), audio(), close(900), open(1000), audio(), close(1300)]
-const unbroken = [
+const undisturbed = [
   ...['progress 2400', 'partial 0 one', 'progress 2400', 'partial 0 one two'],
   ...['progress 2400', 'partial 0 one two three', 'segment 0-900 one two three'],
   ...['progress 2400', 'partial 1000 one', 'segment 1000-1300 one two three', 'complete'],
 ]
 
-const decided = (said: readonly string[]): readonly string[] => said.filter((one) => one.startsWith('segment'))
-const told = (said: readonly string[]): number =>
-  said.reduce((sum, one) => sum + Number(/^progress (\d+)/.exec(one)?.[1] ?? 0), 0)
+const decided = (output: readonly string[]): readonly string[] => output.filter((one) => one.startsWith('segment'))
+const samplesOf = (output: readonly string[]): number =>
+  output.reduce((sum, one) => sum + Number(/^progress (\d+)/.exec(one)?.[1] ?? 0), 0)
 
 describe('retrySegments', () => {
-  it('changes nothing where nothing breaks', () => {
-    expect(say(engineOf([]).engine, of(...twoSegments))).toEqual(unbroken)
+  it('changes nothing if nothing fails', () => {
+    expect(outputsOf(engineOf([]).engine, of(...twoSegments))).toEqual(undisturbed)
   })
 
-  it('tells the fault and reads the segment again, its partials silent until it is as far as before', () => {
+  it('emits the fault and retries the segment, without partials until it has come as far as before', () => {
     const { engine, broken } = engineOf([4])
-    expect(say(engine, of(...twoSegments))).toEqual([
+    expect(outputsOf(engine, of(...twoSegments))).toEqual([
       ...['progress 2400', 'partial 0 one', 'progress 2400', 'partial 0 one two'],
       ...['fault 0 retried', 'progress 0', 'progress 0', 'progress 0', 'partial 0 one two'],
       ...['progress 1600', 'progress 800', 'partial 0 one two three', 'segment 0-900 one two three'],
-      ...unbroken.slice(7),
+      ...undisturbed.slice(7),
     ])
-    expect(broken.lanes()).toBe(2)
+    expect(broken.attempts()).toBe(2)
   })
 
-  it.each([1, 2, 3, 4, 5])('decides each segment once and counts each sample once, broken at part %i', (at) => {
-    const said = say(engineOf([at]).engine, of(...twoSegments))
-    expect(decided(said)).toEqual(decided(unbroken))
-    expect(told(said)).toBe(4 * 2400)
-    expect(said.at(-1)).toBe('complete')
-    expect(said.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried'])
+  it.each([1, 2, 3, 4, 5])('emits each segment once and counts each sample once after a failure at part %i', (at) => {
+    const output = outputsOf(engineOf([at]).engine, of(...twoSegments))
+    expect(decided(output)).toEqual(decided(undisturbed))
+    expect(samplesOf(output)).toBe(4 * 2400)
+    expect(output.at(-1)).toBe('complete')
+    expect(output.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried'])
   })
 
-  it('allows every segment one fault, and reads no decided one again', () => {
-    // The second lane hears the first segment (7 parts, for audio is given again in shorter ones), then breaks in the second
-    const said = say(engineOf([5, 8]).engine, of(...twoSegments))
-    expect(said.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried', 'fault 1000 retried'])
-    expect(decided(said)).toEqual(decided(unbroken))
-    expect(told(said)).toBe(4 * 2400)
+  it('retries each segment by itself, and no segment that is decided', () => {
+    // The second attempt gets the first segment (7 parts, since audio is replayed in shorter ones) and fails in the second.
+    const output = outputsOf(engineOf([5, 8]).engine, of(...twoSegments))
+    expect(output.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried', 'fault 1000 retried'])
+    expect(decided(output)).toEqual(decided(undisturbed))
+    expect(samplesOf(output)).toBe(4 * 2400)
   })
 
-  it('ends with the error when the same segment breaks a third time', () => {
+  it('fails when the same segment fails a third time', () => {
     const { engine, broken } = engineOf([4, 2, 3])
-    const said = say(engine, of(...twoSegments))
-    expect(said.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
-    expect(said.filter((one) => one.startsWith('fault'))).toEqual([
+    const output = outputsOf(engine, of(...twoSegments))
+    expect(output.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
+    expect(output.filter((one) => one.startsWith('fault'))).toEqual([
       'fault 0 retried',
       'fault 0 retried',
       'fault 0 over',
     ])
-    expect(broken.lanes()).toBe(3)
+    expect(broken.attempts()).toBe(3)
   })
 
-  it('reads a segment again that was not decided, and the one after it that came meanwhile', () => {
+  it('retries a segment without a result, and the next one that has arrived meanwhile', () => {
     const input$ = new Subject<SegmentPart>()
     const attempts: SegmentPart['type'][][] = []
     const outs: Subject<Hypothesis>[] = []
@@ -112,8 +112,8 @@ describe('retrySegments', () => {
       part$.subscribe(({ type }) => parts.push(type))
       return out$
     }
-    const said: string[] = []
-    input$.pipe(retrySegments(slow)).subscribe((one) => said.push(brief(one)))
+    const output: string[] = []
+    input$.pipe(retrySegments(slow)).subscribe((one) => output.push(brief(one)))
     for (const part of [open(), audio(160), close(20), open(50), audio(80)]) input$.next(part)
     outs[0]?.error(new SpeechError('engine-failed', 'x'))
     input$.next(close(60))
@@ -124,16 +124,16 @@ describe('retrySegments', () => {
     outs[1]?.next({ type: 'segment', startMs: 0, endMs: 20, text: 'a', words: [] })
     outs[1]?.error(new SpeechError('engine-failed', 'x'))
     expect(attempts[2]).toEqual(['open', 'audio', 'close'])
-    expect(said).toEqual(['fault 0 retried', 'segment 0-20 a', 'fault 50 retried'])
+    expect(output).toEqual(['fault 0 retried', 'segment 0-20 a', 'fault 50 retried'])
   })
 
-  it('gives again the very samples, also when a part comes while others are given again', () => {
+  it('replays the same samples, also if a part arrives during the replay', () => {
     const input$ = new Subject<SegmentPart>()
-    const heard: number[][] = []
+    const received: number[][] = []
     const engine = () => (part$: Observable<SegmentPart>) => {
       const samples: number[] = []
-      const first = heard.length === 0
-      heard.push(samples)
+      const first = received.length === 0
+      received.push(samples)
       return part$.pipe(
         map((part): Hypothesis => {
           if (part.type === 'audio') samples.push(...part.samples)
@@ -147,7 +147,7 @@ describe('retrySegments', () => {
     const numbers = Int16Array.from({ length: 5000 }, (_, at) => at)
     let more: SegmentPart[] = []
     input$.pipe(retrySegments(engine)).subscribe(({ type }) => {
-      if (type === 'progress' && heard.length === 2) for (const part of more.splice(0)) input$.next(part)
+      if (type === 'progress' && received.length === 2) for (const part of more.splice(0)) input$.next(part)
     })
     for (const length of [1, 999, 4000]) {
       const from = length === 1 ? 0 : length === 999 ? 1 : 1000
@@ -156,65 +156,67 @@ describe('retrySegments', () => {
     }
     more = [open(700), { type: 'audio', samples: Int16Array.of(-1, -2) }, close(800)]
     input$.next(close(625))
-    expect(heard).toEqual([[...numbers], [...numbers, -1, -2]])
+    expect(received).toEqual([[...numbers], [...numbers, -1, -2]])
   })
 
-  it('does not read a segment again that is longer than what is kept, and says so', () => {
+  it('does not retry a segment that is longer than what is kept, and says so', () => {
     const { engine, broken } = engineOf([4], { maxKeptBytes: 2 * 2400 })
     const errors: unknown[] = []
-    const said: string[] = []
+    const output: string[] = []
     of(...twoSegments)
       .pipe(engine.recognize())
-      .subscribe({ next: (one) => said.push(brief(one)), error: (error: unknown) => errors.push(error) })
-    expect(said.at(-1)).toBe('fault 0 over')
+      .subscribe({ next: (one) => output.push(brief(one)), error: (error: unknown) => errors.push(error) })
+    expect(output.at(-1)).toBe('fault 0 over')
     expect(errors).toMatchObject([{ code: 'engine-failed', message: expect.stringMatching(/too long/) as unknown }])
-    expect(broken.lanes()).toBe(1)
+    expect(broken.attempts()).toBe(1)
   })
 
-  it('keeps a segment up to the bound, and forgets those that are decided', () => {
+  it('keeps a segment up to the bound, and drops those that are decided', () => {
     const segment = [open(), audio(), audio(), close(600)]
-    const said = say(
+    const output = outputsOf(
       engineOf([15], { maxKeptBytes: 2 * 4800 }).engine,
       of(...segment, ...segment, ...segment, ...segment),
     )
-    expect(said.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried'])
-    expect(decided(said)).toHaveLength(4)
+    expect(output.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried'])
+    expect(decided(output)).toHaveLength(4)
   })
 
-  it('takes any error of an engine that has no code for a fault, and none that says it is of no use', () => {
+  it('retries after an error without a code, and not after one that is not retryable', () => {
     const errors = [new TypeError('x'), new SpeechError('engine-failed', 'closed', { retryable: false })]
-    const ends = errors.map((error) => say(engineOf([2], { fault: () => error }).engine, of(...twoSegments)))
+    const ends = errors.map((error) => outputsOf(engineOf([2], { fault: () => error }).engine, of(...twoSegments)))
     expect(ends[0]).toContain('fault 0 retried')
     expect(ends[0]?.at(-1)).toBe('complete')
     expect(ends[1]).toEqual(['fault 0 over', 'error engine-failed'])
     const refused = new SpeechError('invalid-model', 'x')
-    expect(say(engineOf([2], { fault: () => refused }).engine, of(...twoSegments)).at(-1)).toBe('error invalid-model')
+    expect(outputsOf(engineOf([2], { fault: () => refused }).engine, of(...twoSegments)).at(-1)).toBe(
+      'error invalid-model',
+    )
   })
 
-  it("passes an error of the source on without taking it for the engine's", () => {
+  it('passes on an error of the source and does not retry it', () => {
     const { engine, broken } = engineOf([])
     const failing$ = concat(
       of(open()),
       throwError(() => new SpeechError('engine-failed', 'source')),
     )
-    expect(say(engine, failing$)).toEqual(['error engine-failed'])
-    expect(broken.lanes()).toBe(1)
+    expect(outputsOf(engine, failing$)).toEqual(['error engine-failed'])
+    expect(broken.attempts()).toBe(1)
   })
 
-  it('completes without an input, and flushes what is open when the input ends', () => {
-    expect(say(engineOf([]).engine, EMPTY)).toEqual(['complete'])
-    expect(say(engineOf([2]).engine, of(open()))).toEqual(['segment 0-0 one two three', 'complete'])
+  it('completes without input, and closes the open segment when the input completes', () => {
+    expect(outputsOf(engineOf([]).engine, EMPTY)).toEqual(['complete'])
+    expect(outputsOf(engineOf([2]).engine, of(open()))).toEqual(['segment 0-0 one two three', 'complete'])
   })
 
-  it('tells its owner of the faults that are survived, and of no other', () => {
+  it('reports failures that are retried, and no others', () => {
     const faults: SpeechError[] = []
     const { engine } = engineOf([4, 2, 2], { onFault: (error) => faults.push(error) })
-    say(engine, of(...twoSegments))
+    outputsOf(engine, of(...twoSegments))
     const survived = { code: 'engine-failed', message: 'A scripted fault.' }
     expect(faults).toMatchObject([survived, survived])
   })
 
-  it('unsubscribes the source and the engine at once, and when the lane has ended', () => {
+  it('unsubscribes the source and the engine at once, and when the channel has failed', () => {
     const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
     scheduler.run(({ cold, expectObservable, expectSubscriptions }) => {
       const parts = { o: open(), a: audio(800), c: close(100) }
@@ -237,7 +239,7 @@ describe('retrySegments', () => {
     })
   })
 
-  it('frees the second lane when it is unsubscribed', () => {
+  it('unsubscribes the second attempt when it is unsubscribed', () => {
     let running = 0
     const engine = () => (part$: Observable<SegmentPart>) =>
       new Observable<Hypothesis>((subscriber) => {
@@ -257,17 +259,17 @@ describe('retrySegments', () => {
   })
 })
 
-describe('an engine that is lost', () => {
+describe('retrySegments with an engine that is lost', () => {
   const lost = () =>
     new SpeechError('engine-failed', 'Gone.', { cause: new SpeechError('connection-lost', 'The worker ended.') })
 
-  /** When each lane was opened, and what was said, with an engine that is lost so often. */
+  /** When each attempt started, and all outputs, with an engine that is lost `count` times. */
   const loseTimes = (count: number, more: RetryOptions & { readonly fault?: () => unknown } = {}) => {
     const clock = new VirtualClock()
     const breaks = Array.from({ length: count }, () => 2)
     const { engine, broken } = engineOf(breaks, { fault: lost, scheduler: clock, ...more })
     const input$ = new Subject<SegmentPart>()
-    const said: string[] = []
+    const output: string[] = []
     const openedAtMs: number[] = []
     const counted = {
       ...engine,
@@ -281,64 +283,64 @@ describe('an engine that is lost', () => {
         ),
     }
     const life = input$.pipe(counted.recognize()).subscribe({
-      next: (one) => said.push(brief(one)),
-      error: (error: unknown) => said.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
-      complete: () => said.push('complete'),
+      next: (one) => output.push(brief(one)),
+      error: (error: unknown) => output.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
+      complete: () => output.push('complete'),
     })
-    return { clock, input$, said, openedAtMs, life }
+    return { clock, input$, output, openedAtMs, life }
   }
 
-  it('is tried again up to five times within 15 s, while audio goes on, and loses none of it', () => {
-    const { clock, input$, said, openedAtMs } = loseTimes(5)
+  it('retries up to five times within 15 s, and keeps the audio that arrives meanwhile', () => {
+    const { clock, input$, output, openedAtMs } = loseTimes(5)
     for (const part of twoSegments.slice(0, 3)) input$.next(part)
     clock.advanceTo(2_000)
     for (const part of twoSegments.slice(3)) input$.next(part)
     input$.complete()
     clock.advanceTo(20_000)
     expect(openedAtMs).toEqual([0, 0, 1_000, 3_500, 8_000, 14_500])
-    expect(said.filter((one) => one.startsWith('fault'))).toEqual(Array.from({ length: 5 }, () => 'fault 0 retried'))
-    expect(decided(said)).toEqual(decided(unbroken))
-    expect(told(said)).toBe(4 * 2400)
-    expect(said.at(-1)).toBe('complete')
+    expect(output.filter((one) => one.startsWith('fault'))).toEqual(Array.from({ length: 5 }, () => 'fault 0 retried'))
+    expect(decided(output)).toEqual(decided(undisturbed))
+    expect(samplesOf(output)).toBe(4 * 2400)
+    expect(output.at(-1)).toBe('complete')
     expect(clock.waiting).toBe(0)
   })
 
-  it('ends the session when it is lost a sixth time', () => {
-    const { clock, input$, said } = loseTimes(6)
+  it('fails when the engine is lost a sixth time', () => {
+    const { clock, input$, output } = loseTimes(6)
     for (const part of twoSegments) input$.next(part)
     clock.advanceTo(20_000)
-    expect(said.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
-    expect(said.filter((one) => one.endsWith('retried'))).toHaveLength(5)
+    expect(output.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
+    expect(output.filter((one) => one.endsWith('retried'))).toHaveLength(5)
     expect(clock.waiting).toBe(0)
   })
 
-  it('is not waited for beyond 15 s, where each loss takes long to be noticed', () => {
+  it('does not retry later than 15 s after the first loss, if each loss is detected late', () => {
     const clock = new VirtualClock()
     const losses: (() => void)[] = []
     const hanging = () => () => new Observable<Hypothesis>((out) => void losses.push(() => out.error(lost())))
-    const said: string[] = []
+    const output: string[] = []
     of(open(), audio())
       .pipe((part$) => concat(part$, NEVER), retrySegments(hanging, { scheduler: clock }))
-      .subscribe({ next: (one) => said.push(brief(one)), error: () => said.push('error') })
+      .subscribe({ next: (one) => output.push(brief(one)), error: () => output.push('error') })
     for (const atMs of [0, 10_000, 20_000]) {
       clock.advanceTo(atMs)
       losses.shift()?.()
       clock.advanceTo(atMs + 5_000)
     }
-    expect(said).toEqual(['fault 0 retried', 'fault 0 retried', 'fault 0 over', 'error'])
+    expect(output).toEqual(['fault 0 retried', 'fault 0 retried', 'fault 0 over', 'error'])
   })
 
-  it('is counted apart from a decoder that fails, and anew for each segment', () => {
+  it('counts losses and failures separately, and anew for each segment', () => {
     const faults = [lost(), new SpeechError('engine-failed', 'x'), new SpeechError('engine-failed', 'y'), lost()]
-    const { clock, input$, said } = loseTimes(4, { fault: () => faults.shift() })
+    const { clock, input$, output } = loseTimes(4, { fault: () => faults.shift() })
     for (const part of twoSegments) input$.next(part)
     input$.complete()
     clock.advanceTo(20_000)
-    expect(said.at(-1)).toBe('complete')
-    expect(decided(said)).toEqual(decided(unbroken))
+    expect(output.at(-1)).toBe('complete')
+    expect(decided(output)).toEqual(decided(undisturbed))
   })
 
-  it('is tried no more once nobody listens', () => {
+  it('does not retry after it was unsubscribed', () => {
     const { clock, input$, openedAtMs, life } = loseTimes(6)
     for (const part of twoSegments) input$.next(part)
     life.unsubscribe()
@@ -347,17 +349,17 @@ describe('an engine that is lost', () => {
     expect(openedAtMs).toEqual([0, 0])
   })
 
-  it('is given up where the segment grew too long while it was away', () => {
-    const { clock, input$, said } = loseTimes(2, { maxKeptBytes: 2 * 4_800 })
+  it('fails if the segment has become too long when the retry is due', () => {
+    const { clock, input$, output } = loseTimes(2, { maxKeptBytes: 2 * 4_800 })
     for (const part of [open(), audio(), audio(), audio()]) input$.next(part)
     clock.advanceTo(20_000)
-    expect(said.at(-1)).toBe('error engine-failed')
+    expect(output.at(-1)).toBe('error engine-failed')
     expect(clock.waiting).toBe(0)
   })
 })
 
-describe('an engine that is overloaded', () => {
-  it('is not tried again: the client hears of it, and of how long to wait', () => {
+describe('retrySegments with an engine that is overloaded', () => {
+  it('does not retry, and passes on the error with its delay', () => {
     const error = new SpeechError('overloaded', 'x', { retryAfterMs: 700 })
     const faults: SpeechError[] = []
     const { engine, broken } = engineOf([4], { fault: () => error, onFault: (fault) => faults.push(fault) })
@@ -367,6 +369,6 @@ describe('an engine that is overloaded', () => {
       .subscribe({ error: (end: unknown) => ends.push(end) })
     expect(ends).toEqual([error])
     expect(faults).toEqual([error])
-    expect(broken.lanes()).toBe(1)
+    expect(broken.attempts()).toBe(1)
   })
 })

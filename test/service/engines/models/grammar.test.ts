@@ -8,7 +8,7 @@ import {
 } from '../../../../src/service/engines/models/grammar.js'
 
 describe('readGrammar', () => {
-  it('finds the words and leaves out comments, tags, weights, rules and signs', () => {
+  it('finds the words and ignores comments, tags, weights, rules and signs', () => {
     const jsgf = `#JSGF V1.0 UTF-8 en;
       grammar cards; // the deck
       /* public <old> = joker; */
@@ -21,7 +21,7 @@ describe('readGrammar', () => {
     })
   })
 
-  it('names the rules that are not defined', () => {
+  it('reports the rules that are not defined', () => {
     expect(readGrammar('#JSGF V1.0; grammar g; <a> = <b> <c>; <c> = x;')).toMatchObject({
       undefinedRules: ['b'],
       hasPublicRule: false,
@@ -38,20 +38,20 @@ describe('readGrammar', () => {
 })
 
 describe('readPhrases', () => {
-  it('reads one sentence a line, in lower case, without comments, punctuation, empty lines and doubles', () => {
+  it('reads one sentence per line, in lower case, without comments, punctuation, empty lines and doubles', () => {
     const text =
       "# all\r\nTen of Clubs, please!\r\n\r\n  ten of  clubs please # again\nÇa va, d’accord ?\nit's two-tone\n"
     expect(readPhrases(text)).toEqual({ sentences: ['ten of clubs please', "ça va d'accord", "it's two-tone"] })
   })
 
   it.each(['ten; <x>', 'a | b', 'a (b)', 'a*', '{tag}', 'a="b"', 'a/b'])(
-    'names the line of %s, which holds no words',
+    'reports the line of %s, which is not words',
     (line) => {
       expect(readPhrases(`ten\n\n${line}`)).toMatchObject({ badLine: { number: 3 } })
     },
   )
 
-  it('gives only what stands in a grammar as words again', () => {
+  it('makes a grammar with the same words', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         const { sentences } = readPhrases(text)
@@ -71,7 +71,7 @@ describe('readDictionary', () => {
     ])
   })
 
-  it('names the line of a word without phones', () => {
+  it('reports the line of a word without phones', () => {
     expect(readDictionary('rx AA\nrxspeech\n')).toEqual({ badLine: 2 })
   })
 })

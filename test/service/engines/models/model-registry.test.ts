@@ -64,12 +64,12 @@ describe('createModelRegistry', () => {
     })
   })
 
-  it('gives a model without a tenant to the tenant Default', async () => {
+  it('assigns a model without a tenant to the tenant Default', async () => {
     await put('English/2')
     expect(registry().list()).toMatchObject([{ tenant: 'Default', name: 'English', version: '2' }])
   })
 
-  it('takes a folder that holds a model itself for that one model of the tenant Default', async () => {
+  it('accepts a folder that is a model itself, as a model of the tenant Default', async () => {
     await put('English')
     await put('French/2')
     const list = (folder: string) => createModelRegistry({ folders: [join(root, folder)], kinds }).list()
@@ -77,7 +77,7 @@ describe('createModelRegistry', () => {
     expect(list('French/2')).toMatchObject([{ tenant: 'Default', name: 'French', version: '2' }])
   })
 
-  it('takes the engine that comes with the package where model.json names none', async () => {
+  it('uses the embedded engine if model.json names none', async () => {
     await put('Default/Cards/1', '{"phrases":"phrases.txt"}')
     const models = createModelRegistry({
       folders: [root],
@@ -86,7 +86,7 @@ describe('createModelRegistry', () => {
     expect(models.list()).toMatchObject([{ options: { engine: 'soundswallower', phrases: 'phrases.txt' } }])
   })
 
-  it('takes the newest version when none is named, by number and not by letter', async () => {
+  it('finds the newest version if none is named, by number and not by letter', async () => {
     for (const version of ['1.9', '1.10', '1.2', '0.99']) await put(`Default/English/${version}`)
     const models = registry()
     expect(models.find({ tenant: 'Default', name: 'English', version: '' })?.version).toBe('1.10')
@@ -95,7 +95,7 @@ describe('createModelRegistry', () => {
   })
 
   it.each(['..', '../Default', 'English/1', 'English/../English', '/', '.', '', 'english', '__proto__', 'English\0'])(
-    'never takes the name %j for a path',
+    'does not use the name %j as a path',
     async (name) => {
       await put('Default/English/1')
       const models = registry()
@@ -115,7 +115,7 @@ describe('createModelRegistry', () => {
     await rm(other, { recursive: true })
   })
 
-  it('loads a model once, also when two ask at once', async () => {
+  it('loads a model once, also for two requests at the same time', async () => {
     await put('Default/English/1')
     const models = registry()
     const [model] = models.list()
@@ -126,7 +126,7 @@ describe('createModelRegistry', () => {
     expect(opened).toEqual(['English 1'])
   })
 
-  it('tries again after a failure', async () => {
+  it('loads again after a failure', async () => {
     await put('Default/English/1')
     failures = 1
     const models = registry()
@@ -157,7 +157,7 @@ describe('createModelRegistry', () => {
     expect(opened).toEqual([])
   })
 
-  it('reports a folder without model.json, and passes files and hidden folders by', async () => {
+  it('reports a folder without model.json, and ignores files and hidden folders', async () => {
     await put('Default/English/1')
     await mkdir(join(root, 'Default/Empty/1'), { recursive: true })
     await mkdir(join(root, '.git/hooks/x'), { recursive: true })
@@ -168,17 +168,17 @@ describe('createModelRegistry', () => {
     expect(models.list()).toHaveLength(1)
   })
 
-  it('refuses a model that it did not find itself', async () => {
+  it('refuses a model that is not in its folders', async () => {
     const stranger = { tenant: 'T', name: 'n', version: '1', folder: root, options: { engine: 'fake' } }
     await expect(registry().engine(stranger)).rejects.toMatchObject({ code: 'invalid-model' })
   })
 
-  it('refuses a folder that is not there', () => {
+  it('refuses a folder that does not exist', () => {
     const missing = () => registry(join(root, 'none'))
     expect(missing).toThrow(expect.objectContaining({ code: 'invalid-options' }))
   })
 
-  it('waits for an engine that is still loading no longer than it may, and closes that one when it has loaded', async () => {
+  it('waits up to its deadline for an engine that is loading, and closes it when it has loaded', async () => {
     await put('Default/English/1')
     const clock = new VirtualClock()
     let load: (loaded: Engine) => void = () => undefined
@@ -201,7 +201,7 @@ describe('createModelRegistry', () => {
     expect(clock.waiting).toBe(0)
   })
 
-  it('closes every engine once and loads none after that', async () => {
+  it('closes every engine once, and loads none later', async () => {
     await put('Default/English/1')
     await put('Default/French/1')
     const models = registry()
@@ -216,7 +216,7 @@ describe('createModelRegistry', () => {
 describe('readModelFile', () => {
   const model = () => ({ tenant: 'T', name: 'n', version: '1', folder: join(root, 'm'), options: { engine: 'fake' } })
 
-  it('reads a file of the folder, also through a link that stays inside', async () => {
+  it('reads a file in the folder, also through a link that stays inside', async () => {
     await mkdir(join(root, 'm/sub'), { recursive: true })
     await writeFile(join(root, 'm/sub/a.txt'), 'text')
     await symlink(join(root, 'm/sub/a.txt'), join(root, 'm/link.txt'))
@@ -225,7 +225,7 @@ describe('readModelFile', () => {
   })
 
   it.each(['../secret', 'sub/../../secret', 'link', '.', '', '/etc/hostname'])(
-    'refuses %j, which leads out of the folder or to it',
+    'refuses %j, which is outside of the folder or the folder itself',
     async (file) => {
       await mkdir(join(root, 'm'), { recursive: true })
       await writeFile(join(root, 'secret'), 'text')

@@ -4,21 +4,21 @@ import type { FromWorker } from '../../../../src/service/engines/pool/worker-mes
 import { fakePool } from './fake-workers.js'
 
 describe('reportBusyTime', () => {
-  it('says of each message what was worked since the one before, from when the model was loaded', () => {
-    const said: FromWorker[] = []
+  it('adds to each message the time worked since the one before, from the loading of the model on', () => {
+    const posted: FromWorker[] = []
     const clock = { ms: 900 }
-    const say = reportBusyTime(
-      (message) => said.push(message),
+    const post = reportBusyTime(
+      (message) => posted.push(message),
       () => clock.ms,
     )
-    say({ type: 'refused', sentence: 'No.' })
-    say({ type: 'ready' })
+    post({ type: 'refused', sentence: 'No.' })
+    post({ type: 'ready' })
     clock.ms = 930
-    say({ type: 'progress', segment: 1, sampleCount: 800 })
-    say({ type: 'working' })
+    post({ type: 'progress', segment: 1, sampleCount: 800 })
+    post({ type: 'working' })
     clock.ms = 1000
-    say({ type: 'decided', segment: 1, words: [] })
-    expect(said.map(({ type, busyMs }) => [type, busyMs])).toEqual([
+    post({ type: 'decided', segment: 1, words: [] })
+    expect(posted.map(({ type, busyMs }) => [type, busyMs])).toEqual([
       ['refused', undefined],
       ['ready', undefined],
       ['progress', 30],
@@ -29,7 +29,7 @@ describe('reportBusyTime', () => {
 })
 
 describe('WorkerPool.busyMs', () => {
-  it('sums up what its workers say, of aborted segments and of workers that ended too', () => {
+  it('sums up the time of its workers, including aborted segments and workers that ended', () => {
     const { pool, open, worker } = fakePool(2, 1)
     open('a')
     worker(0).events.message({ type: 'ready' })

@@ -5,28 +5,28 @@ import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/
 import { VirtualClock } from '../../virtual-clock.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 
-/** A worker that only notes what it is told; the test speaks for it through `events`. */
+/** A worker that records what is posted to it; the test sends its messages through `events`. */
 export interface FakeWorker {
   readonly events: ThreadEvents<FromWorker>
-  /** Audio is noted with its length: the samples' memory is used again. */
-  readonly told: string[]
+  /** Audio is recorded with its length, because the memory of the samples is reused. */
+  readonly posted: string[]
   /** The audio as it was when it was posted. */
   readonly audio: number[]
   busy: boolean | undefined
   terminated: boolean
 }
 
-const note = (message: ToWorker): string =>
+const describeMessage = (message: ToWorker): string =>
   `${message.type} ${message.segment}${message.type === 'audio' ? ` ${message.samples.length}` : ''}`
 
 export const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartPoolWorker } => {
   const workers: FakeWorker[] = []
   const start: StartPoolWorker = (events) => {
-    const worker: FakeWorker = { events, told: [], audio: [], busy: undefined, terminated: false }
+    const worker: FakeWorker = { events, posted: [], audio: [], busy: undefined, terminated: false }
     workers.push(worker)
     return {
       post: (message) => {
-        worker.told.push(note(message))
+        worker.posted.push(describeMessage(message))
         if (message.type === 'audio') worker.audio.push(...message.samples)
       },
       setBusy: (busy) => (worker.busy = busy),
@@ -44,17 +44,17 @@ export interface FakePool {
   readonly pool: WorkerPool
   readonly workers: FakeWorker[]
   readonly worker: (index: number) => FakeWorker
-  /** Opens a segment whose events are noted under its name. */
+  /** Opens a segment whose events are recorded with its name. */
   readonly open: (name: string) => ReturnType<WorkerPool['open']>
-  readonly heard: string[]
+  readonly segmentEvents: string[]
   readonly clock: { ms: number }
-  /** The time of the watch over the workers. */
+  /** The time of the watchdog. */
   readonly scheduler: VirtualClock
 }
 
 export const fakePool = (workerCount: number, decodersPerWorker: number): FakePool => {
   const { workers, start } = fakeWorkers()
-  const heard: string[] = []
+  const segmentEvents: string[] = []
   const clock = { ms: 0 }
   const scheduler = new VirtualClock()
   const pool = new WorkerPool({
@@ -67,14 +67,14 @@ export const fakePool = (workerCount: number, decodersPerWorker: number): FakePo
     refusalError: (sentence) => new SpeechError('invalid-model', sentence),
   })
   const listener = (name: string): SegmentListener => ({
-    progress: (count, partial) => heard.push(`${name} taken ${count} ${partial ?? ''}`.trim()),
-    decided: (words) => heard.push(`${name} decided ${words.length}`),
-    failed: ({ code }) => heard.push(`${name} failed ${code}`),
+    progress: (count, partial) => segmentEvents.push(`${name} progress ${count} ${partial ?? ''}`.trim()),
+    decided: (words) => segmentEvents.push(`${name} decided ${words.length}`),
+    failed: ({ code }) => segmentEvents.push(`${name} failed ${code}`),
   })
   const worker = (index: number): FakeWorker => {
     const found = workers[index]
     if (found === undefined) throw new Error(`Worker ${index} was not started`)
     return found
   }
-  return { pool, workers, worker, heard, clock, scheduler, open: (name) => pool.open(0, listener(name)) }
+  return { pool, workers, worker, segmentEvents, clock, scheduler, open: (name) => pool.open(0, listener(name)) }
 }

@@ -3,14 +3,14 @@ import { ResourcePool } from '../../../../src/service/engines/pool/resource-pool
 import { LeasedSegment, type SegmentDecoder } from '../../../../src/service/engines/pool/leased-segment.js'
 
 interface Fake {
-  readonly did: string[]
+  readonly calls: string[]
   readonly decoder: SegmentDecoder
 }
 
 const fakeDecoder = (fails?: 'begin' | 'process' | 'end'): Fake => {
-  const did: string[] = []
+  const calls: string[] = []
   const act = (name: 'begin' | 'process' | 'end'): void => {
-    did.push(name)
+    calls.push(name)
     if (fails === name) throw new Error('broken')
   }
   const decoder: SegmentDecoder = {
@@ -25,28 +25,28 @@ const fakeDecoder = (fails?: 'begin' | 'process' | 'end'): Fake => {
     end: async (_startMs, _endMs, isCancelled) => {
       act('end')
       await new Promise(setImmediate)
-      if (isCancelled()) did.push('cancelled')
+      if (isCancelled()) calls.push('cancelled')
       return []
     },
-    cancel: () => void did.push('cancel'),
+    cancel: () => void calls.push('cancel'),
   }
-  return { did, decoder }
+  return { calls, decoder }
 }
 
 const segmentOn = (decoders: ResourcePool<SegmentDecoder>) => {
-  const said: string[] = []
+  const emitted: string[] = []
   const segment = new LeasedSegment(0, decoders, {
-    progress: (count, partial) => said.push(`taken ${count} ${partial ?? ''}`),
-    decided: () => said.push('decided'),
-    failed: () => said.push('failed'),
+    progress: (count, partial) => emitted.push(`taken ${count} ${partial ?? ''}`),
+    decided: () => emitted.push('decided'),
+    failed: () => emitted.push('failed'),
   })
-  return { segment, said }
+  return { segment, emitted }
 }
 
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
 }
-const decodersOf = (...fakes: readonly Fake[]): ResourcePool<SegmentDecoder> => {
+const poolOf = (...fakes: readonly Fake[]): ResourcePool<SegmentDecoder> => {
   let next = 0
   return new ResourcePool<SegmentDecoder>({
     max: 1,
@@ -59,66 +59,66 @@ const decodersOf = (...fakes: readonly Fake[]): ResourcePool<SegmentDecoder> => 
 }
 
 describe('LeasedSegment', () => {
-  it('does what it is told in order and gives its decoder to the next', async () => {
+  it('performs its steps in order, then releases its decoder for the next segment', async () => {
     const fake = fakeDecoder()
-    const decoders = decodersOf(fake)
+    const decoders = poolOf(fake)
     const [one, other] = [segmentOn(decoders), segmentOn(decoders)]
     for (const { segment } of [one, other]) {
       segment.write(new Int16Array(800))
       segment.close(100)
     }
     await settle()
-    expect(one.said).toEqual(['taken 800 800', 'decided'])
-    expect(other.said).toEqual(['taken 800 800', 'decided'])
-    expect(fake.did).toEqual(['begin', 'process', 'end', 'begin', 'process', 'end'])
+    expect(one.emitted).toEqual(['taken 800 800', 'decided'])
+    expect(other.emitted).toEqual(['taken 800 800', 'decided'])
+    expect(fake.calls).toEqual(['begin', 'process', 'end', 'begin', 'process', 'end'])
   })
 
-  it('says nothing after an abort and gives its decoder back', async () => {
+  it('emits nothing after an abort, and releases its decoder', async () => {
     const fake = fakeDecoder()
-    const decoders = decodersOf(fake)
-    const { segment, said } = segmentOn(decoders)
+    const decoders = poolOf(fake)
+    const { segment, emitted } = segmentOn(decoders)
     segment.write(new Int16Array(800))
     segment.abort()
     await settle()
-    expect(said).toEqual([])
-    expect(fake.did).toEqual(['begin', 'cancel'])
+    expect(emitted).toEqual([])
+    expect(fake.calls).toEqual(['begin', 'cancel'])
     expect(await decoders.acquire()).toBe(fake.decoder)
   })
 
-  it('is cancelled while it is decided', async () => {
+  it('can be aborted while it is decided', async () => {
     const fake = fakeDecoder()
-    const decoders = decodersOf(fake)
-    const { segment, said } = segmentOn(decoders)
+    const decoders = poolOf(fake)
+    const { segment, emitted } = segmentOn(decoders)
     segment.close(100)
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
-    expect(fake.did).toEqual(['begin', 'end'])
+    expect(fake.calls).toEqual(['begin', 'end'])
     segment.abort()
     await settle()
-    expect(said).toEqual([])
-    expect(fake.did).toEqual(['begin', 'end', 'cancelled'])
+    expect(emitted).toEqual([])
+    expect(fake.calls).toEqual(['begin', 'end', 'cancelled'])
     expect(await decoders.acquire()).toBe(fake.decoder)
   })
 
   it.each(['begin', 'process', 'end'] as const)(
-    'fails once when its decoder throws in %s, which is not used again',
+    'fails once if its decoder throws in %s, and the decoder is not used again',
     async (step) => {
       const [broken, sound] = [fakeDecoder(step), fakeDecoder()]
-      const decoders = decodersOf(broken, sound)
+      const decoders = poolOf(broken, sound)
       const [one, other] = [segmentOn(decoders), segmentOn(decoders)]
       for (const { segment } of [one, other]) {
         segment.write(new Int16Array(1))
         segment.close(1)
       }
       await settle()
-      expect(one.said.filter((said) => said === 'failed')).toEqual(['failed'])
-      expect(one.said.at(-1)).toBe('failed')
-      expect(other.said).toEqual(['taken 1 1', 'decided'])
+      expect(one.emitted.filter((emitted) => emitted === 'failed')).toEqual(['failed'])
+      expect(one.emitted.at(-1)).toBe('failed')
+      expect(other.emitted).toEqual(['taken 1 1', 'decided'])
     },
   )
 })
 
 describe('ResourcePool', () => {
-  it('makes no more than its limit and serves those who wait in order', async () => {
+  it('creates up to its maximum, and serves those that wait in order', async () => {
     let made = 0
     const decoders = new ResourcePool({ max: 2, create: () => Promise.resolve((made += 1)) })
     const [first, second] = [await decoders.acquire(), await decoders.acquire()]

@@ -23,7 +23,7 @@ const settings: WorkerSettings = {
 const file = engineWorkerFile('soundswallower/worker.js')
 
 describe('createWorkerStarter', () => {
-  it('starts a thread that gets ready, and ends once when it is terminated', async () => {
+  it('starts a thread that becomes ready, and reports its end once when it is terminated', async () => {
     const messages: FromWorker[] = []
     let ends = 0
     await new Promise<void>((resolve) => {
@@ -45,7 +45,7 @@ describe('createWorkerStarter', () => {
     expect(ends).toBe(1)
   })
 
-  it('ends with the cause when the thread breaks, so that a pool gives up after some', async () => {
+  it('reports the cause when threads end, so that a pool gives up after some', async () => {
     const pool = new WorkerPool({
       start: createWorkerStarter({ ...settings, modelBase: '/nowhere/' }, file),
       workers: 1,
@@ -58,7 +58,7 @@ describe('createWorkerStarter', () => {
     await pool.close()
   })
 
-  it('lets the process end while an engine is idle, though nobody closed it', async () => {
+  it('lets the process end while an engine is idle and was not closed', async () => {
     const script = `
       const { soundswallower } = require('./dist/cjs/service/engines/soundswallower/soundswallower.js')
       const folder = 'test/service/engines/fixtures/Default/cards/1'
@@ -75,7 +75,7 @@ describe('findPackageRoot', () => {
     expect(findPackageRoot(join(root, 'dist/cjs/service/engines'))).toBe(root)
   })
 
-  it('says what to do when there is none', () => {
+  it('throws if there is none', () => {
     expect(() => findPackageRoot('/')).toThrow(expect.objectContaining({ code: 'internal' }))
   })
 })
