@@ -6,9 +6,9 @@ import { recognize } from '../dist/cjs/index.js'
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 
 const operators = {
-  websocket: (address) => recognize({ url: address.ws, token: 't', modelName: 'm', format }),
+  websocket: (address) => recognize({ url: address.ws, token: 't', model: 'm', format }),
   grpc: (address) =>
-    dataflow({ address: address.grpc, insecure: true, token: 't', tenant: 'Default', projectName: 'p', format }),
+    dataflow({ url: address.grpc, insecure: true, token: 't', tenant: 'Default', project: 'p', format }),
 }
 
 const openLibrary = (transport) => async (address) => {

@@ -57,41 +57,42 @@ export interface Detour {
   readonly links: LinkFaults | undefined
 }
 
+/** The options of a session that do not say where it leads. */
+export type FaultSessionOptions = Omit<SessionOptions, 'url'>
+
 /** A session of this client with the service, through the proxy. The service's own name is what its certificate must have. */
 export const faultSession = (
   over: Transport,
   target: FaultTarget,
   detour: Detour,
-  options: SessionOptions,
+  options: FaultSessionOptions,
 ): Recognition => (over === 'grpc' ? overGrpc(target, detour, options) : overWebSocket(target, detour, options))
 
 const overGrpc = (
   { grpc, ca, isPlaintext, tenant, project, model }: FaultTarget,
   { address, links }: Detour,
-  options: SessionOptions,
+  options: FaultSessionOptions,
 ): Recognition => {
   const { hostname } = new URL(`https://${grpc ?? ''}`)
   return dataflow({
     ...options,
-    address,
+    url: address,
     proxy: false,
     ...(isPlaintext
       ? { insecure: true }
       : { channelOptions: { 'grpc.ssl_target_name_override': hostname, 'grpc.default_authority': hostname } }),
     tenant,
-    projectName: project,
-    ...defined({
-      rootCertificates: isPlaintext ? undefined : ca,
-      settings: model && { ModelName: model.name, ...defined({ ModelTenant: model.tenant }) },
-      dial: links?.wrap(dialGrpc),
-    }),
+    project,
+    ca: isPlaintext ? undefined : ca,
+    settings: model && { ModelName: model.name, ...defined({ ModelTenant: model.tenant }) },
+    testing: { dial: links?.wrap(dialGrpc) },
   })
 }
 
 const overWebSocket = (
   { url, ca, model }: FaultTarget,
   { address, links }: Detour,
-  options: SessionOptions,
+  options: FaultSessionOptions,
 ): Recognition => {
   if (url === undefined || model === undefined)
     throw usageError('A session over WebSocket names its model; give --model NAME.')
@@ -103,8 +104,10 @@ const overWebSocket = (
     url: proxied.href,
     proxy: false,
     WebSocket: namedSocket(service),
-    modelName: model.name,
-    ...defined({ ca, modelTenant: model.tenant, dial: links?.wrap(dialWebSocket) }),
+    model: model.name,
+    ca,
+    tenant: model.tenant,
+    testing: { dial: links?.wrap(dialWebSocket) },
   })
 }
 

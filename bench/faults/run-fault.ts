@@ -38,7 +38,7 @@ export const runFault = async (
       {
         format: audioFormat,
         token: token$,
-        ...(name === 'finalize-unanswered' ? { finalizeTimeoutMs } : {}),
+        timeouts: { finalizeMs: name === 'finalize-unanswered' ? finalizeTimeoutMs : undefined },
       },
     )
     const startedMs = Date.now()

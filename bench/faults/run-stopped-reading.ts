@@ -103,7 +103,11 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     const { source$, begin } = flood((grew) => {
       grewBytes = grew
     })
-    const options = { format: audioFormat, token: tokenSourceOf(target.token), finalizeTimeoutMs }
+    const options = {
+      format: audioFormat,
+      token: tokenSourceOf(target.token),
+      timeouts: { finalizeMs: finalizeTimeoutMs },
+    }
     const session$ = faultSession(over, target, { address: proxy.address, links: undefined }, options)(source$)
     const end = (how: string): void => {
       clearTimeout(timer)

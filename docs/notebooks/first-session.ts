@@ -45,13 +45,14 @@ const lesson = async (): Promise<void> => {
   title('3. A service')
   // The whole service without sockets: conversations, voice activity, and the engine that reads samples/models.
   const service = inMemoryService({ modelFolders: [join(samples, 'models')] })
-  console.log(`model ${service.recognizer.modelName} at ${service.recognizer.url}`)
+  const options = service.recognizer({ format: mono })
+  console.log(`model ${options.model} at ${options.url}`)
 
   title('4. A session')
   // `recognize(options)` takes any source of audio and gives SessionEvents. Here the source is one Observable of bytes.
-  // Its completion means: that was all, flush it and tell me the final. Over a socket, `url`, `token` and `modelName`
+  // Its completion means: that was all, flush it and tell me the final. Over a socket, `url`, `token` and `model`
   // would be yours; here they come from the service.
-  const session$ = recognize({ ...service.recognizer, format: mono })(of(new Uint8Array(left)))
+  const session$ = recognize(options)(of(new Uint8Array(left)))
   const events = await lastValueFrom(session$.pipe(tap(show), toArray()))
 
   title('5. The rule of the texts')
@@ -69,7 +70,7 @@ const lesson = async (): Promise<void> => {
 
   title('7. An error is a value with a code')
   // The error channel carries one SpeechError. Tell errors apart by `code`; docs/ERRORS.md has them all.
-  const refused$: Observable<SessionEvent> = recognize({ ...service.recognizer, modelName: 'greek', format: mono })(EMPTY)
+  const refused$: Observable<SessionEvent> = recognize({ ...options, model: 'greek' })(EMPTY)
   const code = await lastValueFrom(refused$).catch((error: unknown) => (isSpeechError(error) ? error.code : 'none'))
   console.log(`the model "greek" gives ${String(code)}`)
 

@@ -117,13 +117,12 @@ const brokenCall = (clock: VirtualTimeScheduler): Observable<SessionEvent> => {
   return concat(of(silence(20)), NEVER).pipe(
     recognize({
       url: 'ws://localhost',
-      modelName: 'call',
+      model: 'call',
       // Else the session would go on over another connection.
       resumption: false,
       token: 'none is needed',
       format,
-      scheduler: clock,
-      dial: scriptedDial(() => script$),
+      testing: { scheduler: clock, dial: scriptedDial(() => script$) },
     }),
   )
 }

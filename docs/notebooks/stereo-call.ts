@@ -59,7 +59,7 @@ const lesson = async (): Promise<void> => {
   // more of it is read than the service takes.
   const service = inMemoryService({ modelFolders: [join(samples, 'models')] })
   const overGrpc = await lastValueFrom(
-    dataflow({ ...service.dataflow, format })((await openCall()).audio).pipe(toArray()),
+    dataflow(service.dataflow({ format }))((await openCall()).audio).pipe(toArray()),
   )
   console.log(`${overGrpc.length} events: ${count(overGrpc)}`)
 
@@ -80,7 +80,7 @@ const lesson = async (): Promise<void> => {
   // The socket carries one channel of PCM. `recognize` decodes µ-law on the way and runs a recognition for each side,
   // over one subscription of the source. The events are the same.
   const overSocket = await lastValueFrom(
-    recognize({ ...service.recognizer, format })((await openCall()).audio).pipe(toArray()),
+    recognize(service.recognizer({ format }))((await openCall()).audio).pipe(toArray()),
   )
   const texts = (events: readonly SessionEvent[]): string =>
     inOrder(events)

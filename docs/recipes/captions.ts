@@ -38,7 +38,7 @@ const service = inMemoryService({ modelFolders: [join(samples, 'models')] })
 
 microphone$
   .pipe(
-    recognize({ ...service.recognizer, format }),
+    recognize(service.recognizer({ format })),
     accumulateMilestones(),
     map(({ channels: [channel] }) => channel),
     takeWhile((channel) => channel?.closed !== true, true),

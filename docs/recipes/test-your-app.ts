@@ -43,12 +43,11 @@ const check = (
       recognize({
         url: 'ws://localhost',
         token: 'any',
-        modelName: 'any',
+        model: 'any',
         format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
-        scheduler,
         // A session goes on over another connection by itself; here the connection is the session.
         resumption: false,
-        dial: scriptedDial(() => messages$),
+        testing: { scheduler, dial: scriptedDial(() => messages$) },
       }),
     )
     expectObservable(screen(session$)).toBe(expected, texts)

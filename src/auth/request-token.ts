@@ -5,8 +5,8 @@ import {
   functionValue,
   nonEmptyText,
   number,
-  objectWith,
-  optionsCodec,
+  schedulerValue,
+  optionsOf,
 } from '../protocol/validation.js'
 import { codeOf } from '../errors/code-of.js'
 import { either } from 'fp-ts'
@@ -44,7 +44,7 @@ export interface RequestTokenOptions {
   /** How long connection and answer may take together, in milliseconds. @default 10_000 */
   readonly timeoutMs?: number | undefined
   /** Allows plain http to other machines, where the secret can be read on the way. @default false */
-  readonly allowInsecure?: boolean | undefined
+  readonly insecure?: boolean | undefined
   /**
    * Sends the request. For a private CA in Node: `nodeFetch({ ca, proxy })`.
    * @default the global `fetch`; in Node with a proxy `nodeFetch`
@@ -74,7 +74,7 @@ export interface RequestTokenOptions {
  * - `connection-failed` when there is no answer, `token-timeout` when it takes longer than `timeoutMs`.
  *
  * Unsubscribing aborts the request. Browser-safe. Throws `invalid-options` when it is called, also for plain http to
- * another machine (see `allowInsecure`).
+ * another machine (see `insecure`).
  */
 export function requestToken(options: RequestTokenOptions): Observable<Token> {
   const url = tokenUrlOf(options)
@@ -172,33 +172,22 @@ const systemCode = (error: unknown, depth = 4): string | undefined => {
 const defaultScope = 'Ldm_Integration'
 const defaultTimeoutMs = 10_000
 
-const optionsOfRequest = optionsCodec(
+const optionsOfRequest = optionsOf<RequestTokenOptions>()(
   { authUrl: anything, clientId: nonEmptyText, clientSecret: nonEmptyText },
   {
     scope: nonEmptyText,
     timeoutMs: number({ min: 1, max: 600_000 }),
-    allowInsecure: flag,
+    insecure: flag,
     fetch: functionValue,
     proxy: anything,
-    scheduler: objectWith('now', 'schedule'),
+    scheduler: schedulerValue,
   },
 )
 
 /** The address of the token endpoint; throws `invalid-options` for options that cannot be used, without any secret. */
 const tokenUrlOf = (options: RequestTokenOptions): URL => {
-  const { authUrl, clientId, clientSecret, scope, timeoutMs, allowInsecure = false, fetch, proxy, scheduler } = options
-  // Other keys are ignored: programs spread what `rxspeech serve` prints, which has more of them.
-  checkOptions(optionsOfRequest, {
-    authUrl,
-    clientId,
-    clientSecret,
-    scope,
-    timeoutMs,
-    allowInsecure,
-    fetch,
-    proxy,
-    scheduler,
-  })
+  checkOptions(optionsOfRequest, options)
+  const { authUrl, insecure = false } = options
   checkProxy(options.proxy)
   if (options.proxy !== undefined && options.fetch !== undefined) {
     throw invalid('proxy and fetch exclude each other; give the proxy to nodeFetch.')
@@ -210,7 +199,7 @@ const tokenUrlOf = (options: RequestTokenOptions): URL => {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw invalid('authUrl must be a plain base address, without user, password, query or fragment.')
   }
-  if (url.protocol === 'http:' && !allowInsecure && !isLoopback(url.hostname)) {
+  if (url.protocol === 'http:' && !insecure && !isLoopback(url.hostname)) {
     throw invalid('authUrl must begin with https://, else the client secret could be read on the way.')
   }
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/connect/token`

@@ -633,7 +633,7 @@ const deadlineErrors = {
     'connect-timeout',
     'The service did not accept the connection in time; check the address and the network.',
   ],
-  starting: ['start-timeout', 'The service did not answer the start in time; try again or raise startTimeoutMs.'],
+  starting: ['start-timeout', 'The service did not answer the start in time; try again or raise timeouts.startMs.'],
   draining: ['finalize-timeout', 'The service stopped taking audio before its end; what was received before stands.'],
   finalizing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
   stopping: ['stop-timeout', 'The service did not confirm the stop in time; nothing more was delivered.'],

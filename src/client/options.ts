@@ -1,24 +1,34 @@
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
-import { SpeechError } from '../errors/speech-error.js'
 import { isObservableInput } from '../operators/interop/pull.js'
+import { maxTimerMs } from '../kernel/timers.js'
+import type { ProxyOption } from '../protocol/proxy-option.js'
+import {
+  anything,
+  codec,
+  eitherOf,
+  flag,
+  functionValue,
+  milliseconds,
+  objectWith,
+  observableValue,
+  optionsOf,
+  schedulerValue,
+  wholeNumber,
+} from '../protocol/validation.js'
+import { linkLimitCodecs, type Certificates, type LinkLimits } from '../transport/limits.js'
+import type { Dial } from '../transport/link.js'
 import { isFixedToken, type RejectedTokens, type TokenSource } from './token.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
-import {
-  optionalBoolean,
-  optionalMethods,
-  optionalObservable,
-  optionalWhole,
-  positiveMs,
-  optionalFunction,
-} from './option-checks.js'
 import type { Resumption, SessionSettings } from './settings.js'
 
 export type { TokenSource } from './token.js'
 
-/** What both kinds of sessions take. */
-export interface SessionOptions {
-  /** What the bytes of the source are. */
+/** The options that `recognize` and `dataflow` share. */
+export interface SessionOptions extends LinkLimits {
+  /** The address of the service; see the options of `recognize` and of `dataflow`. */
+  readonly url: string
+  /** The format of the bytes of the source. */
   readonly format: AudioFormat
   /**
    * The token, or where it comes from, such as `requestToken`. A source is asked when the session begins; its token is
@@ -28,107 +38,229 @@ export interface SessionOptions {
    */
   readonly token: TokenSource
   /**
-   * Told of the token that was refused: the same `Subject` as `rejected$` of `keepFresh` makes that request another
+   * Gets each token that the service refused: the same `Subject` as `rejected$` of `keepFresh` makes that request another
    * one. A source that requests one for each subscription, such as `requestToken`, does not need it.
    */
-  readonly rejected$?: RejectedTokens
+  readonly rejected$?: RejectedTokens | undefined
+  /** CA certificates in PEM, in place of the system's. Not in browsers, which have their own: `invalid-options`. */
+  readonly ca?: Certificates | undefined
+  /** Allows a connection without TLS to another machine; the token travels there in clear text. @default false */
+  readonly insecure?: boolean | undefined
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in
+   * browsers, which have their own: `invalid-options`.
+   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
+   */
+  readonly proxy?: ProxyOption | undefined
+  /**
+   * How often the service is asked whether it is there (a ping of the WebSocket or of HTTP/2), in milliseconds. A service
+   * that does not answer is noticed before the second period is over. 0: never. A gRPC service that wants fewer pings gets
+   * none; browsers cannot ping.
+   * @default 4500
+   */
+  readonly heartbeatMs?: number | undefined
   /** Ends the audio before the source does: what came until then is flushed and the final awaited. */
-  readonly finalize$?: Observable<unknown>
+  readonly finalize$?: Observable<unknown> | undefined
   /** Ends the session without its pending results: they are dropped, and the service is told so. */
-  readonly stop$?: Observable<unknown>
-  /**
-   * Milliseconds of audio held while the service cannot take it: before the start-response and when the network is
-   * slower than the source. What does not fit is told as a `gap`. Only a pushed source (an Observable, a promise) can
-   * overrun it; an iterable or a stream waits. Default 60,000.
-   */
-  readonly maxBufferMs?: number
-  /** The longest message of audio, in bytes; longer chunks are split between samples. Default 65,536. */
-  readonly maxAudioMessageBytes?: number
-  /** How long the token may take, in milliseconds; then `token-timeout`. Default 20,000. */
-  readonly tokenTimeoutMs?: number
-  /** How long the connection may take, in milliseconds; then `connect-timeout`. Default 10,000. */
-  readonly connectTimeoutMs?: number
-  /** How long the start-response may take, in milliseconds; then `start-timeout`. Default 10,000. */
-  readonly startTimeoutMs?: number
-  /**
-   * How long the service can take for the last results, in milliseconds, before the session fails with `finalize-timeout`.
-   * It restarts with each result that makes more audio definitive and, while buffered audio is still being sent, whenever
-   * the network accepts more of it. @default 30,000
-   */
-  readonly finalizeTimeoutMs?: number
-  /** How long the answer to a stop may take, in milliseconds; then `stop-timeout`. Default 5,000. */
-  readonly stopTimeoutMs?: number
-  /**
-   * Whether and how the session goes on over another connection when it loses one that it had: what has no definitive
-   * result is sent again there, and results go on as one stream. `false`: it fails at once. Default: it does, for 60 s.
-   */
-  readonly resumption?: boolean | ResumptionOptions
+  readonly stop$?: Observable<unknown> | undefined
   /**
    * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without audio
-   * or at a limit; the session tells its `final` and begins the next recognition when there is something to be heard, on
+   * or at a limit; the session emits its `final` and begins the next recognition when there is something to be heard, on
    * one timeline. `false`: one recognition; its final completes the session, what was captured behind it is a `gap`.
    * @default true
    */
-  readonly continuous?: boolean
+  readonly continuous?: boolean | undefined
+  /** How long the session waits for what; each wait has a default. */
+  readonly timeouts?: TimeoutOptions | undefined
+  /** How much audio is held, and in what pieces it is sent. */
+  readonly buffer?: BufferOptions | undefined
   /**
-   * How long the service may say nothing at all while audio flows before that is told as `silent`, in milliseconds.
-   * Default 20,000.
+   * Whether and how the session continues on another connection when it loses one: what has no definitive result is sent
+   * again there, and results go on as one stream. `false`: it fails at once. `true`: with the defaults of `ResumptionOptions`.
+   * @default true
    */
-  readonly silenceTimeoutMs?: number
-  /** Whose clock the deadlines follow; `asyncScheduler` unless given. */
-  readonly scheduler?: SchedulerLike
+  readonly resumption?: boolean | ResumptionOptions | undefined
+  /** For tests only: a virtual clock, no jitter, a link in memory. */
+  readonly testing?: SessionTestingOptions | undefined
 }
 
-/** Throws `invalid-format` or `invalid-options` with the name of the option that is not right. */
+/** How long a session waits, in milliseconds; fractions are allowed, 0 is not. */
+export interface TimeoutOptions {
+  /** For the token; then `token-timeout`. @default 20_000 */
+  readonly tokenMs?: number | undefined
+  /** For the connection: name, TCP, TLS and handshake together; then `connect-timeout`. @default 10_000 */
+  readonly connectMs?: number | undefined
+  /** For the start-response; then `start-timeout`. @default 10_000 */
+  readonly startMs?: number | undefined
+  /**
+   * For the last results; then `finalize-timeout`. It restarts with each result that makes more audio definitive and, while
+   * buffered audio is still being sent, whenever the network accepts more of it. @default 30_000
+   */
+  readonly finalizeMs?: number | undefined
+  /** For the answer to a stop; then `stop-timeout`. @default 5_000 */
+  readonly stopMs?: number | undefined
+  /** For any message of the service while audio flows; then a `silent` event, and the session goes on. @default 20_000 */
+  readonly silenceMs?: number | undefined
+}
+
+/** The audio that a session holds. */
+export interface BufferOptions {
+  /**
+   * Milliseconds of audio that are held while the service cannot take it: before the start-response and when the network is
+   * slower than the source. What does not fit is reported as a `gap`. Only a pushed source (an Observable, a promise) can
+   * overrun it; an iterable or a stream waits. @default 60_000
+   */
+  readonly maxMs?: number | undefined
+  /** The longest message of audio, in bytes; longer chunks are split between samples. At least 4. @default 65_536 */
+  readonly maxChunkBytes?: number | undefined
+}
+
+/** The test seams that both kinds of sessions have. */
+export interface SessionTestingOptions {
+  /** Jitter of the waits between attempts: from 0 up to 1, the share of the longest wait (full jitter). @default Math.random */
+  readonly random?: (() => number) | undefined
+  /** The clock of all deadlines and waits, such as a `TestScheduler`. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+/** The test seams of a session: its clock, its random numbers, and its links. */
+export interface TestingOptions<DialOptions, Message> extends SessionTestingOptions {
+  /**
+   * How to connect, instead of over the network; `inMemoryService`, `verifyingService`, `scriptedDial` and `replay` of
+   * `rxspeech/testing` and `rxspeech/cassette` give such functions. @default the transport of the session
+   */
+  readonly dial?: ((options: DialOptions) => Dial<Message, Message>) | undefined
+}
+
+/** What was given is not printed: it may be a token in the wrong place. */
+const tokenSource = codec(
+  'a token that is not empty, or an Observable of tokens',
+  // A string is an iterable as well.
+  (value): value is TokenSource =>
+    typeof value === 'string' ? value !== '' : isToken(value) || isObservableInput(value),
+)
+
+const isToken = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null || !isFixedToken(value as TokenSource)) return false
+  const { accessToken } = value as { readonly accessToken: unknown }
+  return typeof accessToken === 'string' && accessToken !== ''
+}
+
+const timeoutOptions = optionsOf<TimeoutOptions>()(
+  {},
+  {
+    tokenMs: milliseconds,
+    connectMs: milliseconds,
+    startMs: milliseconds,
+    finalizeMs: milliseconds,
+    stopMs: milliseconds,
+    silenceMs: milliseconds,
+  },
+)
+
+const bufferOptions = optionsOf<BufferOptions>()(
+  {},
+  // The longest frame, of two samples of PCM, takes 4 bytes.
+  { maxMs: milliseconds, maxChunkBytes: wholeNumber({ min: 4 }) },
+)
+
+const testingOptions = optionsOf<TestingOptions<never, never>>()(
+  {},
+  { dial: functionValue, random: functionValue, scheduler: schedulerValue },
+)
+
+/** How a session continues after its connection was lost. */
+export interface ResumptionOptions {
+  /**
+   * How long it is tried before the session fails, in milliseconds, from the loss on; it begins anew once the service has
+   * made progress. @default 60_000
+   */
+  readonly budgetMs?: number | undefined
+  /** The longest wait before the first attempt, in milliseconds; it doubles with each. @default 500 */
+  readonly firstDelayMs?: number | undefined
+  /** The longest wait before any attempt, in milliseconds. @default 10_000 */
+  readonly maxDelayMs?: number | undefined
+  /**
+   * How much audio is kept that was sent and has no definitive result yet, in bytes of the source. What the service has
+   * not settled beyond that is reported as a `gap` if the connection is lost. @default 60 seconds of the format; 600 of a
+   * source that is pulled, for that is sent as fast as the network takes it
+   */
+  readonly maxReplayBytes?: number | undefined
+  /**
+   * How long a connection is used before another one takes over, in milliseconds: less than the service lets a session
+   * last. @default 14_100_000, which is 5 minutes less than 4 hours
+   */
+  readonly maxConnectionMs?: number | undefined
+}
+
+const resumptionOptions = eitherOf(
+  flag,
+  optionsOf<ResumptionOptions>()(
+    {},
+    {
+      budgetMs: milliseconds,
+      firstDelayMs: milliseconds,
+      maxDelayMs: milliseconds,
+      maxReplayBytes: wholeNumber({ min: 0 }),
+      maxConnectionMs: milliseconds,
+    },
+  ),
+)
+
+/** The codecs of the options that both kinds of sessions take. `validateFormat` and `checkProxy` have errors of their own. */
+export const sessionCodecs = {
+  required: { format: anything, token: tokenSource },
+  optional: {
+    ...linkLimitCodecs,
+    rejected$: objectWith('next'),
+    ca: anything,
+    insecure: flag,
+    proxy: anything,
+    heartbeatMs: wholeNumber({ min: 0, max: maxTimerMs }),
+    finalize$: observableValue,
+    stop$: observableValue,
+    continuous: flag,
+    timeouts: timeoutOptions,
+    buffer: bufferOptions,
+    resumption: resumptionOptions,
+    testing: testingOptions,
+  },
+}
+
+/** Fills in the defaults of options that were checked. Throws `invalid-format`. */
 export const resolveSessionOptions = (options: SessionOptions): SessionSettings => {
-  const { token, rejected$, finalize$, stop$, scheduler } = options
-  const bounds = boundsOf(options)
-  checkToken(token)
-  optionalMethods('rejected$', rejected$, 'next')
-  optionalObservable('finalize$', finalize$)
-  optionalObservable('stop$', stop$)
-  optionalBoolean('continuous', options.continuous)
-  optionalMethods('scheduler', scheduler, 'now', 'schedule')
+  const { token, rejected$, finalize$, stop$, resumption, timeouts = {}, testing = {} } = options
+  const { finalizeMs = 30_000 } = timeouts
   return {
     token,
     rejected$,
     finalize$,
     stop$,
-    scheduler: scheduler ?? asyncScheduler,
-    resumption: resolveResumption(options.resumption),
+    scheduler: testing.scheduler ?? asyncScheduler,
+    resumption: resolveResumption(resumption, testing.random),
     continuous: options.continuous ?? true,
-    silenceTimeoutMs: positiveMs('silenceTimeoutMs', options.silenceTimeoutMs, 20_000),
-    bounds,
-    deadlines: deadlinesOf(options),
+    silenceMs: timeouts.silenceMs ?? 20_000,
+    bounds: boundsOf(options),
+    deadlines: {
+      authorizing: timeouts.tokenMs ?? 20_000,
+      connecting: timeouts.connectMs ?? 10_000,
+      starting: timeouts.startMs ?? 10_000,
+      draining: finalizeMs,
+      finalizing: finalizeMs,
+      stopping: timeouts.stopMs ?? 5_000,
+      closing: 1_000,
+    },
   }
 }
 
-const deadlinesOf = (options: SessionOptions): SessionSettings['deadlines'] => {
-  const finalizing = positiveMs('finalizeTimeoutMs', options.finalizeTimeoutMs, 30_000)
-  return {
-    authorizing: positiveMs('tokenTimeoutMs', options.tokenTimeoutMs, 20_000),
-    connecting: positiveMs('connectTimeoutMs', options.connectTimeoutMs, 10_000),
-    starting: positiveMs('startTimeoutMs', options.startTimeoutMs, 10_000),
-    draining: finalizing,
-    finalizing,
-    stopping: positiveMs('stopTimeoutMs', options.stopTimeoutMs, 5_000),
-    closing: 1_000,
-  }
-}
-
-const boundsOf = (options: SessionOptions): AudioBounds => {
-  const { format, maxBufferMs, maxAudioMessageBytes } = options
-  // The longest frame, of two samples of PCM, takes 4 bytes.
-  optionalWhole('maxAudioMessageBytes', maxAudioMessageBytes, 4)
-  return {
-    format: validateFormat(format),
-    maxBufferMs: positiveMs('maxBufferMs', maxBufferMs, 60_000),
-    maxAudioMessageBytes: maxAudioMessageBytes ?? 65_536,
-    maxReplayBytes: maxReplayBytesOf(options, replayMs),
-    maxPulledReplayBytes: maxReplayBytesOf(options, pulledReplayMs),
-    preRollMs: defaultPreRollMs,
-  }
-}
+const boundsOf = (options: SessionOptions): AudioBounds => ({
+  format: validateFormat(options.format),
+  maxWaitingMs: options.buffer?.maxMs ?? 60_000,
+  maxChunkBytes: options.buffer?.maxChunkBytes ?? 65_536,
+  maxReplayBytes: maxReplayBytesOf(options, replayMs),
+  maxPulledReplayBytes: maxReplayBytesOf(options, pulledReplayMs),
+  preRollMs: defaultPreRollMs,
+})
 
 const replayMs = 60_000
 /** A source that waits is sent as fast as the network takes it, far ahead of what the service has read. */
@@ -137,7 +269,7 @@ const pulledReplayMs = 600_000
 /** For a source that waits to be asked. */
 export const pulledBounds = (bounds: AudioBounds): AudioBounds => ({
   ...bounds,
-  maxBufferMs: Infinity,
+  maxWaitingMs: Infinity,
   maxReplayBytes: bounds.maxPulledReplayBytes,
 })
 
@@ -162,71 +294,31 @@ export const withPreRoll = (settings: SessionSettings, { preSpeechMs, gracefulMs
   return { ...settings, bounds: { ...settings.bounds, preRollMs } }
 }
 
-const maxReplayBytesOf = (options: SessionOptions, defaultMs: number): number => {
-  const { format, resumption, continuous = true } = options
+const maxReplayBytesOf = ({ format, resumption, continuous = true }: SessionOptions, defaultMs: number): number => {
   // Neither another connection nor another recognition follows.
   if (resumption === false && !continuous) return 0
   const given = typeof resumption === 'object' ? resumption.maxReplayBytes : undefined
-  return given ?? bytesForMs(validateFormat(format), defaultMs)
+  return given ?? bytesForMs(format, defaultMs)
 }
 
-/** What was given is not printed: it may be a token in the wrong place. */
-const checkToken = (token: unknown): void => {
-  if (typeof token === 'string' ? token !== '' : isObservableInput(token)) return
-  if (typeof token === 'object' && token !== null && isFixedToken(token as TokenSource)) {
-    const { accessToken } = token as { readonly accessToken: unknown }
-    if (typeof accessToken === 'string' && accessToken !== '') return
-  }
-  throw new SpeechError('invalid-options', 'token must be a token that is not empty, or an Observable of tokens.')
+export const resolveResumption = (
+  resumption: SessionOptions['resumption'] = true,
+  random: () => number = Math.random,
+): Resumption | undefined => {
+  if (resumption === false) return undefined
+  const options = resumption === true ? {} : resumption
+  const { budgetMs = 60_000, firstDelayMs = 500, maxDelayMs = 10_000, maxConnectionMs = 14_100_000 } = options
+  return { budgetMs, firstDelayMs, maxDelayMs: Math.max(firstDelayMs, maxDelayMs), maxConnectionMs, random }
 }
 
-/** How a session goes on after its connection was lost. */
-export interface ResumptionOptions {
-  /**
-   * How long it is tried before the session fails, in milliseconds, from the loss on; it begins anew once the service has
-   * made progress. Default 60,000.
-   */
-  readonly budgetMs?: number
-  /** The longest wait before the first attempt, in milliseconds; it doubles with each. Default 500. */
-  readonly firstDelayMs?: number
-  /** The longest wait before any attempt, in milliseconds. Default 10,000. */
-  readonly maxDelayMs?: number
-  /**
-   * How much audio is kept that was sent and has no definitive result yet, in bytes of the source. What the service has
-   * not settled beyond that is told as a `gap` if the connection is lost. Default: 60 seconds of the format; 600 of a source
-   * that is pulled, for that is sent as fast as the network takes it.
-   */
-  readonly maxReplayBytes?: number
-  /**
-   * How long a connection is used before another one takes over, in milliseconds: less than the service lets a session
-   * last. Default 14,100,000, which is 5 minutes less than 4 hours.
-   */
-  readonly maxConnectionMs?: number
-  /** From 0 up to 1, as `Math.random`: the share of the longest wait that is waited (full jitter). */
-  readonly random?: () => number
-}
-
-/** Throws `invalid-options` with the name of the option that is not right. */
-export const resolveResumption = (given: unknown): Resumption | undefined => {
-  if (given === false) return undefined
-  if (given !== undefined && given !== true && (typeof given !== 'object' || given === null)) {
-    throw new SpeechError('invalid-options', 'resumption must be true, false or an object of options.')
-  }
-  const options: ResumptionOptions = typeof given === 'object' ? given : {}
-  optionalFunction('resumption.random', options.random)
-  optionalWhole('resumption.maxReplayBytes', options.maxReplayBytes, 0)
-  const firstDelayMs = positiveMs('resumption.firstDelayMs', options.firstDelayMs, 500)
-  return {
-    budgetMs: positiveMs('resumption.budgetMs', options.budgetMs, 60_000),
-    firstDelayMs,
-    maxDelayMs: Math.max(firstDelayMs, positiveMs('resumption.maxDelayMs', options.maxDelayMs, 10_000)),
-    maxConnectionMs: positiveMs('resumption.maxConnectionMs', options.maxConnectionMs, 14_100_000),
-    random: options.random ?? Math.random,
-  }
-}
-
-/**
- * How often a session asks whether its peer is there unless `heartbeatMs` or `keepaliveMs` say otherwise, in
- * milliseconds; one that is not is noticed before the second time is over, that is within 10 s.
- */
+/** The default of `heartbeatMs`: a peer that is gone is noticed within two periods, that is within 10 s. */
 export const defaultHeartbeatMs = 4_500
+
+/** The options of a preset with those that are given: each replaces that of the preset; of the test seams each one. */
+export const completePreset = <Preset extends object, Options extends Pick<SessionOptions, 'testing'>>(
+  preset: Preset & { readonly testing: object },
+  options: Options,
+): Preset & Options => {
+  const given = Object.entries(options.testing ?? {}).filter(([, value]) => value !== undefined)
+  return { ...preset, ...options, testing: { ...preset.testing, ...Object.fromEntries(given) } }
+}

@@ -16,7 +16,7 @@ export interface SessionSettings {
   readonly deadlines: Readonly<Record<Wait, number>>
   readonly resumption: Resumption | undefined
   readonly continuous: boolean
-  readonly silenceTimeoutMs: number
+  readonly silenceMs: number
   readonly scheduler: SchedulerLike
 }
 

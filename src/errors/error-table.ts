@@ -44,7 +44,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
     4,
     'The service did not accept the connection in time; check the address and the network.',
   ),
-  'start-timeout': row(1008, 4, 'The service did not answer the start in time; try again or raise startTimeoutMs.'),
+  'start-timeout': row(1008, 4, 'The service did not answer the start in time; try again or raise timeouts.startMs.'),
   'finalize-timeout': row(1008, 4, 'The final result did not come in time; what was received before stands.'),
   'stop-timeout': row(1008, 4, 'The service did not confirm the stop in time; nothing more was delivered.'),
   'protocol-violation': row(1002, 3, 'The peer broke the protocol; check that the address is a speech service.'),

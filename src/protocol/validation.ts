@@ -14,6 +14,7 @@ import {
   type Validate,
   type ValidationError,
 } from 'io-ts'
+import { isObservable, type Observable } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { maxTimerMs } from '../kernel/timers.js'
 import { isJsonObject, type JsonObject } from './json-object.js'
@@ -113,6 +114,12 @@ export const number = (range: NumberRange = {}): Codec<number> =>
     (value): value is number => typeof value === 'number' && Number.isFinite(value) && isWithin(value, range),
   )
 
+/** A time in milliseconds that a timer can keep; a fraction is allowed. */
+export const milliseconds: Codec<number> = codec(
+  `more than 0 and at most ${maxTimerMs} milliseconds`,
+  (value): value is number => typeof value === 'number' && value > 0 && value <= maxTimerMs,
+)
+
 /** A time in whole milliseconds that a timer can keep. */
 export const durationMs = (min: 0 | 1): Codec<number> => wholeNumber({ min, max: maxTimerMs })
 
@@ -134,7 +141,8 @@ export const eitherOf = <A, B>(first: Codec<A>, second: Codec<B>): Codec<A | B> 
       const decoded: either.Either<Errors, A | B> = first.validate(input, context)
       if (either.isRight(decoded)) return decoded
       const other = second.validate(input, context)
-      return either.isRight(other) ? other : failure(input, context)
+      // Of an object with options it is said which one is wrong.
+      return either.isRight(other) || ('codecs' in second && isJsonObject(input)) ? other : failure(input, context)
     },
     (value) => (first.is(value) ? first.encode(value) : second.encode(value)),
   )
@@ -159,6 +167,12 @@ export const objectWith = <Name extends string>(
       value !== null &&
       methods.every((method) => typeof (value as JsonObject)[method] === 'function'),
   )
+
+/** An Observable of RxJS. */
+export const observableValue: Codec<Observable<unknown>> = codec('an Observable', isObservable)
+
+/** A clock of RxJS. */
+export const schedulerValue: Codec<Readonly<Record<'now' | 'schedule', AnyFunction>>> = objectWith('now', 'schedule')
 
 // Values of several parts
 
@@ -272,7 +286,7 @@ export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
     const unknownKeys = unknownKeysOf(input, keys).map((key): ValidationError => {
       const value = input[key]
       const at = [...context, { key, type: anything, actual: value }]
-      return { value, context: at, message: `is not known; ${suggestName(key, keys)}` }
+      return { value, context: at, message: unknownKey + suggestName(key, keys) }
     })
     addErrors(errors, unknownKeys)
     return errors.length > 0 ? failures(errors) : success(options as Model)
@@ -288,6 +302,28 @@ export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
 
   return Object.assign(new Type<Model, unknown>(expected, isModel, validate, encode), { codecs })
 }
+
+type RequiredKeys<Options> = {
+  [Key in keyof Options]-?: undefined extends Options[Key] ? never : Key
+}[keyof Options]
+
+/**
+ * `optionsCodec` of a type: the compiler finds an option without a codec, and a codec without an option.
+ *
+ * @example
+ * const codec = optionsOf<PaceOptions>()({ format: audioFormat }, { everyMs: number({ min: 1 }) })
+ */
+export const optionsOf =
+  <Options>() =>
+  (
+    required: Readonly<Record<RequiredKeys<Options>, Any>>,
+    optional: Readonly<Required<Record<Exclude<keyof Options, RequiredKeys<Options>>, Any>>>,
+    expected?: string,
+  ): OptionsCodec<Options> =>
+    optionsCodec(required as Codecs, optional as Codecs, expected) as unknown as OptionsCodec<Options>
+
+/** Begins the problem of a key that is no option. */
+const unknownKey = 'is not known; '
 
 const unknownKeysOf = (input: JsonObject, keys: readonly string[]): readonly string[] =>
   Object.keys(input)
@@ -340,6 +376,12 @@ export const checkOption = <A>(name: string, option: Codec<A>, value: unknown): 
 const invalidOption = (errors: Errors, subject: string): SpeechError => {
   const [issue] = issuesOf(errors)
   if (issue === undefined) return new SpeechError('invalid-options', `${subject} cannot be used.`)
-  const shown = typeof issue.value === 'number' ? `, not ${issue.value}` : ''
-  return new SpeechError('invalid-options', issueText({ ...issue, problem: issue.problem + shown }, subject))
+  const { path, problem, value } = issue
+  if (problem.startsWith(unknownKey)) {
+    const suggestion = problem.slice(unknownKey.length)
+    const end = suggestion.endsWith('?') ? '' : '.'
+    return new SpeechError('invalid-options', `Unknown option "${path.join('.')}"; ${suggestion}${end}`)
+  }
+  const shown = typeof value === 'number' ? `, not ${value}` : ''
+  return new SpeechError('invalid-options', issueText({ ...issue, problem: problem + shown }, subject))
 }

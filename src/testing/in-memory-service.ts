@@ -19,7 +19,8 @@ import { nodeCatalog, textProject } from '../service/project/load-projects.js'
 import { projectRegistry, type Project } from '../service/project/project.js'
 import { transcribeName, transcribeProjects } from '../service/project/transcribe-projects.js'
 import type { DataflowMessage, Link, SocketMessage } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions, type MemoryPeer, type PresentedAddress } from '../transport/memory/link.js'
+import { dialMemory, type MemoryLinkOptions, type PresentedAddress } from '../transport/memory/link.js'
+import { memoryPeer, type MemoryPeer } from './memory-peer.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 export interface InMemoryServiceOptions {
@@ -30,7 +31,7 @@ export interface InMemoryServiceOptions {
   /** The model of a dataflow session that names none; by default the first that is found. */
   readonly defaultModel?: string
   /**
-   * Projects of the tenant `Default`, each YAML under its name, beside `transcribe`. Give the name as `projectName`. The
+   * Projects of the tenant `Default`, each YAML under its name, beside `transcribe`. Give the name as `project`. The
    * faults of one that is broken stand in the refusal of its sessions.
    */
   readonly projects?: Readonly<Record<string, string>>
@@ -47,7 +48,7 @@ export interface InMemoryServiceOptions {
   readonly scheduler?: SchedulerLike
 }
 
-/** The service, and what one spreads into the options of sessions with it. */
+/** The service, and the options of sessions with it. */
 export interface InMemoryService extends MemoryPeer {
   /** Finalizes what runs where nobody speaks, within 8 s at most, and takes nothing more. */
   drain(): void
@@ -85,27 +86,26 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
     session.add(() => sessions.delete(session))
   }
   const linkOptions: MemoryLinkOptions = { scheduler, ...link }
-  return {
-    recognizer: {
-      url: 'ws://localhost',
-      token,
-      modelName: defaultModel,
-      dial: (address) =>
+  const testing = { scheduler }
+  const peer = memoryPeer(
+    {
+      recognizer: { url: 'ws://localhost', token, model: defaultModel, testing },
+      dataflow: { url: 'localhost:0', token, tenant: sharedTenant, project: transcribeName, testing },
+    },
+    {
+      recognizer: (address) =>
         dialMemory<SocketMessage, SocketMessage>((end) => {
           if (!presents(address, token)) throw notThisToken()
           serve(end, (incoming$) => serveRecognizer(incoming$, end, { ...terms, rights: everyRight, ended$: NEVER }))
         }, linkOptions),
-    },
-    dataflow: {
-      address: 'localhost:0',
-      token,
-      tenant: sharedTenant,
-      projectName: transcribeName,
-      dial: () =>
+      dataflow: () =>
         dialMemory<DataflowMessage, DataflowMessage>((end) => {
           serve(end, (incoming$) => serveDataflow(incoming$, end, terms))
         }, linkOptions),
     },
+  )
+  return {
+    ...peer,
     drain: () => {
       drain$.next({ pauseWithinMs: 8_000 })
     },

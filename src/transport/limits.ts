@@ -22,6 +22,9 @@ export interface LinkLimits {
   readonly closeTimeoutMs?: number | undefined
 }
 
+/** CA certificates in PEM. */
+export type Certificates = string | Uint8Array | readonly (string | Uint8Array)[]
+
 /** Options with their defaults filled in. */
 export type Resolved<Options> = { readonly [Key in keyof Options]-?: Exclude<Options[Key], undefined> }
 
@@ -33,6 +36,14 @@ export const defaultConnectTimeoutMs = 10_000
 /** The limit of both the WebSocket and the gRPC package. */
 const maxMaxMessageBytes = 0x7fff_ffff
 
+/** The codecs of the limits. Whether the water marks fit together is for `resolveLimits`. */
+export const linkLimitCodecs = {
+  maxMessageBytes: wholeNumber({ min: 1, max: maxMaxMessageBytes }),
+  highWaterMarkBytes: wholeNumber({ min: 1 }),
+  lowWaterMarkBytes: wholeNumber({ min: 0 }),
+  closeTimeoutMs: durationMs(1),
+}
+
 /** Fills in the defaults; throws `invalid-options` with the name of a limit that is out of range. */
 export const resolveLimits = ({
   maxMessageBytes = defaultMaxMessageBytes,
@@ -40,16 +51,16 @@ export const resolveLimits = ({
   lowWaterMarkBytes,
   closeTimeoutMs = defaultCloseTimeoutMs,
 }: LinkLimits): Resolved<LinkLimits> => {
-  checkOption('highWaterMarkBytes', wholeNumber({ min: 1 }), highWaterMarkBytes)
+  checkOption('highWaterMarkBytes', linkLimitCodecs.highWaterMarkBytes, highWaterMarkBytes)
   const lowMarks = wholeNumber({ min: 0, max: highWaterMarkBytes })
   return {
-    maxMessageBytes: checkOption('maxMessageBytes', wholeNumber({ min: 1, max: maxMaxMessageBytes }), maxMessageBytes),
+    maxMessageBytes: checkOption('maxMessageBytes', linkLimitCodecs.maxMessageBytes, maxMessageBytes),
     highWaterMarkBytes,
     lowWaterMarkBytes: checkOption(
       'lowWaterMarkBytes',
       lowMarks,
       lowWaterMarkBytes ?? Math.floor(highWaterMarkBytes / 4),
     ),
-    closeTimeoutMs: checkOption('closeTimeoutMs', durationMs(1), closeTimeoutMs),
+    closeTimeoutMs: checkOption('closeTimeoutMs', linkLimitCodecs.closeTimeoutMs, closeTimeoutMs),
   }
 }

@@ -322,7 +322,7 @@ describe('requestToken', () => {
   )
 
   it('allows plain http to another machine when told to', () => {
-    const insecure = { ...options, authUrl: 'http://id.example', allowInsecure: true }
+    const insecure = { ...options, authUrl: 'http://id.example', insecure: true }
     expect(codeThrownBy(() => requestToken(insecure))).toBeUndefined()
   })
 

@@ -79,7 +79,7 @@ describe('the token', () => {
       for (const session$ of [
         recognizing({ token: token$, dial: socket.dial })(NEVER),
         flowing({ token: token$, dial: stream.dial })(NEVER),
-        recognizing({ token: token$, tokenTimeoutMs: 5, dial: () => cold('#') })(NEVER),
+        recognizing({ token: token$, timeouts: { tokenMs: 5 }, dial: () => cold('#') })(NEVER),
         recognizing({ token: token$, presentToken: () => ({ url: 'ws://x' }), dial: () => cold('#', {}, 'x') })(NEVER),
       ]) {
         session$.subscribe({ next: note, error: note })

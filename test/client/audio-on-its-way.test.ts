@@ -22,7 +22,7 @@ describe('audio on its way', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(100)])
       const source$ = cold('a 19ms a 19ms a 19ms a 19ms a 39ms (a|)', { a: audio(20) })
-      const { log } = watch(recognizing({ dial: service.dial, maxBufferMs: 50 })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 50 } })(source$))
       return () => {
         expect(log.filter((one) => one.includes('gap'))).toEqual(['120 gap 50-100 buffer-full'])
         expect(service.heard).toEqual([
@@ -42,7 +42,7 @@ describe('audio on its way', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(100)])
       const source$ = cold('a b 9ms |', { a: audio(70), b: new Uint8Array(1) })
-      const { log } = watch(recognizing({ dial: service.dial, maxBufferMs: 50 })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 50 } })(source$))
       return () => {
         expect(log.filter((one) => one.includes('gap'))).toEqual([
           '11 gap 50-70 buffer-full',
@@ -85,7 +85,7 @@ describe('audio on its way', () => {
         highWaterMarkBytes: 320,
       })
       const source$ = cold('a 9ms a 9ms a 9ms a 9ms a', { a: audio(20) })
-      const { log } = watch(recognizing({ dial: service.dial, maxBufferMs: 30, stop$: cold('50ms s') })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 30 }, stop$: cold('50ms s') })(source$))
       return () => {
         // 2 x 20 ms went to the link and have no result, 30 ms are held, the rest does not fit.
         expect(log.filter((one) => one.includes('gap'))).toEqual(['50 gap 0-70 stopped', '50 gap 70-100 buffer-full'])
@@ -122,7 +122,7 @@ describe('audio on its way', () => {
         const service = scriptedService(clock, [plainRecognizer(0)], { tapHeard: (one) => messages.push(one) })
         const bytes = numbered(1, 3)
         const format = { encoding, sampleRateHz: 8000, channels: 1 } as const
-        watch(recognizing({ dial: service.dial, format, maxAudioMessageBytes: 7 })([bytes]))
+        watch(recognizing({ dial: service.dial, format, buffer: { maxChunkBytes: 7 } })([bytes]))
         return () => {
           const sent = messages.filter((one) => typeof one !== 'string')
           expect(sent.map(({ length }) => length)).toEqual(encoding === 'pcm' ? [6, 6, 4] : [6, 6, 6, 6, 6, 2])
@@ -146,7 +146,7 @@ describe('audio on its way', () => {
         pauseAfter: 1,
         highWaterMarkBytes: 3500,
       })
-      const options = { dial: service.dial, maxBufferMs: 30, maxAudioMessageBytes: 800, stop$: cold('9ms s') }
+      const options = { dial: service.dial, buffer: { maxMs: 30, maxChunkBytes: 800 }, stop$: cold('9ms s') }
       const { log } = watch(recognizing(options)(endless))
       return () => {
         // What was sent has no result; the second half of the third one waits for room, beyond the bound of what is pushed.
@@ -165,7 +165,7 @@ describe('audio on its way', () => {
           latencyMs: 10,
           highWaterMarkBytes: 1500,
         })
-        const options = { dial: service.dial, maxAudioMessageBytes }
+        const options = { dial: service.dial, buffer: { maxChunkBytes: maxAudioMessageBytes } }
         const { log } = watch(recognizing(options)([audio(100), audio(100), audio(100)]))
         return () => {
           const sentMs = service.heard.flatMap((one) => (one.includes('audio') ? [Number(one.split(' ')[2])] : []))

@@ -98,9 +98,8 @@ const play = (plot: Plot): Outcome => {
     const options = {
       format: { ...format, channels },
       token: plot.tokenLifeMs === Infinity && tokenFails === 0 ? 'fixed' : token$,
-      maxBufferMs: plot.maxBufferMs,
+      buffer: { maxMs: plot.maxBufferMs },
       resumption: {
-        random: () => 0.5,
         firstDelayMs: 100,
         budgetMs: plot.budgetMs,
         maxReplayBytes: plot.maxReplayBytes,

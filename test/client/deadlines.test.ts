@@ -21,7 +21,7 @@ describe('the deadlines', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
       const token$ = cold('-')
       const source$ = cold<Uint8Array>('-')
-      const watched = watch(recognizing({ token: token$, tokenTimeoutMs: 70 })(source$))
+      const watched = watch(recognizing({ token: token$, timeouts: { tokenMs: 70 } })(source$))
       expectSubscriptions(token$.subscriptions).toBe('^ 69ms !')
       expectSubscriptions(source$.subscriptions).toBe('^ 69ms !')
       return () => {
@@ -37,7 +37,7 @@ describe('the deadlines', () => {
       let hungUp = 0
       const dial = () => new Observable<never>(() => () => (hungUp += 1))
       const source$ = cold('a 9ms b', { a: audio(10), b: audio(10) })
-      const { log } = watch(recognizing({ dial, connectTimeoutMs: 70 })(source$))
+      const { log } = watch(recognizing({ dial, timeouts: { connectMs: 70 } })(source$))
       return () => {
         expect(log).toEqual([
           '0 authorizing',
@@ -54,7 +54,7 @@ describe('the deadlines', () => {
   it('names a start that is not answered', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService<SocketMessage>(clock, [{}], { connectMs: 30 })
-      const { log } = watch(recognizing({ dial: service.dial, startTimeoutMs: 70, connectTimeoutMs: 50 })(NEVER))
+      const { log } = watch(recognizing({ dial: service.dial, timeouts: { startMs: 70, connectMs: 50 } })(NEVER))
       return () => {
         expect(log.slice(-3)).toEqual(['30 starting', '100 failed', '100 error start-timeout'])
         expect([service.dials.open, clock.pending()]).toEqual([0, 0])
@@ -65,7 +65,7 @@ describe('the deadlines', () => {
   it('counts from the beginning of the wait, whatever happens meanwhile', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [{}])
-      const options = { dial: service.dial, startTimeoutMs: 70, finalize$: cold('40ms f') }
+      const options = { dial: service.dial, timeouts: { startMs: 70 }, finalize$: cold('40ms f') }
       const { log } = watch(recognizing(options)(NEVER))
       return () => expect(log.at(-1)).toBe('70 error start-timeout')
     })
@@ -77,7 +77,7 @@ describe('the deadlines', () => {
       const socket = scriptedService<SocketMessage>(clock, [startOnly])
       const { Start } = plainDataflow(0)
       const stream = scriptedService<DataflowMessage>(clock, [Start ? { Start } : {}])
-      const options = { finalizeTimeoutMs: 70 }
+      const options = { timeouts: { finalizeMs: 70 } }
       const watched = [
         watch(recognizing({ ...options, dial: socket.dial })(source$)),
         watch(flowing({ ...options, dial: stream.dial })(source$)),
@@ -116,7 +116,9 @@ describe('the deadlines', () => {
           }),
         ),
       )
-      const { log } = watch(recognizing({ dial: slow, finalizeTimeoutMs: 70 })(cold('a 9ms |', { a: audio(30) })))
+      const { log } = watch(
+        recognizing({ dial: slow, timeouts: { finalizeMs: 70 } })(cold('a 9ms |', { a: audio(30) })),
+      )
       return () => {
         expect(log.slice(-4)).toEqual(['130 milestone x', '190 final xx', '190 done', '190 complete'])
         expect(clock.pending()).toBe(0)
@@ -127,7 +129,7 @@ describe('the deadlines', () => {
   it('names a stop that is not answered', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [startOnly])
-      const { log } = watch(recognizing({ dial: service.dial, stop$: cold('5ms s'), stopTimeoutMs: 70 })(NEVER))
+      const { log } = watch(recognizing({ dial: service.dial, stop$: cold('5ms s'), timeouts: { stopMs: 70 } })(NEVER))
       return () => {
         expect(log.slice(-3)).toEqual(['0 streaming', '75 failed', '75 error stop-timeout'])
         expect([service.dials.open, clock.pending()]).toEqual([0, 0])
@@ -144,7 +146,7 @@ describe('the deadlines', () => {
       })
       // 30 ms of audio are above the mark, so one chunk is under way at a time: taken at 120, 180, …
       const source$ = cold('90ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })
-      const { log } = watch(recognizing({ dial: service.dial, finalizeTimeoutMs: 70, startTimeoutMs: 500 })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, timeouts: { finalizeMs: 70, startMs: 500 } })(source$))
       return () => {
         expect(service.heard.map((one) => one.replace(/^\d+ /, ''))).toEqual([
           'recognize',
@@ -169,7 +171,7 @@ describe('the deadlines', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [startOnly], { pauseAfter: 2, highWaterMarkBytes: 400 })
       const source$ = cold('5ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })
-      const { log } = watch(recognizing({ dial: service.dial, finalizeTimeoutMs: 70 })(source$))
+      const { log } = watch(recognizing({ dial: service.dial, timeouts: { finalizeMs: 70 } })(source$))
       return () => {
         expect(log.slice(3)).toEqual([
           '0 response recognize Success',

@@ -38,7 +38,7 @@ describe('a session that loses its connection and the successor of it at once', 
           links.push(one)
           subscriber.next(one.link)
         })
-      const resumption = { random: () => 0.5, firstDelayMs: 100, maxConnectionMs: 1_000 }
+      const resumption = { firstDelayMs: 100, maxConnectionMs: 1_000 }
       const source$ = timer(10, 20, clock).pipe(map(() => audio(20)))
       const subscription = recognizing({ dial, resumption })(source$).subscribe({
         next: (event) => {

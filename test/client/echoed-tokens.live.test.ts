@@ -141,7 +141,7 @@ const socketAt = async ({
     return stop(server)
   })
   const url = `ws://127.0.0.1:${await listen(server)}`
-  return (wrap) => wrap(recognize, { url, modelName: 'm', token, format, resumption: false })
+  return (wrap) => wrap(recognize, { url, model: 'm', token, format, resumption: false })
 }
 
 type Call = ServerDuplexStream<DataflowMessage, DataflowMessage>
@@ -206,7 +206,7 @@ const streamAt = async (echo: (call: Call) => void): Promise<(wrap: ReturnType<t
     )
   })
   ending.push(() => server.forceShutdown())
-  const options = { address: `127.0.0.1:${port}`, insecure: true, tenant: 't', projectName: 'p' }
+  const options = { url: `grpc://127.0.0.1:${port}`, tenant: 't', project: 'p' }
   return (wrap) => wrap(dataflow, { ...options, token, format, resumption: false })
 }
 

@@ -21,7 +21,7 @@ type Over = 'websocket' | 'grpc'
 type Headers = Readonly<Record<string, string>>
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
-const quick: ResumptionOptions = { firstDelayMs: 1, random: () => 1 }
+const quick: ResumptionOptions = { firstDelayMs: 1 }
 
 let tls: TestCertificates
 let ending: (() => unknown)[] = []
@@ -165,10 +165,10 @@ const closedPort = async (): Promise<number> => {
 }
 
 const sessionAt = (over: Over, port: number, resumption: boolean | ResumptionOptions): Recognition => {
-  const common = { token: 'a-token', format, resumption }
+  const common = { token: 'a-token', format, resumption, testing: { random: () => 1 } }
   return over === 'grpc'
-    ? dataflow({ ...common, address: `127.0.0.1:${port}`, rootCertificates: tls.ca, tenant: 't', projectName: 'p' })
-    : recognize({ ...common, url: `wss://127.0.0.1:${port}`, ca: tls.ca, modelName: 'm' })
+    ? dataflow({ ...common, url: `127.0.0.1:${port}`, ca: tls.ca, tenant: 't', project: 'p' })
+    : recognize({ ...common, url: `wss://127.0.0.1:${port}`, ca: tls.ca, model: 'm' })
 }
 
 interface Told {

@@ -12,7 +12,7 @@ import { ok, said, virtually, type Tools } from './virtual-session.js'
 
 const expired = new SpeechError('unauthenticated', 'Expired.')
 const lost = new SpeechError('connection-lost', 'Broken.')
-const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
+const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
 
 /**
  * A token lives so long and serves from 1 ms on. A twentieth before its end its successor is asked for, and three

@@ -25,7 +25,7 @@ type Pace = 'spoken' | 'at once' | 'pulled'
 
 /** Room for all audio of a source that is sent at once. */
 const maxReplayBytes = 10_000_000
-const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 20_000, maxReplayBytes }
+const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 20_000, maxReplayBytes }
 
 const speech = (count: number, from = 0, channels = 1): readonly Spoken[] =>
   Array.from({ length: count }, (_none, index) => Array.from({ length: channels }, () => from + index))
@@ -67,7 +67,12 @@ const run = (
   given: Partial<SessionOptions> = {},
 ): Seen => {
   const { clock, recognizing, flowing } = tools
-  const options = { resumption, maxBufferMs: 300_000, format: { ...format, channels: endings.channels }, ...given }
+  const options = {
+    resumption,
+    buffer: { maxMs: 300_000 },
+    format: { ...format, channels: endings.channels },
+    ...given,
+  }
   const { gracefulMs = 0, tellsHeard = false } = endings
   // A half-close has no answer, so a final that crosses it must say what it is the final of.
   const finalizeBy = tellsHeard ? 'half-close' : 'request'

@@ -44,8 +44,8 @@ const play = (schedule: Schedule): Outcome => {
     } as const
     const at$ = timer(verbAtMs, clock)
     const options = {
-      maxBufferMs,
-      resumption: { random: () => 0.5, firstDelayMs: 100, budgetMs: schedule.budgetMs, maxReplayBytes },
+      buffer: { maxMs: maxBufferMs },
+      resumption: { firstDelayMs: 100, budgetMs: schedule.budgetMs, maxReplayBytes },
       ...(verb === 'finalize' && { finalize$: at$ }),
       ...(verb === 'stop' && { stop$: at$ }),
     }

@@ -73,9 +73,9 @@ const call = (cutMs: number, tellsSilence: boolean): readonly SessionEvent[] => 
       return merge(NEVER, heard$.pipe(mergeMap(answer)))
     })
     const source = Array.from({ length: callMs / 100 }, () => new Uint8Array(100 * bytesPerMs))
-    const options = { token: 'any', tenant: 'T', projectName: 'p', format, finalizeBy: 'request' } as const
+    const options = { token: 'any', tenant: 'T', project: 'p', format, finalizeBy: 'request' } as const
     pace({ format, everyMs: 100, scheduler })(source)
-      .pipe(dataflow({ ...options, address: 'a:1', dial, scheduler, resumption: { random: () => 0.5 } }))
+      .pipe(dataflow({ ...options, url: 'a:1', testing: { dial, scheduler, random: () => 0.5 } }))
       .subscribe((one) => events.push(one))
   })
   return events

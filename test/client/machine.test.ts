@@ -41,7 +41,7 @@ const deadlines = {
   stopping: 5_000,
   closing: 1_000,
 }
-const resumption = resolveResumption({ random: () => 1 })
+const resumption = resolveResumption(true, () => 1)
 
 /** One connection and one recognition: a WebSocket, and a stream whose token cannot change. */
 const socket: SessionPolicy = {

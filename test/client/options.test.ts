@@ -8,8 +8,8 @@ import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 const shared = { format, token: 'T' }
-const recognizing = { ...shared, url: 'wss://speech.example.com', modelName: 'm' }
-const flowing = { ...shared, address: 'localhost:1', tenant: 't', projectName: 'p' }
+const recognizing = { ...shared, url: 'wss://speech.example.com', model: 'm' }
+const flowing = { ...shared, url: 'localhost:1', tenant: 't', project: 'p' }
 
 const refusalOf = (act: () => unknown): string => {
   try {
@@ -20,21 +20,41 @@ const refusalOf = (act: () => unknown): string => {
   }
 }
 
+/** The option of a name such as `timeouts.startMs`. */
+const optionOf = (name: string, value: unknown): object => {
+  const [group = '', member] = name.split('.')
+  return { [group]: member === undefined ? value : { [member]: value } }
+}
+
 type Wrong = readonly [option: string, values: readonly unknown[]]
 const ofBoth: readonly Wrong[] = [
   ['token', [undefined, null, '', 5, {}, { accessToken: '' }, { accessToken: 5 }]],
-  ['maxBufferMs', [0, -1, Number.NaN, Infinity, '5', 2 ** 31]],
-  ['maxAudioMessageBytes', [0, 3, 4.5, Number.NaN, Infinity, '9']],
-  ['tokenTimeoutMs', [0, -1, Number.NaN, Infinity, '5']],
-  ['connectTimeoutMs', [0]],
-  ['startTimeoutMs', [0]],
-  ['finalizeTimeoutMs', [0]],
-  ['stopTimeoutMs', [0]],
+  ['buffer', [5, 'x', []]],
+  ['buffer.maxMs', [0, -1, Number.NaN, Infinity, '5', 2 ** 31]],
+  ['buffer.maxChunkBytes', [0, 3, 4.5, Number.NaN, Infinity, '9']],
+  ['timeouts', [5, null]],
+  ['timeouts.tokenMs', [0, -1, Number.NaN, Infinity, '5']],
+  ['timeouts.connectMs', [0]],
+  ['timeouts.startMs', [0]],
+  ['timeouts.finalizeMs', [0]],
+  ['timeouts.stopMs', [0]],
+  ['timeouts.silenceMs', [0]],
+  ['resumption', [5, 'x', null]],
+  ['resumption.budgetMs', [0]],
+  ['resumption.firstDelayMs', [0]],
+  ['resumption.maxDelayMs', [0]],
+  ['resumption.maxReplayBytes', [-1, 0.5]],
+  ['resumption.maxConnectionMs', [0]],
+  ['continuous', ['x']],
+  ['insecure', ['x', 1]],
+  ['heartbeatMs', [-1, 0.5]],
   ['finalize$', [5, [], { subscribe: 1 }]],
   ['stop$', [5, 'x']],
   ['rejected$', [5, {}]],
-  ['scheduler', [5, {}, { now: 1 }]],
-  ['dial', [5]],
+  ['testing', [5, []]],
+  ['testing.scheduler', [5, {}, { now: 1 }]],
+  ['testing.random', [5]],
+  ['testing.dial', [5]],
 ]
 const ofLinks: readonly Wrong[] = [
   ['maxMessageBytes', [0]],
@@ -43,20 +63,19 @@ const ofLinks: readonly Wrong[] = [
 ]
 const ofRecognize: readonly Wrong[] = [
   ['url', [undefined, 'speech', 'https://x', 'ws://speech.example.com']],
-  ['modelName', [undefined, '', 5]],
-  ['modelTenant', [5]],
+  ['model', [undefined, '', 5]],
+  ['tenant', [5]],
   ['modelVersion', [5]],
   ['audioSplitter', ['x']],
   ['appendModelName', ['x']],
-  ['allowInsecure', [1]],
   ['presentToken', ['cookie', 5]],
 ]
 const ofDataflow: readonly Wrong[] = [
-  ['address', [undefined, '']],
+  ['url', [undefined, '', 'https://x', 'grpc://speech.example.com:1', 'grpcs://x/path']],
+  ['ca', ['no certificate']],
   ['tenant', [undefined, '', 5]],
-  ['projectName', [undefined, '']],
+  ['project', [undefined, '']],
   ['language', [5]],
-  ['insecure', ['x']],
   ['protoPath', [5]],
   ['dialect', ['x']],
   ['finalizeBy', ['x']],
@@ -67,11 +86,11 @@ const ofDataflow: readonly Wrong[] = [
 ]
 
 describe('the options', () => {
-  it.each([...ofBoth, ...ofLinks, ...ofRecognize, ['heartbeatMs', [-1]] as Wrong])(
+  it.each([...ofBoth, ...ofLinks, ...ofRecognize])(
     'of recognize are refused by name when %s is wrong',
     (option, values) => {
       for (const value of values) {
-        const options = { ...recognizing, [option]: value } as unknown as RecognizeOptions
+        const options = { ...recognizing, ...optionOf(option, value) } as unknown as RecognizeOptions
         expect(refusalOf(() => recognize(options))).toMatch(
           new RegExp(`^invalid-options: ${option.replace('$', '\\$')} `),
         )
@@ -79,11 +98,11 @@ describe('the options', () => {
     },
   )
 
-  it.each([...ofBoth, ...ofLinks, ...ofDataflow, ['keepaliveMs', [-1, 0.5]] as Wrong])(
+  it.each([...ofBoth, ...ofLinks, ...ofDataflow])(
     'of dataflow are refused by name when %s is wrong',
     (option, values) => {
       for (const value of values) {
-        const options = { ...flowing, [option]: value } as unknown as DataflowOptions
+        const options = { ...flowing, ...optionOf(option, value) } as unknown as DataflowOptions
         expect(refusalOf(() => dataflow(options))).toMatch(
           new RegExp(`^invalid-options: ${option.replace('$', '\\$')} `),
         )
@@ -112,7 +131,7 @@ describe('the options', () => {
   it('never show a text that was given, which may be a secret', () => {
     const secret = 'do-not-show'
     const all = [...ofBoth, ...ofRecognize].map(([option]) =>
-      refusalOf(() => recognize({ ...recognizing, [option]: secret })),
+      refusalOf(() => recognize({ ...recognizing, ...optionOf(option, secret) })),
     )
     expect(all.join()).not.toContain(secret)
     expect(refusalOf(() => recognize({ ...recognizing, token: { value: secret } as unknown as string }))).not.toContain(
@@ -122,19 +141,59 @@ describe('the options', () => {
 
   it('leave the pings at their default where they are given as undefined', () => {
     const asked: (number | undefined)[] = []
-    const silent = { heartbeatMs: undefined, keepaliveMs: undefined } as object
-    const recognition = recognize({
-      ...recognizing,
-      ...silent,
-      dial: ({ heartbeatMs }) => (asked.push(heartbeatMs), NEVER),
-    })
-    const flow = dataflow({ ...flowing, ...silent, dial: ({ keepaliveMs }) => (asked.push(keepaliveMs), NEVER) })
+    const silent = { heartbeatMs: undefined }
+    const dial = ({ heartbeatMs }: { readonly heartbeatMs?: number | undefined }) => (asked.push(heartbeatMs), NEVER)
+    const recognition = recognize({ ...recognizing, ...silent, testing: { dial } })
+    const flow = dataflow({ ...flowing, ...silent, testing: { dial } })
     for (const session of [recognition, flow]) session(NEVER).subscribe().unsubscribe()
     expect(asked).toEqual([defaultHeartbeatMs, defaultHeartbeatMs])
   })
 
+  it('that are unknown are refused by name, with the option that was probably meant', () => {
+    const refusals = [
+      { heartBeatMs: 5 },
+      { timeouts: { startMS: 5 } },
+      { resumption: { random: Math.random } },
+      { dial: () => NEVER },
+      { scheduler: undefined },
+    ].map((more) => [
+      refusalOf(() => recognize({ ...recognizing, ...(more as object) })),
+      refusalOf(() => dataflow({ ...flowing, ...(more as object) })),
+    ])
+    const both = (text: unknown) => [text, text]
+    const unknown = (name: string, rest: string) => `invalid-options: Unknown option "${name}"; ${rest}`
+    expect(refusals).toEqual([
+      both(unknown('heartBeatMs', 'did you mean heartbeatMs?')),
+      both(unknown('timeouts.startMS', 'did you mean startMs?')),
+      both(
+        unknown('resumption.random', 'there are budgetMs, firstDelayMs, maxDelayMs, maxReplayBytes, maxConnectionMs.'),
+      ),
+      both(expect.stringContaining(unknown('dial', 'there are format, token, url, '))),
+      both('nothing'),
+    ])
+  })
+
+  it('take a service in the same forms as its transport has', () => {
+    const session = (url: string, more: object = {}) => refusalOf(() => dataflow({ ...flowing, url, ...more }))
+    const urls = [
+      'h',
+      'h:1',
+      'grpcs://h',
+      'grpcs://h:1/',
+      'grpc://localhost:1',
+      'grpc://[::1]:1',
+      'dns:///h:1',
+      'unix:/s',
+    ]
+    for (const url of urls) expect(session(url)).toBe('nothing')
+    expect(session('grpc://h:1', { insecure: true })).toBe('nothing')
+    expect(session('grpc://localhost:1', { ca: 'pem' })).toContain('invalid-options: ca cannot be used without TLS')
+  })
+
   it('are taken when they are right, and a source is refused by name when it is none', () => {
-    expect(() => recognize({ ...recognizing, stop$: NEVER, finalize$: NEVER, maxAudioMessageBytes: 4 })).not.toThrow()
+    expect(() =>
+      recognize({ ...recognizing, stop$: NEVER, finalize$: NEVER, buffer: { maxChunkBytes: 4 } }),
+    ).not.toThrow()
     const session = dataflow({ ...flowing, settings: { a: [1, 'b', true] }, audioOutput: { a: { b: null } } })
     expect(refusalOf(() => session(5 as unknown as []))).toContain('invalid-options: The audio source must be')
   })

@@ -37,8 +37,8 @@ const dataflowWire = (options: Partial<DataflowOptions>): DataflowMessage[] => {
 describe('the messages of recognize (PROTOCOL 4.2)', () => {
   it('is recognize with the fields that were given, the samples, and finalize-recognition', () => {
     const messages = wire({
-      modelName: 'English',
-      modelTenant: 'Acme',
+      model: 'English',
+      tenant: 'Acme',
       modelVersion: '2',
       audioSplitter: 'audio-segmenter',
       voiceActivity: {

@@ -19,7 +19,7 @@ import {
 } from './virtual-session.js'
 
 const lost = new SpeechError('connection-lost', 'Cut.')
-const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
+const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
 const started = response('{"MessageName":"StartResponse","operation-result":"success"}')
 const labelsOf = (events: readonly SessionEvent[]): string[] =>
   events.filter(({ type }) => type !== 'ledger').map(labelOf)
@@ -114,7 +114,10 @@ describe('a resumed session', () => {
         'finalize-recognition': [5_000, lost],
       }
       const { dial, dials } = scriptedService(clock, [answers])
-      const seen = watch(recognizing({ dial, resumption, finalizeTimeoutMs: 10_000 })(of(wordChunk(0, 1))), 600_000)
+      const seen = watch(
+        recognizing({ dial, resumption, timeouts: { finalizeMs: 10_000 } })(of(wordChunk(0, 1))),
+        600_000,
+      )
       return () => {
         expect(seen.error?.code).toBe('connection-lost')
         expect(seen.log.at(-1)?.split(' ')[0]).toSatisfy((atMs) => Number(atMs) < 72_000)

@@ -17,7 +17,7 @@ describe.each(['reconnecting', 'resumed', 'ledger', 'milestone', 'gap'])(
           concatMap((index) => timer(chunkMs, clock).pipe(concatMap(() => of(chunkOf(index))))),
         )
         const { dial } = provingRecognizer(clock, { cutAfterChunks: [18], outageMs: 300 })
-        const resumption = { random: () => 0.5, firstDelayMs: 100, maxReplayBytes: 1_600 }
+        const resumption = { firstDelayMs: 100, maxReplayBytes: 1_600 }
         let end = 'none'
         let acted = 0
         const subscription = recognizing({ dial, resumption, stop$, finalize$ })(audio$).subscribe({

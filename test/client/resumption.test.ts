@@ -26,7 +26,7 @@ const spoken = (scheduler: SchedulerLike, count = chunkCount): Observable<Uint8A
     concatMap((index) => timer(chunkMs, scheduler).pipe(concatMap(() => of(chunkOf(index))))),
   )
 
-const resumption = { random: () => 0.5, firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
+const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
 
 interface Seen {
   readonly events: SessionEvent[]
@@ -300,7 +300,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
         transport,
         tools,
         { answerMs: 500 },
-        { audio$: spoken(tools.clock, 60), options: { silenceTimeoutMs: 100 } },
+        { audio$: spoken(tools.clock, 60), options: { timeouts: { silenceMs: 100 } } },
       )
       return () => expect(connectionOf(seen.events).filter((one) => one.startsWith('silent')).length).toBe(1)
     })

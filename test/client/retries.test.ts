@@ -5,7 +5,7 @@ import { afterProgress, nextAttempt, noRetries, type Retries } from '../../src/c
 
 const lost = new SpeechError('connection-lost', 'Cut.')
 const resumptionOf = (random: number, budgetMs = 60_000) => {
-  const resumption = resolveResumption({ random: () => random, firstDelayMs: 100, maxDelayMs: 1_000, budgetMs })
+  const resumption = resolveResumption({ firstDelayMs: 100, maxDelayMs: 1_000, budgetMs }, () => random)
   if (resumption === undefined) throw new TypeError('Resumption is on.')
   return resumption
 }

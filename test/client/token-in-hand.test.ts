@@ -58,13 +58,15 @@ const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: Scene): R
   scheduler.run(() => {
     const faulty = linkFaults({ scheduler, script: faultMarbles(faults) })
     const audio$ = pace({ format, scheduler })(sourceOf(seconds * 1_000, 100))
-    const resumption = { random: () => 0.5 }
-    const common = { format, scheduler, token: token$, resumption }
-    const { recognizer, dataflow: flow } = service
+    const common = { format, token: token$ }
+    const { dials } = service
+    const testing = { scheduler, random: () => 0.5 }
     const session$ =
       over === 'grpc'
-        ? dataflow({ ...flow, ...common, dial: faulty.wrap(flow.dial) })(audio$)
-        : recognize({ ...recognizer, ...common, dial: faulty.wrap(recognizer.dial) })(audio$)
+        ? dataflow(service.dataflow({ ...common, testing: { ...testing, dial: faulty.wrap(dials.dataflow) } }))(audio$)
+        : recognize(service.recognizer({ ...common, testing: { ...testing, dial: faulty.wrap(dials.recognizer) } }))(
+            audio$,
+          )
     session$.subscribe({ next: (event) => events.push(event), error: (one: unknown) => (error = one) })
   })
   const states = events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))

@@ -155,13 +155,17 @@ export const labelOf = (one: SessionEvent): string => {
   }
 }
 
+/** Options of a session in virtual time, with the dial of a scripted service. */
+export type Scripted<Options extends RecognizeOptions | DataflowOptions> = Partial<Options> &
+  Pick<NonNullable<Options['testing']>, 'dial'>
+
 export interface Tools extends MarbleHelpers {
   /** The virtual clock; counts what is scheduled and neither done nor cancelled. */
   readonly clock: SchedulerLike & { readonly pending: () => number }
   /** Subscribes and writes down what happens, with times; `at` ms unsubscribes. */
   readonly watch: (session$: Observable<SessionEvent>, unsubscribeAtMs?: number) => Watched
-  readonly recognizing: (options: Partial<RecognizeOptions>) => ReturnType<typeof recognize>
-  readonly flowing: (options: Partial<DataflowOptions>) => ReturnType<typeof dataflow>
+  readonly recognizing: (options: Scripted<RecognizeOptions>) => ReturnType<typeof recognize>
+  readonly flowing: (options: Scripted<DataflowOptions>) => ReturnType<typeof dataflow>
 }
 
 export interface Watched {
@@ -178,14 +182,19 @@ export const virtually = (test: (tools: Tools) => () => void): void => {
   marbles((helpers) => {
     const clock = countingClock(helpers.scheduler)
     // What it is to lose the one connection; `resumption.test.ts` has the rest.
-    const base = { token: 'secret-token', format, scheduler: clock, resumption: false }
+    const base = { token: 'secret-token', format, resumption: false }
     look = test({
       ...helpers,
       clock,
       watch: (session$, unsubscribeAtMs) => watch(session$, helpers.scheduler, unsubscribeAtMs),
-      recognizing: (options) => recognize({ ...base, url: 'ws://localhost', modelName: 'm', ...options }),
-      flowing: (options) =>
-        dataflow({ ...base, address: 'localhost:1', tenant: 't', projectName: 'p', insecure: true, ...options }),
+      recognizing: ({ dial, ...options }) => {
+        const testing = { dial, random: () => 0.5, scheduler: clock }
+        return recognize({ ...base, url: 'ws://localhost', model: 'm', testing, ...options })
+      },
+      flowing: ({ dial, ...options }) => {
+        const testing = { dial, random: () => 0.5, scheduler: clock }
+        return dataflow({ ...base, url: 'grpc://localhost:1', tenant: 't', project: 'p', testing, ...options })
+      },
     })
   })
   look?.()

@@ -36,7 +36,7 @@ describe.skipIf(!recordingsAreHere)(recordingsTitle, () => {
             authUrl: 'http://127.0.0.1:1',
             clientId: 'client',
             secretFrom: { env: 'HOME' },
-            modelName: 'cards',
+            model: 'cards',
             sampleRateHz: 11_025,
           },
         }),

@@ -102,9 +102,9 @@ const serveGrpc = async (limits: LinkLimits, tls: TestCertificates | undefined):
     server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)))
   })
   const proxy = await tcpProxy(port)
-  const trust = tls === undefined ? { insecure: true } : { rootCertificates: tls.ca }
+  const trust = tls === undefined ? { insecure: true } : { ca: tls.ca }
   return {
-    dial: (dialLimits) => dialGrpc({ address: `127.0.0.1:${proxy.port}`, ...trust, ...dialLimits }),
+    dial: (dialLimits) => dialGrpc({ url: `127.0.0.1:${proxy.port}`, ...trust, ...dialLimits }),
     accepted: links.take,
     cut: proxy.cut,
     close: async () => {
@@ -123,5 +123,5 @@ export const grpcTransport = (tls?: TestCertificates): Transport<DataflowMessage
   read: ({ contentType, content, binaryContent }) => (contentType === 0 ? binaryContent.byteLength : content),
   serve: (limits = {}) => serveGrpc(limits, tls),
   dialPort: (port, connectTimeoutMs) =>
-    dialGrpc({ address: `127.0.0.1:${port}`, insecure: tls === undefined, connectTimeoutMs }),
+    dialGrpc({ url: `127.0.0.1:${port}`, insecure: tls === undefined, connectTimeoutMs }),
 })

@@ -64,10 +64,7 @@ describe('docs/PROJECTS.md', () => {
     const service = inMemoryService({ projects: { calls: text } })
     const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
     const events = await lastValueFrom(
-      of(new Uint8Array(32_000).fill(0xff)).pipe(
-        dataflow({ ...service.dataflow, projectName: 'calls', format }),
-        toArray(),
-      ),
+      of(new Uint8Array(32_000).fill(0xff)).pipe(dataflow(service.dataflow({ project: 'calls', format })), toArray()),
     )
     expect(events.filter(({ type }) => type === 'final')).toMatchObject([{ channel: 0 }, { channel: 1 }])
     await service.close()

@@ -126,12 +126,12 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(stdout).toMatch(/^token [\w-]+\.[\w-]+\.[\w-]+$/m)
     for (const sentence of sentences) expect(stdout).toContain(sentence)
   },
-  'recognize({ url: service.wsUrl': async (block) => {
+  'recognize({ url, model, ca': async (block) => {
     needService()
     const lines = await typeScript(block)
     for (const sentence of sentences) expect(lines.slice(-2).join('\n')).toContain(sentence)
   },
-  'dataflow({ address': async (block) => {
+  'dataflow({ url, ca': async (block) => {
     needService()
     const lines = await typeScript(block)
     for (const sentence of sentences) expect(lines.join('\n')).toMatch(new RegExp(`^[01] \\d+ +${sentence}$`, 'm'))

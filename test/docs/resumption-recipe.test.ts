@@ -67,6 +67,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
   it('names the defaults that the options have', () => {
     const given = resolveResumption(true)
     const settings = resolveSessionOptions({
+      url: 'ws://localhost',
       token: 'any',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
     })
@@ -81,9 +82,9 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
       [['resumption.firstDelayMs', 'resumption.maxDelayMs'], [given?.firstDelayMs, given?.maxDelayMs].join(', ')],
       [['resumption.maxReplayBytes'], '60 s of the format'],
       [['resumption.maxConnectionMs'], String(given?.maxConnectionMs)],
-      [['maxBufferMs'], String(settings.bounds.maxBufferMs)],
-      [['heartbeatMs', 'recognize', 'keepaliveMs', 'dataflow'], String(defaultHeartbeatMs)],
-      [['silenceTimeoutMs'], String(settings.silenceTimeoutMs)],
+      [['buffer.maxMs'], String(settings.bounds.maxWaitingMs)],
+      [['heartbeatMs'], String(defaultHeartbeatMs)],
+      [['timeouts.silenceMs'], String(settings.silenceMs)],
     ])
   })
 })

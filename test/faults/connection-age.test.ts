@@ -20,11 +20,11 @@ const callWith = async (connectionAgeMs: number) => {
   services.push(service)
   const speech = await spoken(10_000)
   const session = dataflow({
-    address: service.started.grpcAddress,
+    url: service.started.grpcAddress,
     insecure: true,
     token: service.token,
     tenant: 'Default',
-    projectName: 'transcribe',
+    project: 'transcribe',
     format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
   })
   const microphone$ = interval(4).pipe(

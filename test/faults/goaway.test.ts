@@ -64,9 +64,9 @@ describe('a gRPC service that takes its leave by GOAWAY and lets its streams go 
   afterEach(() => server.forceShutdown())
 
   it('is left at a milestone, for a connection that was opened before: nothing is lost or told twice', async () => {
-    const address = `127.0.0.1:${port}`
+    const url = `127.0.0.1:${port}`
     const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
-    const options = { address, insecure: true, token: 't', tenant: 'Default', projectName: 'words', format }
+    const options = { url, insecure: true, token: 't', tenant: 'Default', project: 'words', format }
     const microphone$ = interval(chunkMs).pipe(
       take(chunkCount),
       map((index) => new Uint8Array(chunkMs * 16).fill(index)),

@@ -21,9 +21,9 @@ const staged = async () => {
   closers.push(() => service.close())
   const proxy = await faultProxy({ target: service.started.grpcAddress ?? '' })
   closers.push(() => proxy.close())
-  const common = { insecure: true, tenant: 'Default', projectName: 'transcribe', format } as const
+  const common = { insecure: true, tenant: 'Default', project: 'transcribe', format } as const
   const resumption = { firstDelayMs: 20, maxDelayMs: 200 }
-  return { proxy, session: dataflow({ ...common, address: proxy.address, token: service.token, resumption }) }
+  return { proxy, session: dataflow({ ...common, url: proxy.address, token: service.token, resumption }) }
 }
 
 describe('a call of which one side only listens, with our service', () => {

@@ -23,12 +23,14 @@ const run = (over: Transport, seconds: number, faults: string, behavior: Verifyi
   scheduler.run(() => {
     const faulty = linkFaults({ scheduler, script: faultMarbles(faults) })
     const audio$ = pace({ format, scheduler })(sourceOf(seconds * 1_000, 100))
-    const common = { format, scheduler, resumption: { random: () => 0.5 } }
-    const { recognizer, dataflow: flow } = service
+    const testing = { scheduler, random: () => 0.5 }
+    const { dials } = service
     const session$ =
       over === 'grpc'
-        ? dataflow({ ...flow, ...common, dial: faulty.wrap(flow.dial) })(audio$)
-        : recognize({ ...recognizer, ...common, dial: faulty.wrap(recognizer.dial) })(audio$)
+        ? dataflow(service.dataflow({ format, testing: { ...testing, dial: faulty.wrap(dials.dataflow) } }))(audio$)
+        : recognize(service.recognizer({ format, testing: { ...testing, dial: faulty.wrap(dials.recognizer) } }))(
+            audio$,
+          )
     session$.subscribe((event) => events.push(event))
   })
   return { service, events }

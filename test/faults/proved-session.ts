@@ -40,8 +40,8 @@ export const stage = async (behavior: VerifyingBehavior = {}, script: FaultScrip
     session: (over, options = {}) => {
       const common = { format, token: 'any', resumption: { firstDelayMs: 20, maxDelayMs: 200 }, ...options }
       return over === 'grpc'
-        ? dataflow({ ...common, address: grpc.address, insecure: true, tenant: 'T', projectName: 'p' })
-        : recognize({ ...common, url: `ws://${websocket.address}`, modelName: 'm' })
+        ? dataflow({ ...common, url: grpc.address, insecure: true, tenant: 'T', project: 'p' })
+        : recognize({ ...common, url: `ws://${websocket.address}`, model: 'm' })
     },
     close: async () => {
       await Promise.all([websocket.close(), grpc.close()])

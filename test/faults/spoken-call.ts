@@ -72,17 +72,17 @@ export const proxiedSession = async (
   live: SpokenService,
   over: Over,
   { format }: SpokenCall,
-  options: Partial<SessionOptions> & { readonly heartbeatMs?: number; readonly keepaliveMs?: number } = {},
+  options: Partial<SessionOptions> = {},
   wrap: ReturnType<typeof record> = (make, made) => make(made),
 ): Promise<ProxiedSession> => {
   const { grpc, websocket } = sessionOptions(live, format, 'call')
-  const { hostname, port } = new URL(over === 'grpc' ? `https://${grpc.address}` : websocket.url)
+  const { hostname, port } = new URL(over === 'grpc' ? `https://${grpc.url}` : websocket.url)
   const proxy = await faultProxy({ target: Number(port) })
   const address = `${hostname}:${proxy.port}`
   const common = { resumption: { firstDelayMs: 20, maxDelayMs: 200 }, ...options }
   const session =
     over === 'grpc'
-      ? wrap(dataflow, { ...grpc, finalizeBy: 'request' as const, ...common, address })
+      ? wrap(dataflow, { ...grpc, finalizeBy: 'request' as const, ...common, url: address })
       : wrap(recognize, { ...websocket, ...common, url: `wss://${address}` })
   return { proxy, session }
 }

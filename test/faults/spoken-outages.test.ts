@@ -39,7 +39,7 @@ describe.concurrent.each(overBoth)('a call over %s', (over) => {
   })
 
   it('is read as the undisturbed one when its line goes half-open', async () => {
-    const patience = over === 'grpc' ? { keepaliveMs: 1_000 } : { heartbeatMs: 1_000 }
+    const patience = { heartbeatMs: 1_000 }
     const { proxy, session } = await proxiedSession(live, over, call, patience)
     const heard = await outcomeOf(session(call.played(4, midWordMs, () => proxy.halfOpen())))
     await proxy.close()

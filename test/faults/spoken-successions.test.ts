@@ -8,6 +8,7 @@ import { requestToken } from '../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/service/start/development-service.js'
 import type { ServiceOptions } from '../../src/service/start/service-options.js'
 import { outcomeOf } from './proved-session.js'
+import { credentialsOf } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'
 import {
   callService,
@@ -29,7 +30,7 @@ const restartableService = async () => {
   const ca = await readFile(service.access.ca)
   return {
     live: () => ({ service, ca, token: '' }),
-    token$: defer(() => requestToken({ ...service.access, fetch: nodeFetch({ ca }) })).pipe(
+    token$: defer(() => requestToken({ ...credentialsOf(service.access), fetch: nodeFetch({ ca }) })).pipe(
       map(({ accessToken }) => accessToken),
     ),
     /** The same service once more, where the former one was. */

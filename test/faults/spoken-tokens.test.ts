@@ -8,6 +8,7 @@ import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/service/start/development-service.js'
 import { outcomeOf } from './proved-session.js'
+import { credentialsOf } from '../interop/live-service.js'
 import {
   callService,
   expectSame,
@@ -26,7 +27,7 @@ let ca: Buffer
 let call: SpokenCall
 let calm: Heard
 
-const token$ = defer(() => requestToken({ ...service.access, fetch: nodeFetch({ ca }) })).pipe(
+const token$ = defer(() => requestToken({ ...credentialsOf(service.access), fetch: nodeFetch({ ca }) })).pipe(
   map(({ accessToken }) => accessToken),
 )
 const live = () => ({ service, ca, token: '', close: () => service.close() })

@@ -59,7 +59,7 @@ describe('a session whose service says a frame that cannot be read', () => {
     const { url, heard } = await poisonous(poison)
     const session = recognize({
       url,
-      modelName: 'm',
+      model: 'm',
       token: 'any',
       format,
       maxMessageBytes: 4_096,

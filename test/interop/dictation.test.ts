@@ -42,16 +42,16 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
       const session =
         over === 'grpc'
           ? dataflow({
-              address: access.grpc,
-              rootCertificates: ca,
+              url: access.grpc,
+              ca,
               token,
               tenant: access.tenant,
-              projectName: access.project,
+              project: access.project,
               settings: { ModelName: model },
-              finalizeTimeoutMs,
+              timeouts: { finalizeMs: finalizeTimeoutMs },
               format,
             })
-          : recognize({ url: access.wsUrl, ca, token, modelName: model, finalizeTimeoutMs, format })
+          : recognize({ url: access.wsUrl, ca, token, model, timeouts: { finalizeMs: finalizeTimeoutMs }, format })
       const samples = sampleRateHz === 8000 ? await recording(file) : wideRecording(file)
       return lastValueFrom(session([bytesOf(samples)]).pipe(toArray()))
     }

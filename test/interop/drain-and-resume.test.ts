@@ -24,15 +24,15 @@ const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string
   const session$ =
     transport === 'grpc'
       ? dataflow({
-          address: access.grpc,
-          rootCertificates: ca,
+          url: access.grpc,
+          ca,
           tenant: 'Default',
-          projectName: 'transcribe',
+          project: 'transcribe',
           token,
           format,
           resumption,
         })(audio$)
-      : recognize({ url: access.wsUrl, ca, modelName: 'call', token, format, resumption })(audio$)
+      : recognize({ url: access.wsUrl, ca, model: 'call', token, format, resumption })(audio$)
   const told: string[] = []
   const note = (event: SessionEvent): void => {
     if (event.type === 'connection')

@@ -31,12 +31,19 @@ export const sampleModels = 'samples/models'
 /** A model of the name and of the sentences of the sample call alone, which reads the call in a quarter of the time. */
 export const callModels = 'test/faults/models'
 
+/** What `requestToken` takes of an access. */
+export const credentialsOf = ({ authUrl, clientId, clientSecret }: ServiceAccess) => ({
+  authUrl,
+  clientId,
+  clientSecret,
+})
+
 export const liveService = async (options: Partial<ServiceOptions> = {}): Promise<LiveService> => {
   const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
   const service = await startDevelopmentService({ modelFolders: [callModels], ...options, stateFolder })
   const { access } = service
   const ca = await readFile(access.ca)
-  const { accessToken } = await firstValueFrom(requestToken({ ...access, fetch: nodeFetch({ ca }) }))
+  const { accessToken } = await firstValueFrom(requestToken({ ...credentialsOf(access), fetch: nodeFetch({ ca }) }))
   return {
     service,
     ca,

@@ -14,7 +14,7 @@ export interface SpokenService extends Reachable {
 }
 
 /** An engine on a busy machine takes longer than a user waits. */
-export const patience = { connectTimeoutMs: 60_000, startTimeoutMs: 60_000, finalizeTimeoutMs: 110_000 }
+export const patience = { timeouts: { connectMs: 60_000, startMs: 60_000, finalizeMs: 110_000 } }
 
 /** The same session over either transport; over the socket, silence ends none. */
 export const sessionOptions = (
@@ -24,11 +24,11 @@ export const sessionOptions = (
 ): { readonly grpc: DataflowOptions; readonly websocket: RecognizeOptions } => ({
   grpc: {
     ...patience,
-    address: access.grpc,
-    rootCertificates: ca,
+    url: access.grpc,
+    ca,
     token,
     tenant: access.tenant,
-    projectName: access.project,
+    project: access.project,
     settings: { ModelName: model },
     format,
   },
@@ -37,7 +37,7 @@ export const sessionOptions = (
     url: access.wsUrl,
     ca,
     token,
-    modelName: model,
+    model,
     voiceActivity: { gracefulSilenceThresholdMs: 0 },
     format,
   },

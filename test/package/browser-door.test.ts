@@ -24,7 +24,7 @@ describe("the browser's door", () => {
 
   it('refuses stereo, of which a page has none, and says what to do', () => {
     const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
-    expect(() => browser.recognize({ url: 'wss://localhost', token: 't', modelName: 'm', format })).toThrow(
+    expect(() => browser.recognize({ url: 'wss://localhost', token: 't', model: 'm', format })).toThrow(
       expect.objectContaining({ code: 'invalid-format', message: expect.stringContaining('deinterleave') as string }),
     )
   })

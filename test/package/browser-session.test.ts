@@ -7,7 +7,7 @@ import { audio, format, plainRecognizer, scriptedService } from '../client/virtu
 const parts = '../../src/client/recognizer/browser-parts.js'
 const newSession = (more: Partial<Parameters<typeof recognize>[0]> = {}) => {
   const service = scriptedService<SocketMessage>(asyncScheduler, [plainRecognizer(0)])
-  const options = { url: 'ws://localhost', token: 't', modelName: 'm', format, dial: service.dial, ...more }
+  const options = { url: 'ws://localhost', token: 't', model: 'm', format, testing: { dial: service.dial }, ...more }
   return { service, session: recognize(options) }
 }
 const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
@@ -45,7 +45,7 @@ describe('recognize of a browser, whose first connection loads what it needs', (
     vi.resetModules()
     const fresh = await import('../../src/browser.js')
     const dial = vi.fn()
-    const session = fresh.recognize({ url: 'ws://localhost', token: 't', modelName: 'm', format, dial })
+    const session = fresh.recognize({ url: 'ws://localhost', token: 't', model: 'm', format, testing: { dial } })
     await expect(lastValueFrom(session(NEVER))).rejects.toMatchObject({ code: 'connection-failed' })
     expect(dial).not.toHaveBeenCalled()
   })

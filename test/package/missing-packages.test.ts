@@ -41,12 +41,12 @@ const { startDevelopmentService } = require('rxspeech/service')
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const modelFolders = ['node_modules/rxspeech/samples/models']
 const ways = {
-  recognize: [{}, (service) => recognize({ ...service.recognizer, format })],
-  dataflow: [{}, (service) => dataflow({ ...service.dataflow, format })],
-  models: [{ modelFolders }, (service) => recognize({ ...service.recognizer, format })],
+  recognize: [{}, (service) => recognize(service.recognizer({ format }))],
+  dataflow: [{}, (service) => dataflow(service.dataflow({ format }))],
+  models: [{ modelFolders }, (service) => recognize(service.recognizer({ format }))],
   project: [
     { projects: { own: ${JSON.stringify(project)} } },
-    (service) => dataflow({ ...service.dataflow, projectName: 'own', format }),
+    (service) => dataflow(service.dataflow({ project: 'own', format })),
   ],
 }
 const told = (error) => ({ code: error.code, retryable: error.retryable, message: error.message })

@@ -47,7 +47,7 @@ export const proxied = async (): Promise<Proxied> => {
     )
   const run: Proxied['run'] = (way, proxy, { connectTimeoutMs } = {}) => {
     const through = proxy === undefined ? {} : { proxy }
-    const common = { ...through, token: 'any', format, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) }
+    const common = { ...through, token: 'any', format, timeouts: { connectMs: connectTimeoutMs } }
     switch (way) {
       case 'a token request':
         return requestToken({
@@ -58,13 +58,9 @@ export const proxied = async (): Promise<Proxied> => {
           ...(connectTimeoutMs === undefined ? {} : { timeoutMs: connectTimeoutMs }),
         }).pipe(map(({ accessToken }) => accessToken))
       case 'a WebSocket':
-        return textOf(recognize({ ...common, url: listening.url, ca, modelName: 'm' })(source))
+        return textOf(recognize({ ...common, url: listening.url, ca, model: 'm' })(source))
       case 'gRPC':
-        return textOf(
-          dataflow({ ...common, address: listening.address, rootCertificates: ca, tenant: 't', projectName: 'p' })(
-            source,
-          ),
-        )
+        return textOf(dataflow({ ...common, url: listening.address, ca, tenant: 't', project: 'p' })(source))
     }
   }
   return {

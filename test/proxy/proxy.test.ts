@@ -24,7 +24,7 @@ describe('the proxy of a connection', () => {
     expect(nameFor(target)).toBe(expected)
     const { protocol, host } = new URL(target)
     const isPlain = protocol === 'http:' || protocol === 'ws:'
-    expect(proxyOfTarget({ address: host, insecure: isPlain })?.name).toBe(expected)
+    expect(proxyOfTarget({ address: host, isPlain })?.name).toBe(expected)
   })
 
   it.each([
@@ -50,8 +50,8 @@ describe('the proxy of a connection', () => {
       const found = [
         nameFor(`https://${host}`),
         nameFor(`wss://${host}/recognizer`),
-        proxyOfTarget({ address: host })?.name,
-        proxyOfTarget({ address: `dns:///${host}` })?.name,
+        proxyOfTarget({ address: host, isPlain: false })?.name,
+        proxyOfTarget({ address: `dns:///${host}`, isPlain: false })?.name,
       ]
       expect(found).toEqual(found.map(() => (isDirect ? undefined : '127.0.0.1:1')))
     },
@@ -71,7 +71,7 @@ describe('the proxy of a connection', () => {
     vi.stubEnv('ALL_PROXY', 'http://proxy.example:3128')
     for (const host of ['localhost:1', '127.0.0.1:1', '[::1]:1']) {
       expect([nameFor(`https://${host}`), nameFor(`ws://${host}`)]).toEqual([undefined, undefined])
-      expect(proxyOfTarget({ address: host, insecure: true })).toBeUndefined()
+      expect(proxyOfTarget({ address: host, isPlain: true })).toBeUndefined()
     }
     vi.stubEnv('ALL_PROXY', 'http://127.0.0.1:3128')
     expect([nameFor('https://localhost:1'), nameFor('ws://localhost:1')]).toEqual(['127.0.0.1:3128', '127.0.0.1:3128'])
@@ -133,8 +133,10 @@ describe('the proxy of a connection', () => {
 
   it('is none for a target of gRPC that is no name, and none but http: for one that is', () => {
     for (const address of ['unix:/run/speech.sock', 'xds:speech']) {
-      expect(proxyOfTarget({ address, proxy: 'http://127.0.0.1:1' })).toBeUndefined()
+      expect(proxyOfTarget({ address, isPlain: false, proxy: 'http://127.0.0.1:1' })).toBeUndefined()
     }
-    expect(() => proxyOfTarget({ address: 'a.example', proxy: 'https://proxy.example' })).toThrow(/http:\/\//)
+    expect(() => proxyOfTarget({ address: 'a.example', isPlain: false, proxy: 'https://proxy.example' })).toThrow(
+      /http:\/\//,
+    )
   })
 })

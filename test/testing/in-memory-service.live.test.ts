@@ -26,19 +26,15 @@ type Over = 'recognize' | 'dataflow'
 
 const session = (
   over: Over,
-  { recognizer, dataflow: stream }: InMemoryService,
+  service: Pick<InMemoryService, 'recognizer' | 'dataflow'>,
   format: AudioFormat,
   resumption?: ResumptionOptions,
 ): ((source: ObservableInput<Uint8Array>) => ReturnType<ReturnType<typeof recognize>>) =>
   over === 'recognize'
-    ? recognize({
-        ...recognizer,
-        ...patience,
-        format,
-        ...(resumption && { resumption }),
-        voiceActivity: { gracefulSilenceThresholdMs: 0 },
-      })
-    : dataflow({ ...stream, ...patience, format, ...(resumption && { resumption }) })
+    ? recognize(
+        service.recognizer({ ...patience, format, resumption, voiceActivity: { gracefulSilenceThresholdMs: 0 } }),
+      )
+    : dataflow(service.dataflow({ ...patience, format, resumption }))
 
 const run = (over: Over, service: InMemoryService, format: AudioFormat, source: ObservableInput<Uint8Array>) =>
   lastValueFrom(session(over, service, format)(source).pipe(toArray()))
@@ -92,9 +88,10 @@ describe('a service in memory', () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const events = (given: string) => {
       const presentToken = (url: string, token: string) => ({ url, headers: { Authorization: scheme + token + given } })
-      const recognizer = { ...service.recognizer, presentToken }
       const source$ = of(bytes.subarray(0, 16_000))
-      return lastValueFrom(recognize({ ...recognizer, format, resumption: false })(source$).pipe(toArray()))
+      return lastValueFrom(
+        recognize(service.recognizer({ presentToken, format, resumption: false }))(source$).pipe(toArray()),
+      )
     }
     expect(states(await events(''))).toContain('done')
     await expect(events('x')).rejects.toMatchObject({ code: 'unauthenticated' })
@@ -112,10 +109,10 @@ describe('a service in memory', () => {
   it.each(['recognize', 'dataflow'] as const)('refuses another token by name over %s', async (over) => {
     const service = open({ token: 'right' })
     const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
-    const wrong = {
+    const wrong: typeof service = {
       ...service,
-      recognizer: { ...service.recognizer, token: 'wrong' },
-      dataflow: { ...service.dataflow, token: 'wrong' },
+      recognizer: (options) => service.recognizer({ ...options, token: 'wrong' }),
+      dataflow: (options) => service.dataflow({ ...options, token: 'wrong' }),
     }
     const error = await run(over, wrong, format, []).catch((one: unknown) => one)
     expect(isSpeechError(error) && error.code).toBe('unauthenticated')

@@ -73,7 +73,7 @@ describe('expectNoHandles', () => {
     const session = recognize({
       url: listening.url,
       token: 'any',
-      modelName: 'any',
+      model: 'any',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
     })
     await expectNoHandles(() => lastValueFrom(session([positionAudio(0, 1_600)]).pipe(toArray())), atLast)

@@ -6,7 +6,7 @@ import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { checkOption, durationMs, wholeNumber } from '../../protocol/validation.js'
 import type { GrpcDialOptions } from '../../transport/grpc/client.js'
-import type { Dial } from '../../transport/link.js'
+import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { redacted, type AudioStorage } from '../format/cassette.js'
 import type { WireMessage } from '../format/recorded-message.js'
@@ -77,7 +77,8 @@ export const record = (sink: CassetteSink, options: RecordOptions = {}): Recorde
   return (session, sessionOptions) => {
     // Throws at once for wrong options, as the session does without a recorder.
     session(sessionOptions)
-    const { scheduler = asyncScheduler, format, token } = sessionOptions
+    const { testing, format, token } = sessionOptions
+    const scheduler = testing?.scheduler ?? asyncScheduler
     return (source) =>
       defer(() => {
         const secrets = new Secrets(named)
@@ -85,20 +86,20 @@ export const record = (sink: CassetteSink, options: RecordOptions = {}): Recorde
         const recorder = new Recorder(
           queue,
           { scheduler, secrets, audio },
-          { transport: 'url' in sessionOptions ? 'websocket' : 'grpc', format },
+          { transport: isDataflow(sessionOptions) ? 'grpc' : 'websocket', format },
         )
         const recorded = {
           ...sessionOptions,
           token: secrets.watch(token),
-          ...withRecordedDial(sessionOptions, recorder),
+          testing: { ...testing, ...withRecordedDial(sessionOptions, recorder) },
         }
         return recordEnd(session(recorded), source, recorder, queue, flush(queue, scheduler, flushTimeoutMs))
       })
   }
 }
 
-/** The `dial` option, recorded. */
-const withRecordedDial = (options: Recordable, recorder: Recorder): Pick<Recordable, 'dial'> => {
+/** The `dial` of a session, recorded. */
+const withRecordedDial = (options: Recordable, recorder: Recorder) => {
   const wrap =
     <DialOptions, Message extends WireMessage>(
       dial: (dialOptions: DialOptions) => Dial<Message, Message>,
@@ -106,18 +107,20 @@ const withRecordedDial = (options: Recordable, recorder: Recorder): Pick<Recorda
     ) =>
     (dialOptions: DialOptions): Dial<Message, Message> =>
       recordedDial(dial(dialOptions), recorder, addressOf(dialOptions))
-  return 'url' in options
-    ? { dial: wrap(options.dial ?? lazyDialWebSocket, socketAddress) }
-    : { dial: wrap(options.dial ?? lazyDialGrpc, ({ address }) => ({ address })) }
+  return isDataflow(options)
+    ? { dial: wrap(options.testing?.dial ?? lazyDialGrpc, ({ url }) => ({ address: url })) }
+    : { dial: wrap(options.testing?.dial ?? lazyDialWebSocket, socketAddress) }
 }
 
+const isDataflow = (options: Recordable): options is DataflowOptions => 'project' in options
+
 /** Transports are loaded on the first use. */
-const lazyDialWebSocket = (options: WebSocketDialOptions): ReturnType<NonNullable<RecognizeOptions['dial']>> =>
+const lazyDialWebSocket = (options: WebSocketDialOptions): Dial<SocketMessage, SocketMessage> =>
   defer(() => from(import('../../transport/websocket/client.js'))).pipe(
     mergeMap(({ dialWebSocket }) => dialWebSocket(options)),
   )
 
-const lazyDialGrpc = (options: GrpcDialOptions): ReturnType<NonNullable<DataflowOptions['dial']>> =>
+const lazyDialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
   defer(() => from(import('../../transport/grpc/client.js'))).pipe(mergeMap(({ dialGrpc }) => dialGrpc(options)))
 
 /** Every header and every query parameter but `ModelName` (PROTOCOL 4) may be a token, so only their names are recorded. */

@@ -7,27 +7,8 @@ import { ownValue, parseJsonObject } from '../../protocol/json-object.js'
 import { readRecognizerRequest, type RecognizeRequest } from '../../protocol/recognizer-messages.js'
 import { redacted, type Cassette } from '../format/cassette.js'
 
-/** The options of the recorded session that its messages contain. */
-export type RecordedRecognizeOptions = Pick<
-  RecognizeOptions,
-  'url' | 'token' | 'format' | 'modelName' | 'modelTenant' | 'modelVersion' | 'audioSplitter' | 'voiceActivity'
->
-export type RecordedDataflowOptions = Pick<
-  DataflowOptions,
-  | 'address'
-  | 'token'
-  | 'format'
-  | 'tenant'
-  | 'projectName'
-  | 'language'
-  | 'settings'
-  | 'callProperties'
-  | 'audioOutput'
-  | 'dialect'
-  | 'finalizeBy'
->
-
-export const recordedRecognizeOptions = (cassette: Cassette): RecordedRecognizeOptions => {
+/** The options of the recorded session that its messages contain; the rest are the defaults. */
+export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions => {
   const request = readRecognizerRequest(firstText(cassette, 'websocket', 'dataflow'))
   if (either.isLeft(request) || request.right.request !== 'recognize') throw unreadableStart('recognize')
   const { modelName, modelTenant, modelVersion, audioSplitter } = request.right
@@ -35,13 +16,16 @@ export const recordedRecognizeOptions = (cassette: Cassette): RecordedRecognizeO
     url: 'ws://localhost',
     token: redacted,
     format: cassette.header.format,
-    modelName,
-    ...defined({ modelTenant, modelVersion, audioSplitter }),
+    model: modelName,
+    tenant: modelTenant,
+    modelVersion,
+    audioSplitter,
     voiceActivity: voiceActivityOf(request.right),
   }
 }
 
-export const recordedDataflowOptions = (cassette: Cassette): RecordedDataflowOptions => {
+/** The same over gRPC. */
+export const recordedDataflowOptions = (cassette: Cassette): DataflowOptions => {
   const start = firstText(cassette, 'grpc', 'recognizer')
   const request = readDataflowRequest(start)
   if (either.isLeft(request) || request.right.request !== 'Start') throw unreadableStart('Start')
@@ -49,22 +33,19 @@ export const recordedDataflowOptions = (cassette: Cassette): RecordedDataflowOpt
   const json = parseJsonObject(start)
   const isKebab = either.isRight(json) && ownValue(json.right, 'message-name') !== undefined
   return {
-    address: 'localhost:0',
+    url: 'localhost:0',
     token: redacted,
     format: cassette.header.format,
     tenant,
-    projectName,
-    ...defined({ language, settings, callProperties, audioOutput: audio.output }),
+    project: projectName,
+    language,
+    settings,
+    callProperties,
+    audioOutput: audio.output,
     dialect: isKebab ? 'kebab' : 'pascal',
     finalizeBy: hasFinalize(cassette) ? 'request' : 'half-close',
   }
 }
-
-/** The fields without those that are undefined. */
-const defined = <Fields extends object>(
-  fields: Fields,
-): { readonly [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
 
 const sentTexts = ({ lines }: Cassette): readonly string[] =>
   lines.flatMap((line) => (line.event === 'sent' && line.text !== undefined ? [line.text] : []))
@@ -91,12 +72,11 @@ const hasFinalize = (cassette: Cassette): boolean =>
     return either.isRight(read) && read.right.request === 'Finalize'
   })
 
-const voiceActivityOf = (request: RecognizeRequest): VoiceActivityOptions =>
-  defined({
-    sensitivity: request.vadSensitivity,
-    preSpeechBufferMs: request.vadPreSpeechBufferMs,
-    postSpeechBufferMs: request.vadPostSpeechBufferMs,
-    maxSpeechDurationMs: request.vadMaxSpeechDurationMs,
-    silenceTriggerMs: request.vadSilenceTriggerMs,
-    gracefulSilenceThresholdMs: request.vadGracefulSilenceThresholdMs,
-  })
+const voiceActivityOf = (request: RecognizeRequest): VoiceActivityOptions => ({
+  sensitivity: request.vadSensitivity,
+  preSpeechBufferMs: request.vadPreSpeechBufferMs,
+  postSpeechBufferMs: request.vadPostSpeechBufferMs,
+  maxSpeechDurationMs: request.vadMaxSpeechDurationMs,
+  silenceTriggerMs: request.vadSilenceTriggerMs,
+  gracefulSilenceThresholdMs: request.vadGracefulSilenceThresholdMs,
+})

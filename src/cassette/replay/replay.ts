@@ -1,4 +1,7 @@
 import { asyncScheduler, defer, finalize, mergeMap, throwError, timer, type Observable, type SchedulerLike } from 'rxjs'
+import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
+import { completePreset } from '../../client/options.js'
+import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { isErrorCode } from '../../errors/error-code.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
@@ -7,12 +10,7 @@ import { dialMemory } from '../../transport/memory/link.js'
 import { connectionsOf, requireComplete, type Cassette, type RecordedConnection } from '../format/cassette.js'
 import { dataflowMessageOf, socketMessageOf, type WireMessage } from '../format/recorded-message.js'
 import { playClient, type PlayClientOptions } from './client-player.js'
-import {
-  recordedDataflowOptions,
-  recordedRecognizeOptions,
-  type RecordedDataflowOptions,
-  type RecordedRecognizeOptions,
-} from './recorded-options.js'
+import { recordedDataflowOptions, recordedRecognizeOptions } from './recorded-options.js'
 import { ServicePlayer, type CassetteMismatch, type ServicePlayerSettings } from './service-player.js'
 
 export interface ReplayOptions {
@@ -43,14 +41,13 @@ export interface ReplayOptions {
 /** Plays one side of a recorded session. */
 export interface Replay {
   /**
-   * The options for a session of `recognize` with the recorded service: its `dial`, and the options of the recorded
-   * client, which can be overridden. Throws `invalid-options` for a cassette of gRPC.
+   * The options for a session of `recognize` with the recorded service, on the clock of the replay: those of the recorded
+   * client, and those that are given replace them; of `testing` each one separately. Throws `invalid-options` for a cassette
+   * of gRPC.
    */
-  readonly recognizer: () => RecordedRecognizeOptions & {
-    readonly dial: (options?: { readonly channel?: 0 | 1 | undefined }) => Dial<SocketMessage, SocketMessage>
-  }
+  readonly recognizer: (options?: Partial<RecognizeOptions>) => RecognizeOptions
   /** The same for `dataflow`. Throws `invalid-options` for a cassette of the WebSocket. */
-  readonly dataflow: () => RecordedDataflowOptions & { readonly dial: () => Dial<DataflowMessage, DataflowMessage> }
+  readonly dataflow: (options?: Partial<DataflowOptions>) => DataflowOptions
   /**
    * Plays the recorded client against a service: dials as often as the recorded client did, sends its messages, and
    * emits what the service answers. `dial` must be of the cassette's transport.
@@ -75,14 +72,14 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
   if (mismatch === 'strict') requireComplete(cassette, "play it with mismatch: 'lenient'")
   const settings = { mismatch, speed, scheduler, onMismatch }
   return {
-    recognizer: () => ({
-      ...recordedRecognizeOptions(cassette),
-      dial: dialCassette(cassette, { ...settings, messageOf: socketMessageOf }),
-    }),
-    dataflow: () => ({
-      ...recordedDataflowOptions(cassette),
-      dial: dialCassette(cassette, { ...settings, messageOf: dataflowMessageOf }),
-    }),
+    recognizer: (given = {}) => {
+      const dial = dialCassette(cassette, { ...settings, messageOf: socketMessageOf })
+      return completePreset({ ...recordedRecognizeOptions(cassette), testing: { dial, scheduler } }, given)
+    },
+    dataflow: (given = {}) => {
+      const dial = dialCassette(cassette, { ...settings, messageOf: dataflowMessageOf })
+      return completePreset({ ...recordedDataflowOptions(cassette), testing: { dial, scheduler } }, given)
+    },
     client: (dial, clientOptions) => {
       const playOptions = { ...clientOptions, speed, scheduler }
       return cassette.header.transport === 'grpc'

@@ -70,12 +70,12 @@ const maxSentenceLength = 600
 /** Options that errors of the library name, and the flags that set them. */
 const flagOf: Readonly<Record<string, string>> = {
   authUrl: '--auth-url',
-  startTimeoutMs: '--timeout-ms',
-  rootCertificates: '--ca',
+  'timeouts.startMs': '--timeout-ms',
+  ca: '--ca',
 }
 
 const oneLine = (message: string): string => {
-  const line = plainText(message).replace(/\b[a-z]+[A-Z]\w+\b/g, (name) => flagOf[name] ?? name)
+  const line = plainText(message).replace(/\b(timeouts\.)?[a-z]+[A-Z]\w+\b|^ca\b/g, (name) => flagOf[name] ?? name)
   return line.length > maxSentenceLength ? `${line.slice(0, maxSentenceLength)}…` : line
 }
 

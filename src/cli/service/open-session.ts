@@ -20,22 +20,26 @@ export interface SessionRequest {
   readonly record?: RecordedSession | undefined
 }
 
+/** What both transports are given. */
+type CommonOptions = Omit<SessionOptions, 'url'>
+
 type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
 
 /** Opens sessions with the service, over either transport. Loads the code of that transport only. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
   const { access, over, format, timeoutMs, finalize$, record = unrecorded } = request
-  const options: SessionOptions = {
+  const options: CommonOptions = {
     format,
     finalize$,
     token: tokenSource(access, timeoutMs),
-    ...defined({
-      tokenTimeoutMs: timeoutMs,
-      connectTimeoutMs: timeoutMs,
-      startTimeoutMs: timeoutMs,
-      finalizeTimeoutMs: timeoutMs,
-      stopTimeoutMs: timeoutMs,
-    }),
+    proxy: access.proxy,
+    timeouts: {
+      tokenMs: timeoutMs,
+      connectMs: timeoutMs,
+      startMs: timeoutMs,
+      finalizeMs: timeoutMs,
+      stopMs: timeoutMs,
+    },
   }
   return over === 'grpc' ? overGrpc(access, options, record) : overWebSocket(access, options, record)
 }
@@ -46,21 +50,18 @@ const unrecorded: RecordedSession = (session, options) => session(options)
 const tokenSource = ({ credentials, ca, proxy }: Access, timeoutMs: number | undefined): TokenSource =>
   credentials.type === 'token' ? credentials.token : tokenOf(credentials, { ca, timeoutMs, proxy }).pipe(share())
 
-const overGrpc = async (access: Access, options: SessionOptions, record: RecordedSession): Promise<OpenSession> => {
+const overGrpc = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {
   const { dataflow } = await import('../../client/dataflow/dataflow.js')
-  const { grpc, ca, isPlaintext, proxy, tenant, project, model } = access
+  const { grpc, ca, isPlaintext, tenant, project, model } = access
   if (grpc === undefined) throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT.')
   return record(dataflow, {
     ...options,
-    address: grpc,
+    url: grpc,
     insecure: isPlaintext,
+    ca: isPlaintext ? undefined : ca,
     tenant,
-    projectName: project,
-    ...defined({
-      rootCertificates: isPlaintext ? undefined : ca,
-      proxy,
-      settings: model && settingsOf(model),
-    }),
+    project,
+    settings: model && settingsOf(model),
   })
 }
 
@@ -70,19 +71,16 @@ const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
   ...defined({ ModelTenant: tenant }),
 })
 
-const overWebSocket = async (
-  access: Access,
-  options: SessionOptions,
-  record: RecordedSession,
-): Promise<OpenSession> => {
+const overWebSocket = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {
   const { recognize } = await import('../../client/recognizer/recognize.js')
-  const { url, ca, proxy, model } = access
+  const { url, ca, model } = access
   if (url === undefined) throw usageError('A session over WebSocket needs an address; give --url wss://HOST.')
   if (model === undefined) throw usageError('A session over WebSocket names its model; give --model NAME.')
   return record(recognize, {
     ...options,
     url,
-    modelName: model.name,
-    ...defined({ ca, proxy, modelTenant: model.tenant }),
+    ca,
+    model: model.name,
+    tenant: model.tenant,
   })
 }

@@ -32,7 +32,7 @@ interface AudioRoute<Out> {
 export class AudioPump<Out> implements AudioSink {
   readonly #buffer: ReplayBuffer
   readonly #source: ObservableInput<Uint8Array>
-  readonly #settings: Pick<SessionSettings, 'scheduler' | 'bounds' | 'silenceTimeoutMs'>
+  readonly #settings: Pick<SessionSettings, 'scheduler' | 'bounds' | 'silenceMs'>
   #captured: Inputs<AudioInput> | undefined
   #feed: AudioFeed | undefined
   #sending: Inputs<AudioInput> | undefined
@@ -47,7 +47,7 @@ export class AudioPump<Out> implements AudioSink {
   constructor(
     buffer: ReplayBuffer,
     source: ObservableInput<Uint8Array>,
-    settings: Pick<SessionSettings, 'scheduler' | 'bounds' | 'silenceTimeoutMs'>,
+    settings: Pick<SessionSettings, 'scheduler' | 'bounds' | 'silenceMs'>,
   ) {
     this.#buffer = buffer
     this.#source = source
@@ -72,13 +72,13 @@ export class AudioPump<Out> implements AudioSink {
 
   /** Sends audio, what was buffered first, until what it returns is called. */
   send(route: AudioRoute<Out>, inputs: Inputs<AudioInput>): () => void {
-    const { scheduler, bounds, silenceTimeoutMs } = this.#settings
+    const { scheduler, bounds, silenceMs } = this.#settings
     const { RateLimiter, InactivityMonitor } = route.parts
     this.#sending = inputs
     this.#route = route
     this.#limiter =
       this.#speed === 'full' ? undefined : new RateLimiter(bounds.format, scheduler, this.#speed === 'with bursts')
-    this.#monitor = new InactivityMonitor(silenceTimeoutMs, scheduler, inputs)
+    this.#monitor = new InactivityMonitor(silenceMs, scheduler, inputs)
     this.#continue()
     return () => {
       this.#sending = undefined

@@ -17,9 +17,9 @@ export interface Gap {
 export interface AudioBounds {
   readonly format: AudioFormat
   /** How much may wait to be sent, in milliseconds; Infinity for a source that waits itself. */
-  readonly maxBufferMs: number
+  readonly maxWaitingMs: number
   /** The longest piece that is handed out, in bytes of the source. */
-  readonly maxAudioMessageBytes: number
+  readonly maxChunkBytes: number
   /** How much is kept of what was sent and is not definitive yet, in bytes; 0 where nothing is sent again. */
   readonly maxReplayBytes: number
   /** The same for a source that waits to be asked. */
@@ -78,13 +78,13 @@ export class ReplayBuffer {
   #cut: Uint8Array = empty
 
   constructor(bounds: Omit<AudioBounds, 'maxPulledReplayBytes'>) {
-    const { format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes, preRollMs } = bounds
+    const { format, maxWaitingMs, maxChunkBytes, maxReplayBytes, preRollMs } = bounds
     this.#format = format
     this.#frameBytes = bytesPerFrame(format)
-    this.#maxWaitingBytes = bytesForMs(format, maxBufferMs)
-    this.#preRollBytes = bytesForMs(format, Math.min(preRollMs, maxBufferMs))
+    this.#maxWaitingBytes = bytesForMs(format, maxWaitingMs)
+    this.#preRollBytes = bytesForMs(format, Math.min(preRollMs, maxWaitingMs))
     this.#maxReplayBytes = maxReplayBytes - (maxReplayBytes % this.#frameBytes)
-    this.#maxPieceBytes = maxAudioMessageBytes - (maxAudioMessageBytes % this.#frameBytes)
+    this.#maxPieceBytes = maxChunkBytes - (maxChunkBytes % this.#frameBytes)
   }
 
   /** Whether nothing waits to be sent. */

@@ -7,58 +7,69 @@ import {
   type UpdateRequest,
   settings as settingsCodec,
   type Settings,
-  settings,
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
+import {
+  checkOptions,
+  jsonObject,
+  nonEmptyText,
+  observableValue,
+  oneOf,
+  optionsOf,
+  text,
+} from '../../protocol/validation.js'
 import { checkProxy } from '../../proxy/proxy.js'
+import { endpointOf } from '../../transport/grpc/channel.js'
 import { resolveGrpcLimits } from '../../transport/grpc/link.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
-import { checkOption, durationMs } from '../../protocol/validation.js'
-import type { DataflowMessage, Dial } from '../../transport/link.js'
+import type { DataflowMessage } from '../../transport/link.js'
 import { DataflowProtocol } from './protocol.js'
 import {
   defaultHeartbeatMs,
   resolveSessionOptions,
+  sessionCodecs,
   withPreRoll,
   type SessionOptions,
   type SilenceRules,
+  type TestingOptions,
 } from '../options.js'
-import {
-  optionalBoolean,
-  optionalChoice,
-  optionalFunction,
-  optionalObservable,
-  optionalText,
-  requiredText,
-} from '../option-checks.js'
 import { sessionParts } from '../session-parts.js'
 import { openSession } from '../session.js'
 import type { ClientInput } from '../states.js'
 
-export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, 'connectTimeoutMs' | 'scheduler'> {
-  /** `Tenant` and `ProjectName` of the Start (PROTOCOL 3.1). */
-  readonly tenant: string
-  readonly projectName: string
-  readonly language?: string
-  /** Free primitives for the project, such as `ModelName` of the `transcribe` project. */
-  readonly settings?: Settings
-  readonly callProperties?: Settings
-  /** `Audio.Output`, handed on to the project as it is. */
-  readonly audioOutput?: JsonObject
-  /** `Update` requests while the session streams. */
-  readonly update$?: Observable<UpdateRequest>
-  /** The names of the fields of a request: the description's (default), or the older kebab form. */
-  readonly dialect?: Dialect
-  /** How the end of the audio is said. Default `half-close`, which every gRPC service understands. */
-  readonly finalizeBy?: 'half-close' | 'request'
+/** The options of `dataflow`: those of every session, and what only a project and its transport have. */
+export interface DataflowOptions extends SessionOptions {
   /**
-   * Every so many milliseconds the service is asked whether it is there (an HTTP/2 ping); one that is not is noticed
-   * before the second time is over. 0: never. A service that wants fewer pings gets none. Default 4,500.
+   * The service: `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with TLS;
+   * `grpc://host:port`, without TLS: for this machine only, unless `insecure`. Or a gRPC target such as `unix:/run/speech.sock`.
    */
-  readonly keepaliveMs?: number
-  /** How to connect; a test gives a link in memory here. Default: gRPC. */
-  readonly dial?: (options: GrpcDialOptions) => Dial<DataflowMessage, DataflowMessage>
+  readonly url: string
+  /** `Tenant` of the Start (PROTOCOL 3.1): the tenant of the project. */
+  readonly tenant: string
+  /** `ProjectName` of the Start: the project, such as `transcribe`. */
+  readonly project: string
+  /** `Language` of the Start. */
+  readonly language?: string | undefined
+  /** Free primitives for the project, such as `ModelName` of the `transcribe` project. */
+  readonly settings?: Settings | undefined
+  /** Free primitives about the call; the project decides what they mean. */
+  readonly callProperties?: Settings | undefined
+  /** `Audio.Output`, handed on to the project as it is. */
+  readonly audioOutput?: JsonObject | undefined
+  /** `Update` requests while the session streams. */
+  readonly update$?: Observable<UpdateRequest> | undefined
+  /** The names of the fields of a request: those of the description (`pascal`), or the older `kebab` form. @default 'pascal' */
+  readonly dialect?: Dialect | undefined
+  /** How the end of the audio is said; every gRPC service understands the half-close. @default 'half-close' */
+  readonly finalizeBy?: 'half-close' | 'request' | undefined
+  /** Another `.proto` than the package's own; see `loadDataflow`. @default the package's own */
+  readonly protoPath?: GrpcDialOptions['protoPath']
+  /** Options of the gRPC package; they override those of the library. @default {} */
+  readonly channelOptions?: GrpcDialOptions['channelOptions']
+  /** A channel that the caller owns and closes; it replaces all options that describe a channel. @default a channel of the library */
+  readonly channel?: GrpcDialOptions['channel']
+  readonly testing?: TestingOptions<GrpcDialOptions, DataflowMessage> | undefined
 }
 
 /**
@@ -76,22 +87,29 @@ export interface DataflowOptions extends SessionOptions, Omit<GrpcDialOptions, '
 export const dataflow = (
   options: DataflowOptions,
 ): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
+  checkOptions(dataflowOptions, options)
+  checkProxy(options.proxy)
+  endpointOf(options)
+  resolveGrpcLimits(options)
   const settings = withPreRoll(resolveSessionOptions(options), silenceRulesOf(options.settings ?? {}))
   const start = startOf(options)
-  checkOptions(options, start)
-  const { dial = dialGrpc, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
+  const { testing, url, ca, insecure, proxy, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
+  const { protoPath, channelOptions, channel, maxMessageBytes } = options
+  const { highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs, heartbeatMs = defaultHeartbeatMs } = options
+  const dial = testing?.dial ?? dialGrpc
+  const target: GrpcDialOptions = {
+    ...{ url, ca, insecure, proxy, heartbeatMs, protoPath, channelOptions, channel, maxMessageBytes },
+    ...{ highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs },
+    connectTimeoutMs: Math.ceil(settings.deadlines.connecting),
+    scheduler: settings.scheduler,
+  }
   return (source) =>
     openSession(
       {
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
         connect: (_token, update) => ({
-          dial: () =>
-            dial({
-              ...options,
-              keepaliveMs: options.keepaliveMs ?? defaultHeartbeatMs,
-              connectTimeoutMs: settings.deadlines.connecting,
-            }),
+          dial: () => dial(target),
           protocol: new DataflowProtocol({ start, dialect, update }),
           parts: sessionParts,
         }),
@@ -101,19 +119,37 @@ export const dataflow = (
     )
 }
 
-const startOf = ({ format, audioOutput, language, settings, callProperties, ...options }: DataflowOptions): Start => ({
-  audio: {
-    sampleRateHz: format.sampleRateHz,
-    channels: format.channels,
-    encoding: format.encoding,
-    ...(audioOutput && { output: audioOutput }),
+const dataflowOptions = optionsOf<DataflowOptions>()(
+  { ...sessionCodecs.required, url: nonEmptyText, tenant: nonEmptyText, project: nonEmptyText },
+  {
+    ...sessionCodecs.optional,
+    language: text,
+    settings: settingsCodec,
+    callProperties: settingsCodec,
+    audioOutput: jsonObject,
+    update$: observableValue,
+    dialect: oneOf('pascal', 'kebab'),
+    finalizeBy: oneOf('half-close', 'request'),
+    protoPath: text,
+    channelOptions: jsonObject,
+    channel: jsonObject,
   },
-  tenant: requiredText('tenant', options.tenant),
-  projectName: requiredText('projectName', options.projectName),
-  ...(language !== undefined && { language }),
-  ...(settings && { settings }),
-  ...(callProperties && { callProperties }),
-})
+)
+
+/** Throws `invalid-options` for a Start that cannot be written. */
+const startOf = (options: DataflowOptions): Start => {
+  const { format, audioOutput, tenant, project, language, settings, callProperties } = options
+  const { sampleRateHz, channels, encoding } = format
+  const audio = { sampleRateHz, channels, encoding, output: audioOutput }
+  const start: Start = { audio, tenant, projectName: project, language, settings, callProperties }
+  try {
+    writeDataflowRequest({ request: 'Start', ...start, token: '' })
+    return start
+  } catch {
+    // All else of the Start has been checked.
+    throw new SpeechError('invalid-options', 'audioOutput must be an object that JSON can hold.')
+  }
+}
 
 /** The settings of voice activity (docs/PROTOCOL.md, 3.4). */
 const silenceRulesOf = (settings: Settings): SilenceRules => {
@@ -129,34 +165,6 @@ const silenceRulesOf = (settings: Settings): SilenceRules => {
 
 type Start = Omit<StartRequest, 'token'>
 
-const checkOptions = (options: DataflowOptions, start: Start): void => {
-  requiredText('address', options.address)
-  optionalBoolean('insecure', options.insecure)
-  optionalText('protoPath', options.protoPath)
-  checkProxy(options.proxy)
-  optionalText('language', options.language)
-  optionalChoice('dialect', options.dialect, ['pascal', 'kebab'])
-  optionalChoice('finalizeBy', options.finalizeBy, ['half-close', 'request'])
-  optionalObservable('update$', options.update$)
-  optionalFunction('dial', options.dial)
-  resolveGrpcLimits(options)
-  checkOption('keepaliveMs', durationMs(0), options.keepaliveMs ?? 0)
-  for (const option of ['settings', 'callProperties'] as const) {
-    if (options[option] === undefined || settingsCodec.is(options[option])) continue
-    throw new SpeechError('invalid-options', `${option} must be ${settingsCodec.name}.`)
-  }
-  if (options.audioOutput !== undefined && !isJsonObject(options.audioOutput)) throw notJson()
-  try {
-    writeDataflowRequest({ request: 'Start', ...start, token: '' })
-  } catch {
-    throw notJson()
-  }
-}
-
-/** All else of the Start has been checked by then. */
-const notJson = (): SpeechError =>
-  new SpeechError('invalid-options', 'audioOutput must be an object that JSON can hold.')
-
 /** What the user changes while a session streams. JavaScript may emit anything, and what cannot be written fails the session. */
 const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
   update$.pipe(
@@ -171,7 +179,7 @@ const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInpu
 
 const isUpdate = (update: unknown): update is UpdateRequest =>
   isJsonObject(update) &&
-  [update['settings'], update['callProperties']].every((value) => value === undefined || settings.is(value))
+  [update['settings'], update['callProperties']].every((value) => value === undefined || settingsCodec.is(value))
 
 const noUpdate = (): SpeechError =>
-  new SpeechError('invalid-options', `update$ must emit settings or callProperties, each ${settings.name}.`)
+  new SpeechError('invalid-options', `update$ must emit settings or callProperties, each ${settingsCodec.name}.`)

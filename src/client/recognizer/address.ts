@@ -1,10 +1,11 @@
 import { SpeechError } from '../../errors/speech-error.js'
+import { codec } from '../../protocol/validation.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
 export interface RecognizerUrlOptions {
-  readonly modelName: string
+  readonly model: string
   readonly appendModelName: boolean
-  readonly allowInsecure: boolean
+  readonly insecure: boolean
 }
 
 /**
@@ -12,31 +13,31 @@ export interface RecognizerUrlOptions {
  * that comes without a path; a path of its own is kept. A token must not travel in clear text, so `ws:` is for
  * loopback unless it is allowed.
  */
-export const recognizerUrl = (
-  base: string,
-  { modelName, appendModelName, allowInsecure }: RecognizerUrlOptions,
-): string => {
+export const recognizerUrl = (base: string, { model, appendModelName, insecure }: RecognizerUrlOptions): string => {
   const url = URL.canParse(base) ? new URL(base) : undefined
   if (url === undefined || (url.protocol !== 'wss:' && url.protocol !== 'ws:')) {
     throw new SpeechError('invalid-options', 'url must be an address such as wss://speech.example.com.')
   }
-  if (url.protocol === 'ws:' && !allowInsecure && !isLoopback(url.hostname)) {
+  if (url.protocol === 'ws:' && !insecure && !isLoopback(url.hostname)) {
     throw new SpeechError(
       'invalid-options',
-      'url must begin with wss: the token would travel in clear text; or set allowInsecure.',
+      'url must begin with wss: the token would travel in clear text; or set insecure.',
     )
   }
   if (url.pathname === '/') url.pathname = '/recognizer'
-  if (appendModelName && !url.searchParams.has('ModelName')) url.searchParams.set('ModelName', modelName)
+  if (appendModelName && !url.searchParams.has('ModelName')) url.searchParams.set('ModelName', model)
   url.hash = ''
   return url.href
 }
 
 /** Where and how the recognition socket is opened. */
 export interface SocketAddress {
+  /** `ws:` or `wss:`, with path and query. */
   readonly url: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly protocols?: readonly string[]
+  /** Headers of the upgrade request; not in a browser. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Subprotocols to offer. */
+  readonly protocols?: readonly string[] | undefined
 }
 
 /**
@@ -69,11 +70,10 @@ export const presentToken = (
   }
 }
 
-/** Throws `invalid-options` for what is none of the ways. */
-export const checkPresentToken = (how: unknown): void => {
-  if (how === undefined || typeof how === 'function' || ways.some((way) => way === how)) return
-  throw new SpeechError('invalid-options', 'presentToken must be "header", "subprotocol", "query" or a function.')
-}
+export const tokenPresentation = codec(
+  '"header", "subprotocol", "query" or a function',
+  (value): value is PresentToken => typeof value === 'function' || ways.some((way) => way === value),
+)
 
 const presentedBy = (how: Exclude<PresentToken, string>, url: string, token: string): SocketAddress => {
   try {

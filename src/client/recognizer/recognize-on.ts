@@ -4,62 +4,75 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import { resolveWebSocketLimits } from '../../transport/websocket/socket.js'
-import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
-import { defaultHeartbeatMs } from '../options.js'
 import {
-  optionalBoolean,
-  optionalChoice,
-  optionalFunction,
-  optionalText,
-  optionalWhole,
-  requiredText,
-} from '../option-checks.js'
-import { checkPresentToken, presentToken, type PresentToken } from './address.js'
+  checkOptions,
+  flag,
+  functionValue,
+  nonEmptyText,
+  oneOf,
+  optionsOf,
+  text,
+  wholeNumber,
+} from '../../protocol/validation.js'
+import { resolveWebSocketLimits } from '../../transport/websocket/socket.js'
+import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
+import { presentToken, recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
 import type { SessionParts } from '../session-parts.js'
 import type { Opening } from '../connection.js'
 import type { Ending } from '../protocol.js'
 import type { RecognizerProtocol } from './protocol.js'
-import { recognizerUrl } from './address.js'
 import { openSession } from '../session.js'
-import { resolveSessionOptions, withPreRoll, type SessionOptions } from '../options.js'
+import {
+  defaultHeartbeatMs,
+  resolveSessionOptions,
+  sessionCodecs,
+  withPreRoll,
+  type SessionOptions,
+  type TestingOptions,
+} from '../options.js'
 import type { SessionSettings } from '../settings.js'
 import type { RecognizeChannel } from './recognize-stereo.js'
 
-/** How the service finds speech, in the description's own units (PROTOCOL 4.2); what is left out is its default. */
+/** How the service finds speech (PROTOCOL 4.2 and 7); what is left out is the default of the service. */
 export interface VoiceActivityOptions {
-  readonly sensitivity?: number
-  readonly preSpeechBufferMs?: number
-  readonly postSpeechBufferMs?: number
-  readonly maxSpeechDurationMs?: number
-  readonly silenceTriggerMs?: number
-  readonly gracefulSilenceThresholdMs?: number
+  /** How easily speech is found, from 1 to 10, where 10 is the easiest. */
+  readonly sensitivity?: number | undefined
+  /** Audio before speech that belongs to it, in milliseconds. */
+  readonly preSpeechBufferMs?: number | undefined
+  /** Audio after speech that belongs to it, in milliseconds. */
+  readonly postSpeechBufferMs?: number | undefined
+  /** The longest piece of speech, in milliseconds; -1: without a limit. */
+  readonly maxSpeechDurationMs?: number | undefined
+  /** The silence that ends a piece of speech, in milliseconds. */
+  readonly silenceTriggerMs?: number | undefined
+  /** The silence that ends the recognition, in milliseconds; 0: none does. */
+  readonly gracefulSilenceThresholdMs?: number | undefined
 }
 
-export interface RecognizeOptions
-  extends
-    SessionOptions,
-    Omit<WebSocketDialOptions, 'url' | 'headers' | 'protocols' | 'connectTimeoutMs' | 'scheduler'> {
-  /** The service, such as `wss://speech.example.com`; a path of its own replaces `/recognizer`. */
-  readonly url: string
-  readonly modelName: string
-  readonly modelTenant?: string
-  readonly modelVersion?: string
-  readonly audioSplitter?: AudioSplitter
-  readonly voiceActivity?: VoiceActivityOptions
-  /** Default: `header` in Node, `subprotocol` in a browser. */
-  readonly presentToken?: PresentToken
-  /** Whether `?ModelName=` is added to the address. Default true. */
-  readonly appendModelName?: boolean
-  /** Lets `ws:` carry the token to another machine in clear text. Default false. */
-  readonly allowInsecure?: boolean
+/** The options of `recognize`: those of every session, and what only the recognizer and its transport have. */
+export interface RecognizeOptions extends SessionOptions {
   /**
-   * Every so many milliseconds the service is asked whether it is there; one that is not is noticed before the second
-   * time is over. 0: never. Browsers cannot ask. Default 4,500.
+   * The service: `wss://host` or `ws://host`; a path of its own replaces `/recognizer`. `ws:` is for this machine only, unless
+   * `insecure`.
    */
-  readonly heartbeatMs?: number
-  /** How to connect; a test gives a link in memory here. Default: a WebSocket. */
-  readonly dial?: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
+  readonly url: string
+  /** The model that recognizes the audio. */
+  readonly model: string
+  /** The tenant of the model. @default the tenant that the service chooses */
+  readonly tenant?: string | undefined
+  /** The version of the model. @default the version that the service chooses */
+  readonly modelVersion?: string | undefined
+  /** How the service divides the audio. @default 'realtime-vad' */
+  readonly audioSplitter?: AudioSplitter | undefined
+  /** How the service finds speech; what is left out is the default of the service. @default {} */
+  readonly voiceActivity?: VoiceActivityOptions | undefined
+  /** How the token is presented. @default 'header' in Node, 'subprotocol' in a browser */
+  readonly presentToken?: PresentToken | undefined
+  /** Whether `?ModelName=` is added to the address. @default true */
+  readonly appendModelName?: boolean | undefined
+  /** Another WebSocket class than the platform's. @default the package `ws` in Node, the global class in a browser */
+  readonly WebSocket?: SocketClass | undefined
+  readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 
 /** Makes the session of a source. */
@@ -87,26 +100,26 @@ export const recognizeOn = (
   { loadParts, recognizeStereo }: RecognizePlatform,
   options: RecognizeOptions,
 ): Recognition => {
+  checkOptions(recognizeOptions, options)
+  resolveWebSocketLimits(options)
   const settings = resolveSessionOptions(options)
-  checkOptions(options)
   const { format } = settings.bounds
-  const { dial, appendModelName = true, allowInsecure = false } = options
-  const modelName = requiredText('modelName', options.modelName)
-  const url = recognizerUrl(options.url, { modelName, appendModelName, allowInsecure })
+  const { testing, model, presentToken: how, appendModelName = true, insecure = false } = options
+  const { ca, proxy, WebSocket, maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = options
+  const { heartbeatMs = defaultHeartbeatMs } = options
+  const url = recognizerUrl(options.url, { model, appendModelName, insecure })
   const request = recognizeRequestOf(options)
+  const target = {
+    ...{ ca, proxy, WebSocket, heartbeatMs, maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs },
+    connectTimeoutMs: Math.ceil(settings.deadlines.connecting),
+    scheduler: settings.scheduler,
+  }
   const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,
     { dialSocket, RecognizerProtocol, sessionParts }: RecognizeParts,
   ): Opening<SocketMessage, SocketMessage> => ({
-    dial: () =>
-      (dial ?? dialSocket)({
-        ...options,
-        channel,
-        heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
-        connectTimeoutMs: settings.deadlines.connecting,
-        ...presentToken(url, token, options.presentToken),
-      }),
+    dial: () => (testing?.dial ?? dialSocket)({ ...target, channel, ...presentToken(url, token, how) }),
     protocol: new RecognizerProtocol({ request, encoding: format.encoding }),
     parts: sessionParts,
   })
@@ -135,33 +148,45 @@ export const recognizeOn = (
 
 /** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
 const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
-  const { format, maxAudioMessageBytes: most, ...bounds } = settings.bounds
+  const { format, maxChunkBytes: most, ...bounds } = settings.bounds
   if (format.encoding === 'pcm' && format.channels === 1) return settings
-  const maxAudioMessageBytes = format.encoding === 'pcm' ? most : Math.floor(most / 2)
-  return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxAudioMessageBytes } }
+  const maxChunkBytes = format.encoding === 'pcm' ? most : Math.floor(most / 2)
+  return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxChunkBytes } }
 }
 
-const checkOptions = (options: RecognizeOptions): void => {
-  optionalText('modelTenant', options.modelTenant)
-  optionalText('modelVersion', options.modelVersion)
-  optionalChoice('audioSplitter', options.audioSplitter, ['realtime-vad', 'audio-segmenter'])
-  optionalBoolean('appendModelName', options.appendModelName)
-  optionalBoolean('allowInsecure', options.allowInsecure)
-  optionalFunction('dial', options.dial)
-  checkPresentToken(options.presentToken)
-  resolveWebSocketLimits(options)
-  const { sensitivity, ...durations } = options.voiceActivity ?? {}
-  // PROTOCOL 7; what else the durations may be is for the service to say.
-  optionalWhole('voiceActivity.sensitivity', sensitivity, 1, 10)
-  for (const [name, value] of Object.entries(durations)) optionalWhole(`voiceActivity.${name}`, value)
-}
+/** PROTOCOL 7; what else the durations may be is for the service to say. */
+const voiceActivityOptions = optionsOf<VoiceActivityOptions>()(
+  {},
+  {
+    sensitivity: wholeNumber({ min: 1, max: 10 }),
+    preSpeechBufferMs: wholeNumber(),
+    postSpeechBufferMs: wholeNumber(),
+    maxSpeechDurationMs: wholeNumber(),
+    silenceTriggerMs: wholeNumber(),
+    gracefulSilenceThresholdMs: wholeNumber(),
+  },
+)
+
+const recognizeOptions = optionsOf<RecognizeOptions>()(
+  { ...sessionCodecs.required, url: nonEmptyText, model: nonEmptyText },
+  {
+    ...sessionCodecs.optional,
+    tenant: text,
+    modelVersion: text,
+    audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
+    voiceActivity: voiceActivityOptions,
+    presentToken: tokenPresentation,
+    appendModelName: flag,
+    WebSocket: functionValue,
+  },
+)
 
 const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {
   const { voiceActivity: vad = {} } = options
-  return withoutUndefined({
+  return {
     audioFormat: 'pcm',
-    modelName: options.modelName,
-    modelTenant: options.modelTenant,
+    modelName: options.model,
+    modelTenant: options.tenant,
     modelVersion: options.modelVersion,
     sampleRateHz: options.format.sampleRateHz,
     audioSplitter: options.audioSplitter,
@@ -171,10 +196,5 @@ const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {
     vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
     vadSilenceTriggerMs: vad.silenceTriggerMs,
     vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
-  })
+  }
 }
-
-type WithoutUndefined<A> = { [K in keyof A]: Exclude<A[K], undefined> }
-
-const withoutUndefined = <A extends object>(value: A): WithoutUndefined<A> =>
-  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as WithoutUndefined<A>

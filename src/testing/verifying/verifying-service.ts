@@ -2,7 +2,7 @@ import type { Subscription } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/link.js'
-import type { MemoryPeer } from '../../transport/memory/link.js'
+import { memoryPeer, type MemoryPeer } from '../memory-peer.js'
 import { dataflowCodec, recognizerCodec } from './codecs.js'
 import { serveConversation } from './conversation.js'
 import {
@@ -22,8 +22,8 @@ interface Source {
 }
 
 /**
- * A service that verifies which audio arrived. Spread `recognizer` into the options of `recognize`, and `dataflow` into
- * those of `dataflow`, for links in memory, also in virtual time; or `listen` on ports.
+ * A service that verifies which audio arrived. `recognizer` and `dataflow` make the options of sessions over links in memory,
+ * also in virtual time; or `listen` on ports.
  */
 export interface VerifyingService extends MemoryPeer {
   /** Accepts connections over WebSocket and gRPC. */
@@ -46,7 +46,7 @@ export interface VerifyingService extends MemoryPeer {
  * @throws SpeechError `invalid-options`
  * @example
  * const service = verifyingService()
- * await lastValueFrom(recognize({ ...service.recognizer, format })(chunks))
+ * await lastValueFrom(recognize(service.recognizer({ format }))(chunks))
  * expect(service.verify({ sampleCount, sampleRateHz: 8000 }).missingMs).toBe(0)
  */
 export const verifyingService = (
@@ -56,24 +56,23 @@ export const verifyingService = (
   const resolved = resolveBehavior(behavior)
   const { endpoints, reports, reset } = trackConnections(resolved)
   const token = 'verifying-token'
-  return {
-    recognizer: {
-      url: 'ws://localhost',
-      token,
-      modelName: 'verifying',
-      dial: ({ headers, protocols }) =>
+  const testing = { scheduler: linkOptions.scheduler }
+  const peer = memoryPeer(
+    {
+      recognizer: { url: 'ws://localhost', token, model: 'verifying', testing },
+      dataflow: { url: 'localhost:0', token, tenant: 'Default', project: 'verifying', testing },
+    },
+    {
+      recognizer: ({ headers, protocols }) =>
         dialMemory<SocketMessage, SocketMessage>((link) => {
           if (!endpoints.admit(presentedToken(headers?.['Authorization'], protocols))) throw tokenRefused()
           endpoints.acceptSocket(link)
         }, linkOptions),
+      dataflow: () => dialMemory<DataflowMessage, DataflowMessage>(endpoints.acceptStream, linkOptions),
     },
-    dataflow: {
-      address: 'localhost:0',
-      token,
-      tenant: 'Default',
-      projectName: 'verifying',
-      dial: () => dialMemory<DataflowMessage, DataflowMessage>(endpoints.acceptStream, linkOptions),
-    },
+  )
+  return {
+    ...peer,
     listen: (options = {}) => listen(endpoints, options),
     get connections() {
       return reports()

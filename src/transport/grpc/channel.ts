@@ -5,15 +5,20 @@ import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { type Observable, Subject } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ProxyOption } from '../../protocol/proxy-option.js'
+import { isLoopback } from '../../protocol/loopback.js'
 import { type Proxy, proxyFor } from '../../proxy/proxy.js'
+import type { Certificates } from '../limits.js'
 
 /** The target of a channel; sessions with equal targets share a connection. */
 export interface ChannelTarget {
-  /** `host:port`, or `host` for port 443, or a gRPC target such as `unix:/run/speech.sock`. */
-  readonly address: string
+  /**
+   * `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with TLS; `grpc://host:port`,
+   * without TLS: for this machine only, unless `insecure`. Or a gRPC target such as `unix:/run/speech.sock`.
+   */
+  readonly url: string
   /** CA certificates in PEM, in place of the system's. */
-  readonly rootCertificates?: string | Uint8Array | undefined
-  /** No TLS: for a service on this machine or behind a proxy that adds TLS. @default false */
+  readonly ca?: Certificates | undefined
+  /** Allows a connection without TLS to another machine; and without a scheme in `url` means no TLS. @default false */
   readonly insecure?: boolean | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
@@ -27,7 +32,45 @@ export interface ChannelTarget {
    * `connection-lost`. 0: no pings. When a server refuses pings as too frequent, its address gets none any more.
    * @default 0
    */
-  readonly keepaliveMs?: number | undefined
+  readonly heartbeatMs?: number | undefined
+}
+
+/** A target as the gRPC package takes it. */
+export interface Endpoint extends Omit<ChannelTarget, 'url' | 'ca' | 'insecure'> {
+  readonly address: string
+  readonly isPlain: boolean
+  readonly ca: Buffer | undefined
+}
+
+const needsAddress = (): SpeechError =>
+  new SpeechError('invalid-options', 'url must be host:port, grpcs://host:port or grpc://host:port.')
+
+/** Throws `invalid-options`, also for a token in clear text to another machine. */
+export const endpointOf = <Target extends ChannelTarget>({ url, insecure = false, ca, ...target }: Target) => {
+  const [, scheme, rest = ''] = /^(grpcs?):\/\/([^/]*)\/?$/i.exec(url) ?? []
+  const address = scheme === undefined ? url : rest
+  if (address === '' || /\s|^(https?|grpcs?|wss?):(?!\d)/i.test(address)) throw needsAddress()
+  const isPlain = scheme === undefined ? insecure : scheme.toLowerCase() === 'grpc'
+  if (isPlain && !insecure && !isLoopback(hostOf(address))) {
+    throw new SpeechError(
+      'invalid-options',
+      'url must begin with grpcs://, else the token travels in clear text; or set insecure.',
+    )
+  }
+  return { ...target, address, isPlain, ca: ca === undefined ? undefined : certificatesOf(ca, isPlain) }
+}
+
+const certificatesOf = (ca: Certificates, isPlain: boolean): Buffer => {
+  if (isPlain) throw new SpeechError('invalid-options', 'ca cannot be used without TLS; leave it out, or insecure.')
+  try {
+    const certificates = Array.isArray(ca) ? ca : [ca]
+    const pem = Buffer.concat(certificates.flatMap((one) => [Buffer.from(one), Buffer.from('\n')]))
+    // Node reads a text without a certificate as an empty list, and then trusts no server without an explanation.
+    new X509Certificate(pem)
+    return pem
+  } catch (error) {
+    throw new SpeechError('invalid-options', 'ca must be certificates in PEM.', { cause: error })
+  }
 }
 
 export interface OpenChannel {
@@ -62,26 +105,7 @@ export const stopPinging = (address: string): void => {
 /** `host:port` for messages. */
 export const targetName = (address: string): string => (/:\d+$|^unix:/.test(address) ? address : `${address}:443`)
 
-const checkTarget = ({ address, rootCertificates, insecure }: ChannelTarget): void => {
-  if (address === '' || /\s|^(https?|grpcs?|wss?):/.test(address)) {
-    throw new SpeechError('invalid-options', 'address must be host:port, without a scheme.')
-  }
-  if (insecure === true && rootCertificates !== undefined) {
-    throw new SpeechError(
-      'invalid-options',
-      'rootCertificates cannot be used together with insecure; give one of them.',
-    )
-  }
-  if (rootCertificates === undefined) return
-  try {
-    // Node reads a text without a certificate as an empty list, and then trusts no server without an explanation.
-    new X509Certificate(rootCertificates)
-  } catch (error) {
-    throw new SpeechError('invalid-options', 'rootCertificates must be certificates in PEM.', { cause: error })
-  }
-}
-
-const ownOptions = (maxMessageBytes: number, keepaliveMs: number): ChannelOptions => ({
+const ownOptions = (maxMessageBytes: number, heartbeatMs: number): ChannelOptions => ({
   'grpc.max_receive_message_length': maxMessageBytes,
   // A link has no retry; without a retry buffer a message counts as taken only when the connection took it.
   'grpc.enable_retries': 0,
@@ -90,20 +114,22 @@ const ownOptions = (maxMessageBytes: number, keepaliveMs: number): ChannelOption
   'grpc.use_local_subchannel_pool': 1,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  ...(keepaliveMs > 0 && { 'grpc.keepalive_time_ms': keepaliveMs, 'grpc.keepalive_timeout_ms': keepaliveMs }),
+  ...(heartbeatMs > 0 && { 'grpc.keepalive_time_ms': heartbeatMs, 'grpc.keepalive_timeout_ms': heartbeatMs }),
 })
+
+const hostOf = (address: string): string => address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
 
 /** The IP address of a target that has one: the certificate is checked against it, but it must not be a TLS server name. */
 const ipOf = (address: string): string | undefined => {
-  const host = address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  const host = hostOf(address)
   return isIP(host) === 0 ? undefined : host
 }
 
 /** The TLS server name (RFC 6066 section 3) of a target that has only an address; it is never looked up. */
 const serverNameOfAddress = 'ip.invalid'
 
-const tlsCredentials = ({ address, rootCertificates }: ChannelTarget): ChannelCredentials => {
-  const roots = rootCertificates === undefined ? null : Buffer.from(rootCertificates)
+const tlsCredentials = ({ address, ca }: Endpoint): ChannelCredentials => {
+  const roots = ca ?? null
   const ip = ipOf(address)
   if (ip === undefined) return credentials.createSsl(roots)
   const checkIp = (_name: string, certificate: PeerCertificate): Error | undefined =>
@@ -111,15 +137,15 @@ const tlsCredentials = ({ address, rootCertificates }: ChannelTarget): ChannelCr
   return credentials.createSsl(roots, null, null, { checkServerIdentity: checkIp })
 }
 
-const openClient = (target: ChannelTarget, proxy: Proxy | undefined, options: ChannelOptions): Client => {
-  const { address, insecure } = target
+const openClient = (target: Endpoint, proxy: Proxy | undefined, options: ChannelOptions): Client => {
+  const { address, isPlain } = target
   const way = channelThrough(address, proxy)
   try {
-    if (insecure === true) return new Client(way.address, credentials.createInsecure(), { ...way.options, ...options })
+    if (isPlain) return new Client(way.address, credentials.createInsecure(), { ...way.options, ...options })
     const serverName = ipOf(address) === undefined ? {} : { 'grpc.ssl_target_name_override': serverNameOfAddress }
     return new Client(way.address, tlsCredentials(target), { ...way.options, ...serverName, ...options })
   } catch (error) {
-    const message = 'address, rootCertificates or channelOptions cannot be used as they are.'
+    const message = 'url, ca or channelOptions cannot be used as they are.'
     throw new SpeechError('invalid-options', message, { cause: error })
   }
 }
@@ -141,29 +167,28 @@ const watchConnection = (client: Client, left: () => void): void => {
   })
 }
 
-const optionsOf = (target: ChannelTarget, maxMessageBytes: number): ChannelOptions => {
-  const keepaliveMs = addressesWithoutPings.has(target.address) ? 0 : (target.keepaliveMs ?? 0)
-  return { ...ownOptions(maxMessageBytes, keepaliveMs), ...target.channelOptions }
+const optionsOf = (target: Endpoint, maxMessageBytes: number): ChannelOptions => {
+  const heartbeatMs = addressesWithoutPings.has(target.address) ? 0 : (target.heartbeatMs ?? 0)
+  return { ...ownOptions(maxMessageBytes, heartbeatMs), ...target.channelOptions }
 }
 
-const keyOf = (target: ChannelTarget, proxy: Proxy | undefined, options: ChannelOptions): string => {
-  const certificates = target.rootCertificates === undefined ? null : Buffer.from(target.rootCertificates).toString()
+const keyOf = (target: Endpoint, proxy: Proxy | undefined, options: ChannelOptions): string => {
+  const certificates = target.ca?.toString() ?? null
   const way = proxy === undefined ? null : [proxy.url.href, proxy.credentials]
-  return JSON.stringify([target.address, target.insecure === true, certificates, options, way])
+  return JSON.stringify([target.address, target.isPlain, certificates, options, way])
 }
 
 const isShareable = ({ users }: Shared): boolean => users < maxUsers
 
 /** Whether there is a channel for this target that another call may share. */
-export const isChannelOpen = (target: ChannelTarget, proxy: Proxy | undefined, maxMessageBytes: number): boolean =>
+export const isChannelOpen = (target: Endpoint, proxy: Proxy | undefined, maxMessageBytes: number): boolean =>
   (shared.get(keyOf(target, proxy, optionsOf(target, maxMessageBytes))) ?? []).some(isShareable)
 
 /**
  * The client of a channel for this target, opened when the first asks and closed when the last has released it (once
  * each). A hundred share one. Throws `invalid-options`.
  */
-export const shareChannel = (target: ChannelTarget, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
-  checkTarget(target)
+export const shareChannel = (target: Endpoint, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
   const options = optionsOf(target, maxMessageBytes)
   const key = keyOf(target, proxy, options)
   const channels = shared.get(key) ?? []
@@ -185,17 +210,14 @@ export const shareChannel = (target: ChannelTarget, proxy: Proxy | undefined, ma
   }
 }
 
-/** The part of a target that decides about the proxy. */
-export interface ProxiedTarget {
-  readonly address: string
-  readonly insecure?: boolean | undefined
-  readonly proxy?: ProxyOption | undefined
-}
-
 /** The proxy for a target that is looked up as a name; others, such as `unix:`, have none. Throws `invalid-options`. */
-export const proxyOfTarget = ({ address, insecure, proxy: option }: ProxiedTarget): Proxy | undefined => {
+export const proxyOfTarget = ({
+  address,
+  isPlain,
+  proxy: option,
+}: Pick<Endpoint, 'address' | 'isPlain' | 'proxy'>): Proxy | undefined => {
   const authority = authorityOf(address)
-  const target = `${insecure === true ? 'http' : 'https'}://${authority}`
+  const target = `${isPlain ? 'http' : 'https'}://${authority}`
   if (authority === undefined || !URL.canParse(target)) return undefined
   const proxy = proxyFor(new URL(target), option)
   if (proxy === undefined || proxy.url.protocol === 'http:') return proxy

@@ -17,6 +17,8 @@ import { checkOption, durationMs } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import {
   type ChannelTarget,
+  type Endpoint,
+  endpointOf,
   isChannelOpen,
   type OpenChannel,
   shareChannel,
@@ -43,7 +45,10 @@ type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
 const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call =>
   client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
 
-const channelOf = (options: GrpcDialOptions, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
+/** The options of a dial, with the target as the gRPC package takes it. */
+type DialSettings = Omit<GrpcDialOptions, keyof ChannelTarget> & Endpoint
+
+const channelOf = (options: DialSettings, proxy: Proxy | undefined, maxMessageBytes: number): OpenChannel => {
   const { address, channel } = options
   if (channel === undefined) return shareChannel(options, proxy, maxMessageBytes)
   const client = new Client(address, credentials.createInsecure(), { channelOverride: channel })
@@ -63,7 +68,7 @@ const whenReady = (channel: Channel, stopped: () => boolean, ready: () => void):
 
 const connect = (
   subscriber: Subscriber<Link<DataflowMessage, DataflowMessage>>,
-  options: GrpcDialOptions,
+  options: DialSettings,
   proxy: Proxy | undefined,
 ): (() => void) => {
   const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
@@ -73,7 +78,7 @@ const connect = (
     durationMs(1),
     options.connectTimeoutMs ?? defaultConnectTimeoutMs,
   )
-  checkOption('keepaliveMs', durationMs(0), options.keepaliveMs ?? 0)
+  checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0)
   const method = loadDataflow({ protoPath: options.protoPath }).Stream
   const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
   const peer = targetName(options.address)
@@ -94,8 +99,7 @@ const connect = (
     timer.unsubscribe()
     if (isCallForQuiet(status)) stopPinging(options.address)
     release()
-    if (state === 'connecting')
-      subscriber.error(statusBeforeOpen(peer, receivedStatus(status), options.insecure !== true))
+    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, receivedStatus(status), !options.isPlain))
     state = 'over'
   })
   const stopped = (): boolean => state !== 'connecting'
@@ -135,7 +139,7 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
  * unsubscribed, which cancels the call once the sent messages are taken. The end of the link does not complete it. Links with
  * equal address, certificates and options share one channel for a hundred of them, which closes after the last.
  *
- * TLS unless `insecure`. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
+ * TLS unless `url` begins with `grpc:` or `insecure` is set. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
  * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;
  * the messages that a slower reader has not read are lost when the service ends with a status other than OK.
  *
@@ -144,15 +148,16 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
  */
 export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
   defer(() => {
-    const proxy = options.channel === undefined ? proxyOfTarget(options) : undefined
-    return proxy === undefined ? connected(options, undefined) : connectedThrough(proxy, options)
+    const settings: DialSettings = endpointOf(options)
+    const proxy = options.channel === undefined ? proxyOfTarget(settings) : undefined
+    return proxy === undefined ? connected(settings, undefined) : connectedThrough(proxy, settings)
   })
 
-const connected = (options: GrpcDialOptions, proxy: Proxy | undefined): Dial<DataflowMessage, DataflowMessage> =>
+const connected = (options: DialSettings, proxy: Proxy | undefined): Dial<DataflowMessage, DataflowMessage> =>
   new Observable((subscriber) => connect(subscriber, options, proxy))
 
 /** The first call of a channel probes the proxy first, to report why it refuses and to time out where it does not answer. */
-const connectedThrough = (proxy: Proxy, options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> => {
+const connectedThrough = (proxy: Proxy, options: DialSettings): Dial<DataflowMessage, DataflowMessage> => {
   const { address, scheduler = asyncScheduler, maxMessageBytes = defaultMaxMessageBytes } = options
   if (isChannelOpen(options, proxy, maxMessageBytes)) return connected(options, proxy)
   const withinMs = checkOption('connectTimeoutMs', durationMs(1), options.connectTimeoutMs ?? defaultConnectTimeoutMs)

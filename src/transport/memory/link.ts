@@ -3,7 +3,7 @@ import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../inbox.js'
 import { type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
 import { checkOption, durationMs } from '../../protocol/validation.js'
-import type { CloseReason, DataflowMessage, Dial, Link, SocketMessage } from '../link.js'
+import type { CloseReason, Dial, Link } from '../link.js'
 import { DrainSignal } from '../drain.js'
 import type { WebSocketDialOptions } from '../websocket/dial.js'
 
@@ -222,21 +222,3 @@ class MemoryWire<T> {
 
 /** The parts of a handshake that present a token. */
 export type PresentedAddress = Pick<WebSocketDialOptions, 'headers' | 'protocols'>
-
-/** A service in memory: spread `recognizer` into the options of `recognize`, and `dataflow` into those of `dataflow`. */
-export interface MemoryPeer {
-  readonly recognizer: {
-    readonly url: string
-    readonly token: string
-    readonly modelName: string
-    /** Refuses a token that the service does not accept, in a header or a subprotocol, as a handshake does. */
-    readonly dial: (address: PresentedAddress) => Dial<SocketMessage, SocketMessage>
-  }
-  readonly dataflow: {
-    readonly address: string
-    readonly token: string
-    readonly tenant: string
-    readonly projectName: string
-    readonly dial: () => Dial<DataflowMessage, DataflowMessage>
-  }
-}

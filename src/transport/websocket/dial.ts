@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { schedule } from '../../kernel/timers.js'
 import { connectTimeout, noConnection } from '../connection-errors.js'
-import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs } from '../limits.js'
+import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, type Certificates } from '../limits.js'
 import { checkOption, durationMs } from '../../protocol/validation.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
 import { type Socket, resolveWebSocketLimits, type WebSocketLimits, type WebSocketLinkOptions } from './socket.js'
@@ -19,7 +19,7 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
   /** Subprotocols to offer; the service must choose one when any is given. */
   readonly protocols?: readonly string[] | undefined
   /** CA certificates in PEM, in place of the system's. Not in the browser: `invalid-options`. */
-  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
+  readonly ca?: Certificates | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in the
    * browser: `invalid-options`.

@@ -9,7 +9,7 @@ import { parseCassette, readCassette } from '../../../src/cassette/format/read-c
 import { record, type RecordOptions } from '../../../src/cassette/record/record.js'
 import type { CassetteSink } from '../../../src/cassette/record/sink.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { DataflowMessage } from '../../../src/transport/link.js'
+import type { DataflowMessage, Dial } from '../../../src/transport/link.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { dataflow, type DataflowOptions } from '../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../src/client/recognizer/recognize.js'
@@ -31,31 +31,29 @@ import { keptLines, outlineOf } from '../cassette-lines.js'
 
 const socketOptions = (
   { clock }: Tools,
-  service: Pick<RecognizeOptions, 'dial'>,
+  { dial }: Pick<NonNullable<RecognizeOptions['testing']>, 'dial'>,
   more: Partial<RecognizeOptions> = {},
 ): RecognizeOptions => ({
   token: 'secret-token',
   format,
-  scheduler: clock,
   url: 'ws://localhost',
-  modelName: 'm',
-  ...service,
+  model: 'm',
+  testing: { dial, scheduler: clock },
   ...more,
 })
 
 const streamOptions = (
   { clock }: Tools,
-  service: Pick<DataflowOptions, 'dial'>,
+  { dial }: Pick<NonNullable<DataflowOptions['testing']>, 'dial'>,
   more: Partial<DataflowOptions> = {},
 ): DataflowOptions => ({
   token: 'secret-token',
   format,
-  scheduler: clock,
-  address: 'localhost:1',
+  url: 'localhost:1',
   tenant: 't',
-  projectName: 'p',
+  project: 'p',
   insecure: true,
-  ...service,
+  testing: { dial, scheduler: clock },
   ...more,
 })
 
@@ -257,12 +255,12 @@ describe('record', () => {
   it('passes on the signal that a connection is about to end', () => {
     virtually((tools) => {
       const done: SessionEvent = { type: 'connection', state: 'done' }
-      const dial = (): ReturnType<NonNullable<DataflowOptions['dial']>> =>
+      const dial = (): Dial<DataflowMessage, DataflowMessage> =>
         scriptedDial<DataflowMessage, DataflowMessage>(() => NEVER)().pipe(
           map((link) => Object.assign(link, { leaving$: of(undefined) })),
         )
       const untilLeaving = (options: DataflowOptions) => () =>
-        defer(() => options.dial?.({ address: 'localhost:1' }) ?? EMPTY).pipe(
+        defer(() => options.testing?.dial?.({ url: 'localhost:1' }) ?? EMPTY).pipe(
           mergeMap((link) => link.leaving$ ?? EMPTY),
           map(() => done),
         )
@@ -272,8 +270,8 @@ describe('record', () => {
   })
 
   it('throws at once for wrong options, its own and those of the session', () => {
-    const good = { url: 'ws://localhost', token: 't', modelName: 'm', format }
-    expect(codeThrownBy(() => record(() => undefined)(recognize, { ...good, modelName: '' }))).toBe('invalid-options')
+    const good = { url: 'ws://localhost', token: 't', model: 'm', format }
+    expect(codeThrownBy(() => record(() => undefined)(recognize, { ...good, model: '' }))).toBe('invalid-options')
     expect(codeThrownBy(() => record(() => undefined, { maxQueueBytes: 0 }))).toBe('invalid-options')
     expect(codeThrownBy(() => record(() => undefined, { flushTimeoutMs: -1 }))).toBe('invalid-options')
     expect(codeThrownBy(() => record('call.jsonl' as unknown as CassetteSink))).toBe('invalid-options')
@@ -283,7 +281,7 @@ describe('record', () => {
 /** Records a short session in memory. */
 const recordHello = async (sink: CassetteSink, options: RecordOptions = {}): Promise<SessionEvent[]> => {
   const service = inMemoryService()
-  const session = record(sink, options)(dataflow, { ...service.dataflow, format })
+  const session = record(sink, options)(dataflow, service.dataflow({ format }))
   try {
     return await lastValueFrom(session([audio(100), audio(100)]).pipe(toArray()))
   } finally {

@@ -41,17 +41,17 @@ const socketOptions = (more: Partial<RecognizeOptions> = {}): RecognizeOptions =
   url: live.service.access.wsUrl,
   ca: live.ca,
   token: live.token,
-  modelName: 'call',
+  model: 'call',
   format,
   ...more,
 })
 
 const streamOptions = (more: Partial<DataflowOptions> = {}): DataflowOptions => ({
-  address: live.service.access.grpc,
-  rootCertificates: live.ca,
+  url: live.service.access.grpc,
+  ca: live.ca,
   token: live.token,
   tenant: live.service.access.tenant,
-  projectName: live.service.access.project,
+  project: live.service.access.project,
   format,
   ...more,
 })
@@ -98,7 +98,7 @@ describe('a cassette', () => {
       )
       const session$ = record(write)(
         recognize,
-        socketOptions({ token: of({ accessToken: token, tokenType: 'Bearer', expiresAtMs: 1e15 }), dial }),
+        socketOptions({ token: of({ accessToken: token, tokenType: 'Bearer', expiresAtMs: 1e15 }), testing: { dial } }),
       )
       return lastValueFrom(session$([audio(20)]).pipe(toArray())).catch(() => undefined)
     })
@@ -110,11 +110,13 @@ describe('a cassette', () => {
     const service = inMemoryService()
     const text = await recordedOver((write) =>
       lastValueFrom(
-        record(write, { secrets: ['hunter2-hunter2'] })(dataflow, {
-          ...service.dataflow,
-          format,
-          settings: { Note: 'it is hunter2-hunter2', ApiKey: 'x1', Password: 'y1', Words: 'plain' },
-        })([audio(20)]).pipe(toArray()),
+        record(write, { secrets: ['hunter2-hunter2'] })(
+          dataflow,
+          service.dataflow({
+            format,
+            settings: { Note: 'it is hunter2-hunter2', ApiKey: 'x1', Password: 'y1', Words: 'plain' },
+          }),
+        )([audio(20)]).pipe(toArray()),
       ),
     )
     await service.close()

@@ -5,11 +5,12 @@ import { parseCassette } from '../../../src/cassette/format/read-cassette.js'
 import type { Cassette } from '../../../src/cassette/format/cassette.js'
 import type { CassetteMismatch } from '../../../src/cassette/replay/service-player.js'
 import { record } from '../../../src/cassette/record/record.js'
-import { replay, type ReplayOptions } from '../../../src/cassette/replay/replay.js'
+import { replay, type Replay, type ReplayOptions } from '../../../src/cassette/replay/replay.js'
 import { isSpeechError } from '../../../src/errors/speech-error.js'
 import { pace } from '../../../src/operators/audio/pace.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../src/client/recognizer/recognize.js'
+import type { RecognizeOptions } from '../../../src/client/recognizer/recognize-on.js'
 import { faultMarbles } from '../../../src/testing/faults/fault-marbles.js'
 import { linkFaults } from '../../../src/testing/faults/link-faults.js'
 import { inMemoryService } from '../../../src/testing/in-memory-service.js'
@@ -73,8 +74,15 @@ const play = (
     onMismatch: (mismatch) => mismatches.push(mismatch),
     ...options,
   })
-  const { log } = tools.watch(recognize({ ...played.recognizer(), scheduler: tools.clock })(source))
+  const { log } = tools.watch(recognize(played.recognizer({ testing: { scheduler: tools.clock } }))(source))
   return { log, mismatches }
+}
+
+/** How a session connects to the recorded service. */
+const dialOf = (played: Replay): NonNullable<NonNullable<RecognizeOptions['testing']>['dial']> => {
+  const dial = played.recognizer().testing?.dial
+  if (dial === undefined) throw new Error('The replay has no dial.')
+  return dial
 }
 
 const results = (log: readonly string[]): readonly string[] =>
@@ -155,7 +163,7 @@ describe('replay of the service', () => {
     virtually((tools) => {
       const mismatches: CassetteMismatch[] = []
       const played = replay(recognition(), { onMismatch: (mismatch) => mismatches.push(mismatch) })
-      const options = { ...played.recognizer(), scheduler: tools.clock, modelName: 'other' }
+      const options = played.recognizer({ testing: { scheduler: tools.clock }, model: 'other' })
       const { log } = tools.watch(recognize(options)(spoken))
       return () => {
         expect(mismatches).toEqual([
@@ -174,7 +182,7 @@ describe('replay of the service', () => {
         scheduler: tools.clock,
         onMismatch: (one) => mismatches.push(one),
       })
-      const { log } = tools.watch(recognize({ ...played.recognizer(), scheduler: tools.clock })(NEVER), 10)
+      const { log } = tools.watch(recognize(played.recognizer({ testing: { scheduler: tools.clock } }))(NEVER), 10)
       return () => {
         expect(log.at(-1)).toBe('5 starting')
         expect(mismatches).toEqual([
@@ -198,10 +206,10 @@ describe('replay of the service', () => {
       ])
       const mismatches: CassetteMismatch[] = []
       const played = replay(cassette, { speed: 1, scheduler: tools.clock, onMismatch: (one) => mismatches.push(one) })
-      const { dial } = played.recognizer()
+      const dial = dialOf(played)
       const log: string[] = []
       const attempt = (name: string): void => {
-        const heard$ = dial().pipe(
+        const heard$ = dial({ url: 'ws://localhost' }).pipe(
           mergeMap((link) => {
             link.send(request.text)
             return link.incoming$
@@ -229,10 +237,10 @@ describe('replay of the service', () => {
     const first = [line(0, 'dial', { channel: 0 }), line(0, 'open'), line(0, 'sent', request)]
     const ended = line(0, 'ended', { code: 'connection-lost', message: 'A.' })
     const lines = [header('websocket'), ...first, ended, ...failing(2, 1, 'B.'), ...failing(3, 1, 'C.')]
-    const { dial } = replay(parseCassette(lines)).recognizer()
+    const dial = dialOf(replay(parseCassette(lines)))
     const said: string[] = []
     for (const channel of [1, 0, 1, 0] as const) {
-      const heard$ = dial({ channel }).pipe(
+      const heard$ = dial({ url: 'ws://localhost', channel }).pipe(
         mergeMap((link) => {
           link.send(request.text)
           return link.incoming$
@@ -252,7 +260,7 @@ describe('replay of the service', () => {
     virtually((tools) => {
       const played = replay(recognition())
       const session = (): ReturnType<Tools['watch']> =>
-        tools.watch(recognize({ ...played.recognizer(), scheduler: tools.clock })(spoken))
+        tools.watch(recognize(played.recognizer({ testing: { scheduler: tools.clock } }))(spoken))
       const logs = [session().log, session().log]
       return () => expect(logs.map((log) => log.at(-1))).toEqual(['0 complete', '0 complete'])
     })
@@ -260,28 +268,25 @@ describe('replay of the service', () => {
 
   it('keeps the order when an answer is sent from inside the message that causes it', () => {
     const heard: string[] = []
-    const heard$ = replay(recognition())
-      .recognizer()
-      .dial()
-      .pipe(
-        mergeMap((link) => {
-          // Sends the next message from inside the handler of the answer.
-          const answering$ = link.incoming$.pipe(
-            tap((message) => {
-              heard.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
-              if (heard.length === 1) link.send(bytes(20, 1))
-              if (heard.length !== 2) return
-              link.send(bytes(20, 2))
-              link.send(text('finalize-recognition').text)
-            }),
-          )
-          const asking$ = defer(() => {
-            link.send(request.text)
-            return EMPTY
-          })
-          return merge(answering$, asking$)
-        }),
-      )
+    const heard$ = dialOf(replay(recognition()))({ url: 'ws://localhost' }).pipe(
+      mergeMap((link) => {
+        // Sends the next message from inside the handler of the answer.
+        const answering$ = link.incoming$.pipe(
+          tap((message) => {
+            heard.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
+            if (heard.length === 1) link.send(bytes(20, 1))
+            if (heard.length !== 2) return
+            link.send(bytes(20, 2))
+            link.send(text('finalize-recognition').text)
+          }),
+        )
+        const asking$ = defer(() => {
+          link.send(request.text)
+          return EMPTY
+        })
+        return merge(answering$, asking$)
+      }),
+    )
     heard$.subscribe().unsubscribe()
     expect(heard).toEqual(['recognize-response', 'partial-result', 'finalize-recognition-response', 'final-result'])
   })
@@ -295,28 +300,28 @@ describe('replay of the service', () => {
       const { lines, write } = keptLines()
       const recorded = tools.watch(
         record(write)(dataflow, {
-          ...{ token: 'secret-token', format, scheduler: tools.clock, address: 'localhost:1', insecure: true },
+          ...{ token: 'secret-token', format, url: 'grpc://localhost:1' },
           ...{
             tenant: 't',
-            projectName: 'p',
+            project: 'p',
             language: 'en',
             settings: { A: 1 },
             finalizeBy: 'request',
             dialect: 'kebab',
           },
-          dial: service.dial,
+          testing: { dial: service.dial, scheduler: tools.clock },
         })([audio(20)]),
       )
       let again: ReturnType<Tools['watch']> | undefined
       tools.clock.schedule(() => {
         const played = replay(parseCassette(lines), { speed: 1, scheduler: tools.clock })
-        again = tools.watch(dataflow({ ...played.dataflow(), scheduler: tools.clock })([audio(20)]))
+        again = tools.watch(dataflow(played.dataflow())([audio(20)]))
       }, 100)
       return () => {
         expect(recorded.log.at(-1)).toBe('20 complete')
         expect(again?.log).toEqual(recorded.log)
-        const { dial: _dial, ...options } = replay(parseCassette(lines)).dataflow()
-        expect(options).toMatchObject({ tenant: 't', projectName: 'p', language: 'en', settings: { A: 1 } })
+        const options = replay(parseCassette(lines)).dataflow()
+        expect(options).toMatchObject({ tenant: 't', project: 'p', language: 'en', settings: { A: 1 } })
         expect(options).toMatchObject({ finalizeBy: 'request', dialect: 'kebab', format, token: '[redacted]' })
       }
     })
@@ -342,13 +347,13 @@ describe('replay of the client', () => {
     const { lines, write } = keptLines()
     const session =
       over === 'grpc'
-        ? record(write)(dataflow, { ...first.dataflow, format: ulaw })
-        : record(write)(recognize, { ...first.recognizer, format: ulaw })
+        ? record(write)(dataflow, first.dataflow({ format: ulaw }))
+        : record(write)(recognize, first.recognizer({ format: ulaw }))
     const events = await lastValueFrom(session([leftOfCall(5_000)]).pipe(toArray()))
     const second = inMemoryService({ engine, token: 'another-token' })
-    const { dial } = second.recognizer
+    const { dials } = second
     const connect =
-      over === 'grpc' ? second.dataflow.dial : () => dial({ headers: { Authorization: 'Bearer another-token' } })
+      over === 'grpc' ? dials.dataflow : () => dials.recognizer({ headers: { Authorization: 'Bearer another-token' } })
     const played = await lastValueFrom(
       replay(parseCassette(lines)).client(connect, { token: 'another-token' }).pipe(toArray()),
     )
@@ -390,17 +395,23 @@ describe('replay of the client', () => {
       const { lines, write } = keptLines()
       virtually(({ clock }) => {
         const faults = linkFaults({ scheduler: clock, script: faultMarbles('2500ms r') })
-        const common = { format, scheduler: clock }
+        const { recognizer, dataflow: stream } = first.dials
         const session =
           over === 'grpc'
-            ? record(write)(dataflow, { ...first.dataflow, ...common, dial: faults.wrap(first.dataflow.dial) })
-            : record(write)(recognize, { ...first.recognizer, ...common, dial: faults.wrap(first.recognizer.dial) })
+            ? record(write)(
+                dataflow,
+                first.dataflow({ format, testing: { scheduler: clock, dial: faults.wrap(stream) } }),
+              )
+            : record(write)(
+                recognize,
+                first.recognizer({ format, testing: { scheduler: clock, dial: faults.wrap(recognizer) } }),
+              )
         const speech = Array.from({ length: 50 }, (_, chunk) => positionAudio(chunk * 800, 800))
         session(pace({ format, scheduler: clock })(speech)).subscribe()
         return () => expect(lines.join('\n')).toContain('connection-lost')
       })
       const second = verifyingService()
-      const dial = over === 'grpc' ? second.dataflow.dial : () => second.recognizer.dial({ headers: {} })
+      const dial = over === 'grpc' ? second.dials.dataflow : () => second.dials.recognizer({ headers: {} })
       const played$ = replay(parseCassette(lines)).client(dial, { token: 't', answerTimeoutMs: 1_000 })
       const played = await lastValueFrom(played$.pipe(toArray()))
       const source = { sampleCount: 40_000, sampleRateHz: 8_000 }

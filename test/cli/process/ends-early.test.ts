@@ -26,8 +26,8 @@ const link = {
   },
 }
 recognize({
-  url: 'ws://localhost', modelName: 'm', token: 't', dial: () => ${'connect' in says ? 'NEVER' : 'of(link)'},
-  format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, ...${JSON.stringify(timeouts)},
+  url: 'ws://localhost', model: 'm', token: 't', testing: { dial: () => ${'connect' in says ? 'NEVER' : 'of(link)'} },
+  format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, timeouts: ${JSON.stringify(timeouts)},
 })([new Uint8Array(320).fill(50)]).subscribe({
   error: ({ code }) => console.log(code),
   complete: () => console.log('complete'),
@@ -38,9 +38,9 @@ const said = (name: string): object => ({ 'message-name': name, 'operation-resul
 
 describe('a process that waits for nothing but a session', () => {
   it.each([
-    ['connection', 'connect-timeout', { connect: true }, { connectTimeoutMs: 50 }],
-    ['start', 'start-timeout', {}, { startTimeoutMs: 50 }],
-    ['final', 'finalize-timeout', { recognize: said('recognize-response') }, { finalizeTimeoutMs: 50 }],
+    ['connection', 'connect-timeout', { connect: true }, { connectMs: 50 }],
+    ['start', 'start-timeout', {}, { startMs: 50 }],
+    ['final', 'finalize-timeout', { recognize: said('recognize-response') }, { finalizeMs: 50 }],
   ])('is told that the %s did not come', async (_what, code, says, timeouts) => {
     const file = join(folder, `${code}.cjs`)
     await writeFile(file, program(says, timeouts))

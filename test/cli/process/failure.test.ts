@@ -29,7 +29,8 @@ describe('failureOf', () => {
   })
 
   it('names the flag where the library names its option', () => {
-    expect(failureOf(new SpeechError('start-timeout', 'Raise startTimeoutMs.')).sentence).toBe('Raise --timeout-ms.')
+    expect(failureOf(new SpeechError('start-timeout', 'Raise timeouts.startMs.')).sentence).toBe('Raise --timeout-ms.')
+    expect(failureOf(new SpeechError('invalid-options', 'ca must be PEM.')).sentence).toBe('--ca must be PEM.')
   })
 
   it('says what was not expected, without its stack', () => {

@@ -5,8 +5,8 @@ import { ReplayBuffer, type Gap } from '../../../src/client/audio/replay-buffer.
 import { runs } from '../../thorough.js'
 
 const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
-const tapeOf = (maxBufferMs: number, maxAudioMessageBytes = 1000, format = pcm): ReplayBuffer =>
-  new ReplayBuffer({ format, maxBufferMs, maxAudioMessageBytes, maxReplayBytes: 0, preRollMs: 0 })
+const tapeOf = (maxWaitingMs: number, maxChunkBytes = 1000, format = pcm): ReplayBuffer =>
+  new ReplayBuffer({ format, maxWaitingMs, maxChunkBytes, maxReplayBytes: 0, preRollMs: 0 })
 const ofMs = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 16)
 
 const drain = (tape: ReplayBuffer): Uint8Array[] => {
@@ -59,8 +59,8 @@ describe('the audio tape', () => {
   it('drops nothing that had its place for audio that is sent once more', () => {
     const tape = new ReplayBuffer({
       format: pcm,
-      maxBufferMs: 20,
-      maxAudioMessageBytes: 1000,
+      maxWaitingMs: 20,
+      maxChunkBytes: 1000,
       maxReplayBytes: 10_000,
       preRollMs: 0,
     })

@@ -4,7 +4,7 @@ import { recognizerUrl } from '../../../src/client/recognizer/address.js'
 import { codeThrownBy } from '../../operators/marbles.js'
 
 const url = (base: string, more: Partial<Parameters<typeof recognizerUrl>[1]> = {}): string =>
-  recognizerUrl(base, { modelName: 'A model/ü', appendModelName: true, allowInsecure: false, ...more })
+  recognizerUrl(base, { model: 'A model/ü', appendModelName: true, insecure: false, ...more })
 
 describe('the address of the recognition socket', () => {
   it.each([
@@ -26,7 +26,7 @@ describe('the address of the recognition socket', () => {
   it('carries no token in clear text to another machine, unless it is allowed', () => {
     for (const base of ['ws://h', 'ws://127.0.0.1.evil.example', 'ws://localhost.evil.example', 'ws://10.0.0.1']) {
       expect(codeThrownBy(() => url(base))).toBe('invalid-options')
-      expect(url(base, { allowInsecure: true })).toContain('ws://')
+      expect(url(base, { insecure: true })).toContain('ws://')
     }
   })
 

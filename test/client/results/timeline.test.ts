@@ -26,8 +26,8 @@ const milestone = (channel: number, startMs: number, endMs: number, text: string
 /** A timeline whose first connection has sent so much; what is settled, in milliseconds. */
 const timelineAfter = (sentMs: number) => {
   const bounds = {
-    maxBufferMs: Infinity,
-    maxAudioMessageBytes: 32_000,
+    maxWaitingMs: Infinity,
+    maxChunkBytes: 32_000,
     maxReplayBytes: 60_000 * bytesPerMs,
     preRollMs: 0,
   }

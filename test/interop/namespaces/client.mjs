@@ -14,12 +14,12 @@ const sessionOf = ({ over, url, address, heartbeatMs }, ca) => {
     ? dataflow({
         ...common,
         address,
-        rootCertificates: Buffer.from(ca),
+        ca: Buffer.from(ca),
         tenant: 'T',
-        projectName: 'p',
-        keepaliveMs: heartbeatMs,
+        project: 'p',
+        heartbeatMs: heartbeatMs,
       })
-    : recognize({ ...common, url, ca, modelName: 'm', heartbeatMs })
+    : recognize({ ...common, url, ca, model: 'm', heartbeatMs })
 }
 
 const outcomeOf = (session$, onHeard) =>

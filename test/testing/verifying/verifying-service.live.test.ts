@@ -25,8 +25,8 @@ const chunks = (sampleCount: number): readonly Uint8Array[] =>
 
 const inMemory = (service: VerifyingService, over: Transport, options: object = {}) =>
   over === 'grpc'
-    ? dataflow({ format, ...service.dataflow, ...options })
-    : recognize({ format, ...service.recognizer, ...options })
+    ? dataflow(service.dataflow({ format, ...options }))
+    : recognize(service.recognizer({ format, ...options }))
 
 const overSockets = async (behavior: VerifyingBehavior, over: Transport, options: object = {}) => {
   const service = verifyingService(behavior)
@@ -36,14 +36,14 @@ const overSockets = async (behavior: VerifyingBehavior, over: Transport, options
     over === 'grpc'
       ? dataflow({
           format,
-          address: listening.address,
+          url: listening.address,
           insecure: true,
           tenant: 'T',
-          projectName: 'p',
+          project: 'p',
           token: 't',
           ...options,
         })
-      : recognize({ format, url: listening.url, modelName: 'm', token: 't', ...options })
+      : recognize({ format, url: listening.url, model: 'm', token: 't', ...options })
   return { service, session }
 }
 
@@ -127,7 +127,7 @@ describe.each(transports)('a verifying service over %s', (over) => {
 
   it('does not answer a finalize with answersFinalize set to false', async () => {
     const { session, service } = await overSockets({ answersFinalize: false }, over, {
-      finalizeTimeoutMs: 100,
+      timeouts: { finalizeMs: 100 },
       resumption: false,
     })
     await expect(all(session(chunks(1_600)))).rejects.toMatchObject({ code: 'finalize-timeout' })

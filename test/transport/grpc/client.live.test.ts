@@ -61,7 +61,7 @@ describe('dialGrpc', () => {
     options: Partial<GrpcDialOptions> = {},
   ): Promise<{ near: DataflowLink; far: DataflowLink }> => {
     const near = new Promise<DataflowLink>((resolve, reject) => {
-      dialled.push(dialGrpc({ address, insecure: true, ...options }).subscribe({ next: resolve, error: reject }))
+      dialled.push(dialGrpc({ url: address, insecure: true, ...options }).subscribe({ next: resolve, error: reject }))
     })
     return { near: await near, far: await accepted.take() }
   }
@@ -99,7 +99,7 @@ describe('dialGrpc', () => {
 
   it('closes the connection after the last link', async () => {
     const proxy = await tcpProxy(Number(address.split(':')[1]))
-    const { near, far } = await connect({ address: `127.0.0.1:${proxy.port}` })
+    const { near, far } = await connect({ url: `127.0.0.1:${proxy.port}` })
     far.close()
     expect(await endOf(near)).toBe('complete')
     await proxy.unused()
@@ -108,7 +108,7 @@ describe('dialGrpc', () => {
 
   it('delivers what was said before a refusal, even when the network brings all of it at once', async () => {
     const proxy = await tcpProxy(Number(address.split(':')[1]))
-    const { near, far } = await connect({ address: `127.0.0.1:${proxy.port}` })
+    const { near, far } = await connect({ url: `127.0.0.1:${proxy.port}` })
     const seen: string[] = []
     const ended = new Promise<void>((resolve) => {
       near.incoming$.subscribe({
@@ -157,7 +157,7 @@ describe('dialGrpc', () => {
     server.removeService({ ...loadDataflow() })
     const end = await new Promise<SpeechError | 'complete'>((resolve, reject) => {
       dialled.push(
-        dialGrpc({ address, insecure: true }).subscribe({ next: (link) => resolve(endOf(link)), error: reject }),
+        dialGrpc({ url: address, insecure: true }).subscribe({ next: (link) => resolve(endOf(link)), error: reject }),
       )
     })
     expect(end).toMatchObject({ code: 'protocol-violation' })
@@ -181,10 +181,10 @@ describe('dialGrpc', () => {
     const { ca, key, certificate } = await testCertificates()
     const keyPair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate) }
     address = `127.0.0.1:${await bind(server, ServerCredentials.createSsl(null, [keyPair]))}`
-    const { near, far } = await connect({ insecure: false, rootCertificates: ca })
+    const { near, far } = await connect({ insecure: false, ca })
     near.send(text('safe'))
     expect((await firstValueFrom(far.incoming$)).content).toBe('safe')
-    const error = await errorOf(dialGrpc({ address }))
+    const error = await errorOf(dialGrpc({ url: address }))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
     expect(error.message).toContain(address)
   })
@@ -197,8 +197,8 @@ describe('dialGrpc', () => {
     const warned = (warning: Error): void => void warnings.push(warning.message)
     process.on('warning', warned)
     address = `127.0.0.1:${port}`
-    await connect({ insecure: false, rootCertificates: ca })
-    const error = await errorOf(dialGrpc({ address: `127.0.0.2:${port}`, rootCertificates: ca }))
+    await connect({ insecure: false, ca })
+    const error = await errorOf(dialGrpc({ url: `127.0.0.2:${port}`, ca }))
     process.off('warning', warned)
     expect(error).toMatchObject({
       code: 'connection-failed',
@@ -208,20 +208,20 @@ describe('dialGrpc', () => {
   })
 
   it('errors with connection-failed for a name that nobody has', async () => {
-    const error = await errorOf(dialGrpc({ address: 'speech.invalid:4000', insecure: true }))
+    const error = await errorOf(dialGrpc({ url: 'speech.invalid:4000', insecure: true }))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: true })
     expect(error.message).toContain('speech.invalid:4000')
   })
 
   it.each<[string, GrpcDialOptions]>([
-    ['address', { address: '' }],
-    ['address', { address: 'https://speech.example.com' }],
-    ['rootCertificates', { address: '127.0.0.1:1', insecure: true, rootCertificates: 'pem' }],
-    ['rootCertificates', { address: '127.0.0.1:1', rootCertificates: 'this is no certificate' }],
-    ['keepaliveMs', { address: '127.0.0.1:1', keepaliveMs: -1 }],
-    ['connectTimeoutMs', { address: '127.0.0.1:1', connectTimeoutMs: 2 ** 31 }],
-    ['highWaterMarkBytes', { address: '127.0.0.1:1', highWaterMarkBytes: 0 }],
-    ['protoPath', { address: '127.0.0.1:1', protoPath: '/absent/other.proto' }],
+    ['url', { url: '' }],
+    ['url', { url: 'https://speech.example.com' }],
+    ['ca', { url: '127.0.0.1:1', insecure: true, ca: 'pem' }],
+    ['ca', { url: '127.0.0.1:1', ca: 'this is no certificate' }],
+    ['heartbeatMs', { url: '127.0.0.1:1', heartbeatMs: -1 }],
+    ['connectTimeoutMs', { url: '127.0.0.1:1', connectTimeoutMs: 2 ** 31 }],
+    ['highWaterMarkBytes', { url: '127.0.0.1:1', highWaterMarkBytes: 0 }],
+    ['protoPath', { url: '127.0.0.1:1', protoPath: '/absent/other.proto' }],
   ])('refuses an unusable %s', async (name, options) => {
     const error = await errorOf(dialGrpc(options))
     expect(error.code).toBe('invalid-options')

@@ -7,7 +7,7 @@ import { dialGrpc } from '../../../src/transport/grpc/client.js'
 import { portOf, tcpProxy } from '../tcp-proxy.js'
 
 /** The server answers within this time, in the same process. */
-const keepaliveMs = 200
+const heartbeatMs = 200
 
 /** What a server does with a client's first ping, if it minds. */
 type Manner = (session: ServerHttp2Session) => void
@@ -55,7 +55,7 @@ afterEach(async () => {
 /** Runs a call until the server ends it, and gives the error; `whileOpen` may end it before. */
 const callOf = (whileOpen?: Promise<void>, to = address): Promise<SpeechError | 'left'> =>
   new Promise((resolve) => {
-    const subscription = dialGrpc({ address: to, insecure: true, keepaliveMs })
+    const subscription = dialGrpc({ url: to, insecure: true, heartbeatMs })
       .pipe(switchMap((link) => link.incoming$))
       .subscribe({ error: resolve })
     void whileOpen?.then(() => {
@@ -67,9 +67,9 @@ const callOf = (whileOpen?: Promise<void>, to = address): Promise<SpeechError | 
 const pinged = (count: number): Promise<void> =>
   expect.poll(() => pings.reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(count)
 
-const manyPeriods = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 6 * keepaliveMs))
+const manyPeriods = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 6 * heartbeatMs))
 
-describe('keepaliveMs', () => {
+describe('heartbeatMs', () => {
   it('pings a server that answers, and goes on with it', async () => {
     expect(await callOf(pinged(3))).toBe('left')
   })

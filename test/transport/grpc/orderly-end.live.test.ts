@@ -86,10 +86,10 @@ describe('a stream that the service ends unasked with OK', () => {
       return event.state === 'reconnecting' ? `reconnecting for ${event.cause}` : event.state
     }
     const session$ = dataflow({
-      address,
+      url: address,
       insecure: true,
       tenant: 'T',
-      projectName: 'p',
+      project: 'p',
       token: 'any',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
       resumption: { firstDelayMs: 1, maxDelayMs: 1 },
