@@ -37,7 +37,8 @@ const restartableService = async () => {
     restart: async (): Promise<void> => {
       const { wsUrl, grpc } = service.access
       const at = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
-      await service.close()
+      // A busy machine may need longer than the usual 10 s for the last results.
+      await service.close({ drainMs: 40_000 })
       service = await start({ http: at(wsUrl), grpc: at(`https://${grpc}`) })
     },
     close: async (): Promise<void> => {
