@@ -27,7 +27,7 @@ import { SessionToken } from './token.js'
 import type { FinalEvent } from '../protocol/session-event.js'
 import type { ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy, TokenNeed } from './states.js'
 
-/** What one kind of session brings: how it connects, what it says there, and what the user asked for. */
+/** What differs between sessions: how they connect, and the options of the user. */
 export interface SessionPlan<In, Out> {
   readonly settings: SessionSettings
   readonly ending: Ending
@@ -302,7 +302,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     return open && this.#pump.send(open, inputs)
   }
 
-  /** What the user says while the session runs; each signal counts once. */
+  /** The user's signals while the session runs; each counts once. */
   #watchSignals(inputs: Inputs<ClientInput>): TeardownLogic {
     const { finalize$ = EMPTY, stop$ = EMPTY } = this.#plan.settings
     const { abort$ = EMPTY } = this.#plan

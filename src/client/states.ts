@@ -17,7 +17,7 @@ import type { Retries } from './retries.js'
  * - `waiting`: for the time of the next attempt.
  * - `draining`: as `streaming`, but the source has ended and the link still has to take the rest of the audio.
  * - `finalizing`: the service was asked to finalize; `isAcknowledged` once it has answered that it does.
- * - `closing`: the final came before that answer, which tells whether it is the final that was asked for.
+ * - `closing`: the final came before that answer, which shows whether it is the final that was asked for.
  * - `resting`: the service has ended a recognition that nobody finalized. The next one starts with the next sound, on the
  *   same connection while that is open (`isConnected`).
  * - `stopping`: waits for the answer to a stop.

@@ -24,29 +24,29 @@ import {
 import { SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
 
-/** A token itself, or where one comes from: the first one that it emits is taken each time that the session needs one. */
+/** A token, or a source of tokens: its first token is taken each time that the session needs one. */
 export type TokenSource = string | Token | ObservableInput<string | Token>
 
-/** Who is told of a token that the service refused; a `Subject` that is `rejected$` of `keepFresh` as well. */
+/** Gets each token that the service refused; the same `Subject` as `rejected$` of `keepFresh`. */
 export type RejectedTokens = NextObserver<Pick<Token, 'accessToken'>>
 
-/** A token in hand; `fresh` unless it is the one that was refused. */
+/** A token; `fresh` unless it is the one that was refused. */
 export interface TokenInHand {
   readonly accessToken: string
   readonly fresh: boolean
-  /** When it ends, in milliseconds since 1970, where the source says so. */
+  /** When it expires, in milliseconds since 1970, if the source states it. */
   readonly expiresAtMs: number | undefined
 }
 
-/** A token that cannot change: asking again is no use. */
+/** A token that cannot change, so that asking again is of no use. */
 export const isFixedToken = (source: TokenSource): source is string | Token =>
   typeof source === 'string' || (typeof source === 'object' && 'accessToken' in source)
 
 /**
- * Asks for a token once. After a refusal the source is asked anew, which for a cold one is a new request; one that
- * still has the refused token is told so by `rejected$` and may then emit another.
+ * Asks for a token once. After a refusal the source is asked again, which for a cold one is a new request. A source that
+ * still has the refused token gets it by `rejected$` and may then emit another.
  *
- * Errors: what the source says; `unauthenticated` where it gives no token.
+ * Errors: that of the source; `unauthenticated` if it emits no token.
  */
 const askToken = (source: TokenSource, refused?: string, rejected$?: RejectedTokens): Observable<TokenInHand> =>
   defer(() => (isFixedToken(source) ? of(source) : from(source))).pipe(
@@ -69,7 +69,7 @@ const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFun
     filter(({ accessToken }) => accessToken !== refused),
   )
 
-/** Takes `unknown` on purpose: nothing holds a source to its type at run time, and what it gave must not be printed. */
+/** Takes `unknown`, as a source may emit anything at run time. What it emitted is never printed. */
 const presentable = (token: unknown): Presentable => {
   const { accessToken, expiresAtMs } = (
     typeof token === 'object' && token !== null ? token : { accessToken: token }
@@ -83,10 +83,10 @@ const presentable = (token: unknown): Presentable => {
   return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }
 
-/** A token counts as near its end for this long before it, or for a twentieth of its life if that is less. */
-const mostLeadMs = 60_000
+/** A token is renewed this long before it expires, or a twentieth of its life if that is less. */
+const maxLeadMs = 60_000
 
-/** The share of the time for a token, or of what is left of the one in hand, that its source may take meanwhile. */
+/** The share of the deadline, or of the time that the present token has left, that its source may take meanwhile. */
 const patience = 1 / 2
 
 interface TokenSettings {
@@ -97,9 +97,8 @@ interface TokenSettings {
 }
 
 /**
- * The token of one session, over all of its connections. A token in hand is used until it is refused or near its end, so
- * that an outage asks the source for nothing; and a source that fails, or says nothing, while the token in hand is still
- * good costs nothing.
+ * The token of one session, over all of its connections. The present token is used until it is refused or near its end, so
+ * an outage does not ask the source. A source that fails or stays silent does no harm while the present token is valid.
  */
 export class SessionToken {
   readonly #settings: TokenSettings
@@ -111,7 +110,7 @@ export class SessionToken {
     this.#settings = settings
   }
 
-  /** A token for another connection: the one in hand unless it is near its end. */
+  /** A token for another connection: the present one unless it is near its end. */
   take(): Observable<TokenInHand> {
     return defer(() => {
       const isFarFromEnd = this.#settings.scheduler.now() < this.#renewAtMs
@@ -119,7 +118,7 @@ export class SessionToken {
     })
   }
 
-  /** A token that replaces the one in hand, which is near its end; that one again where there is no other. */
+  /** A token that replaces the present one, which is near its end; the present one if there is no other. */
   replace(): Observable<TokenInHand> {
     const { token, scheduler, deadlines } = this.#settings
     return defer(() => {
@@ -134,7 +133,7 @@ export class SessionToken {
     })
   }
 
-  /** Another token than the one that the service refused; of the one before where an attempt at that has failed. */
+  /** Another token than the one that the service refused, by default the one refused before. */
   renew(refused = this.#refused): Observable<TokenInHand> {
     const { token, rejected$ } = this.#settings
     return defer(() => {
@@ -149,7 +148,7 @@ export class SessionToken {
     const nowMs = this.#settings.scheduler.now()
     const endsMs = token.expiresAtMs ?? Infinity
     this.#held = token
-    this.#renewAtMs = endsMs - Math.min(mostLeadMs, (endsMs - nowMs) / 20)
+    this.#renewAtMs = endsMs - Math.min(maxLeadMs, (endsMs - nowMs) / 20)
   }
 
   #good(): Observable<TokenInHand> | undefined {

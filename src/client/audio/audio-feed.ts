@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { isObservableInput } from '../../operators/interop/pull.js'
 import { isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
 
-/** Who takes the audio. `wanted` is asked before each pull; a pushed source is not asked. */
+/** Takes the audio of a feed. `wanted` is called before each pull, and never for a pushed source. */
 export interface AudioSink {
   wanted(): boolean
   chunk(bytes: Uint8Array): void
@@ -12,9 +12,9 @@ export interface AudioSink {
 }
 
 export interface AudioFeed {
-  /** Begins, and after `wanted` was false, goes on. For a pushed source only the first call has an effect. */
+  /** Begins, or continues after `wanted` was false. For a pushed source only the first call has an effect. */
   resume(): void
-  /** Lets go of the source: unsubscribes, or returns the iterator, or cancels the stream. The sink hears no more. */
+  /** Releases the source: unsubscribes, returns the iterator or cancels the stream. The sink is not called any more. */
   close(): void
 }
 
@@ -27,10 +27,10 @@ export const feedAudio = (source: ObservableInput<Uint8Array>, sink: AudioSink):
   return open === undefined ? new PushedFeed(from(source), sink) : new PulledFeed(open, sink)
 }
 
-/** Whether a source waits to be asked, so that what it has not given yet needs no buffer. */
+/** Whether a source is pulled: it waits until audio is wanted, so it needs no buffer. */
 export const isPulled = (source: ObservableInput<Uint8Array>): boolean => pullerOf(source) !== undefined
 
-/** Throws `invalid-options` where a source is nothing that audio can come from. */
+/** Throws `invalid-options` for a source of another kind. */
 export const checkSource = (source: ObservableInput<Uint8Array>): void => {
   if (isObservableInput(source)) return
   throw new SpeechError(
@@ -39,7 +39,7 @@ export const checkSource = (source: ObservableInput<Uint8Array>): void => {
   )
 }
 
-/** Of a source that gives when it likes. */
+/** The feed of a source that emits at its own pace. */
 class PushedFeed implements AudioFeed, Observer<Uint8Array> {
   readonly #audio$: Observable<Uint8Array>
   readonly #sink: AudioSink
@@ -52,7 +52,7 @@ class PushedFeed implements AudioFeed, Observer<Uint8Array> {
 
   resume(): void {
     if (this.#state !== 'idle') return
-    // Known before it subscribes: a source that emits at once must be let go of within that.
+    // The subscriber is known before the source is subscribed, so a source that emits at once can be closed meanwhile.
     void new Observable<Uint8Array>((subscriber) => {
       this.#state = subscriber
       this.#audio$.subscribe(subscriber)
@@ -80,7 +80,7 @@ class PushedFeed implements AudioFeed, Observer<Uint8Array> {
   }
 }
 
-/** Of a source that waits to be asked. */
+/** The feed of a source that waits until audio is wanted. */
 class PulledFeed implements AudioFeed {
   readonly #open: () => Puller<Uint8Array>
   readonly #sink: AudioSink
@@ -132,12 +132,12 @@ class PulledFeed implements AudioFeed {
   }
 }
 
-/** A source that was never asked is let go of too: it may hold a file open. */
+/** A source that was never read is released too: it may hold a file open. */
 const release = (puller: Puller<Uint8Array> | (() => Puller<Uint8Array>)): void => {
   try {
     const opened = typeof puller === 'function' ? puller() : puller
     opened.release()
   } catch {
-    // Such as a Web stream that another reader has locked: then it is not ours to cancel.
+    // Such as a Web stream that another reader has locked: its owner cancels it.
   }
 }

@@ -103,7 +103,7 @@ export class AudioPump<Out> implements AudioSink {
 
   /**
    * From the next connection on, audio is sent more slowly: `with bursts` once the service has refused it as too fast;
-   * `as spoken` once it has ended a recognition without a sign of how far it had read, for then only the clock tells that.
+   * `as spoken` once it has ended a recognition without a sign of how far it had read, which then only the clock can show.
    */
   slow(speed: 'with bursts' | 'as spoken'): void {
     if (this.#speed !== 'as spoken') this.#speed = speed

@@ -1,14 +1,14 @@
-/** Of one block of memory: half a second of 16-bit audio at 16 kHz. */
+/** The size of a block of memory: half a second of 16-bit audio at 16 kHz. */
 const blockBytes = 16_384
 
 /**
- * The bytes of one stretch of a stream, in blocks of memory: they are appended at its end and given up at its beginning.
- * Positions count from the first byte of the stream. A block is made when its first byte comes and let go of with its
- * last, so what is held is never moved, and costs two blocks at most beyond itself; who owns it keeps that bounded.
+ * Holds a stretch of a stream in blocks of memory: bytes are appended at the end and released at the beginning. Positions
+ * count from the first byte of the stream. A block is allocated for its first byte and released with its last one, so bytes
+ * are never moved, and at most two blocks are only partly used. The owner bounds how much is held.
  */
 export class BlockBuffer {
   readonly #blocks: Uint8Array[] = []
-  /** The number of the block that stands first, counted from the first byte of the stream. */
+  /** The number of the first block, counted from the first byte of the stream. */
   #firstBlock = 0
   /** The block that is being filled, and the position of its first byte. */
   #filling: Uint8Array | undefined
@@ -21,12 +21,12 @@ export class BlockBuffer {
     return this.#start
   }
 
-  /** The position after the last byte that was appended and not taken back. */
+  /** The position after the last byte. */
   get end(): number {
     return this.#end
   }
 
-  /** Takes a copy: who gave the bytes may use them again. */
+  /** Appends a copy: the caller may use the bytes again. */
   append(bytes: Uint8Array): void {
     const room = this.#fillingFrom + blockBytes - this.#end
     if (this.#filling !== undefined && bytes.length <= room) {
@@ -35,13 +35,13 @@ export class BlockBuffer {
     } else this.#spread(bytes)
   }
 
-  /** Counts bytes that are not held, where nothing is. */
+  /** Counts bytes that are not held; only while nothing is held. */
   skip(byteCount: number): void {
     this.#end += byteCount
     this.dropBefore(this.#end)
   }
 
-  /** A copy of what stands from one position to another; both must be held. */
+  /** A copy of the bytes between two positions; all must be held. */
   slice(from: number, to: number): Uint8Array {
     const copy = new Uint8Array(to - from)
     for (let position = from; position < to;) {
@@ -55,8 +55,7 @@ export class BlockBuffer {
   }
 
   /**
-   * The first position from `from` on that `findIn` finds, of the pieces of memory that hold the bytes; undefined where it
-   * finds none (-1). Copies nothing.
+   * The first position from `from` on that `findIn` finds in the blocks (-1: none). Copies nothing.
    */
   find(from: number, findIn: (bytes: Uint8Array) => number): number | undefined {
     for (let position = Math.max(from, this.#start); position < this.#end;) {
@@ -69,7 +68,7 @@ export class BlockBuffer {
     return undefined
   }
 
-  /** Gives up what stands before a position. */
+  /** Releases the bytes before a position. */
   dropBefore(position: number): void {
     this.#start = Math.min(Math.max(this.#start, position), this.#end)
     const firstBlock = numberOf(this.#start)
@@ -79,7 +78,7 @@ export class BlockBuffer {
     if (this.#blocks.length === 0) this.#filling = undefined
   }
 
-  /** Takes back what stands from a position on. */
+  /** Removes the bytes from a position on. */
   dropAfter(position: number): void {
     this.#end = Math.max(this.#start, Math.min(this.#end, position))
     const used = Math.ceil(this.#end / blockBytes) - this.#firstBlock
@@ -88,7 +87,7 @@ export class BlockBuffer {
     this.#filling = undefined
   }
 
-  /** Over as many blocks as it takes. */
+  /** Into as many blocks as needed. */
   #spread(bytes: Uint8Array): void {
     for (let taken = 0; taken < bytes.length;) {
       const number = numberOf(this.#end)
@@ -105,5 +104,5 @@ export class BlockBuffer {
 
 const nothing = new Uint8Array(0)
 
-/** Of the block in which a position stands. */
+/** The number of the block that holds a position. */
 const numberOf = (position: number): number => Math.floor(position / blockBytes)

@@ -1,22 +1,22 @@
-/** Messages of one length, one after another: from `at`, up to `end`. */
+/** Consecutive messages of one length, from `at` to `end`. */
 interface Run {
   readonly at: number
   readonly length: number
   end: number
 }
 
-/** More runs than this are not kept apart: a source whose chunks all differ must not cost more than its audio. */
+/** At most so many runs are kept apart: a source whose chunks all differ must not cost more than its audio. */
 const maxRuns = 1_024
 
 /**
- * Where the messages of audio end, so that what is sent again is cut as it was the first time. Chunks mostly have one
+ * Remembers where messages of audio end, so that audio that is sent again is cut in the same places. Most chunks have one
  * length, so this is a list of runs and not of messages.
  */
 export class ChunkBoundaries {
   #runs: Run[] = []
   #last: Run | undefined
 
-  /** A message of `length` bytes stands at a position, after all before it. */
+  /** Appends a message of `length` bytes at a position, after all others. */
   append(at: number, length: number): void {
     const last = this.#last
     if (last?.end === at && last.length === length && (at - last.at) % length === 0) last.end += length
@@ -24,7 +24,7 @@ export class ChunkBoundaries {
     else this.#runs.push((this.#last = { at, length, end: at + length }))
   }
 
-  /** Where the message ends in which a position stands. */
+  /** The end of the message that contains a position. */
   endOf(position: number): number {
     const run = this.#runs.find(({ end }) => position < end)
     if (run === undefined) return position
@@ -32,7 +32,7 @@ export class ChunkBoundaries {
     return Math.min(end, position + length - ((position - at) % length))
   }
 
-  /** Forgets what ends at or before a position. */
+  /** Forgets the messages that end at or before a position. */
   dropBefore(position: number): void {
     if (this.#last === undefined) return
     const first = this.#runs.findIndex(({ end }) => end > position)
@@ -42,7 +42,7 @@ export class ChunkBoundaries {
     this.#last = undefined
   }
 
-  /** Takes back what stands from a position on; the message in which it stands ends there. */
+  /** Removes all messages after a position; the one that contains it ends there. */
   dropAfter(position: number): void {
     for (let last = this.#runs.at(-1); last !== undefined && last.end > position; last = this.#runs.at(-1)) {
       if (last.at >= position) this.#runs.pop()

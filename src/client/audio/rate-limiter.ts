@@ -6,7 +6,7 @@ export const commonPace = { burstMs: 4_000, speed: 1.2 } as const
 const { burstMs, speed } = commonPace
 
 /** Who has to wait waits this long at least: then several messages go at once, and not each by a timer of its own. */
-const leastWaitMs = 200
+const minWaitMs = 200
 
 /** Holds audio back that a service would refuse as `too-fast`: used once one has refused, for what was held meanwhile. */
 export class RateLimiter {
@@ -32,6 +32,6 @@ export class RateLimiter {
   get waitMs(): number {
     const dueMs = (this.#sentBytes / this.#bytesPerMs - this.#burstMs) / speed
     const leftMs = Math.ceil(dueMs - (this.#scheduler.now() - this.#startMs))
-    return leftMs > 0 ? Math.max(leftMs, leastWaitMs) : 0
+    return leftMs > 0 ? Math.max(leftMs, minWaitMs) : 0
   }
 }

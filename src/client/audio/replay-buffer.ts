@@ -42,12 +42,12 @@ export interface AudioAccount {
 /**
  * The audio of one session: captured, kept until it is sent and then until it is definitive, sent again from there when
  * another connection takes over. It hands out whole frames only (a message must not cut a sample), in pieces of a
- * bounded size, each the same whenever it is handed out.
+ * bounded size, and cuts them the same way when it sends them again.
  *
- * Positions count the bytes that were kept; what did not fit, the newest beyond the bound, is no part of them and is told
- * exactly, one gap for one stretch of the source.
+ * Positions count the bytes that were kept. Audio beyond the bound, always the newest, is not kept and has no position; it
+ * is reported exactly, as one gap for each stretch of the source.
  *
- *     0 ……… definitive ……… sent ……… end        (what stands between the first two was sent and has no result yet)
+ *     0 ……… definitive ……… sent ……… end        (between the first two: sent, without a result yet)
  */
 export class ReplayBuffer {
   readonly timeline = new SourceTimeline()
@@ -61,20 +61,20 @@ export class ReplayBuffer {
   readonly #preRollBytes: number
   #definitive = 0
   #sent = 0
-  /** Up to here the audio had been sent when the last connection broke. */
+  /** The position up to which audio had been sent when the last connection broke. */
   #replayEnd = 0
-  /** All bytes of the source that came in whole frames, whether kept or dropped, and those of a cut frame at its end. */
+  /** All bytes of the source, kept or dropped, with those of a cut frame at its end. */
   #captured = 0
   #dropped = 0
-  /** Of what had been kept, what was dropped later: that much of what stands before `definitive` is not definitive. */
+  /** Bytes that were kept and dropped later: so many of those before `definitive` are not definitive. */
   #lost = 0
-  /** What did not fit and is not told yet, for more of it may follow. */
+  /** Audio beyond the bound that is not reported yet, because more of it may follow. */
   #overrun: Stretch | undefined
-  /** What was given up as silent and is not told yet, for more of it may follow. */
+  /** Silence that was dropped and is not reported yet, because more of it may follow. */
   #silence: Stretch | undefined
-  /** While no recognition runs: up to here nothing is to be heard. */
+  /** While no recognition runs: the position up to which the audio is silent. */
   #silentTo = 0
-  /** The beginning of a frame whose end has not come. */
+  /** The beginning of a frame whose end has not arrived. */
   #cut: Uint8Array = empty
 
   constructor(bounds: Omit<AudioBounds, 'maxPulledReplayBytes'>) {
@@ -92,7 +92,7 @@ export class ReplayBuffer {
     return this.#sent === this.#ring.end
   }
 
-  /** How far it was sent. */
+  /** The position up to which audio was sent. */
   get sent(): number {
     return this.#sent
   }
@@ -101,18 +101,18 @@ export class ReplayBuffer {
     return this.#definitive
   }
 
-  /** Where the audio begins that has no definitive result, in milliseconds of the source. */
+  /** Where the audio without a definitive result begins, in milliseconds of the source. */
   get pendingFromMs(): number | undefined {
     if (this.#definitive === this.#ring.end) return undefined
     return msForBytes(this.#format, this.timeline.startOf(this.#definitive))
   }
 
-  /** Whether something is to be heard in what has no definitive result, as far as it is kept. */
+  /** Whether the kept audio without a definitive result has a sound. */
   get hasSound(): boolean {
     return this.#findSound(this.#definitive) !== undefined
   }
 
-  /** Whether a channel has a sound from a position on, as far as the audio is kept. */
+  /** Whether the kept audio of a channel has a sound from a position on. */
   hasSoundFrom(position: number, rule: SoundRule, channel: number): boolean {
     return this.#findSound(position, rule, channel) !== undefined
   }
@@ -134,7 +134,7 @@ export class ReplayBuffer {
     }
   }
 
-  /** True when `bytes` could go out as they are: nothing stands before them, and they are whole frames of one message. */
+  /** Whether `bytes` can be sent as they are: nothing waits before them, and they are whole frames of one message. */
   passes(bytes: Uint8Array): boolean {
     const { length } = bytes
     return (
@@ -147,7 +147,7 @@ export class ReplayBuffer {
     )
   }
 
-  /** Keeps bytes that go out without waiting. */
+  /** Keeps bytes that are sent without waiting. */
   pass(bytes: Uint8Array): void {
     this.#captured += bytes.length
     if (this.#maxReplayBytes === 0) this.#ring.skip(bytes.length)
@@ -156,7 +156,7 @@ export class ReplayBuffer {
     this.#boundReplay()
   }
 
-  /** Takes audio in, at first without a bound: `trim` must follow when what could be sent is shifted out. */
+  /** Takes audio without a bound. `trim` must follow once all that can be sent is shifted. */
   push(chunk: Uint8Array): void {
     this.#captured += chunk.length
     const bytes = this.#cut.length === 0 ? chunk : joinBytes(this.#cut, chunk)
@@ -168,8 +168,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * Drops the newest audio beyond the bound; returns the gap that ended with what was kept, if one did. What is sent once
-   * more does not count against it: that has its own bound, and audio that had its place would lose it.
+   * Drops the newest audio beyond the bound. Returns the gap that has ended, if audio was kept again after one. Audio that
+   * is sent again does not count, as it has a bound of its own.
    */
   trim(): Gap | undefined {
     const firstWaiting = Math.max(this.#sent, this.#replayEnd)
@@ -202,7 +202,7 @@ export class ReplayBuffer {
     return piece
   }
 
-  /** Everything before a position has its results. Returns whether that is news. */
+  /** All audio before a position has its results. Returns whether more audio is definitive than before. */
   settle(position: number): boolean {
     const definitive = Math.min(position - (position % this.#frameBytes), this.#sent)
     if (!(definitive > this.#definitive)) return false
@@ -211,7 +211,7 @@ export class ReplayBuffer {
     return true
   }
 
-  /** No recognition runs any more: what was sent and is not kept has no result. Returns that; `listen` must follow. */
+  /** The recognition has ended: audio that was sent and is not kept has no result, and is returned as gaps. `listen` must follow. */
   rest(): readonly Gap[] {
     const gaps = this.#giveUpUnkept()
     this.#silentTo = this.#definitive
@@ -219,8 +219,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * While no recognition runs: looks for a sound in what was taken in since the last time. Before a sound, and before the
-   * end where there is none, only the pre-roll is kept of what is silent. Returns whether there is a sound.
+   * While no recognition runs: looks for a sound in the audio since the last call, and drops the silence before it except
+   * for the pre-roll. Returns whether there is a sound.
    */
   listen(): boolean {
     const sound = this.#findSound(this.#silentTo)
@@ -230,11 +230,11 @@ export class ReplayBuffer {
   }
 
   /**
-   * Back to the first sample that is not definitive, for another connection. Returns how much will be sent again, in
-   * milliseconds, and what was not kept for it.
+   * Goes back to the first sample that is not definitive, for another connection. Returns how much will be sent again, in
+   * milliseconds, and the audio that was not kept for it.
    */
   rewind(): { readonly replayedMs: number; readonly gaps: readonly Gap[] } {
-    const gaps = [...this.#tellSilence(), ...this.#giveUpUnkept()]
+    const gaps = [...this.#takeSilence(), ...this.#giveUpUnkept()]
     const from = this.#definitive
     this.#replayEnd = Math.max(this.#replayEnd, this.#sent)
     const replayedMs = msForBytes(this.#format, this.#sent - from)
@@ -242,15 +242,15 @@ export class ReplayBuffer {
     return { replayedMs, gaps }
   }
 
-  /** At the end of the source: the gaps that are still open, a cut sample being one. */
+  /** The source has ended. Returns the gaps that are still open, and that of a cut sample. */
   end(): readonly Gap[] {
     return this.#close('cut-sample')
   }
 
-  /** Drops all that is not definitive, and tells it, stretch by stretch. */
+  /** Drops all audio that is not definitive. Returns its gaps. */
   drop(cause: GapCause): readonly Gap[] {
     if (cause === 'silence') this.#giveUpSilence(this.#ring.end)
-    const gaps = [...this.#tellSilence(), ...this.#lose(this.#definitive, this.#ring.end, cause)]
+    const gaps = [...this.#takeSilence(), ...this.#lose(this.#definitive, this.#ring.end, cause)]
     this.#definitive = this.#ring.end
     this.#sent = this.#ring.end
     this.#dropBefore(this.#ring.end)
@@ -263,8 +263,8 @@ export class ReplayBuffer {
   }
 
   #boundReplay(): void {
-    const least = this.#sent - this.#maxReplayBytes
-    if (this.#ring.start < least) this.#dropBefore(least)
+    const first = this.#sent - this.#maxReplayBytes
+    if (this.#ring.start < first) this.#dropBefore(first)
   }
 
   #dropBefore(position: number): void {
@@ -276,7 +276,7 @@ export class ReplayBuffer {
     return this.#ring.find(from, (bytes) => findSound(bytes, this.#format, rule, channel))
   }
 
-  /** What stands before the first byte that is kept, and has no definitive result, can not be sent again. */
+  /** Audio before the first kept byte that has no definitive result cannot be sent again. */
   #giveUpUnkept(): readonly Gap[] {
     const from = Math.max(this.#definitive, Math.min(this.#ring.start, this.#sent))
     const gaps = this.#lose(this.#definitive, from, 'replay-full')
@@ -295,7 +295,7 @@ export class ReplayBuffer {
     this.#dropBefore(to)
   }
 
-  #tellSilence(): readonly Gap[] {
+  #takeSilence(): readonly Gap[] {
     const silence = this.#silence
     this.#silence = undefined
     return silence === undefined ? [] : this.#gapsOf(silence.from, silence.to, 'silence')

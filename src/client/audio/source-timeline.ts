@@ -1,4 +1,4 @@
-/** Audio of the source that was not kept, `skipped` bytes of it, right before a position of what was kept. */
+/** `skipped` bytes of the source were not kept, right before a position of the kept audio. */
 interface Jump {
   readonly at: number
   skipped: number
@@ -10,12 +10,12 @@ export interface Stretch {
   readonly to: number
 }
 
-/** So many jumps are told apart; of a source that overruns again and again the oldest become one. */
+/** At most so many jumps are kept apart. Of a source that overruns again and again, the oldest are merged. */
 const maxJumps = 256
 
 /**
- * Where in the source's timeline the audio stood that was kept: what did not fit is missing in what was kept, but time
- * went on over it. All positions in bytes, from the first byte.
+ * Maps positions of the kept audio to positions of the source. Audio that did not fit is missing in the kept audio, but its
+ * time counts. All positions are in bytes, from the first byte.
  */
 export class SourceTimeline {
   #jumps: Jump[] = []
@@ -24,7 +24,7 @@ export class SourceTimeline {
     return this.#jumps.length === 0
   }
 
-  /** Bytes of the source are left out between what was kept so far, up to `at`, and what will follow. */
+  /** Bytes of the source are missing between the audio kept so far, up to `at`, and the audio that follows. */
   skip(at: number, byteCount: number): void {
     const last = this.#jumps.at(-1)
     if (last?.at === at) last.skipped += byteCount
@@ -34,17 +34,17 @@ export class SourceTimeline {
     this.#jumps.unshift({ at: second?.at ?? at, skipped: (first?.skipped ?? 0) + (second?.skipped ?? 0) })
   }
 
-  /** Where the byte at a position stood in the source. */
+  /** The position in the source of the byte at a position. */
   startOf(position: number): number {
     return this.#jumps.reduce((source, jump) => (jump.at <= position ? source + jump.skipped : source), position)
   }
 
-  /** Where the audio that ends at a position ended in the source. */
+  /** The position in the source at which the audio before a position ends. */
   endOf(position: number): number {
     return this.#jumps.reduce((source, jump) => (jump.at < position ? source + jump.skipped : source), position)
   }
 
-  /** The position of what was kept that ended at a place in the source, or the last one before it. */
+  /** The position of the kept audio that ends at a position of the source, or the last one before it. */
   positionOf(source: number): number {
     let skipped = 0
     for (const jump of this.#jumps) {
@@ -55,7 +55,7 @@ export class SourceTimeline {
     return source - skipped
   }
 
-  /** The stretches of the source that were kept from one position to another. */
+  /** The stretches of the source that lie between two positions. */
   stretches(from: number, to: number): readonly Stretch[] {
     if (from >= to) return []
     const cuts = this.#jumps.map(({ at }) => at).filter((at) => at > from && at < to)

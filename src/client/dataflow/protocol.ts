@@ -27,14 +27,14 @@ export interface DataflowProtocolOptions {
 
 const noBytes = new Uint8Array(0)
 
-/** So many requests are remembered; a service that never answers an Update must not make the list grow. */
-const maxAsked = 64
+/** At most so many requests are remembered: a service that never answers an Update must not make the list grow. */
+const maxPendingRequests = 64
 
 /** The client's side of the dataflow stream (PROTOCOL 3.1). */
 export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowMessage> {
   readonly #options: DataflowProtocolOptions
-  /** A plain service does not name its responses; then they come in the order of the requests. */
-  #asked: readonly string[] = []
+  /** Requests without a response. Some services do not name their responses; these come in the order of the requests. */
+  #pendingRequests: readonly string[] = []
 
   constructor(options: DataflowProtocolOptions) {
     this.#options = options
@@ -42,7 +42,7 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
 
   start(token: string): DataflowMessage {
     const { start, update } = this.#options
-    return this.#say({ request: 'Start', ...start, ...changed(start, update), token })
+    return this.#write({ request: 'Start', ...start, ...changed(start, update), token })
   }
 
   audio(bytes: Uint8Array): DataflowMessage {
@@ -50,35 +50,37 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   }
 
   finalize(): DataflowMessage {
-    return this.#say({ request: 'Finalize' })
+    return this.#write({ request: 'Finalize' })
   }
 
   stop(): DataflowMessage {
-    return this.#say({ request: 'Stop' })
+    return this.#write({ request: 'Stop' })
   }
 
   update(update: UpdateRequest): DataflowMessage {
-    return this.#say({ request: 'Update', ...update })
+    return this.#write({ request: 'Update', ...update })
   }
 
   read(message: DataflowMessage): DecodedMessage {
-    return readMessage(message, (response) => this.#answered(response))
+    return readMessage(message, (response) => this.#requestOf(response))
   }
 
   text({ content }: DataflowMessage): string {
     return content
   }
 
-  #say(request: DataflowRequest): DataflowMessage {
-    this.#asked = [...this.#asked, request.request].slice(-maxAsked)
+  #write(request: DataflowRequest): DataflowMessage {
+    this.#pendingRequests = [...this.#pendingRequests, request.request].slice(-maxPendingRequests)
     const content = writeDataflowRequest(request, this.#options.dialect)
     return { contentType: contentType.request, content, binaryContent: noBytes }
   }
 
-  #answered(response: DataflowResponse): string {
+  #requestOf(response: DataflowResponse): string {
     const named = requestNames.find((name) => response.messageName?.toLowerCase() === `${name}Response`.toLowerCase())
-    const request = named ?? this.#asked[0] ?? ''
-    this.#asked = this.#asked.filter((_one, index) => index !== this.#asked.indexOf(request))
+    const request = named ?? this.#pendingRequests[0] ?? ''
+    this.#pendingRequests = this.#pendingRequests.filter(
+      (_one, index) => index !== this.#pendingRequests.indexOf(request),
+    )
     return request
   }
 }
@@ -86,12 +88,12 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
 const changed = (start: UpdateRequest, update: UpdateRequest | undefined): UpdateRequest =>
   update === undefined ? {} : mergeUpdates(start, update)
 
-const readMessage = (message: DataflowMessage, answered: (response: DataflowResponse) => string): DecodedMessage => {
+const readMessage = (message: DataflowMessage, requestOf: (response: DataflowResponse) => string): DecodedMessage => {
   switch (message.contentType) {
     case contentType.response: {
       const response = readDataflowResponse(message.content)
-      if (either.isRight(response)) return heardResponse(response.right, answered(response.right))
-      // Whatever it was, it is the one answer that there is while the start is awaited, and no other will come.
+      if (either.isRight(response)) return decodeResponse(response.right, requestOf(response.right))
+      // While the start is awaited this can only be its answer, and no other follows.
       const { message: reason } = response.left
       return { ...unknown(reason, message), signal: unreadableStart(reason) }
     }
@@ -113,7 +115,7 @@ const meanings: Readonly<Record<string, ControlSignal['type']>> = {
   Stop: 'stop-answer',
 }
 
-const heardResponse = ({ operationResult }: DataflowResponse, request: string): DecodedMessage => {
+const decodeResponse = ({ operationResult }: DataflowResponse, request: string): DecodedMessage => {
   const success = isSuccess(operationResult)
   const type = meanings[request]
   const error: { readonly error?: SpeechError } = success ? {} : { error: refusalError(operationResult) }

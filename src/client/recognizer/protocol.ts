@@ -61,7 +61,7 @@ const readMessage = (message: SocketMessage): DecodedMessage => {
     return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length } }
   }
   const read = readRecognizerMessage(message)
-  if (either.isRight(read)) return heard(read.right)
+  if (either.isRight(read)) return decodeMessage(read.right)
   const { error, message: name } = read.left
   return {
     event: { type: 'unknown', reason: error.message, raw: message },
@@ -75,14 +75,14 @@ const responses = {
   'stop-recognition-response': { request: 'stop-recognition', type: 'stop-answer' },
 } as const
 
-const heard = (message: RecognizerMessage): DecodedMessage => {
+const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
   switch (message.message) {
     case 'partial-result':
       return { event: { type: 'partial', ...resultOf(message) } }
     case 'milestone-result':
       return { event: { type: 'milestone', ...resultOf(message) } }
     case 'final-result':
-      return heardFinal(message)
+      return decodeFinal(message)
     default: {
       const { request, type } = responses[message.message]
       const { operationResult, recognitionId } = message
@@ -101,7 +101,7 @@ const heard = (message: RecognizerMessage): DecodedMessage => {
   }
 }
 
-const heardFinal = (message: RecognizerFinal): DecodedMessage => {
+const decodeFinal = (message: RecognizerFinal): DecodedMessage => {
   const { operationResult, confidence, heardMs } = message
   const success = isSuccess(operationResult)
   const event: FinalEvent = {

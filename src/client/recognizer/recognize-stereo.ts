@@ -74,7 +74,7 @@ export const recognizeStereo =
       )
     })
 
-/** A frame that is cut at the end goes on to the channels, which tell it as a gap, as they do with mono. */
+/** A frame that is cut at the end is passed to the channels, which report it as a gap, as they do with mono. */
 const splitPushed =
   (format: AudioFormat) =>
   (source$: Observable<Uint8Array>): Observable<Pair> =>
@@ -86,17 +86,17 @@ const splitPushed =
       )
     })
 
-/** The two sessions of one pair: what they announce is told once, and what fails one fails the other. */
+/** The two sessions of one pair: a state is announced once, and an error of one fails the other. */
 const joined = (
   recognizeChannel: RecognizeChannel,
 ): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
   const reached: [AnnouncedState, AnnouncedState] = ['idle', 'idle']
   const failed$ = new Subject<SpeechError>()
-  let told: AnnouncedState = 'idle'
+  let announced: AnnouncedState = 'idle'
   const announce = (): Observable<SessionEvent> => {
     const state = combineStates(...reached)
-    if (state === told) return EMPTY
-    told = state
+    if (state === announced) return EMPTY
+    announced = state
     return of({ type: 'connection', state })
   }
   return (channel, audio) =>
@@ -106,7 +106,7 @@ const joined = (
         reached[channel] = event.state
         return announce()
       }),
-      // The other one first tells what it still held; then its error is the same, and this one comes out.
+      // The other session first emits what it still holds, and then fails with the same error, of which this one is emitted.
       catchError((error: unknown) => {
         if (isSpeechError(error)) failed$.next(error)
         return throwError(() => error)
@@ -117,9 +117,9 @@ const joined = (
 const isAnnouncement = (
   event: SessionEvent,
 ): event is Extract<SessionEvent, { readonly type: 'connection'; readonly state: AnnouncedState }> =>
-  event.type === 'connection' && announced.has(event.state)
+  event.type === 'connection' && announcedStates.has(event.state)
 
-const announced: ReadonlySet<string> = new Set(sessionStates.filter((state) => state !== 'reconnecting'))
+const announcedStates: ReadonlySet<string> = new Set(sessionStates.filter((state) => state !== 'reconnecting'))
 
 const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
   switch (event.type) {

@@ -3,10 +3,10 @@ import { bytesPerFrame, bytesPerSample, type AudioFormat } from '../../audio/for
 import { joinBytes } from '../../audio/join-bytes.js'
 import type { Puller } from '../../operators/interop/pull.js'
 
-/** The audio of the left channel and of the right. */
+/** The audio of the left and of the right channel. */
 export type Pair = readonly [left: Uint8Array, right: Uint8Array]
 
-/** Parts stereo audio that may be cut anywhere; less than a frame is carried into the next chunk. */
+/** Splits stereo audio that may be cut anywhere; an incomplete frame is carried into the next chunk. */
 export class ChannelSplitter {
   readonly #frameBytes: number
   readonly #sampleBytes: 1 | 2
@@ -17,7 +17,7 @@ export class ChannelSplitter {
     this.#sampleBytes = bytesPerSample(format)
   }
 
-  /** Equally many samples of each channel; none where the chunk does not complete a frame. */
+  /** The same number of samples of each channel; none if the chunk does not complete a frame. */
   split(chunk: Uint8Array): Pair {
     const bytes = this.#cut.length === 0 ? chunk : joinBytes(this.#cut, chunk)
     const whole = bytes.length - (bytes.length % this.#frameBytes)
@@ -25,7 +25,7 @@ export class ChannelSplitter {
     return deinterleaveChannels(bytes.subarray(0, whole), this.#sampleBytes)
   }
 
-  /** What is left of a frame that was cut at the end, each part with its channel, where the session tells it. */
+  /** The parts of a frame that was cut at the end, for each channel, whose session reports them as a gap. */
   rest(): Pair {
     const cut = this.#cut
     this.#cut = new Uint8Array(0)
@@ -56,7 +56,7 @@ class PulledSplit {
   readonly #splitter: ChannelSplitter
   readonly #waiting: readonly [Uint8Array[], Uint8Array[]] = [[], []]
   readonly #left: [boolean, boolean] = [false, false]
-  /** How the source ended: both channels hear it, each after its audio. */
+  /** How the source ended: both channels end so, each after its audio. */
   #end: { readonly error?: unknown } | undefined
   #pull: Promise<void> | undefined
   #change: { readonly promise: Promise<void>; readonly signal: () => void } = changeSignal()

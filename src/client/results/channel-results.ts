@@ -6,60 +6,60 @@ import { wordsOf } from './channel-text.js'
 const slackMs = 40
 
 /**
- * Without times of the service: a milestone is told this long after its speech at the most, in milliseconds of audio.
- * What was sent later than that before it came is taken for pending.
+ * Without times of the service: a milestone comes at most this long after its speech, in milliseconds of audio. Audio that
+ * was sent less than that before it counts as pending.
  */
 const milestoneDelayMs = 5_000
 
-/** A milestone: where it ended, or without times how far the audio was sent when it came; and what was new in it. */
+/** A milestone: where it ended, or without times how far the audio was sent when it came; and its new words. */
 interface Arrival {
   readonly sentMs: number
-  /** How far it can have been heard, by the clock. */
-  readonly heardMs: number
+  /** How far the service can have read by the clock. */
+  readonly readMs: number
   readonly wordCount: number
 }
 
 /**
- * Without times of the service: how much of what was sent last before a final that nobody asked for it may not have read.
+ * Without times of the service: how much of the last audio a service may not have read when it ends a recognition by itself.
  */
 export const unreadAtFinalMs = 2_000
 
-/** So many arrivals are remembered: more than one replay can reach back. */
+/** At most so many arrivals are remembered: more than a replay can reach back. */
 const maxArrivals = 64
 
 /**
- * The results of one channel over all connections and recognitions of a session: none twice, none back in time. Where the service gives
- * times they decide, else the words do. All times are of the source, in milliseconds.
+ * The results of one channel over all connections and recognitions of a session: none twice, none back in time. The times of
+ * the service decide that, or the words if it gives no times. All times are of the source, in milliseconds.
  */
 export class ChannelResults {
   readonly #text = new ChannelText()
   #connections = 0
-  /** What came last on this connection. */
+  /** The last result of this connection. */
   #last: 'nothing' | 'result' | 'final' = 'nothing'
-  /** Whether a final came since the end of the audio was said. */
+  /** Whether a final came since the service was asked to finalize. */
   #isAnswered = false
-  /** Of the final that answered: how far it says that the audio was read; and where else it ends. */
+  /** The times of the final that answered: how far the audio was read, and where the final ends. */
   #answer: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
   #recognitionId: string | undefined
-  /** Up to here there are milestones, or silence. */
+  /** The end of the last milestone or silence. */
   #endMs = 0
-  /** Where the last milestone ended. */
+  /** The end of the last milestone. */
   #spokenMs = 0
   #startMs: number | undefined
-  /** Of what was new; what repeats it must not push it out. */
+  /** Milestones with new words; repeated ones must not displace them. */
   #arrivals: Arrival[] = []
-  /** The last two of all. */
+  /** The last two milestones. */
   #latest: readonly Arrival[] = []
-  /** Of earlier connections, and of this one: the confidence of milestones, weighted by the length of their text. */
-  #sureBefore = { weighted: 0, length: 0 }
-  #sure = { weighted: 0, length: 0 }
+  /** The confidence of milestones of earlier connections, and of this one, weighted by the length of their text. */
+  #earlierConfidence = { weighted: 0, length: 0 }
+  #confidence = { weighted: 0, length: 0 }
 
   /** Whether the last result of this connection was a final. */
   get isFinal(): boolean {
     return this.#last === 'final'
   }
 
-  /** Whether this connection has told results without the final that ends them. */
+  /** Whether this connection has results without the final that ends them. */
   get isOpen(): boolean {
     return this.#last === 'result'
   }
@@ -68,22 +68,22 @@ export class ChannelResults {
     return this.#isAnswered
   }
 
-  /** The end of the audio is said. */
+  /** The service is asked to finalize. */
   ask(): void {
     this.#isAnswered = false
   }
 
-  /** The final that answered the end of the audio, of its times. */
+  /** The times of the final that answered, if one did. */
   get answered(): Pick<FinalEvent, 'heardMs' | 'endMs'> {
     return this.#isAnswered ? this.#answer : {}
   }
 
-  /** A final came, also one that only repeats the last one. */
+  /** A final came, perhaps one that only repeats the last one. */
   answer(): void {
     this.#isAnswered = true
   }
 
-  /** What was begun has ended in a way that another connection may mend. */
+  /** The recognition failed; another connection may continue it. */
   end(): void {
     this.#last = 'nothing'
   }
@@ -94,13 +94,13 @@ export class ChannelResults {
     if (this.#last === 'final') this.#beginRecognition()
     this.#last = 'nothing'
     if (this.#connections === 1) return
-    this.#sureBefore = this.#sure
-    // A millisecond, for times are rounded.
+    this.#earlierConfidence = this.#confidence
+    // A millisecond more, because times are rounded.
     const later = this.#arrivals.filter(({ sentMs }) => sentMs >= fromMs + 1)
     this.#text.begin(later.reduce((sum, { wordCount }) => sum + wordCount, 0))
   }
 
-  /** What of a partial is new; undefined where nothing is. */
+  /** The new part of a partial; undefined if nothing is new. */
   partial(event: PartialEvent): PartialEvent | undefined {
     this.#open(event)
     if (this.#isFirst) return event
@@ -109,22 +109,22 @@ export class ChannelResults {
     return text === '' && event.text !== '' ? undefined : this.#continuous({ ...event, text })
   }
 
-  /** What of a milestone is new; undefined where nothing is. */
+  /** The new part of a milestone; undefined if nothing is new. */
   milestone(event: MilestoneEvent, sentMs: number, readMs: number): MilestoneEvent | undefined {
     this.#open(event)
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
     this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text).length)
     if (fresh === undefined || (text === '' && event.text !== '')) return undefined
-    const told = this.#isFirst ? event : this.#continuous({ ...fresh, text })
-    this.#startMs ??= told.startMs
-    this.#spokenMs = Math.max(this.#spokenMs, told.endMs ?? 0)
+    const milestone = this.#isFirst ? event : this.#continuous({ ...fresh, text })
+    this.#startMs ??= milestone.startMs
+    this.#spokenMs = Math.max(this.#spokenMs, milestone.endMs ?? 0)
     this.#endMs = Math.max(this.#endMs, this.#spokenMs)
-    this.#weigh(told)
-    return told
+    this.#addConfidence(milestone)
+    return milestone
   }
 
-  /** What of a silence is new; undefined where nothing is. */
+  /** The new part of a silence; undefined if nothing is new. */
   silence(event: NodeEvent): NodeEvent | undefined {
     const beforeMs = this.#endMs
     this.#endMs = Math.max(beforeMs, event.endMs)
@@ -143,7 +143,7 @@ export class ChannelResults {
     if (this.#isFirst) return event
     this.#recognitionId ??= event.recognitionId
     const { text } = this.#text
-    // A recognition without a word says nothing of the words before it: not how sure they are, nor where they ended.
+    // The confidence and the end of a recognition without words are not those of the words before it.
     const isEmpty = event.text.trim() === '' && text !== ''
     const { confidence: own, ...rest } = event
     const confidence = this.#confidenceOf(isEmpty ? undefined : own, text.length)
@@ -157,7 +157,7 @@ export class ChannelResults {
     })
   }
 
-  /** A final that ends a connection and not the session: what it says beyond the milestones, as one more of them. */
+  /** The text of a final beyond its milestones, as one more milestone: that of a final that does not end the session. */
   milestoneOf({ recognitionId, channel, endMs, text }: FinalEvent): MilestoneEvent | undefined {
     const added = this.#text.addedBy(text)
     if (added.trim() === '') return undefined
@@ -170,14 +170,14 @@ export class ChannelResults {
     }
   }
 
-  /** Up to where audio has its results when a milestone without times came: before the one before it, at least. */
+  /** How far audio has its results after a milestone without times: not beyond the milestone before it. */
   get estimateMs(): number {
     const [before, last] = this.#latest
     if (before === undefined || last === undefined) return 0
-    return Math.min(before.heardMs, last.heardMs - milestoneDelayMs)
+    return Math.min(before.readMs, last.readMs - milestoneDelayMs)
   }
 
-  /** A result came: what follows a final on the same connection is of another recognition. */
+  /** A result came. After a final on the same connection it belongs to another recognition. */
   #open({ recognitionId }: PartialEvent | MilestoneEvent): void {
     if (this.#last === 'final') this.#beginRecognition()
     this.#last = 'result'
@@ -189,8 +189,8 @@ export class ChannelResults {
     this.#recognitionId = undefined
     this.#startMs = undefined
     this.#spokenMs = 0
-    this.#sure = { weighted: 0, length: 0 }
-    this.#sureBefore = this.#sure
+    this.#confidence = { weighted: 0, length: 0 }
+    this.#earlierConfidence = this.#confidence
   }
 
   get #isFirst(): boolean {
@@ -202,7 +202,7 @@ export class ChannelResults {
     if (this.#isBefore(event)) return undefined
     if (this.#isAfter(event)) return event
     const words = event.words?.filter((word) => middleOf(word) > this.#endMs)
-    // By the times of its words, where it has them all; else by the words alone.
+    // By the times of its words if it has them all, else by the words alone.
     if (words !== undefined && words.length > 0 && event.words?.length === wordsOf(event.text).length) {
       const text = wordsOf(event.text).slice(-words.length).join(' ')
       return { ...event, startMs: words[0]?.startMs ?? this.#endMs, words, text }
@@ -214,7 +214,7 @@ export class ChannelResults {
     return { ...rest, text }
   }
 
-  /** Whether a result lies in what has its milestones already. */
+  /** Whether a result lies in audio that already has its milestones. */
   #isBefore(event: PartialEvent | MilestoneEvent): boolean {
     return this.#endMs > 0 && event.endMs !== undefined && event.endMs <= this.#endMs + slackOf(event)
   }
@@ -223,7 +223,7 @@ export class ChannelResults {
     return event.startMs !== undefined && event.startMs >= this.#endMs
   }
 
-  /** Under the name of the first recognition, and never back in time. */
+  /** With the id of the first recognition, and never back in time. */
   #continuous<Event extends PartialEvent | MilestoneEvent>(event: Event): Event {
     const isBack = event.startMs !== undefined && event.startMs < this.#endMs
     return { ...this.#named(event), ...(isBack ? { startMs: this.#endMs } : {}) }
@@ -234,20 +234,20 @@ export class ChannelResults {
   }
 
   #arrive(sentMs: number, readMs: number, wordCount: number): void {
-    const arrival = { sentMs, heardMs: Math.min(sentMs, readMs), wordCount }
+    const arrival = { sentMs, readMs: Math.min(sentMs, readMs), wordCount }
     this.#latest = [...this.#latest.slice(-1), arrival]
     if (wordCount > 0) this.#arrivals.push(arrival)
     if (this.#arrivals.length > maxArrivals) this.#arrivals.shift()
   }
 
-  #weigh({ confidence, text }: MilestoneEvent): void {
+  #addConfidence({ confidence, text }: MilestoneEvent): void {
     if (confidence === undefined) return
-    const { weighted, length } = this.#sure
-    this.#sure = { weighted: weighted + confidence * text.length, length: length + text.length }
+    const { weighted, length } = this.#confidence
+    this.#confidence = { weighted: weighted + confidence * text.length, length: length + text.length }
   }
 
   #confidenceOf(confidence: number | undefined, length: number): number | undefined {
-    const { weighted, length: before } = this.#sureBefore
+    const { weighted, length: before } = this.#earlierConfidence
     if (before === 0 || length === 0) return confidence
     if (confidence === undefined) return weighted / before
     const own = Math.max(0, length - before)
@@ -255,7 +255,7 @@ export class ChannelResults {
   }
 }
 
-/** Less for a result that is hardly longer: it may be new. */
+/** Less for a short result: it may be new. */
 const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent): number =>
   Math.min(slackMs, (endMs - startMs) / 4)
 

@@ -1,41 +1,41 @@
 import { unspacedScript } from '../../protocol/unspaced-script.js'
 
-/** Words that are kept for the comparison with what another connection reads once more. */
+/** Words that are kept for the comparison with what another connection reads again. */
 const maxTailWords = 256
 
 /** A text that grew longer than this is not put into the final as a whole, in UTF-16 units. */
 const maxTextLength = 4 * 1_048_576
 
 /**
- * The definitive text of one channel over all connections and recognitions of a session, and what of a further text is new. Milestones
- * concatenate to the whole text (PROTOCOL 4.2), so the first one of another connection, which begins a
- * recognition of its own, gets the separator that it would have had.
+ * The definitive text of one channel over all connections and recognitions of a session; finds the new part of a further
+ * text. Milestones concatenate to the whole text (PROTOCOL 4.2), so the first milestone of another connection, which begins
+ * a recognition of its own, gets the separator that it would otherwise have had.
  */
 export class ChannelText {
-  /** What was told, of all recognitions. */
+  /** The text of all recognitions. */
   #all = ''
-  /** Where in that the recognition begins that runs. */
+  /** Where the present recognition begins in it. */
   #from = 0
-  /** What the service itself has said on this connection. */
+  /** The text of the service on this connection. */
   #own = ''
   #tail: readonly string[] = []
-  /** What another connection may read once more; empty where all that it says is new. */
+  /** The words that another connection may read again; empty if all of its words are new. */
   #repeatable: readonly string[] = []
   #separator: string | undefined
 
-  /** What was told of the recognition that runs. */
+  /** The text of the present recognition. */
   get text(): string {
-    const told = this.#all.slice(this.#from)
-    return this.#from === 0 ? told : told.trimStart()
+    const text = this.#all.slice(this.#from)
+    return this.#from === 0 ? text : text.trimStart()
   }
 
-  /** Its final was told: what follows is of another recognition. */
+  /** The recognition has its final; what follows belongs to another one. */
   close(): void {
     this.#from = this.#all.length
     this.#own = ''
   }
 
-  /** Another connection reads once more what may have been said in the last `wordCount` words. */
+  /** Another connection may read the last `wordCount` words again. */
   begin(wordCount: number): void {
     this.#own = ''
     this.#repeatable = wordCount === 0 ? [] : this.#tail.slice(-wordCount)
@@ -45,7 +45,7 @@ export class ChannelText {
     return this.#repeatable.length > 0
   }
 
-  /** How much of a text is new; '' where nothing is. */
+  /** The new part of a text; '' if nothing is new. */
   newPart(text: string): string {
     if (!this.isRepeating) return text
     const words = wordsOf(text)
@@ -53,21 +53,21 @@ export class ChannelText {
     return repeated === 0 ? text : words.slice(repeated).join(' ')
   }
 
-  /** Takes a definitive text of the service as it said it, and the part of it that is new; returns what to tell. */
-  commit(said: string, fresh: string): string {
-    if (this.#own !== '' && said !== '') this.#separator ??= /^\s/u.test(said) ? ' ' : ''
+  /** Takes a definitive text of the service and its new part; returns the text to emit. */
+  commit(text: string, fresh: string): string {
+    if (this.#own !== '' && text !== '') this.#separator ??= /^\s/u.test(text) ? ' ' : ''
     const isFirst = this.#own === ''
-    this.#own += said
-    this.#consume(said, fresh)
+    this.#own += text
+    this.#consume(text, fresh)
     if (fresh.trim() === '') return ''
-    const told = isFirst || fresh !== said ? this.#separated(fresh) : fresh
-    this.#append(told)
-    return told
+    const added = isFirst || fresh !== text ? this.#separated(fresh) : fresh
+    this.#append(added)
+    return added
   }
 
-  /** Takes the text of a final: what it adds to the milestones of its connection. Returns what is new of that. */
-  commitFinal(said: string): string {
-    const added = this.addedBy(said)
+  /** Takes the text of a final; returns the new part of what it adds to the milestones of its connection. */
+  commitFinal(text: string): string {
+    const added = this.addedBy(text)
     const fresh = this.newPart(added)
     if (fresh.trim() === '') return ''
     this.#append(fresh === added && this.#own !== '' ? fresh : this.#separated(fresh))
@@ -75,25 +75,25 @@ export class ChannelText {
   }
 
   /** What a final adds to the milestones of its connection. */
-  addedBy(said: string): string {
-    return said.startsWith(this.#own) ? said.slice(this.#own.length) : ''
+  addedBy(text: string): string {
+    return text.startsWith(this.#own) ? text.slice(this.#own.length) : ''
   }
 
-  #append(told: string): void {
-    const isTooLong = this.#all.length + told.length > maxTextLength
+  #append(text: string): void {
+    const isTooLong = this.#all.length + text.length > maxTextLength
     if (isTooLong) this.#from = 0
-    this.#all = isTooLong ? told : this.#all + told
-    this.#tail = [...this.#tail, ...wordsOf(told)].slice(-maxTailWords)
+    this.#all = isTooLong ? text : this.#all + text
+    this.#tail = [...this.#tail, ...wordsOf(text)].slice(-maxTailWords)
   }
 
-  #consume(said: string, fresh: string): void {
+  #consume(text: string, fresh: string): void {
     if (!this.isRepeating) return
-    // New words: what follows is new as well. Else the words that were repeated are not repeated again.
-    this.#repeatable = fresh.trim() === '' ? this.#repeatable.slice(this.#consumedBy(said)) : []
+    // After new words all that follows is new. Repeated words are not repeated twice.
+    this.#repeatable = fresh.trim() === '' ? this.#repeatable.slice(this.#consumedBy(text)) : []
   }
 
-  #consumedBy(said: string): number {
-    const words = wordsOf(said)
+  #consumedBy(text: string): number {
+    const words = wordsOf(text)
     const at = this.#repeatable.findIndex((_word, index) => repeatedWords(this.#repeatable.slice(index), words) > 0)
     return at === -1 ? this.#repeatable.length : at + words.length
   }
@@ -110,23 +110,23 @@ const plain = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}
 
 export const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== '')
 
-/** A word in so many may be read otherwise the second time. */
-const leastAlike = 0.75
+/** The share of the words that must be equal: some are read differently the second time. */
+const minLikeness = 0.75
 
 /**
- * How many words at the beginning of `heard` only repeat what was `said` at its end. The same audio, read once more from
- * somewhere within `said`, begins with some of its last words, then goes on with new ones; its first word may be cut and
- * read as another one. The longest likeness counts. `heard` may itself end within what was said, as a partial does.
+ * How many words at the beginning of `later` only repeat the end of `earlier`. The same audio, read again from somewhere
+ * within `earlier`, begins with some of its last words and continues with new ones; its first word may be cut and read as
+ * another one. The longest repetition counts. `later` may itself end within `earlier`, as a partial does.
  */
-export const repeatedWords = (said: readonly string[], heard: readonly string[]): number => {
-  const before = said.map(plain)
-  const after = heard.map(plain)
+export const repeatedWords = (earlier: readonly string[], later: readonly string[]): number => {
+  const before = earlier.map(plain)
+  const after = later.map(plain)
   for (let start = 0; start < before.length; start++) {
     const whole = likeness(before.slice(start), after)
     if (whole > 0) return whole
   }
   if (after.length < 2) return 0
-  // The first word was cut: what stands for it goes as well.
+  // The first word was cut: what was read instead is left out as well.
   for (let start = 1; start < before.length; start++) {
     const rest = likeness(before.slice(start), after.slice(1))
     if (rest > 0) return rest + 1
@@ -134,9 +134,9 @@ export const repeatedWords = (said: readonly string[], heard: readonly string[])
   return 0
 }
 
-/** The number of words that both have in common from their beginning to the end of either; 0 where they are not alike. */
+/** The number of words that both begin with, to the end of the shorter one; 0 if too few are equal. */
 const likeness = (before: readonly string[], after: readonly string[]): number => {
   const length = Math.min(before.length, after.length)
   const equal = before.slice(0, length).filter((word, index) => word === after[index]).length
-  return equal / length >= leastAlike ? length : 0
+  return equal / length >= minLikeness ? length : 0
 }

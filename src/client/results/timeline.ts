@@ -8,24 +8,25 @@ import { ChannelResults, unreadAtFinalMs } from './channel-results.js'
 
 type Result = PartialEvent | MilestoneEvent | FinalEvent
 
-/** So many events of nodes are remembered, to know them again when their audio is read once more. */
+/** At most so many events of nodes are remembered, to recognize them when their audio is read again. */
 const maxRemembered = 256
 
 /** Two readings of the same audio may put an event this far apart, in milliseconds. */
 const sameMs = 100
 
 /**
- * How many times as fast as speech a service reads what waits for it, at least: the pace that it allows (PROTOCOL 8). Were it not faster than speech, what a session without times holds would grow with each lost connection.
+ * A service reads audio that waits at least this many times as fast as it was spoken, the pace that it allows (PROTOCOL 8).
+ * Otherwise what a session without times holds would grow with each lost connection.
  */
-const leastSpeed = 1.25
+const minReadSpeed = 1.25
 
-/** How much sound may follow the end of a final that has no more to say: the rest of a word, in milliseconds. */
+/** How much sound may follow the end of a final without being unread: the rest of a word, in milliseconds. */
 const afterFinalMs = 500
 
 /**
  * One timeline of results over all connections of a session. A connection counts time from the first sample that was
- * sent on it; here it counts from the source's first byte, over what was dropped, and nothing is told twice. What has a
- * milestone is settled in the buffer: it needs no replay.
+ * sent on it; here time counts from the source's first byte, dropped audio included, and no result appears twice. Audio
+ * with a milestone is settled in the buffer: it needs no replay.
  */
 export class ResultTimeline {
   readonly #buffer: ReplayBuffer
@@ -33,14 +34,14 @@ export class ResultTimeline {
   readonly #clock: Pick<SchedulerLike, 'now'>
   readonly #channels: readonly ChannelResults[]
   readonly #settled: number[]
-  /** Where this connection's audio begins, in what was kept. */
+  /** The position in the kept audio at which this connection's audio begins. */
   #base = 0
   #beganMs = 0
   #connections = 0
   #isEstimated = false
-  /** Whether the end of the audio was said on this connection. */
+  /** Whether this connection was asked to finalize. */
   #isAsked = false
-  /** How far the audio had been sent before this connection. */
+  /** The position up to which audio had been sent before this connection. */
   #repeatedTo = 0
   #remembered: NodeEvent[] = []
 
@@ -52,7 +53,7 @@ export class ResultTimeline {
     this.#settled = this.#channels.map(() => 0)
   }
 
-  /** Whether a milestone came without times, so that what is settled is an estimate, on the safe side. */
+  /** Whether a milestone came without times, so that settled audio is an estimate, and never too much. */
   get isEstimated(): boolean {
     return this.#isEstimated
   }
@@ -72,20 +73,19 @@ export class ResultTimeline {
     return this.#channels.every(({ isFinal }) => isFinal)
   }
 
-  /** Whether every channel has answered the end of the audio with a final. */
+  /** Whether every channel has a final since this connection was asked to finalize. */
   get isAnswered(): boolean {
     return this.#isAsked && this.#channels.every(({ isAnswered }) => isAnswered)
   }
 
-  /** Whether this connection has ended with a final what it had begun to recognize. */
+  /** Whether every channel of this connection that has results has its final. */
   get isWhole(): boolean {
     return !this.#channels.some(({ isOpen }) => isOpen)
   }
 
   /**
-   * Whether the service had ended a channel by itself before the end of the audio that it was told of, and something is to
-   * be heard behind that. It had where its final came before; else its final says how far it has read, or ends well
-   * before sound that is loud.
+   * Whether the service ended a channel by itself before the end of the audio, and there is a sound after that. It did so
+   * if its final came before it was asked, if the final states that less was read, or if it ends well before a loud sound.
    */
   get isUnread(): boolean {
     return this.#channels.some((results, channel) => {
@@ -103,7 +103,7 @@ export class ResultTimeline {
     return msForBytes(this.#format, this.#buffer.definitive - this.#base)
   }
 
-  /** The end of the audio is said: what is told from now on is its answer. */
+  /** The service is asked to finalize: results from now on answer that. */
   ask(): void {
     this.#isAsked = true
     for (const results of this.#channels) results.ask()
@@ -114,17 +114,17 @@ export class ResultTimeline {
     return this.#resultsOf(event).isFinal
   }
 
-  /** A final came that repeats the one before it: it answers all the same. */
+  /** A final came that repeats the one before it. It counts as an answer nevertheless. */
   repeat(event: FinalEvent): void {
     this.#resultsOf(event).answer()
   }
 
-  /** A final with an error came: whether it is told, how the connection ends decides. */
+  /** A final with an error came: whether it is emitted depends on how the connection ends. */
   hold(event: FinalEvent): void {
     this.#resultsOf(event).end()
   }
 
-  /** Another connection begins, and its audio with the first sample that has no definitive result. */
+  /** Another connection begins, with the first sample that has no definitive result. */
   begin(): ReturnType<ReplayBuffer['rewind']> {
     this.#repeatedTo = Math.max(this.#repeatedTo, this.#buffer.sent)
     const rewound = this.#buffer.rewind()
@@ -137,7 +137,7 @@ export class ResultTimeline {
     return rewound
   }
 
-  /** What is to be told of an event: with the source's times; undefined for what only repeats what was told. */
+  /** The event as it is emitted, with the times of the source; undefined if it only repeats earlier events. */
   read(event: SessionEvent): SessionEvent | undefined {
     switch (event.type) {
       case 'partial':
@@ -163,41 +163,41 @@ export class ResultTimeline {
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
     const results = this.#resultsOf(event)
-    const told = results.milestone(event, this.#msAt(this.#buffer.sent, 'end'), this.#readMs)
+    const milestone = results.milestone(event, this.#msAt(this.#buffer.sent, 'end'), this.#readMs)
     if (event.endMs === undefined) this.#isEstimated = true
     const index = this.#channels.indexOf(results)
     this.#settle(index, event.endMs ?? results.estimateMs)
-    return told
+    return milestone
   }
 
   #final(event: FinalEvent): FinalEvent {
     const results = this.#resultsOf(event)
     const sentMs = this.#msAt(this.#buffer.sent, 'end')
-    const told = results.final(event, sentMs, this.#readMs)
-    if (event.error !== undefined) return told
+    const final = results.final(event, sentMs, this.#readMs)
+    if (event.error !== undefined) return final
     const endMs = event.heardMs ?? event.endMs
     if (endMs !== undefined) this.#settle(this.#channels.indexOf(results), endMs)
-    // One that was asked for is the answer to all that was sent, which is settled at the end.
+    // A final that was asked for covers all audio that was sent, which is settled at the end.
     else if (!this.#isAsked) {
       this.#isEstimated = true
       const baseMs = this.#msAt(this.#base, 'start')
-      const heardMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
-      this.#settle(this.#channels.indexOf(results), baseMs + heardMs - Math.min(unreadAtFinalMs, heardMs / 2))
+      const readMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
+      this.#settle(this.#channels.indexOf(results), baseMs + readMs - Math.min(unreadAtFinalMs, readMs / 2))
     }
-    return told
+    return final
   }
 
-  /** How far the service can have read, by the clock: audio that was sent faster is not taken for heard any sooner. */
+  /** How far the service can have read by the clock; audio that was sent faster does not count as read sooner. */
   get #readMs(): number {
-    return this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * leastSpeed
+    return this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * minReadSpeed
   }
 
-  /** Nobody spoke on the channel, and all before its end has its results: the audio needs no replay. */
+  /** A channel was silent, and all audio before the end of the silence has its results: it needs no replay. */
   #silence(event: NodeEvent): NodeEvent | undefined {
     const { channel, startMs, endMs } = event
     const results = this.#channels[channel]
-    const isHeard = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
-    if (results === undefined || !isHeard) return this.#nodeEvent(event)
+    const isInSent = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
+    if (results === undefined || !isInSent) return this.#nodeEvent(event)
     this.#settle(channel, endMs)
     return results.silence(event)
   }
@@ -231,7 +231,7 @@ export class ResultTimeline {
     return results
   }
 
-  /** The event as it is while the connection's time is the source's. */
+  /** The event with the times of the source; unchanged while the connection's time is the source's. */
   #timed<Event extends Result | NodeEvent>(event: Event): Event {
     if (this.#base === 0 && this.#buffer.timeline.isStraight) return event
     const { startMs, endMs } = event
@@ -254,7 +254,7 @@ export class ResultTimeline {
     }
   }
 
-  /** No result is of audio that was not sent; a service may round its times, or count them wrongly. */
+  /** A result ends within the audio that was sent; a service may round its times, or count them wrongly. */
   #withinSent<Event extends Result>(event: Event): Event {
     const { startMs, endMs } = event
     const sentMs = Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
@@ -271,7 +271,7 @@ export class ResultTimeline {
     return msForBytes(this.#format, edge === 'start' ? timeline.startOf(position) : timeline.endOf(position))
   }
 
-  /** Of a time of the source, in what was kept. Services tell whole milliseconds, so the rest of one that was sent belongs to it. */
+  /** The position in the kept audio of a time of the source. Times are whole milliseconds, so the rest of the last sent one counts. */
   #positionOf(sourceMs: number): number {
     const { sent, timeline } = this.#buffer
     const position = timeline.positionOf(bytesForMs(this.#format, sourceMs))
