@@ -71,7 +71,8 @@ const connect = (
   options: DialSettings,
   proxy: Proxy | undefined,
 ): (() => void) => {
-  const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
+  // Only what is needed later is named, so that an open call does not keep its options.
+  const { address, isPlain, closeTimeoutMs = defaultDialCloseTimeoutMs } = options
   const limits = resolveGrpcLimits({ ...options, closeTimeoutMs })
   const connectTimeoutMs = checkOption(
     'connectTimeoutMs',
@@ -81,7 +82,7 @@ const connect = (
   checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0)
   const method = loadDataflow({ protoPath: options.protoPath }).Stream
   const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
-  const peer = targetName(options.address)
+  const peer = targetName(address)
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
   const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
@@ -97,9 +98,9 @@ const connect = (
   })
   call.once('status', (status: StatusObject) => {
     timer.unsubscribe()
-    if (isCallForQuiet(status)) stopPinging(options.address)
+    if (isCallForQuiet(status)) stopPinging(address)
     release()
-    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, receivedStatus(status), !options.isPlain))
+    if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, receivedStatus(status), !isPlain))
     state = 'over'
   })
   const stopped = (): boolean => state !== 'connecting'

@@ -21,10 +21,11 @@ export interface MessageStream {
   resume(): unknown
 }
 
-export const resolveGrpcLimits = (options: GrpcLinkOptions): Resolved<GrpcLinkOptions> => ({
-  ...resolveLimits(options),
-  scheduler: options.scheduler ?? asyncScheduler,
-})
+export const resolveGrpcLimits = (options: GrpcLinkOptions): Resolved<GrpcLinkOptions> => {
+  const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = resolveLimits(options)
+  const { scheduler = asyncScheduler } = options
+  return { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs, scheduler }
+}
 
 /** Without the few bytes of tags and lengths. */
 const messageBytes = ({ content, binaryContent }: DataflowMessage): number => content.length + binaryContent.byteLength
