@@ -211,20 +211,22 @@ const handleFirst = (state: Live & { readonly name: 'opened' }, message: Exclude
   }
 }
 
+/** Refuses a request of a session that continues. */
+const decline = (state: Active, error: SpeechError, request: DataflowRequestName | undefined): Step => ({
+  state,
+  outputs: [{ type: 'declined', error }, response(request, error)],
+})
+
 const handleInSession = (state: Active, message: Exclude<ClientMessage, End>): Step => {
-  const decline = (error: SpeechError, request: DataflowRequestName | undefined): Step => ({
-    state,
-    outputs: [{ type: 'declined', error }, response(request, error)],
-  })
   switch (message.type) {
     case 'Start':
-      return decline(message.excess ?? alreadyStarted(), 'Start')
+      return decline(state, message.excess ?? alreadyStarted(), 'Start')
     case 'invalid-request': {
       const error = message.request === 'Start' ? alreadyStarted() : message.error
-      return decline(message.excess ?? error, message.request)
+      return decline(state, message.excess ?? error, message.request)
     }
     case 'Update': {
-      if (message.excess !== undefined) return decline(message.excess, 'Update')
+      if (message.excess !== undefined) return decline(state, message.excess, 'Update')
       const { project } = state
       return {
         state,
@@ -266,7 +268,8 @@ const handle = (state: Live, input: DataflowInput): Step => {
     case 'ready':
       return state.name === 'started' && state.step === 'project' ? run(input.project) : { state }
     case 'updated':
-      return 'project' in state ? { state, outputs: [response('Update', input.error)] } : { state }
+      if (!('project' in state)) return { state }
+      return input.error === undefined ? { state, outputs: [response('Update')] } : decline(state, input.error, 'Update')
     case 'project-ended':
       return projectEnded(state)
     case 'timeout':

@@ -232,10 +232,10 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     leaving: 'flushing | Update success',
   },
   'an Update that a node refused': {
-    running: 'running | Update invalid-field',
-    draining: 'running | Update invalid-field',
-    flushing: 'flushing | Update invalid-field',
-    leaving: 'flushing | Update invalid-field',
+    running: 'running | <declined invalid-field>, Update invalid-field',
+    draining: 'running | <declined invalid-field>, Update invalid-field',
+    flushing: 'flushing | <declined invalid-field>, Update invalid-field',
+    leaving: 'flushing | <declined invalid-field>, Update invalid-field',
   },
   'a project that ended': {
     running: 'close',
