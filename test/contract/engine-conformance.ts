@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Engine, SegmentPart } from '../../src/service/engines/engine.js'
-import { aPartial, Listening, segments, someProgress } from './listening.js'
+import { aPartial, TestChannel, segments, someProgress } from './test-channel.js'
 
 export interface EngineUnderTest {
   readonly engine: Engine
-  /** Breaks whatever decodes at this moment, as a fault of its own would; absent where none can be provoked. */
+  /** Makes the decoders that work now fail; absent if no failure can be provoked. */
   readonly crash?: () => Promise<void> | void
-  /** Ends what was started beside the engine; called after the engine's own close. */
+  /** Ends what was started beside the engine; called after the engine's `close`. */
   readonly release?: () => Promise<void>
 }
 
 export interface EngineFixtures {
   /** A few seconds at the engine's rate with speech in them, 300 ms of quiet before and 400 ms after it. */
   readonly speech: () => Promise<Int16Array>
-  /** What a segment of `speech` must say. */
+  /** The text of a segment of `speech`. */
   readonly text: RegExp
-  /** What a segment without speech may say; only nothing when absent. */
+  /** The text of a segment without speech. @default empty */
   readonly quietText?: RegExp
-  /** Opens a model whose `sampleRateHz` doesn't fit the engine; absent where no model states one. */
+  /** Opens a model whose `sampleRateHz` does not fit the engine; absent if models have none. */
   readonly openWrongRate?: () => Promise<unknown>
-  /** Whether a segment that is under way when the engine breaks is read again; else its lane ends with `engine-failed`. */
+  /** Whether an open segment is retried when the engine fails; if not, its channel fails with `engine-failed`. */
   readonly retriesCrash?: boolean
   /** How long a case may take; 60 s when absent. Five minutes of audio get ten times as long. */
   readonly timeoutMs?: number
@@ -36,7 +36,7 @@ const cut = (samples: Int16Array, chunkSamples: number): readonly SegmentPart[] 
     audio(samples.slice(at * chunkSamples, (at + 1) * chunkSamples)),
   )
 
-/** Faint noise, the same every time: a line on which nobody speaks. */
+/** Faint noise, the same every time: a line without speech. */
 const quiet = (sampleCount: number): Int16Array => {
   let state = 12345
   return Int16Array.from({ length: sampleCount }, () => {
@@ -45,12 +45,12 @@ const quiet = (sampleCount: number): Int16Array => {
   })
 }
 
-/** What every answer keeps to, whatever it says. */
-const expectSound = ({ said, segments: decided }: Listening, words: boolean): void => {
-  for (const { startMs, endMs, text, words: heard } of decided) {
-    if (words) expect(heard.map((word) => word.text).join(' ')).toBe(text)
+/** Checks what every output keeps to. */
+const expectConsistent = ({ output, segments: decided }: TestChannel, hasWords: boolean): void => {
+  for (const { startMs, endMs, text, words } of decided) {
+    if (hasWords) expect(words.map((word) => word.text).join(' ')).toBe(text)
     let last = startMs
-    for (const word of heard) {
+    for (const word of words) {
       expect(word.startMs).toBeGreaterThanOrEqual(last)
       expect(word.endMs).toBeGreaterThanOrEqual(word.startMs)
       expect(word.endMs).toBeLessThanOrEqual(endMs)
@@ -59,11 +59,11 @@ const expectSound = ({ said, segments: decided }: Listening, words: boolean): vo
       last = word.startMs
     }
   }
-  for (const one of said) if (one.type === 'progress') expect(one.sampleCount).toBeGreaterThan(0)
+  for (const one of output) if (one.type === 'progress') expect(one.sampleCount).toBeGreaterThan(0)
 }
 
 /**
- * The cases that every engine passes: what `src/service/engines/engine.ts` promises, seen from outside. `make` opens a
+ * The cases that every engine passes: what `src/service/engines/engine.ts` promises. `make` opens a
  * new engine, with few decoders where they can be counted, so that to lose one is noticed.
  */
 export const engineConformance = (name: string, make: Make, fixtures: EngineFixtures): void => {
@@ -73,9 +73,9 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
     let shared: EngineUnderTest
     let speech: Int16Array
     let rateHz: number
-    /** As many lanes as can be decoded at once, and some for engines without such a bound. */
+    /** The number of channels that can be decoded at the same time, or a few if there is no bound. */
     let atOnce: number
-    const newLane = (): Listening => new Listening(shared.engine)
+    const newChannel = (): TestChannel => new TestChannel(shared.engine)
     const msOf = (sampleCount: number): number => Math.round((sampleCount * 1000) / rateHz)
     const spoken = (startMs: number, chunkSamples = rateHz / 50): readonly SegmentPart[] => [
       open(startMs),
@@ -83,11 +83,11 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
       close(startMs + msOf(speech.length)),
     ]
     const expectSpeech = async (): Promise<void> => {
-      const lane = newLane()
-        .tell(...spoken(0))
+      const channel = newChannel()
+        .send(...spoken(0))
         .complete()
-      expect(await lane.ended()).toBe('complete')
-      expect(lane.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
+      expect(await channel.ended()).toBe('complete')
+      expect(channel.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
     }
     const withEngine = async (run: (one: EngineUnderTest) => Promise<void>): Promise<void> => {
       const one = await make()
@@ -111,17 +111,17 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
     })
 
     describe('starting', () => {
-      it('gets ready, and says so as often as it is asked', async () => {
+      it('becomes ready, and stays ready', async () => {
         await shared.engine.ready()
         await shared.engine.ready()
         expect(shared.engine.capabilities.segmentsAtOnce).toBeGreaterThanOrEqual(1)
       })
 
-      it('states a rate that audio can be brought to', () => {
+      it('states a rate to which audio can be resampled', () => {
         expect([8000, 16_000, 32_000, 48_000]).toContain(rateHz)
       })
 
-      it.skipIf(openWrongRate === undefined)('refuses a model whose rate does not fit, by name', async () => {
+      it.skipIf(openWrongRate === undefined)('refuses a model whose rate does not fit, with the key', async () => {
         await expect(openWrongRate?.()).rejects.toMatchObject({
           code: 'invalid-model',
           message: expect.stringContaining('sampleRateHz') as unknown,
@@ -129,207 +129,207 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
       })
     })
 
-    describe('reading', () => {
-      it('says partials before the segment is closed, then the segment with the times it was given', async () => {
-        const lane = newLane().tell(open(5000), ...cut(speech, rateHz / 50))
-        if (shared.engine.capabilities.partials) await lane.until(aPartial)
-        expect(lane.segments).toEqual([])
-        lane.tell(close(5000 + msOf(speech.length)))
-        await lane.until(segments(1))
-        for (const partial of lane.partials) expect(partial.startMs).toBe(5000)
-        expect(lane.segments).toEqual([
+    describe('decoding', () => {
+      it('emits partials before the segment is closed, then the segment with the sentSamples times', async () => {
+        const channel = newChannel().send(open(5000), ...cut(speech, rateHz / 50))
+        if (shared.engine.capabilities.partials) await channel.until(aPartial)
+        expect(channel.segments).toEqual([])
+        channel.send(close(5000 + msOf(speech.length)))
+        await channel.until(segments(1))
+        for (const partial of channel.partials) expect(partial.startMs).toBe(5000)
+        expect(channel.segments).toEqual([
           expect.objectContaining({
             startMs: 5000,
             endMs: 5000 + msOf(speech.length),
             text: expect.stringMatching(text) as unknown,
           }),
         ])
-        expectSound(lane, shared.engine.capabilities.words)
-        lane.unsubscribe()
+        expectConsistent(channel, shared.engine.capabilities.words)
+        channel.unsubscribe()
       })
 
-      it.each([1, 37 / 1000, 60])('takes in every sample once, in chunks of %d s', async (chunkS) => {
-        const lane = newLane()
-          .tell(...spoken(0, Math.round(chunkS * rateHz)))
+      it.each([1, 37 / 1000, 60])('processes every sample once, in chunks of %d s', async (chunkS) => {
+        const channel = newChannel()
+          .send(...spoken(0, Math.round(chunkS * rateHz)))
           .complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.taken).toBe(speech.length)
-        expect(lane.said.at(-1)?.type).toBe('segment')
-        expect(lane.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.processedSamples).toBe(speech.length)
+        expect(channel.output.at(-1)?.type).toBe('segment')
+        expect(channel.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
       })
 
-      it('flushes the open segment when its input completes, to where its audio ended', async () => {
-        const lane = newLane()
-          .tell(open(1000), ...cut(speech, rateHz / 50))
+      it('closes the open segment where its audio ends when the input completes', async () => {
+        const channel = newChannel()
+          .send(open(1000), ...cut(speech, rateHz / 50))
           .complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.segments).toEqual([
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.segments).toEqual([
           expect.objectContaining({ endMs: 1000 + msOf(speech.length), text: expect.stringMatching(text) as unknown }),
         ])
       })
 
-      it('completes at once when there was no segment', async () => {
-        const lane = newLane().complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.said).toEqual([])
+      it('completes at once if there was no segment', async () => {
+        const channel = newChannel().complete()
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.output).toEqual([])
       })
 
-      it('reads two utterances in a row, and a third that comes before they are decided', async () => {
-        const lane = newLane().tell(...spoken(0))
-        await lane.until(segments(1))
-        lane
-          .tell(...spoken(20_000))
-          .tell(...spoken(40_000))
+      it('decodes two segments in a row, and a third that arrives before they are decided', async () => {
+        const channel = newChannel().send(...spoken(0))
+        await channel.until(segments(1))
+        channel
+          .send(...spoken(20_000))
+          .send(...spoken(40_000))
           .complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.segments.map(({ startMs }) => startMs)).toEqual([0, 20_000, 40_000])
-        for (const one of lane.segments) expect(one.text).toMatch(text)
-        expectSound(lane, shared.engine.capabilities.words)
-        expect(lane.taken).toBe(3 * speech.length)
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.segments.map(({ startMs }) => startMs)).toEqual([0, 20_000, 40_000])
+        for (const one of channel.segments) expect(one.text).toMatch(text)
+        expectConsistent(channel, shared.engine.capabilities.words)
+        expect(channel.processedSamples).toBe(3 * speech.length)
       })
 
-      it('says nothing to a segment without audio', async () => {
-        const lane = newLane().tell(open(7), close(7), open(9)).complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
+      it('returns no text for a segment without audio', async () => {
+        const channel = newChannel().send(open(7), close(7), open(9)).complete()
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
           [7, 7],
           [9, 9],
         ])
-        for (const one of lane.segments) expect(one.text).toMatch(quietText)
+        for (const one of channel.segments) expect(one.text).toMatch(quietText)
       })
 
-      it.each(['digital silence', 'a quiet line'])('says nothing to %s', async (kind) => {
+      it.each(['digital silence', 'a quiet line'])('returns no text for %s', async (kind) => {
         const samples = kind === 'a quiet line' ? quiet(2 * rateHz) : new Int16Array(2 * rateHz)
-        const lane = newLane()
-          .tell(open(), ...cut(samples, rateHz / 50), close(2000))
+        const channel = newChannel()
+          .send(open(), ...cut(samples, rateHz / 50), close(2000))
           .complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.segments).toEqual([expect.objectContaining({ text: expect.stringMatching(quietText) as unknown })])
-        expect(lane.taken).toBe(samples.length)
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.segments).toEqual([
+          expect.objectContaining({ text: expect.stringMatching(quietText) as unknown }),
+        ])
+        expect(channel.processedSamples).toBe(samples.length)
       })
 
-      it('takes one sample, and a segment far into a session', async () => {
+      it('decodes a single sample, and a segment late in a session', async () => {
         const farMs = 14_400_000
-        const lane = newLane()
-          .tell(open(farMs), audio(new Int16Array(1)), close(farMs))
-          .tell(...spoken(farMs + 1000))
+        const channel = newChannel()
+          .send(open(farMs), audio(new Int16Array(1)), close(farMs))
+          .send(...spoken(farMs + 1000))
           .complete()
-        expect(await lane.ended()).toBe('complete')
-        expect(lane.taken).toBe(1 + speech.length)
-        expect(lane.segments.map(({ startMs }) => startMs)).toEqual([farMs, farMs + 1000])
-        expectSound(lane, shared.engine.capabilities.words)
+        expect(await channel.ended()).toBe('complete')
+        expect(channel.processedSamples).toBe(1 + speech.length)
+        expect(channel.segments.map(({ startMs }) => startMs)).toEqual([farMs, farMs + 1000])
+        expectConsistent(channel, shared.engine.capabilities.words)
       })
 
       it(
-        'reads five minutes as fast as it takes them, through a window of a second',
+        'decodes five minutes as fast as it can, through a window of a second',
         async () => {
-          const lane = newLane().tell(open())
+          const channel = newChannel().send(open())
           const rest = quiet(10 * rateHz - speech.length)
           const turn = [...cut(speech, rateHz / 5), ...cut(rest, rateHz / 5)]
           for (let at = 0; at < 30; at += 1) {
             for (const part of turn) {
-              lane.tell(part)
-              await lane.until(() => lane.given - lane.taken < rateHz)
+              channel.send(part)
+              await channel.until(() => channel.sentSamples - channel.processedSamples < rateHz)
             }
           }
-          lane.tell(close(300_000)).complete()
-          expect(await lane.ended()).toBe('complete')
-          expect(lane.taken).toBe(300 * rateHz)
-          expect(lane.segments).toHaveLength(1)
-          expectSound(lane, shared.engine.capabilities.words)
+          channel.send(close(300_000)).complete()
+          expect(await channel.ended()).toBe('complete')
+          expect(channel.processedSamples).toBe(300 * rateHz)
+          expect(channel.segments).toHaveLength(1)
+          expectConsistent(channel, shared.engine.capabilities.words)
         },
         timeoutMs * 10,
       )
 
-      it('reads more lanes than can be decoded at once; each gets one answer for every close', async () => {
-        const lanes = Array.from({ length: 2 * atOnce + 1 }, () => newLane())
-        for (const [at, lane] of lanes.entries()) lane.tell(...spoken(at), ...spoken(60_000 + at)).complete()
-        for (const lane of lanes) expect(await lane.ended()).toBe('complete')
-        expect(lanes.map((lane) => lane.segments.map(({ startMs }) => startMs))).toEqual(
-          lanes.map((_, at) => [at, 60_000 + at]),
+      it('decodes more channels than it can at the same time, with one segment for every close', async () => {
+        const channels = Array.from({ length: 2 * atOnce + 1 }, () => newChannel())
+        for (const [at, channel] of channels.entries()) channel.send(...spoken(at), ...spoken(60_000 + at)).complete()
+        for (const channel of channels) expect(await channel.ended()).toBe('complete')
+        expect(channels.map((channel) => channel.segments.map(({ startMs }) => startMs))).toEqual(
+          channels.map((_, at) => [at, 60_000 + at]),
         )
-        for (const lane of lanes) for (const one of lane.segments) expect(one.text).toMatch(text)
-        for (const lane of lanes) expect(lane.taken).toBe(2 * speech.length)
+        for (const channel of channels) for (const one of channel.segments) expect(one.text).toMatch(text)
+        for (const channel of channels) expect(channel.processedSamples).toBe(2 * speech.length)
       })
     })
 
-    describe('leaving', () => {
-      const ways: readonly (readonly [string, (lane: Listening) => Promise<void> | void])[] = [
+    describe('unsubscribing', () => {
+      const ways: readonly (readonly [string, (channel: TestChannel) => Promise<void> | void])[] = [
         ['before a segment opens', () => undefined],
-        ['when a segment has opened', (lane) => void lane.tell(open())],
-        ['with audio under way', (lane) => void lane.tell(open(), audio(speech))],
-        ['in the midst of reading', (lane) => lane.tell(open(), ...cut(speech, rateHz / 50)).until(someProgress)],
-        ['while it is decided', (lane) => void lane.tell(...spoken(0))],
-        ['with another segment waiting', (lane) => void lane.tell(...spoken(0), ...spoken(20_000).slice(0, -1))],
-        ['after its input completed', (lane) => void lane.tell(open(), audio(speech)).complete()],
+        ['when a segment has opened', (channel) => void channel.send(open())],
+        ['with audio that is not decoded', (channel) => void channel.send(open(), audio(speech))],
+        ['during decoding', (channel) => channel.send(open(), ...cut(speech, rateHz / 50)).until(someProgress)],
+        ['while it is decided', (channel) => void channel.send(...spoken(0))],
+        ['with another segment waiting', (channel) => void channel.send(...spoken(0), ...spoken(20_000).slice(0, -1))],
+        ['after its input completed', (channel) => void channel.send(open(), audio(speech)).complete()],
       ]
 
-      it.each(ways)('%s frees what it held and says no more', async (_, bring) => {
+      it.each(ways)('%s frees its resources and emits nothing more', async (_, bring) => {
         for (let round = 0; round < 2; round += 1) {
-          const lanes = Array.from({ length: atOnce }, () => newLane())
+          const channels = Array.from({ length: atOnce }, () => newChannel())
           const held = await Promise.all(
-            lanes.map(async (lane) => {
-              await bring(lane)
-              return lane.said.length
+            channels.map(async (channel) => {
+              await bring(channel)
+              return channel.output.length
             }),
           )
-          for (const lane of lanes) lane.unsubscribe()
-          const told = lanes.map((lane) => lane.said.length)
-          expect(told.every((count, at) => count >= (held[at] ?? 0))).toBe(true)
+          for (const channel of channels) channel.unsubscribe()
+          const counts = channels.map((channel) => channel.output.length)
+          expect(counts.every((count, at) => count >= (held[at] ?? 0))).toBe(true)
           await Promise.all(Array.from({ length: atOnce }, expectSpeech))
-          expect(lanes.map((lane) => lane.said.length)).toEqual(told)
+          expect(channels.map((channel) => channel.output.length)).toEqual(counts)
         }
       })
 
-      it('lets go of a place in line', async () => {
-        const holders = Array.from({ length: atOnce }, () => newLane().tell(open(), audio(speech)))
-        const waiting = Array.from({ length: atOnce }, () => newLane().tell(open(), audio(speech)))
-        for (const lane of waiting) lane.unsubscribe()
-        for (const lane of holders) lane.tell(close(msOf(speech.length))).complete()
-        for (const lane of holders) expect(await lane.ended()).toBe('complete')
+      it('frees a place in the queue', async () => {
+        const holders = Array.from({ length: atOnce }, () => newChannel().send(open(), audio(speech)))
+        const waiting = Array.from({ length: atOnce }, () => newChannel().send(open(), audio(speech)))
+        for (const channel of waiting) channel.unsubscribe()
+        for (const channel of holders) channel.send(close(msOf(speech.length))).complete()
+        for (const channel of holders) expect(await channel.ended()).toBe('complete')
         await expectSpeech()
       })
     })
 
-    describe('faults', () => {
+    describe('failures', () => {
       it.each<readonly [string, readonly SegmentPart[]]>([
         ['audio before a segment', [audio(new Int16Array(160))]],
         ['a close before a segment', [close(5)]],
         ['a segment within a segment', [open(), open(5)]],
-      ])('ends with internal on %s, and goes on for others', async (_, parts) => {
-        const lane = newLane().tell(...parts)
-        expect(await lane.ended()).toMatchObject({ code: 'internal' })
+      ])('fails with internal on %s, and decodes for others', async (_, parts) => {
+        const channel = newChannel().send(...parts)
+        expect(await channel.ended()).toMatchObject({ code: 'internal' })
         await expectSpeech()
       })
 
-      it('ends the lanes that run with engine-failed when it is closed, and takes none after that', async () => {
+      it('fails running and later channels with engine-failed when it is closed', async () => {
         await withEngine(async ({ engine }) => {
-          const lanes = [
-            new Listening(engine),
-            new Listening(engine).tell(open()),
-            new Listening(engine).tell(open(), audio(speech)),
-            new Listening(engine).tell(open(), audio(speech), close(5000)),
+          const channels = [
+            new TestChannel(engine),
+            new TestChannel(engine).send(open()),
+            new TestChannel(engine).send(open(), audio(speech)),
+            new TestChannel(engine).send(open(), audio(speech), close(5000)),
           ]
-          // The last is answered already by an engine that answers at once
-          const [, , , decided] = lanes
+          // An engine that decides at once has decided the last one already.
+          const [, , , decided] = channels
           await Promise.all([engine.close(), engine.close()])
-          for (const lane of lanes) expect(await lane.ended()).toMatchObject({ code: 'engine-failed' })
+          for (const channel of channels) expect(await channel.ended()).toMatchObject({ code: 'engine-failed' })
           expect(decided?.segments.length).toBeLessThanOrEqual(1)
-          expect(await new Listening(engine).tell(open()).ended()).toMatchObject({ code: 'engine-failed' })
+          expect(await new TestChannel(engine).send(open()).ended()).toMatchObject({ code: 'engine-failed' })
           await expect(engine.ready()).rejects.toMatchObject({ code: 'engine-failed' })
         })
       })
 
-      it('tells those whose segment it was reading when it breaks, keeps the others, and reads on', async ({
-        skip,
-      }) => {
+      it('fails or retries the channels whose segments it decodes when it fails, and no others', async ({ skip }) => {
         if (shared.crash === undefined) skip('no break of this engine can be provoked')
         await withEngine(async ({ engine, crash }) => {
-          const idle = new Listening(engine)
-          const reading = new Listening(engine).tell(open(), ...cut(speech, rateHz / 50))
+          const idle = new TestChannel(engine)
+          const reading = new TestChannel(engine).send(open(), ...cut(speech, rateHz / 50))
           await reading.until(someProgress)
           await crash?.()
-          reading.tell(close(msOf(speech.length))).complete()
+          reading.send(close(msOf(speech.length))).complete()
           const end = await reading.ended()
           if (retriesCrash) {
             expect(end).toBe('complete')
@@ -338,7 +338,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
             expect(end).toMatchObject({ code: 'engine-failed' })
             expect(reading.segments).toEqual([])
           }
-          idle.tell(...spoken(0)).complete()
+          idle.send(...spoken(0)).complete()
           expect(await idle.ended()).toBe('complete')
           expect(idle.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
         })

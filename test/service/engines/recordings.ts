@@ -5,9 +5,7 @@ import type { SegmentPart } from '../../../src/service/engines/engine.js'
 
 const folder = join(__dirname, '../../../../shared/audio')
 export const recordingsAreHere = existsSync(folder)
-export const recordingsTitle = recordingsAreHere
-  ? 'human speech'
-  : 'human speech (skipped: the recordings are not here)'
+export const recordingsTitle = recordingsAreHere ? 'human speech' : 'human speech (skipped: the recordings are missing)'
 
 /** A recording of 16 kHz as samples of 8 kHz. */
 export const recording = async (file: string): Promise<Int16Array> => {
@@ -20,7 +18,7 @@ export const recording = async (file: string): Promise<Int16Array> => {
   return Int16Array.from(parts.flatMap((part) => [...part]))
 }
 
-/** The same noise every time, as loud as a quiet line. */
+/** The same noise every time, at the level of a quiet line. */
 export const lineNoise = (sampleCount: number, peak = 30): Int16Array => {
   let state = 12345
   return Int16Array.from({ length: sampleCount }, () => {
@@ -29,7 +27,7 @@ export const lineNoise = (sampleCount: number, peak = 30): Int16Array => {
   })
 }
 
-/** Speech as voice activity cuts it: 300 ms before it and 400 ms after it. */
+/** Speech as voice activity cuts it, with 300 ms before and 400 ms after it. */
 export const withLine = (speech: Int16Array): Int16Array => {
   const samples = lineNoise(2400 + speech.length + 3200)
   for (const [at, sample] of speech.entries()) {

@@ -16,14 +16,14 @@ vi.mock('koffi', () => {
 })
 
 describe('dictation', () => {
-  it('names the line that installs the package that it needs', async () => {
+  it('names the command that installs its package', async () => {
     await expect(loadNativeLibrary()).rejects.toMatchObject({
       code: 'missing-dependency',
       message: expect.stringContaining('npm install koffi') as unknown,
     })
   })
 
-  it("names the line that installs Debian's library where only that is absent", async () => {
+  it("names the command that installs Debian's library if only that is missing", async () => {
     koffi.absent = false
     vi.resetModules()
     await expect(loadNativeLibrary()).rejects.toMatchObject({

@@ -14,7 +14,7 @@ const timed = (threads: number) => {
 }
 
 describe('ThreadTime', () => {
-  it('counts calls that run at the same time once for each, and nothing between them', async () => {
+  it('counts each of several calls that run at the same time, and nothing between calls', async () => {
     const { clock, time, begin } = timed(4)
     const [one, other] = [begin(), begin()]
     clock.ms += 10
@@ -28,7 +28,7 @@ describe('ThreadTime', () => {
     expect(time.workedMs).toBe(25)
   })
 
-  it('counts no call that waits for a thread', async () => {
+  it('does not count a call that waits for a thread', async () => {
     const { clock, time, begin } = timed(2)
     const calls = [begin(), begin(), begin()]
     clock.ms += 10
@@ -38,7 +38,7 @@ describe('ThreadTime', () => {
     expect(time.workedMs).toBe(20)
   })
 
-  it('counts a call that fails until then, and passes the failure on', async () => {
+  it('counts a call until it fails, and passes on its failure', async () => {
     const { clock, time, begin } = timed(1)
     const call = begin()
     clock.ms += 7

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ModelDescription } from '../../../../src/service/engines/engine.js'
 import { plainSecret, plainService, type PlainService } from '../../plain-service.js'
 
-/** A second service in this process, which reads cards with the embedded engine. */
+/** A second service in this process, which recognizes cards with the embedded engine. */
 export interface FarService {
   readonly service: PlainService
   /** A model of the engine `remote` that leads there, with its secret in a file of its folder. */

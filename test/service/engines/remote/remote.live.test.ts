@@ -31,39 +31,44 @@ afterEach(async () => {
 
 const run = (engine: Engine, samples: Int16Array): Promise<Hypothesis[]> =>
   lastValueFrom(from(segmentParts(samples, 5000)).pipe(engine.recognize(), toArray()))
-const segmentOf = (said: readonly Hypothesis[]) => said.find((one) => one.type === 'segment')
-const taken = (said: readonly Hypothesis[]): number =>
-  said.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
+const segmentOf = (output: readonly Hypothesis[]) => output.find((one) => one.type === 'segment')
+const samplesOf = (output: readonly Hypothesis[]): number =>
+  output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
 
-describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, { timeout: 30_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, { timeout: 60_000 }, () => {
+  /** The engine of the other service, without that service. */
+  let near: Engine
+  beforeAll(async () => {
+    near = await soundswallower({ workers: 1 }).open({
+      ...far.model(),
+      folder: join(__dirname, '../fixtures/Default/cards/1'),
+      options: { engine: 'soundswallower', grammar: 'cards.gram' },
+    })
+  })
+  afterAll(() => near.close())
+
   it.each(['ten-of-clubs.wav', 'four-queen-of-clubs.wav', 'seven-of-clubs.wav'])(
-    'reads %s as the engine there does',
+    'recognizes %s as the engine there does',
     async (file) => {
       const samples = withLine(await recording(file))
-      const near = await soundswallower({ workers: 1 }).open({
-        ...far.model(),
-        folder: join(__dirname, '../fixtures/Default/cards/1'),
-        options: { engine: 'soundswallower', grammar: 'cards.gram' },
-      })
       const expected = segmentOf(await run(near, samples))
-      await near.close()
-      const said = await run(await open(), samples)
-      expect(segmentOf(said)).toMatchObject({ startMs: 5000, endMs: expected?.endMs, text: expected?.text })
-      expect(segmentOf(said)?.text).toMatch(/of clubs$/)
-      expect(segmentOf(said)).toHaveProperty('confidence', expect.closeTo(0.9, 0))
-      expect(said.filter(({ type }) => type === 'partial').length).toBeGreaterThan(0)
-      expect(taken(said)).toBe(samples.length)
+      const output = await run(await open(), samples)
+      expect(segmentOf(output)).toMatchObject({ startMs: 5000, endMs: expected?.endMs, text: expected?.text })
+      expect(segmentOf(output)?.text).toMatch(/of clubs$/)
+      expect(segmentOf(output)).toHaveProperty('confidence', expect.closeTo(0.9, 0))
+      expect(output.filter(({ type }) => type === 'partial').length).toBeGreaterThan(0)
+      expect(samplesOf(output)).toBe(samples.length)
     },
   )
 
-  it('reads the secret from the environment that it is given', async () => {
+  it('reads the secret from the given environment', async () => {
     const model = far.model({ secretFrom: { env: 'FAR_SECRET' } })
     await expect(remote({ env: {} }).open(model)).rejects.toThrow(/FAR_SECRET, which is not set/)
     const engine = await remote({ env: { FAR_SECRET: plainSecret } }).open(model)
     await engine.close()
   })
 
-  it('fails when the connection breaks within a segment, with what happened as the cause', async () => {
+  it('fails when the connection is lost within a segment, with the reason as the cause', async () => {
     const { proxy, engine } = await behindProxy()
     const samples = withLine(await recording('ten-of-clubs.wav'))
     const failing = lastValueFrom(
@@ -82,11 +87,11 @@ describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTi
     await proxy.close()
   })
 
-  it('is read again from the start of the segment when the connection breaks once', async () => {
+  it('is retried from the start of the segment when the connection is lost once', async () => {
     const { proxy, engine } = await behindProxy()
     const samples = withLine(await recording('ten-of-clubs.wav'))
     let cuts = 0
-    const said = await lastValueFrom(
+    const output = await lastValueFrom(
       from(segmentParts(samples)).pipe(
         withSegmentRetry(engine).recognize(),
         tap(({ type }) => {
@@ -95,9 +100,9 @@ describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTi
         toArray(),
       ),
     )
-    expect(segmentOf(said)?.text).toBe('ten of clubs')
-    expect(said.filter(({ type }) => type === 'fault')).toMatchObject([{ retried: true }])
-    expect(taken(said)).toBe(samples.length)
+    expect(segmentOf(output)?.text).toBe('ten of clubs')
+    expect(output.filter(({ type }) => type === 'fault')).toMatchObject([{ retried: true }])
+    expect(samplesOf(output)).toBe(samples.length)
     await proxy.close()
   })
 })
@@ -108,7 +113,7 @@ const behindProxy = async () => {
 }
 
 describe('a model of the engine remote', () => {
-  it('is ready while the other service takes recognitions, and says so when it does not, though its token is good', async () => {
+  it('is ready while the other service accepts recognitions, and not ready when it does not, despite a valid token', async () => {
     const { proxy, engine } = await behindProxy()
     await engine.ready()
     await proxy.close()
@@ -139,14 +144,14 @@ describe('a model of the engine remote', () => {
     [{ ca: 'none.pem' }, /"ca" in model\.json names "none\.pem"/],
     [{ modelName: undefined }, /"modelName" in model\.json must be the name/],
     [{ segmentsAtOnce: 0 }, /"segmentsAtOnce" in model\.json must be/],
-  ])('is refused for %j by its key', async (change, message) => {
+  ])('is refused for %j, with the key', async (change, message) => {
     expect(await broken(change)).toMatchObject({
       code: 'invalid-model',
       message: expect.stringMatching(message) as unknown,
     })
   })
 
-  it('is refused with what its service says to a wrong secret, and nothing of the secret', async () => {
+  it('is refused for a wrong secret with the reason of its service, and without the secret', async () => {
     const error = await broken({ secretFrom: { file: 'wrong' } })
     expect(error).toMatchObject({
       code: 'invalid-model',
@@ -155,14 +160,14 @@ describe('a model of the engine remote', () => {
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('a-secret-that-is-wrong')
   })
 
-  it('is refused when nobody answers at its address', async () => {
+  it('is refused when nothing answers at its address', async () => {
     expect(await broken({ authUrl: 'http://127.0.0.1:1' })).toMatchObject({
       code: 'invalid-model',
       cause: { code: 'connection-failed' },
     })
   })
 
-  it('is overloaded where its service is, with the wait that it names', async () => {
+  it('is overloaded when its service is, with the same time to wait', async () => {
     const full = await plainService({ limits: { sessions: 1 } })
     const only = await openSocket(full)
     const engine = await open({ url: full.started.wsUrl, authUrl: full.started.authUrl, modelName: 'm' })
@@ -178,7 +183,7 @@ describe('a model of the engine remote', () => {
     await full.close()
   })
 
-  it('fails, and is not tried again, for a model that is not known there', async () => {
+  it('fails without a retry for a model that is unknown there', async () => {
     const engine = await open({ modelName: 'other' })
     await expect(run(engine, new Int16Array(800))).rejects.toMatchObject({
       code: 'engine-failed',
@@ -206,7 +211,7 @@ describe('a service whose model is another service', () => {
     }
   }
 
-  it.skipIf(!recordingsAreHere)('recognizes as that one does', async () => {
+  it.skipIf(!recordingsAreHere)('recognizes as the other service does', async () => {
     const { service, close } = await near()
     const samples = withLine(await recording('ten-of-clubs.wav'))
     const hear = async (through: typeof service, model: string) => {
@@ -230,7 +235,7 @@ describe('a service whose model is another service', () => {
     await close()
   })
 
-  it('tells its operator what is wrong with the secret, and its clients nothing of it', async () => {
+  it('reports to its operator what is wrong with the secret, and nothing of it to clients', async () => {
     const { service, close } = await near({ secretFrom: { file: 'wrong' } })
     const socket = await openSocket(service)
     socket.say(recognizeOf())

@@ -9,7 +9,7 @@ import type {
 import { SherpaSegments } from '../../../../src/service/engines/sherpa-onnx/segments.js'
 import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
 
-/** What it hears as speech: a sample above this. */
+/** A sample above this counts as speech. */
 const loud = 0.01
 const words = ['ten', 'of', 'clubs']
 /** A streaming model decodes in steps of so many samples. */
@@ -18,13 +18,13 @@ const stepSamples = 2560
 class FakeStream implements SherpaStream {
   waiting = 0
   decoded = 0
-  loudSteps = 0
+  speechSteps = 0
   finished = false
-  private heardLoud = false
+  #hasSpeech = false
 
   acceptWaveform({ samples }: { readonly samples: Float32Array }): void {
     this.waiting += samples.length
-    this.heardLoud ||= samples.some((sample) => Math.abs(sample) > loud)
+    this.#hasSpeech ||= samples.some((sample) => Math.abs(sample) > loud)
   }
 
   inputFinished(): void {
@@ -33,12 +33,12 @@ class FakeStream implements SherpaStream {
 
   step(): void {
     this.waiting = Math.max(this.waiting - stepSamples, 0)
-    if (this.heardLoud) this.loudSteps += 1
+    if (this.#hasSpeech) this.speechSteps += 1
     this.decoded += 1
   }
 }
 
-/** A recognizer that hears "ten of clubs" in anything loud, a word more at every second step, as the package would say it. */
+/** A recognizer that finds "ten of clubs" in any speech, with one more word every second step, in the format of the package. */
 export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => number } => {
   let streams = 0
   const fake = (stream: SherpaStream): FakeStream => {
@@ -54,12 +54,12 @@ export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => n
     isReady: (stream) => fake(stream).waiting >= stepSamples || (fake(stream).finished && fake(stream).waiting > 0),
     decode: (stream) => fake(stream).step(),
     getResult: (stream): SherpaResult => {
-      const { loudSteps, finished } = fake(stream)
-      const count = loudSteps === 0 ? 0 : finished ? words.length : Math.min(Math.ceil(loudSteps / 2), words.length)
-      const said = words.slice(0, count)
-      const tokens = said.flatMap((word) => [`\u2581${word.slice(0, 1)}`, word.slice(1)])
+      const { speechSteps, finished } = fake(stream)
+      const count = speechSteps === 0 ? 0 : finished ? words.length : Math.min(Math.ceil(speechSteps / 2), words.length)
+      const found = words.slice(0, count)
+      const tokens = found.flatMap((word) => [`\u2581${word.slice(0, 1)}`, word.slice(1)])
       return {
-        text: ` ${said.join(' ')}`,
+        text: ` ${found.join(' ')}`,
         tokens,
         timestamps: tokens.map((_, at) => at * 0.1),
         ys_probs: tokens.map(() => -0.1),
@@ -69,13 +69,13 @@ export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => n
 }
 
 export interface FakeThread extends SherpaHost {
-  /** What each worker was started with. */
+  /** The settings of each worker that was started. */
   readonly settings: SherpaSettings[]
-  /** Ends whatever runs, as a fault of its own would. */
+  /** Ends all workers that run, as a crash does. */
   readonly crash: () => void
 }
 
-/** Threads of this thread: messages are copied and come a turn later, as between real ones. */
+/** Workers in this thread: messages are copied and arrive a turn later, as between threads. */
 export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): FakeThread => {
   const settings: SherpaSettings[] = []
   const running = new Set<() => void>()
@@ -90,8 +90,8 @@ export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): Fake
           if (alive) work()
         })
       }
-      const say = (said: FromWorker): void => later(() => message(said))
-      const segments = new SherpaSegments(make(), given.sampleRateHz, say, () => inbox.shift())
+      const post = (found: FromWorker): void => later(() => message(found))
+      const segments = new SherpaSegments(make(), given.sampleRateHz, post, () => inbox.shift())
       const end = (): void => {
         if (!alive) return
         alive = false
@@ -99,7 +99,7 @@ export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): Fake
         setImmediate(() => ended(undefined))
       }
       running.add(end)
-      say({ type: 'ready' })
+      post({ type: 'ready' })
       return {
         post: (sent) => {
           inbox.push(structuredClone(sent))

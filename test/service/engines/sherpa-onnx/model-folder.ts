@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ModelDescription } from '../../../../src/service/engines/engine.js'
 
-/** A folder whose files are no models, but are there. */
+/** A folder with files that are not models. */
 export const sherpaFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-sherpa-'))
   for (const name of ['encoder.onnx', 'decoder.onnx', 'joiner.onnx', 'ctc.onnx', 'tokens.txt', 'hotwords.txt']) {

@@ -29,14 +29,14 @@ describe('a model of the engine sherpa-onnx', () => {
     [{ decodingMethod: 'x' }, /"decodingMethod" in model\.json must be/],
     [{ hotwords: 'hotwords.txt' }, /"hotwords" needs a "transducer" and/],
     [{ endpoint: true }, /"endpoint" in model\.json is not known/],
-  ])('is refused for %j by its key', async (change, message) => {
+  ])('is refused for %j, with the key', async (change, message) => {
     await expect(createSherpaOnnx(fakeThreads()).open(sherpaModel(folder, change))).rejects.toMatchObject({
       code: 'invalid-model',
       message: expect.stringMatching(message) as unknown,
     })
   })
 
-  it('gives the package the places of its files and its options, and leaves the ends of segments to the service', async () => {
+  it('configures the package with the paths of its files and its options, without its own end of segments', async () => {
     const threads = fakeThreads()
     const beam = { decodingMethod: 'modified_beam_search', hotwords: 'hotwords.txt', numThreads: 2 }
     const engine = await createSherpaOnnx(threads).open(sherpaModel(folder, { ...beam, sampleRateHz: 8000 }))
@@ -62,7 +62,7 @@ describe('a model of the engine sherpa-onnx', () => {
 })
 
 describe('the package sherpa-onnx-node', () => {
-  it('refuses files that are no models, and the process lives on', async () => {
+  it('refuses files that are not models, and does not end the process', async () => {
     const opening = sherpaOnnx().open(sherpaModel(folder))
     await expect(opening).rejects.toMatchObject({
       code: 'invalid-model',
@@ -82,15 +82,15 @@ describe('the package sherpa-onnx-node', () => {
 
 describe('SherpaSegments', () => {
   const set = (recognizer: SherpaRecognizer = fakeRecognizer()) => {
-    const said: FromWorker[] = []
+    const posted: FromWorker[] = []
     const inbox: ToWorker[] = []
     const segments = new SherpaSegments(
       recognizer,
       16_000,
-      (one) => said.push(one),
+      (one) => posted.push(one),
       () => inbox.shift(),
     )
-    return { said, inbox, segments }
+    return { posted, inbox, segments }
   }
   const audio = (segment: number, value = 1000): ToWorker => ({
     type: 'audio',
@@ -98,19 +98,19 @@ describe('SherpaSegments', () => {
     samples: new Int16Array(5120).fill(value),
   })
 
-  it('says what it took, a partial when the text changed, and the words with their times at the close', () => {
-    const { said, segments } = set()
+  it('posts progress, a partial when the text changed, and the words with their times at the close', () => {
+    const { posted, segments } = set()
     segments.receive({ type: 'open', segment: 1, startMs: 1000 })
     for (let at = 0; at < 4; at += 1) segments.receive(audio(1))
     segments.receive({ type: 'close', segment: 1, endMs: 2280 })
-    expect(said.slice(0, -1)).toEqual([
+    expect(posted.slice(0, -1)).toEqual([
       { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten' },
       { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten of' },
       { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten of clubs' },
       { type: 'progress', segment: 1, sampleCount: 5120 },
     ])
     const confidence = expect.closeTo(Math.exp(-0.1)) as number
-    expect(said.at(-1)).toEqual({
+    expect(posted.at(-1)).toEqual({
       type: 'decided',
       segment: 1,
       text: { text: 'ten of clubs' },
@@ -122,17 +122,17 @@ describe('SherpaSegments', () => {
     })
   })
 
-  it('reads nothing of a segment that is aborted behind its audio', () => {
-    const { said, inbox, segments } = set()
+  it('does not decode a segment that is aborted after its audio was sent', () => {
+    const { posted, inbox, segments } = set()
     inbox.push(audio(1), audio(1), { type: 'abort', segment: 1 }, { type: 'open', segment: 2, startMs: 0 }, audio(2))
     segments.receive({ type: 'open', segment: 1, startMs: 0 })
-    expect(said).toEqual([{ type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' }])
+    expect(posted).toEqual([{ type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' }])
   })
 
-  it('fails the segment whose stream throws, and reads the others', () => {
+  it('fails the segment whose stream throws, and decodes the others', () => {
     const recognizer = fakeRecognizer()
     let throws = true
-    const { said, segments } = set({
+    const { posted, segments } = set({
       ...recognizer,
       decode: (stream) => {
         if (throws) throw new Error('native')
@@ -145,7 +145,7 @@ describe('SherpaSegments', () => {
     throws = false
     segments.receive({ type: 'open', segment: 2, startMs: 0 })
     segments.receive(audio(2))
-    expect(said).toEqual([
+    expect(posted).toEqual([
       { type: 'failed', segment: 1 },
       { type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' },
     ])
@@ -153,7 +153,7 @@ describe('SherpaSegments', () => {
 })
 
 describe('sherpaWords', () => {
-  it('gives none where the model tells no times, no probabilities, or not where words begin', () => {
+  it('is empty if the model provides no times, no probabilities, or not where words begin', () => {
     const tokens = ['\u2581a', 'b']
     expect(sherpaWords({ text: 'ab' }, 0, 100)).toEqual([])
     expect(sherpaWords({ text: 'ab', tokens, timestamps: [0, 0.1] }, 0, 100)).toEqual([])
