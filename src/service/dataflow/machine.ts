@@ -269,7 +269,9 @@ const handle = (state: Live, input: DataflowInput): Step => {
       return state.name === 'started' && state.step === 'project' ? run(input.project) : { state }
     case 'updated':
       if (!('project' in state)) return { state }
-      return input.error === undefined ? { state, outputs: [response('Update')] } : decline(state, input.error, 'Update')
+      return input.error === undefined
+        ? { state, outputs: [response('Update')] }
+        : decline(state, input.error, 'Update')
     case 'project-ended':
       return projectEnded(state)
     case 'timeout':
