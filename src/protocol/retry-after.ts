@@ -15,6 +15,11 @@ export const retryAfterMs = (header: string | null | undefined, nowMs: number): 
   return Number.isNaN(dateMs) ? undefined : Math.min(Math.max(0, dateMs - nowMs), maxWaitMs)
 }
 
+/** The value of a `Retry-After`, in whole seconds, at least 1. */
+export const exactRetryAfter = (waitMs: number): string => String(secondsOf(waitMs))
+
+const secondsOf = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1000))
+
 /** The wait of a refusal that names none. */
 const defaultWaitMs = 1_000
 
@@ -23,7 +28,7 @@ const defaultWaitMs = 1_000
  * that were refused together do not come back together.
  */
 export const spreadRetryAfter = (waitMs: number = defaultWaitMs, random: () => number = Math.random): string => {
-  const seconds = Math.max(1, Math.ceil(waitMs / 1000))
+  const seconds = secondsOf(waitMs)
   const spread = Math.max(2, Math.ceil(seconds / 10))
   return String(seconds + Math.floor(random() * (spread + 1)))
 }

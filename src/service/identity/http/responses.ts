@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { exactRetryAfter } from '../../../protocol/retry-after.js'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -28,9 +29,6 @@ export const sendError = (
 
 /** Sends 429 with the exact wait in `Retry-After`. */
 export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void =>
-  sendError(response, 429, 'too_many_attempts', tooManyAttemptsText, { 'Retry-After': retryAfterSeconds(waitMs) })
+  sendError(response, 429, 'too_many_attempts', tooManyAttemptsText, { 'Retry-After': exactRetryAfter(waitMs) })
 
 export const tooManyAttemptsText = 'wait for the time that Retry-After names'
-
-/** `Retry-After` in whole seconds, at least one (RFC 9110 section 10.2.3). */
-export const retryAfterSeconds = (waitMs: number): string => String(Math.max(1, Math.ceil(waitMs / 1000)))

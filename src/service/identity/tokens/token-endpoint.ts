@@ -6,7 +6,8 @@ import { loadOptional } from '../../../errors/load-optional.js'
 import type { ClientAuthentication } from '../clients/client-authentication.js'
 import { isClientId, isInForce, type ClientStore } from '../clients/client.js'
 import { formEndpoint, replayForm, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
-import { noStoreHeaders, retryAfterSeconds, tooManyAttemptsText } from '../http/responses.js'
+import { exactRetryAfter } from '../../../protocol/retry-after.js'
+import { noStoreHeaders, tooManyAttemptsText } from '../http/responses.js'
 import { tokenLifetimeMs, type SigningJwk, type SigningKeys } from '../keys/signing-keys.js'
 import { tokenScope } from './token-claims.js'
 
@@ -178,7 +179,7 @@ const openTokenProvider = async (options: TokenProviderOptions): Promise<TokenPr
     if (ctx === undefined) throw new Error('A client secret was compared outside a request.')
     const result = await authentication.authenticate(this.clientId, secret, addresses.get(ctx.req) ?? 'unknown')
     if (result.type === 'wait') {
-      ctx.set('Retry-After', retryAfterSeconds(result.forMs))
+      ctx.set('Retry-After', exactRetryAfter(result.forMs))
       throw createRefusal(module, 429, 'too_many_attempts', tooManyAttemptsText)
     }
     return result.type === 'accepted'
