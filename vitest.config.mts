@@ -2,14 +2,18 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /**
- * Three kinds of tests, told apart by their names:
- * - `*.test.ts` is pure or runs in virtual time. All of a worker's files share its modules, which saves most of their time.
- * - `*.live.test.ts` opens sockets, starts processes, workers or engines, or replaces modules: each file has a process.
+ * Four kinds of tests, told apart by their names:
+ * - `*.test.ts` is pure or runs in virtual time.
+ * - `*.live.test.ts` opens sockets, starts processes, workers or engines.
+ * - `*.isolated.test.ts` is live and replaces modules, or counts what the whole process holds: each file has a process.
  * - `*.long.test.ts` is live and takes long by its nature. Only `npm run test:all` runs it, as `.ci/run` does, which also
  *   tries all of the properties and matrices of which `npm test` tries a share (test/thorough.ts).
+ *
+ * All pure files of a worker share its modules, and so do all live ones, which saves most of their time.
  */
 const cores = Math.max(2, availableParallelism() - 1)
 const live = ['test/{cli,contract,docs,faults,interop,package,samples}/**/*.test.ts', 'test/**/*.live.test.ts']
+const isolated = ['test/**/*.isolated.test.ts', 'test/service/engines/**/*.live.test.ts']
 const long = 'test/**/*.long.test.ts'
 const quick = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 20_000 } } }
 // Only a test that hangs takes as long: machines are slow, and busy with other tests.
@@ -26,7 +30,7 @@ export default defineConfig(({ mode }) => ({
           ...quick,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...live, long],
+          exclude: [...live, ...isolated, long],
           setupFiles: [strayHandles, 'scripts/testing/no-handles.mjs'],
           isolate: false,
           maxWorkers: cores,
@@ -38,10 +42,22 @@ export default defineConfig(({ mode }) => ({
           ...patient,
           name: 'live',
           include: live,
-          exclude: [long],
+          exclude: [...isolated, long],
+          setupFiles: [strayHandles],
+          isolate: false,
+          // Half of their time they wait for sockets, timers and processes.
+          maxWorkers: cores + 1,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...patient,
+          name: 'isolated',
+          include: isolated,
           setupFiles: [strayHandles],
           maxWorkers: cores,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -51,7 +67,7 @@ export default defineConfig(({ mode }) => ({
           include: [long],
           setupFiles: [strayHandles],
           maxWorkers: cores,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -10,12 +10,12 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { readRecording } from '../audio/read-recording.js'
-import { liveService, sampleModels, type LiveService } from '../interop/live-service.js'
+import { liveService, callModels, type LiveService } from '../interop/live-service.js'
 import { resultsByChannel, sessionOptions, type Over } from '../interop/session-options.js'
 
 let live: LiveService
 beforeAll(async () => {
-  live = await liveService({ modelFolders: [sampleModels, 'test/service/engines/fixtures'], defaultModel: 'call' })
+  live = await liveService({ modelFolders: [callModels, 'test/service/engines/fixtures'], defaultModel: 'call' })
 })
 afterAll(() => live.close())
 

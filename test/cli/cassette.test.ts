@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callBeginning } from './command.js'
+import { callBeginning, callModels } from './command.js'
 import { runInProcess } from './in-process.js'
 import { writeCall } from './wav-files.js'
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   cassette = join(folder, 'call.jsonl')
   const file = join(folder, 'call.wav')
   await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, callBeginning.durationMs)
-  const { code } = await runInProcess(['transcribe', file, '--record', cassette])
+  const { code } = await runInProcess(['transcribe', file, '--models', callModels, '--record', cassette])
   expect(code).toBe(0)
 })
 afterAll(() => rmSync(folder, { recursive: true }))

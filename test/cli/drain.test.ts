@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
 import { recognizeOf } from '../service/plain-service.js'
 import { spoken } from '../service/sessions/spoken.js'
-import { callBeginning, cards, ended, firstLine, start, type Ended } from './command.js'
+import { callBeginning, callModels, ended, firstLine, start, type Ended } from './command.js'
 import { runInProcess } from './in-process.js'
 
 let folder: string
@@ -23,8 +23,8 @@ interface Served {
   readonly logged: (text: string) => Promise<void>
 }
 
-const serve = async (): Promise<Served> => {
-  const child = start(['serve', '--dev', '--models', cards, '--model', 'call', '--state', join(folder, 'state')])
+const serve = async (models: readonly string[]): Promise<Served> => {
+  const child = start(['serve', '--dev', ...models, '--model', 'call', '--state', join(folder, 'state')])
   const end = ended(child)
   const access = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
   const { authUrl = '', wsUrl = '', grpc = '', ca = '', clientId = '', clientSecret = '' } = access
@@ -56,7 +56,7 @@ const recognizing = async ({ open }: Served): Promise<PlainSocket> => {
 
 describe('SIGTERM', () => {
   it('gives speech in flight its final, closes what is idle at once, and waits for no client that does not read', async () => {
-    const served = await serve()
+    const served = await serve(['--models', callModels])
     const [speaking, deaf, idle] = [await recognizing(served), await recognizing(served), await served.open()]
     const speech = await spoken(3_500)
     for (const socket of [speaking, deaf]) socket.audio(speech)
@@ -76,9 +76,9 @@ describe('SIGTERM', () => {
   })
 
   it('a second time ends at once, though finals are awaited', async () => {
-    const served = await serve()
+    const served = await serve([])
     const sockets = [await recognizing(served), await recognizing(served), await recognizing(served)]
-    // To read so much takes the engine seconds.
+    // To read so much takes the engine seconds, with the model of the package.
     const speech = await spoken(10_000)
     for (const socket of sockets) socket.audio(speech)
     served.signal('SIGTERM')

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callBeginning, callSamples, cards, ended, firstLine, start, type Ended } from './command.js'
+import { callBeginning, callModels, callSamples, cards, ended, firstLine, start, type Ended } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
 
 let folder: string
@@ -39,7 +39,19 @@ describe('rxspeech serve --dev', () => {
   let client: string[]
   let env: Record<string, string>
   beforeAll(async () => {
-    served = await serve(['--dev', '--models', cards, '--model', 'call', '--http', '127.0.0.1:0', '--grpc', '[::1]:0'])
+    served = await serve([
+      '--dev',
+      '--models',
+      cards,
+      '--models',
+      callModels,
+      '--model',
+      'call',
+      '--http',
+      '127.0.0.1:0',
+      '--grpc',
+      '[::1]:0',
+    ])
     const { authUrl = '', ca = '', clientId = '', clientSecret = '' } = served.access
     client = ['--auth-url', authUrl, '--ca', ca, '--client-id', clientId]
     env = { RXSPEECH_CLIENT_SECRET: clientSecret }

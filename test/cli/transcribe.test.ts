@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../src/audio/wav-header.js'
-import { callBeginning, callSamples, cards, ended, firstLine, run, start } from './command.js'
+import { callBeginning, callModels, callSamples, cards, ended, firstLine, run, start } from './command.js'
 import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { writeCall } from './wav-files.js'
 
@@ -17,8 +17,6 @@ let call: string
 /** What the agent says in them, and then silence as long. */
 let agent: string
 // One service for all tests that are not about the one that the command itself starts: loading its models takes a second.
-// Its model knows the sentences of the call alone, and reads four times as fast as the one that comes with the package.
-const callModels = join(__dirname, '../faults/models')
 let service: RunningCommand
 let client: readonly string[]
 let overGrpc: readonly string[]
@@ -46,6 +44,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
+/** The model of the package takes its time on a slow machine. */
+const patience = ['--timeout-ms', '110000']
 const raw = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
 const eventsOf = (stdout: string) =>
   stdout
@@ -60,7 +60,7 @@ const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<
 
 describe('rxspeech transcribe', () => {
   it('prints the lines of a stereo WAV file with time and speaker, and a summary on stderr', async () => {
-    const { code, stdout, stderr } = await runInProcess(['transcribe', call, '--speakers', 'agent,guest'])
+    const { code, stdout, stderr } = await runInProcess(['transcribe', call, '--speakers', 'agent,guest', ...patience])
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: good evening harbor grill how can i help you$/m)
     expect(stdout).toMatch(/^\[00:03\.\d\] guest: hello i would like to book a table for four$/m)
     expect(stderr).toMatch(
@@ -140,11 +140,11 @@ describe('rxspeech transcribe', () => {
   })
 
   it('paces the audio by --speed', async () => {
-    const args = ['transcribe', '-', ...raw, '--speed', '2', ...overGrpc]
+    const args = ['transcribe', '-', ...raw, '--speed', '8', ...overGrpc]
     // Silence, which takes the engine no time of its own.
-    const { stderr } = await runInProcess(args, { env, stdin: new Uint8Array(3000 * 16).fill(0xff) })
+    const { stderr } = await runInProcess(args, { env, stdin: new Uint8Array(12_000 * 16).fill(0xff) })
     const factor = Number(/factor (\S+)/.exec(stderr)?.[1])
-    expect(factor).toBeGreaterThan(0.45)
+    expect(factor).toBeGreaterThan(0.11)
     expect(factor).toBeLessThan(1)
   })
 

@@ -8,6 +8,7 @@ import { recording, recordingsAreHere, recordingsTitle } from '../service/engine
 import { wordErrors } from '../service/engines/word-errors.js'
 import { recording as wideRecording } from '../service/recognition/sounds.js'
 import { liveService, type LiveService } from './live-service.js'
+import { patience } from './session-options.js'
 
 const texts = {
   'librivox-0870.wav':
@@ -15,9 +16,6 @@ const texts = {
   'librivox-0880.wav': 'he was not an ill disposed young man',
 } as const
 type File = keyof typeof texts
-
-/** The audio comes at once and is read at the pace of the machine, which may have other work. */
-const finalizeTimeoutMs = 110_000
 
 const bytesOf = (samples: Int16Array): Uint8Array =>
   new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)
@@ -30,7 +28,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
       live = await liveService({
         modelFolders: ['test/service/engines/dictation-models'],
         defaultModel: 'narrowband',
-        limits: { flushWithinMs: finalizeTimeoutMs },
+        limits: { flushWithinMs: patience.timeouts.finalizeMs },
       })
     })
     afterAll(() => live.close())
@@ -48,10 +46,10 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
               tenant: access.tenant,
               project: access.project,
               settings: { ModelName: model },
-              timeouts: { finalizeMs: finalizeTimeoutMs },
+              ...patience,
               format,
             })
-          : recognize({ url: access.wsUrl, ca, token, model, timeouts: { finalizeMs: finalizeTimeoutMs }, format })
+          : recognize({ url: access.wsUrl, ca, token, model, ...patience, format })
       const samples = sampleRateHz === 8000 ? await recording(file) : wideRecording(file)
       return lastValueFrom(session([bytesOf(samples)]).pipe(toArray()))
     }

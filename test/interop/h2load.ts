@@ -28,7 +28,7 @@ export interface LoadOutcome {
   readonly unanswered: number
 }
 
-/** Sends so many requests with Debian's h2load, which takes any certificate, within a minute. */
+/** Sends so many requests with Debian's h2load, which takes any certificate, within two minutes. */
 export const h2load = async (url: string, options: LoadOptions): Promise<LoadOutcome> => {
   const { requests, connections, streams = 1, http1 = false, headers = {}, body } = options
   const folder = await mkdtemp(join(tmpdir(), 'h2load-'))
@@ -36,13 +36,13 @@ export const h2load = async (url: string, options: LoadOptions): Promise<LoadOut
   const args = [
     ...['-n', String(requests), '-c', String(connections), '-m', String(streams), `--log-file=${log}`],
     // A connection that is refused must not keep it for ever.
-    ...['-T', '60s', '-N', '20s'],
+    ...['-T', '100s', '-N', '20s'],
     ...(http1 ? ['--h1'] : []),
     ...(body === undefined ? [] : ['-d', body]),
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
   ]
   try {
-    await run(programPath('h2load') ?? 'h2load', [...args, url], { timeout: 90_000 })
+    await run(programPath('h2load') ?? 'h2load', [...args, url], { timeout: 115_000 })
     return outcomeOf(await readFile(log, 'utf8'), requests)
   } finally {
     await rm(folder, { recursive: true })

@@ -26,8 +26,6 @@ export interface LiveService extends Reachable {
   readonly close: () => Promise<void>
 }
 
-export const sampleModels = 'samples/models'
-
 /** A model of the name and of the sentences of the sample call alone, which reads the call in a quarter of the time. */
 export const callModels = 'test/faults/models'
 

@@ -17,7 +17,7 @@ export const play = (
 ): Promise<readonly Record<string, unknown>[]> =>
   new Promise((resolve, reject) => {
     const file = join(__dirname, 'python', `${player}.py`)
-    const child = execFile(python, [file], { timeout: 90_000, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+    const child = execFile(python, [file], { timeout: 115_000, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
       if (error !== null) reject(new Error(`${player}: ${stderr.slice(-2000)}`))
       else
         resolve(

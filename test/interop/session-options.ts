@@ -13,7 +13,7 @@ export interface SpokenService extends Reachable {
   readonly ca: Buffer
 }
 
-/** An engine on a busy machine takes longer than a user waits. */
+/** The audio comes at once and is read at the pace of the machine, which may have other work. */
 export const patience = { timeouts: { connectMs: 60_000, startMs: 60_000, finalizeMs: 110_000 } }
 
 /** The same session over either transport; over the socket, silence ends none. */

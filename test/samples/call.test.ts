@@ -10,7 +10,7 @@ import { soundswallower } from '../../src/service/engines/soundswallower/soundsw
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { createSegmenter } from '../../src/service/recognition/segmenter.js'
 import { readRecording, type Recording } from '../audio/read-recording.js'
-import { everyNth } from '../thorough.js'
+import { everyNth, first } from '../thorough.js'
 
 const samples = join(__dirname, '../../samples')
 
@@ -58,15 +58,15 @@ describe('the sample call', () => {
     expect(overlaps.map(({ text }) => text)).toEqual(['sure'])
   })
 
-  // The engine takes 10 s for the whole call, so a third of the turns is read with each cut, unless all are to be tried.
+  // The engine takes 10 s for the whole call, so a sixth of the turns is read with each cut, unless all are to be tried.
   it.each([
     [300, 400, 0],
     [100, 100, 1],
     [0, 0, 2],
-  ])('is read without a mistake when cut %i ms before and %i ms after each turn', async (preMs, postMs, first) => {
-    const step = everyNth(3)
-    const turns = call.turns.filter((_turn, at) => at % step === first % step)
-    expect(turns.length).toBeGreaterThanOrEqual(4)
+  ])('is read without a mistake when cut %i ms before and %i ms after each turn', async (preMs, postMs, firstTurn) => {
+    const step = everyNth(6)
+    const turns = call.turns.filter((_turn, at) => at % step === firstTurn % step)
+    expect(turns.length).toBeGreaterThanOrEqual(2)
     for (const turn of turns) {
       const audio = channels[turn.channel === 0 ? 0 : 1]
       const startMs = turn.startMs - preMs
@@ -81,20 +81,23 @@ describe('the sample call', () => {
     }
   })
 
-  it.each([0, 1] as const)('is read without a mistake on channel %i when voice activity cuts it', async (channel) => {
-    const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
-    const chunks = chunksOf(channels[channel], 160)
-    const outputs = [...chunks.flatMap((chunk) => segmenter.push(chunk)), ...segmenter.finish()]
-    segmenter.free()
-    const parts = outputs.flatMap((one) => (isPart(one) ? [one] : []))
-    const said = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
-    const segments = said.flatMap((one) => (one.type === 'segment' ? [one] : []))
-    expect(segments.map(({ text }) => text)).toEqual(turnsOf(channel).map(({ text }) => text))
-    for (const [at, { startMs, endMs }] of turnsOf(channel).entries()) {
-      const words = segments[at]?.words ?? []
-      // A grammar may begin its first word with the silence before it, as long as the pre-speech buffer.
-      expect(Math.abs((words[0]?.startMs ?? 0) - startMs)).toBeLessThan(300)
-      expect(Math.abs((words.at(-1)?.endMs ?? 0) - endMs)).toBeLessThan(400)
-    }
-  })
+  it.each(first(1, [0, 1] as const))(
+    'is read without a mistake on channel %i when voice activity cuts it',
+    async (channel) => {
+      const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
+      const chunks = chunksOf(channels[channel], 160)
+      const outputs = [...chunks.flatMap((chunk) => segmenter.push(chunk)), ...segmenter.finish()]
+      segmenter.free()
+      const parts = outputs.flatMap((one) => (isPart(one) ? [one] : []))
+      const said = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
+      const segments = said.flatMap((one) => (one.type === 'segment' ? [one] : []))
+      expect(segments.map(({ text }) => text)).toEqual(turnsOf(channel).map(({ text }) => text))
+      for (const [at, { startMs, endMs }] of turnsOf(channel).entries()) {
+        const words = segments[at]?.words ?? []
+        // A grammar may begin its first word with the silence before it, as long as the pre-speech buffer.
+        expect(Math.abs((words[0]?.startMs ?? 0) - startMs)).toBeLessThan(300)
+        expect(Math.abs((words.at(-1)?.endMs ?? 0) - endMs)).toBeLessThan(400)
+      }
+    },
+  )
 })

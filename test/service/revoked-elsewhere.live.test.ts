@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tokenIdOf } from '../../src/service/identity/tokens/token-claims.js'
 import { run } from '../cli/command.js'
+import { runInProcess } from '../cli/in-process.js'
 import { converse, openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
-/** What the issue of this part asks: a change that another process makes ends running sessions within so many milliseconds. */
+/** A change that another process makes ends running sessions within so many milliseconds. */
 const withinMs = 5_000
 
 describe('what another process changes', () => {
@@ -23,6 +24,13 @@ describe('what another process changes', () => {
     await rm(stateFolder, { recursive: true })
   })
 
+  /** What was there before; that can be done in this process. */
+  const subscribe = async (...flags: readonly string[]): Promise<Readonly<Record<string, string>>> => {
+    const args = ['subscription', 'create', '--json', ...flags, '--state', stateFolder]
+    const { code, stdout, stderr } = await runInProcess(args)
+    expect([code, stderr]).toEqual([0, ''])
+    return JSON.parse(stdout) as Readonly<Record<string, string>>
+  }
   const command = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> =>
     rxspeech(['subscription', ...args], env)
   const rxspeech = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
@@ -64,7 +72,7 @@ describe('what another process changes', () => {
   }
 
   it('ends the sessions of a token that it revokes, and those of no other token', async () => {
-    const subscriber = JSON.parse(await command(['create', '--json'])) as Record<string, string>
+    const subscriber = await subscribe()
     const [token, other] = [await tokenOf(subscriber), await tokenOf(subscriber)]
     const sessions = await sessionsOf(token)
     const unharmed = await openSocket(service, { token: other })
@@ -80,7 +88,7 @@ describe('what another process changes', () => {
   })
 
   it('ends the sessions of a subscription that it cancels, and lets nobody in by it', async () => {
-    const subscriber = JSON.parse(await command(['create', '--json'])) as Record<string, string>
+    const subscriber = await subscribe()
     const token = await tokenOf(subscriber)
     const sessions = await sessionsOf(token)
     await command(['cancel', subscriber['clientId'] ?? ''])

@@ -10,6 +10,7 @@ import type { ResumptionOptions } from '../../src/client/options.js'
 import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { readRecording } from '../audio/read-recording.js'
+import { callModels } from '../interop/live-service.js'
 import { patience } from '../interop/session-options.js'
 
 const opened: InMemoryService[] = []
@@ -99,7 +100,7 @@ describe('a service in memory', () => {
 
   it('recognizes real words with the models of a folder', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
-    const service = open({ modelFolders: ['samples/models'], defaultModel: 'call' })
+    const service = open({ modelFolders: [callModels], defaultModel: 'call' })
     const text = (await run('dataflow', service, format, [bytes])).flatMap((one) =>
       one.type === 'final' ? [one.text] : [],
     )

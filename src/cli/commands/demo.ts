@@ -11,6 +11,9 @@ const demoFlags = {
   speed: flagOr('<times>', 'times real time, or max', speed, '4'),
 }
 
+/** Nothing is waited for but this machine, which may be slow. */
+const timeoutMs = 120_000
+
 /** `rxspeech demo`: the service and a client of it in one process, over the sample call. */
 export const addDemo = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
@@ -32,6 +35,7 @@ export const addDemo = (command: Command, context: CommandContext): void =>
           service: { where: 'here', modelFolders: [], model: 'call', tenant: 'Default', project: 'transcribe' },
           over: 'grpc',
           pace: { speed: flags.speed },
+          timeoutMs,
         },
         ({ durationMs }, reader) =>
           openTerminalView({

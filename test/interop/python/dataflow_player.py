@@ -64,7 +64,7 @@ def main():
         request_serializer=stream_input.SerializeToString,
         response_deserializer=stream_output.FromString,
     )
-    call = stream(iter(outgoing.get, None), compression=compression, timeout=script.get("deadlineS", 60))
+    call = stream(iter(outgoing.get, None), compression=compression, timeout=script.get("deadlineS", 110))
 
     def hear():
         message = next(call).message

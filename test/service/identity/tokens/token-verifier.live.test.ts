@@ -9,6 +9,7 @@ import type { IdentityOptions } from '../../../../src/service/identity/identity.
 import { publishAheadMs } from '../../../../src/service/identity/keys/signing-keys.js'
 import type { ClientRegistration } from '../../../../src/service/identity/clients/client.js'
 import { issuer, open, subscriber, tokenFrom } from '../service-under-test.js'
+import { everyNth } from '../../../thorough.js'
 
 const yearMs = 31_536_000_000
 const startMs = Date.UTC(2026, 0, 1)
@@ -128,7 +129,7 @@ describe('verify', () => {
   it('refuses a token with one changed character anywhere, and never repeats it', async () => {
     const { identity, ...endpoint } = await openHere()
     const token = await tokenFrom(endpoint)
-    for (let at = 0; at < token.length - 1; at += 7) {
+    for (let at = 0; at < token.length - 1; at += 7 * everyNth(4)) {
       const other = token[at] === 'A' ? 'B' : 'A'
       const tampered = token.slice(0, at) + other + token.slice(at + 1)
       const refusal = await identity.verify(tampered).then(
