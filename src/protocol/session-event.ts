@@ -79,13 +79,16 @@ export interface AudioEvent {
   readonly bytes: Uint8Array
 }
 
-/** Events of the session itself: the states it enters, the handling of a lost connection, and dropped audio. */
-export type ConnectionEvent =
-  | { readonly type: 'connection'; readonly state: AnnouncedState }
-  | ReconnectingEvent
-  | ResumedEvent
-  | SilentEvent
-  | GapEvent
+/** A state that the session enters; it holds until the next one. */
+export type ConnectionEvent = StateEvent | ReconnectingEvent
+
+/** A state that is reported by its name alone. */
+export interface StateEvent {
+  readonly type: 'connection'
+  readonly state: AnnouncedState
+  /** The channel, where one channel of two continues after its `reconnecting`. */
+  readonly channel?: number | undefined
+}
 
 /** The connection was lost, or an attempt to open another one failed; the audio is kept meanwhile. */
 export interface ReconnectingEvent {
@@ -102,10 +105,12 @@ export interface ReconnectingEvent {
   readonly channel?: number
 }
 
-/** The session continues on another connection, or with another recognition. */
+/**
+ * The session continues on another connection, or with another recognition. After a loss the state `streaming` comes right
+ * before it; a connection that another one relieves is no other state.
+ */
 export interface ResumedEvent {
-  readonly type: 'connection'
-  readonly state: 'resumed'
+  readonly type: 'resumed'
   /** Milliseconds of audio that are sent again. */
   readonly replayedMs: number
   /**
@@ -118,16 +123,15 @@ export interface ResumedEvent {
 
 /** Audio flows and the service has sent nothing for `forMs`. Emitted once until the next message of the service. */
 export interface SilentEvent {
-  readonly type: 'connection'
-  readonly state: 'silent'
+  readonly type: 'silent'
+  /** Milliseconds without a message. */
   readonly forMs: number
   readonly channel?: number
 }
 
 /** Audio that was dropped. */
 export interface GapEvent {
-  readonly type: 'connection'
-  readonly state: 'gap'
+  readonly type: 'gap'
   /** Milliseconds of the source's audio, from its first byte. */
   readonly fromMs: number
   readonly toMs: number
@@ -184,5 +188,8 @@ export type SessionEvent =
   | FinalEvent
   | AudioEvent
   | ConnectionEvent
+  | ResumedEvent
+  | SilentEvent
+  | GapEvent
   | LedgerEvent
   | UnknownEvent
