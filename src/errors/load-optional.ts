@@ -1,6 +1,6 @@
 import { SpeechError } from './speech-error.js'
 
-/** Loads a package that may not be installed; rejects with `missing-dependency`, which says what to install for what. */
+/** Loads an optional package; rejects with `missing-dependency`, which says what to install and why. */
 export const loadOptional = async <Module>(
   name: string,
   what: string,
