@@ -35,19 +35,19 @@ export const innerLayers = {
   },
   service: {
     monitor: [],
-    identity: ['monitor'],
+    identity: ['monitor', 'threads'],
     threads: [],
     engines: ['threads'],
     recognition: ['engines'],
     nodes: ['recognition', 'engines'],
     'custom-nodes': ['nodes', 'engines', 'threads'],
-    project: ['nodes', 'engines', 'recognition'],
+    project: ['nodes', 'engines', 'recognition', 'threads'],
     sessions: ['engines', 'identity', 'monitor', 'project'],
     recognizer: ['engines', 'monitor', 'recognition', 'sessions'],
     dataflow: ['engines', 'monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
     operations: ['engines', 'listen', 'monitor', 'threads'],
-    configuration: ['sessions', 'listen', 'operations', 'project'],
+    configuration: ['sessions', 'listen', 'operations', 'project', 'threads'],
     start: [
       'engines',
       'identity',
@@ -68,8 +68,14 @@ export const entryPoints = ['index.ts', 'browser.ts', 'grpc.ts', 'cassette.ts', 
 const entryPoint = `^src/(${entryPoints.join('|').replaceAll('.', '\\.')})$`
 
 /** Programs, which are run and not imported. */
-const program =
-  '^src/(cli/main|service/engines/(sherpa-onnx/(trial|worker)|soundswallower/worker)|service/custom-nodes/custom-node-worker)\\.ts$'
+export const programs = [
+  'cli/main.ts',
+  'service/engines/sherpa-onnx/trial.ts',
+  'service/engines/sherpa-onnx/worker.ts',
+  'service/engines/soundswallower/worker.ts',
+  'service/custom-nodes/custom-node-worker.ts',
+]
+const program = `^src/(${programs.join('|').replaceAll('.', '\\.')})$`
 
 /** @param {readonly string[]} names */
 const anyOf = (names) => `(${names.join('|')})`

@@ -1,38 +1,317 @@
 // @ts-check
-// npm run pack [-- --root <built repository>]: packs the tarball that would be published and uses it as its users do.
-import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+// npm run pack: packs both packages as they would be published, and uses them as their users do.
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { browserBundleCheck } from './pack/check-browser-bundle.mjs'
-import { commandCheck, consumerChecks } from './pack/check-consumers.mjs'
-import { quietImportCheck } from './pack/check-quiet-import.mjs'
-import { shapeChecks } from './pack/check-shape.mjs'
-import { tarballChecks } from './pack/check-tarball.mjs'
-import { doorsOf } from './pack/pack-context.mjs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { build } from 'vite'
+import { brokenLinks } from './pack/broken-links.mjs'
+import { runService } from './pack/run-service.mjs'
 
-const { values } = parseArgs({ options: { root: { type: 'string', default: join(import.meta.dirname, '..') } } })
-const root = resolve(values.root)
-const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+const maxPackages = 45
+const maxMegabytes = 35
+const nodeVersions = ['22', '24']
+
+const root = join(import.meta.dirname, '..')
 const scratch = await realpath(await mkdtemp(join(tmpdir(), 'rxspeech-pack-')))
+/** What a page developer installs, and then what the checks need. */
+const clientProject = join(scratch, 'client')
+const serviceProject = join(scratch, 'service')
+const nodesProject = join(scratch, 'nodes')
 
-/** @type {import('./pack/pack-context.mjs').PackContext} */
-const context = { root, scratch, manifest, doors: doorsOf(manifest), tarball: undefined, installed: false }
-const checks = [...tarballChecks, ...shapeChecks, ...consumerChecks, quietImportCheck, browserBundleCheck, commandCheck]
-const width = Math.max(...checks.map(({ name }) => name.length))
+/** @returns {Promise<any>} */
+const readJson = async (/** @type {string} */ file) => JSON.parse(await readFile(file, 'utf8'))
+const manifest = await readJson(join(root, 'package.json'))
+const specifiers = Object.keys(manifest.exports)
+  .filter((key) => !key.endsWith('.json'))
+  .map((key) => key.replace('.', manifest.name))
+
+const execute = promisify(execFile)
+/**
+ * Runs a program; one that fails is an error with the end of its output.
+ *
+ * @param {string} command @param {ReadonlyArray<string>} args @param {string} cwd
+ */
+const run = async (command, args, cwd) => {
+  const options = { cwd, timeout: 180_000, maxBuffer: 2 ** 26 }
+  const { stdout } = await execute(command, [...args], options).catch((error) => {
+    const output = `${error.stdout}\n${error.stderr}`.trim().split('\n').slice(-25).join('\n')
+    throw new Error(`${[command, ...args].join(' ')} failed\n${output}`)
+  })
+  return stdout
+}
+/** @param {ReadonlyArray<string>} args @param {string} cwd */
+const node = (args, cwd) => run(process.execPath, args, cwd)
+/** @param {string} folder @param {string[]} args */
+const npmInstall = async (folder, ...args) => {
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "private": true }', { flag: 'wx' }).catch(() => undefined)
+  return run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...args], folder)
+}
+/** The program of a development dependency, by its file in the package. */
+const tool = (/** @type {string} */ file) => join(root, 'node_modules', file)
+
+/** @param {string} name @returns {Promise<{ file: string, folder: string, files: string[] }>} */
+const pack = async (name) => {
+  const folder = join(root, 'dist/packages', name)
+  const packed = JSON.parse(await run('npm', ['pack', '--json', '--pack-destination', scratch], folder))
+  const [{ filename, files }] = Object.values(packed)
+  return { file: join(scratch, filename), folder, files: files.map((/** @type {{ path: string }} */ one) => one.path) }
+}
+
+/** Writes a project in the one that has the package, and returns its folder. @param {string} name @param {Record<string, string | object>} files */
+const project = async (name, files) => {
+  const folder = join(clientProject, name)
+  await mkdir(folder, { recursive: true })
+  for (const [file, content] of Object.entries(files)) {
+    await writeFile(join(folder, file), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  return folder
+}
+
+const compilerOptions = {
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  target: 'es2022',
+  types: ['node'],
+  noEmit: true,
+  skipLibCheck: false,
+}
+const bundler = { module: 'esnext', moduleResolution: 'bundler' }
+const browser = { ...bundler, types: [], lib: ['es2023', 'dom', 'dom.iterable', 'dom.asynciterable'] }
+
+/** A program that does not compile where an entry point has no types. @param {ReadonlyArray<string>} names */
+const typedProgram = (names) => `
+${names.map((name, index) => `import * as entry${index} from '${name}'`).join('\n')}
+type IsAny<T> = 0 extends 1 & T ? true : false
+${names.map((_, index) => `const typed${index}: IsAny<typeof entry${index}> = false`).join('\n')}
+export const all = [${names.map((_, index) => `typed${index}, ...Object.keys(entry${index})`).join(', ')}]
+`
+
+/** @typedef {readonly [name: string, check: () => Promise<string>]} Check */
+
+/** @param {string} name @param {'typescript' | 'typescript-5'} compiler @param {object} options @returns {Check} */
+const compiles = (name, compiler, options) => [
+  name,
+  async () => {
+    const isBrowser = 'lib' in options
+    const extension = 'module' in options && options.module === 'nodenext' ? 'mts' : 'ts'
+    const folder = await project(name.replaceAll(/\W+/g, '-'), {
+      'tsconfig.json': { compilerOptions: { ...compilerOptions, ...options }, files: [`main.${extension}`] },
+      [`main.${extension}`]: typedProgram(isBrowser ? specifiers.slice(0, 1) : specifiers),
+    })
+    const listed = await node([join(clientProject, 'node_modules', compiler, 'bin/tsc'), '--listFilesOnly'], folder)
+    if (isBrowser && listed.includes('/@types/node/')) throw new Error('The types for browsers need @types/node')
+    await node([join(clientProject, 'node_modules', compiler, 'bin/tsc')], folder)
+    return 'skipLibCheck' in options ? 'compiles' : 'compiles, and every declaration is right'
+  },
+]
+
+/** @param {'typescript' | 'typescript-5'} compiler @returns {Check} */
+const runsInTsNode = (compiler) => [
+  `ts-node with ${compiler}`,
+  async () => {
+    const options = { ...compilerOptions, module: 'commonjs', esModuleInterop: true, noEmit: false, skipLibCheck: true }
+    const folder = await project(`ts-node-${compiler}`, {
+      'package.json': { private: true },
+      'tsconfig.json': { compilerOptions: options, 'ts-node': { compiler } },
+      'main.ts': typedProgram(specifiers) + 'console.log(all.length)',
+      'wrong.ts': `import * as entry from '${manifest.name}'\nexport const wrong: number = entry`,
+    })
+    const count = (await node(['--require', 'ts-node/register', 'main.ts'], folder)).trim()
+    const wrong = await node(['--require', 'ts-node/register', 'wrong.ts'], folder).catch(String)
+    if (!wrong.includes('TS2322')) throw new Error(`A wrong type was accepted: ${wrong}`)
+    return `${count} names, types checked`
+  },
+]
+
+/** Compressed, beside RxJS. */
+const pageLimits = [
+  { name: 'at first', path: 'dist/first/*.js', limit: '20 kB', gzip: true },
+  { name: 'with the first session', path: 'dist/later/*.js', limit: '11 kB', gzip: true },
+]
+/** Module ids that have no place in a page; Vite puts an empty module in the place of a builtin of Node. */
+const foreign = /@grpc\/|\/protobufjs\/|\/node_modules\/ws\/|__vite-browser-external|\/dist\/cjs\//
+
+/** @param {string} name @param {string} program */
+const buildPage = async (name, program) => {
+  const folder = await project(name, { 'main.mjs': program })
+  const input = join(folder, 'main.mjs')
+  const names = {
+    entryFileNames: 'first/[name].js',
+    chunkFileNames: (/** @type {{ isDynamicEntry: boolean }} */ { isDynamicEntry }) =>
+      isDynamicEntry ? 'later/[name].js' : 'first/[name].js',
+  }
+  const built = await build({
+    root: folder,
+    configFile: false,
+    logLevel: 'silent',
+    build: { modulePreload: false, rolldownOptions: { input, external: ['rxjs'], output: names } },
+  })
+  if (!('output' in built)) throw new Error('Vite gave no single output')
+  return { folder, ids: built.output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : [])) }
+}
+
+/** @type {Check[]} */
+const checks = [
+  [
+    'publint',
+    async () => {
+      for (const { file } of packages) await node([tool('publint/src/cli.js'), file, '--strict'], root)
+      return 'both packages, strict'
+    },
+  ],
+  [
+    'types (attw)',
+    async () => {
+      const options = ['--profile', 'strict', '--exclude-entrypoints', './package.json', '--no-emoji']
+      await node([tool('@arethetypeswrong/cli/dist/index.js'), client.file, ...options], root)
+      return `${specifiers.length} entry points, strict`
+    },
+  ],
+  [
+    'links',
+    async () => {
+      const broken = (await Promise.all(packages.map(({ folder, files }) => brokenLinks(folder, files)))).flat()
+      if (broken.length > 0) throw new Error(`Lead nowhere: ${broken.join(', ')}`)
+      return `every page that is linked is in the package`
+    },
+  ],
+  [
+    'lock file',
+    async () => {
+      const lock = await readFile(join(root, 'package-lock.json'), 'utf8')
+      if (/"resolved": "https?:/.test(lock)) throw new Error('It has addresses of a registry')
+      return 'no address of a registry'
+    },
+  ],
+  ['size of an installed client', () => installedSize],
+  [
+    'import, require',
+    async () => {
+      const names = (/** @type {string} */ load) => `
+        const names = []
+        for (const specifier of ${JSON.stringify(specifiers)}) {
+          const names = Object.keys(${load}).filter((name) => !['default', 'module.exports', '__esModule'].includes(name))
+          console.log(specifier, names.length > 0, names.sort().join(' '))
+        }`
+      const folder = await project('names', {
+        'main.mjs': names('await import(specifier)'),
+        'main.cjs': names('require(specifier)'),
+      })
+      const [imported, required] = await Promise.all([node(['main.mjs'], folder), node(['main.cjs'], folder)])
+      if (imported !== required || imported.includes(' false '))
+        throw new Error(`Not the same names, or none:\n${imported}\n${required}`)
+      return 'the same names'
+    },
+  ],
+  [
+    'importing does nothing',
+    async () => {
+      await cp(join(import.meta.dirname, 'pack/loads-quietly.mjs'), join(clientProject, 'loads-quietly.mjs'))
+      for (const way of ['import', 'require']) {
+        for (const specifier of specifiers) {
+          const { stdout, stderr } = await execute(process.execPath, ['loads-quietly.mjs', way, specifier], {
+            cwd: clientProject,
+            timeout: 10_000,
+          })
+          if (`${stdout}${stderr}`.trim() !== '') throw new Error(`${way} ${specifier}: ${stdout}${stderr}`)
+        }
+      }
+      return 'prints nothing, opens nothing, leaves no listener or global'
+    },
+  ],
+  [
+    `client on Node ${process.versions.node.split('.')[0]}, ${nodeVersions.join(', ')}`,
+    async () => {
+      await cp(join(import.meta.dirname, 'pack/client.mjs'), join(clientProject, 'client.mjs'))
+      await installedNodes
+      const others = nodeVersions.map((version) => join(nodesProject, `node_modules/node-${version}/bin/node`))
+      const versions = []
+      for (const program of [process.execPath, ...others])
+        versions.push((await run(program, ['client.mjs'], clientProject)).trim())
+      return `sessions, a cassette and a conversion: ${versions.join(', ')}`
+    },
+  ],
+  runsInTsNode('typescript'),
+  runsInTsNode('typescript-5'),
+  compiles('TypeScript 6, nodenext', 'typescript', { module: 'nodenext' }),
+  compiles('TypeScript 5, nodenext', 'typescript-5', { module: 'nodenext', skipLibCheck: true }),
+  compiles('TypeScript 6, bundler', 'typescript', { ...bundler, skipLibCheck: true }),
+  compiles('TypeScript 5, node10', 'typescript-5', { module: 'commonjs', moduleResolution: 'node10' }),
+  compiles('TypeScript 6, browser', 'typescript', browser),
+  compiles('TypeScript 6, browser condition', 'typescript', {
+    ...browser,
+    customConditions: ['browser'],
+    skipLibCheck: true,
+  }),
+  [
+    'page (Vite, size-limit)',
+    async () => {
+      const { ids } = await buildPage('all', `import * as all from '${manifest.name}'\nglobalThis.all = all\n`)
+      const strangers = ids.filter((id) => foreign.test(id))
+      if (strangers.length > 0) throw new Error(`A page loads ${strangers.join(', ')}`)
+      const names = 'accumulateMilestones, recognize'
+      const { folder } = await buildPage(
+        'page',
+        `import { ${names} } from '${manifest.name}'\nglobalThis.page = [${names}]\n`,
+      )
+      await project('page', {
+        'package.json': { devDependencies: { '@size-limit/file': '*' }, 'size-limit': pageLimits },
+      })
+      const report = await node([tool('size-limit/bin.js')], folder)
+      return report.trim().replaceAll(/\s*\n\s*/g, ', ')
+    },
+  ],
+  ['service', async () => installedService.then(() => runService(serviceProject))],
+]
+
+await run(process.execPath, [join(import.meta.dirname, 'assemble-packages.mjs')], root)
+const packages = await Promise.all([pack('rxspeech'), pack('rxspeech-service')])
+const [client, service] = packages
+
+const developmentVersions = ['@types/node', 'ts-node', 'typescript', 'typescript-5'].map(
+  (name) => `${name}@${manifest.devDependencies[name]}`,
+)
+/** Measures before the tools of the checks are installed too. */
+const installedSize = npmInstall(clientProject, client.file, 'rxjs').then(async () => {
+  const installed = await readJson(join(clientProject, 'node_modules/.package-lock.json'))
+  const count = Object.keys(installed.packages).length
+  const kilobytes = Number.parseInt(await run('du', ['-sk', 'node_modules'], clientProject))
+  await npmInstall(clientProject, ...developmentVersions)
+  const size = `${count} packages of at most ${maxPackages}, ${(kilobytes / 1024).toFixed(1)} MB of at most ${maxMegabytes}`
+  if (count > maxPackages || kilobytes > maxMegabytes * 1024) throw new Error(size)
+  return size
+})
+const installedNodes = npmInstall(nodesProject, ...nodeVersions.map((version) => `node-${version}@npm:node@${version}`))
+const installedService = npmInstall(serviceProject, '--ignore-scripts', client.file, service.file, 'rxjs')
+// A failure shows in the check that waits for the installation.
+for (const installed of [installedSize, installedNodes, installedService]) installed.catch(() => undefined)
 
 let failures = 0
-try {
-  for (const { name, run } of checks) {
-    const [mark, told] = await run(context).then(
-      (said) => /** @type {const} */ (['ok  ', said]),
-      (error) => /** @type {const} */ (['FAIL', error instanceof Error ? error.message : String(error)]),
-    )
-    if (mark === 'FAIL') failures += 1
-    console.log(`${mark}  ${name.padEnd(width)}  ${told.replaceAll('\n', `\n${' '.repeat(width + 8)}`)}`)
-  }
-} finally {
-  await rm(scratch, { recursive: true, force: true })
+const width = Math.max(...checks.map(([name]) => name.length))
+/** @param {Check} check */
+const report = async ([name, check]) => {
+  const startMs = Date.now()
+  const { mark, text } = await check().then(
+    (summary) => ({ mark: 'ok  ', text: summary }),
+    (error) => ({ mark: 'FAIL', text: error instanceof Error ? error.message : String(error) }),
+  )
+  if (mark === 'FAIL') failures += 1
+  const seconds = ((Date.now() - startMs) / 1000).toFixed(1).padStart(5)
+  console.log(`${mark} ${seconds} s  ${name.padEnd(width)}  ${text.replaceAll('\n', `\n${' '.repeat(width + 16)}`)}`)
 }
+// Two at a time, since most of them run on one core.
+const waiting = [...checks]
+const work = async () => {
+  for (let check = waiting.shift(); check !== undefined; check = waiting.shift()) {
+    if (!check[0].match(/^(publint|types|links|lock|service)/)) await installedSize.catch(() => undefined)
+    await report(check)
+  }
+}
+await Promise.all([work(), work()])
+await Promise.allSettled([installedSize, installedNodes, installedService])
+await rm(scratch, { recursive: true, force: true })
 console.log(`pack: ${checks.length - failures} of ${checks.length} checks hold`)
 process.exitCode = failures === 0 ? 0 : 1

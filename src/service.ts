@@ -1,4 +1,4 @@
-// The entry point of the service, for Node.
+// The service's door, for Node.
 export type {
   Engine,
   EngineCapabilities,

@@ -43,8 +43,8 @@ export interface FaultsPlan {
 }
 
 /** The program behind `npm run faults`. */
-export const createFaultsProgram = (_args: readonly string[], context: CommandContext): Promise<Command> => {
-  const command = createRootCommand('npm run faults --', context)
+export const createFaultsProgram = async (_args: readonly string[], context: CommandContext): Promise<Command> => {
+  const command = await createRootCommand('npm run faults --', context)
   defineCommand(command, context, {
     description:
       'Plays faults of the network and of services through this client (drops, outages, half-open connections, refused ' +
@@ -63,7 +63,7 @@ export const createFaultsProgram = (_args: readonly string[], context: CommandCo
     ],
     run: playFaults,
   })
-  return Promise.resolve(command)
+  return command
 }
 
 /** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */

@@ -1,7 +1,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import type { ProxyOption } from '../protocol/proxy-option.js'
-import { throughProxy } from '../proxy/connect.js'
+import { connectThrough } from '../proxy/connect.js'
 import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 
@@ -10,7 +10,7 @@ export interface NodeFetchOptions {
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
-   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
+   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
    */
   readonly proxy?: ProxyOption | undefined
 }
@@ -27,27 +27,22 @@ export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFe
   return (url, { method, headers, body, signal }) =>
     new Promise<TokenFetchResponse>((resolve, reject) => {
       const bytes = new TextEncoder().encode(body)
-      const { protocol, hostname, port } = new URL(url)
-      const peer = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+      const isSecure = url.startsWith('https:')
       const proxy = proxyFor(new URL(url), option)
-      const attempt = proxy && throughProxy(proxy, signal)
       const options = {
         method,
         headers: { ...headers, 'content-length': bytes.byteLength },
-        agent: attempt?.agent ?? (false as const),
         signal,
+        ...(proxy === undefined
+          ? { agent: false as const }
+          : { createConnection: connectThrough(proxy, isSecure, signal) }),
       }
-      const answered = (response: http.IncomingMessage): void => {
-        const refusal = attempt?.refusal(peer)
-        if (refusal === undefined) return resolve(responseOf(response))
-        response.destroy()
-        reject(refusal)
-      }
-      const request = url.startsWith('https:')
+      const answered = (response: http.IncomingMessage): void => resolve(responseOf(response))
+      const request = isSecure
         ? https.request(url, { ...options, ...(ca !== undefined && { ca: certificatesOf(ca) }) }, answered)
         : http.request(url, options, answered)
       // Stays for the life of the request: what breaks after the answer began shows in the body.
-      request.on('error', (error) => reject(attempt?.failure(peer, error) ?? error))
+      request.on('error', reject)
       request.end(bytes)
     })
 }

@@ -1,4 +1,6 @@
-import { Command } from 'commander'
+import type * as Commander from 'commander'
+import type { Command } from 'commander'
+import { loadOptional } from '../service/threads/load-optional.js'
 import { exampleText, helpText, type CommandContext } from './parsing/command.js'
 import { packageVersion } from './process/package-files.js'
 import { paintFor } from './view/paint.js'
@@ -49,7 +51,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
 export const createProgram = async (args: readonly string[], context: CommandContext): Promise<Command> => {
   const { host, output } = context
   const paint = paintFor(host.stdout, host.env)
-  const program = createRootCommand('rxspeech', context)
+  const program = (await createRootCommand('rxspeech', context))
     .description('Streaming speech recognition: a client for any service of its kind, and the service itself.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpCommand('help [command]', 'show the help of a command')
@@ -84,7 +86,8 @@ export const createProgram = async (args: readonly string[], context: CommandCon
 }
 
 /** A program without commands and options: its errors are thrown, its help goes to the streams of the host. */
-export const createRootCommand = (name: string, { host, output }: CommandContext): Command => {
+export const createRootCommand = async (name: string, { host, output }: CommandContext): Promise<Command> => {
+  const { Command } = await loadOptional<typeof Commander>('commander', 'The command')
   const paint = paintFor(host.stdout, host.env)
   return (
     new Command(name)

@@ -1,6 +1,4 @@
 import type { Command } from 'commander'
-import { codeOf } from '../errors/code-of.js'
-import { SpeechError } from '../errors/speech-error.js'
 import type { CommandContext } from './parsing/command.js'
 import { exitCode, failureOf } from './process/failure.js'
 import type { Host } from './process/host.js'
@@ -24,7 +22,7 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
   host.stderr.on('error', () => undefined)
   let command: string | undefined
   try {
-    const program = await create(args, { host, output }).catch(throwMissing)
+    const program = await create(args, { host, output })
     const { commandPath } = await import('./program.js')
     command = commandPath(program, args)
     await program.parseAsync(args, { from: 'user' })
@@ -33,16 +31,6 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
   } catch (error) {
     return await report(error, command, host, output.flushed)
   }
-}
-
-const throwMissing = (error: unknown): never => {
-  const isMissing = codeOf(error)?.endsWith('MODULE_NOT_FOUND') === true
-  if (!isMissing) throw error
-  throw new SpeechError(
-    'missing-dependency',
-    'A package that the command line needs is not installed; npm install commander.',
-    { cause: error },
-  )
 }
 
 const report = async (

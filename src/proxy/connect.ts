@@ -1,35 +1,41 @@
-import { HttpsProxyAgent } from 'https-proxy-agent'
-import { type Agent, type IncomingMessage, request } from 'node:http'
-import { Observable, type SchedulerLike, throwError, timeout } from 'rxjs'
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { isIP, isIPv6 } from 'node:net'
+import type { Duplex } from 'node:stream'
+import * as tls from 'node:tls'
+import { ignoreElements, Observable, type SchedulerLike, tap, throwError, timeout } from 'rxjs'
 import { codeOf } from '../errors/code-of.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { type Proxy, proxyHeaders } from './proxy.js'
 
-/** One attempt to connect through a proxy by CONNECT (RFC 9110 section 9.3.6), for any protocol. */
-export interface ProxyAttempt {
-  readonly agent: Agent
-  /** The error for a refusal of the proxy, which the HTTP client reports as an answer of the service. */
-  readonly refusal: (peer: string) => SpeechError | undefined
-  /** The error for a failed connection; undefined if the proxy had accepted it. */
-  readonly failure: (peer: string, error: unknown) => SpeechError | undefined
-}
+/** The option of an HTTP request, or of the package `ws`, that opens its connection. */
+type CreateConnection = (
+  options: http.ClientRequestArgs,
+  opened: (error: Error | null, connection: Duplex) => void,
+) => undefined
 
-/** @param signal ends the attempt, also while the proxy does not answer, and the connection */
-export const throughProxy = (proxy: Proxy, signal: AbortSignal): ProxyAttempt => {
-  let status: number | undefined
-  // Credentials go into a header, because the package logs the address of its proxy.
-  const agent = new HttpsProxyAgent(proxy.url, { headers: { ...proxyHeaders(proxy) }, signal })
-  agent.on('proxyConnect', (answer: Pick<IncomingMessage, 'statusCode'>) => {
-    status = answer.statusCode
-  })
-  const refusal = (peer: string): SpeechError | undefined =>
-    status === undefined || status === 200 ? undefined : proxyRefusal(proxy, peer, status)
-  return {
-    agent,
-    refusal,
-    failure: (peer, error) => (status === undefined ? proxyUnreachable(proxy, error) : refusal(peer)),
+/**
+ * Opens the connection of an HTTP request or a WebSocket through a proxy. The request fails with the `SpeechError` of a
+ * proxy that refuses or cannot be reached.
+ *
+ * @param isSecure whether TLS follows, with the host of the request.
+ * @param signal ends the attempt, also while the proxy does not answer.
+ */
+export const connectThrough =
+  (proxy: Proxy, isSecure: boolean, signal: AbortSignal): CreateConnection =>
+  (options, opened) => {
+    const host = options.host ?? ''
+    const attempt = openTunnel(proxy, `${isIPv6(host) ? `[${host}]` : host}:${options.port ?? ''}`).subscribe({
+      next: (socket) => {
+        const secured = { servername: isIP(host) ? '' : host, ...options, host, socket } as tls.ConnectionOptions
+        opened(null, isSecure ? tls.connect(secured) : socket)
+      },
+      // Without a connection, which the declarations of Node ask for.
+      error: opened as (error: Error) => void,
+    })
+    signal.addEventListener('abort', () => attempt.unsubscribe(), { once: true })
+    return undefined
   }
-}
 
 export interface ProbeOptions {
   readonly proxy: Proxy
@@ -40,38 +46,57 @@ export interface ProbeOptions {
 }
 
 /**
- * Opens a connection through a proxy and closes it; completes if the proxy accepts it. The gRPC package connects
- * through proxies itself, but it neither reports why a proxy refuses nor times out when it does not answer.
+ * Opens a connection through a proxy and closes it; completes where the proxy accepts it. The gRPC package connects through
+ * proxies by itself, but neither reports why one refuses nor times out when one does not answer.
  *
  * Errors: `connection-failed` with the proxy's reason, `connect-timeout`. Unsubscribing ends the connection.
  */
 export const probeProxy = ({ proxy, peer, timeoutMs, scheduler }: ProbeOptions): Observable<never> =>
-  new Observable<never>((subscriber) => {
-    const { hostname, port } = proxy.url
-    const asked = request({
-      method: 'CONNECT',
-      host: hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: port === '' ? 80 : Number(port),
-      path: peer,
-      headers: { Host: peer, ...proxyHeaders(proxy) },
-      agent: false,
-    })
-    asked.on('error', (error) => subscriber.error(proxyUnreachable(proxy, error)))
-    asked.once('connect', ({ statusCode = 0 }, socket) => {
-      socket.on('error', () => undefined)
-      socket.destroy()
-      if (statusCode === 200) subscriber.complete()
-      else subscriber.error(proxyRefusal(proxy, peer, statusCode))
-    })
-    asked.end()
-    return () => asked.destroy()
-  }).pipe(
+  openTunnel(proxy, peer).pipe(
+    tap((socket) => socket.destroy()),
+    ignoreElements(),
     timeout({
       first: timeoutMs,
       scheduler,
       with: () => throwError(() => silentProxy(proxy, timeoutMs)),
     }),
   )
+
+/**
+ * Asks a proxy for a connection to `peer` (`host:port`) by CONNECT (RFC 9110 section 9.3.6); emits its socket and completes.
+ *
+ * Errors: `connection-failed` with the proxy's reason. Unsubscribing before the proxy has answered ends the connection.
+ */
+const openTunnel = (proxy: Proxy, peer: string): Observable<Duplex> =>
+  new Observable((subscriber) => {
+    const { protocol, hostname, port } = proxy.url
+    const { request } = protocol === 'https:' ? https : http
+    const asked = request({
+      method: 'CONNECT',
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: port === '' ? undefined : Number(port),
+      path: peer,
+      headers: { Host: peer, ...proxyHeaders(proxy) },
+      agent: false,
+    })
+    let isAnswered = false
+    asked.on('error', (error) => subscriber.error(proxyUnreachable(proxy, error)))
+    asked.once('connect', ({ statusCode = 0 }, socket) => {
+      isAnswered = true
+      socket.on('error', () => undefined)
+      if (statusCode === 200) {
+        subscriber.next(socket)
+        subscriber.complete()
+      } else {
+        socket.destroy()
+        subscriber.error(proxyRefusal(proxy, peer, statusCode))
+      }
+    })
+    asked.end()
+    return () => {
+      if (!isAnswered) asked.destroy()
+    }
+  })
 
 const silentProxy = ({ name }: Proxy, timeoutMs: number): SpeechError =>
   new SpeechError(
@@ -94,14 +119,14 @@ const proxyRefusal = ({ name }: Proxy, peer: string, status: number): SpeechErro
   if (status === 407) {
     return new SpeechError(
       'connection-failed',
-      `The proxy at ${name} requires a user and a password, or rejects the given ones (HTTP 407); set them as http://user:password@host:port.`,
+      `The proxy at ${name} asks for a user and a password, or does not take those it got (HTTP 407); give them as http://user:password@host:port.`,
       { retryable: false },
     )
   }
   if (status === 401 || status === 403 || status === 405) {
     return new SpeechError(
       'connection-failed',
-      `The proxy at ${name} refuses connections to ${peer} (HTTP ${status}); have them allowed there, or name the host in NO_PROXY.`,
+      `The proxy at ${name} lets no connection to ${peer} through (HTTP ${status}); have it allowed there, or name the host in NO_PROXY.`,
       { retryable: false },
     )
   }

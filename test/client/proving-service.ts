@@ -21,7 +21,7 @@ const loudness = 1_000
 
 /** A chunk of audio lasts 20 ms, and every sample of the nth is n louder: what arrived can be told from it. */
 export const chunkMs = 20
-export const chunkBytes = chunkMs * 16
+const chunkBytes = chunkMs * 16
 export const chunkOf = (index: number): Uint8Array => {
   const samples = new Int16Array(chunkBytes / 2).fill(loudness + index)
   return new Uint8Array(samples.buffer)

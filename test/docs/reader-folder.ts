@@ -20,7 +20,7 @@ export interface ReaderFolder {
 }
 
 /** What of the package programs read that run; the sources of its source maps are none of it. */
-const isRead = (path: string): boolean => !path.endsWith('.map') && !path.endsWith('.tsbuildinfo')
+const isRead = (path: string): boolean => !/\.map$|\.tsbuildinfo$|dist\/packages$/.test(path)
 
 /**
  * The package is installed as a copy, in whose samples stands another model of the name: of the call's sentences alone,

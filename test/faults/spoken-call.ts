@@ -1,4 +1,3 @@
-import { happeningsOf } from '../client/happenings.js'
 import { tap, type Observable, type ObservableInput } from 'rxjs'
 import { expect } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
@@ -109,7 +108,7 @@ export const undisturbed = async (
 }
 
 export const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
-  events.flatMap((event) => happeningsOf(event))
+  events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
 
 export const transcriptOf = (events: readonly SessionEvent[], channel: number) => {
   const results = events.filter((event) => event.type === 'milestone' || event.type === 'final')

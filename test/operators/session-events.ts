@@ -25,7 +25,8 @@ export const final = (text: string, details: Details<FinalEvent> = {}): FinalEve
   ...details,
 })
 export const gap = (fromMs: number, toMs: number, details: Details<GapEvent> = {}): GapEvent => ({
-  type: 'gap',
+  type: 'connection',
+  state: 'gap',
   fromMs,
   toMs,
   cause: 'buffer-full',

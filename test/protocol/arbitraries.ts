@@ -26,7 +26,7 @@ const sampleRateHz = fc.integer({ min: 8000, max: 48000 })
 const noMinusZero = (value: number): number => value + 0
 const unit = fc.double({ min: 0, max: 1, noNaN: true }).map(noMinusZero)
 /** Any value as JSON.parse gives it. */
-export const anyJson = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
+const anyJson = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
 const jsonObject = fc
   .dictionary(fc.string(), fc.jsonValue())
   .map((value) => JSON.parse(JSON.stringify(value)) as Readonly<Record<string, unknown>>)

@@ -1,4 +1,6 @@
+import type * as CliProgress from 'cli-progress'
 import type { BarFormatter, Options } from 'cli-progress'
+import { loadOptional } from '../../service/threads/load-optional.js'
 import { clockText } from './transcript-line.js'
 import { lastColumns } from './plain-text.js'
 
@@ -19,7 +21,9 @@ const maxBarColumns = 40
  * because it would write to the terminal by a timer of its own.
  */
 export const loadProgressLine = async (): Promise<ProgressLine | undefined> => {
-  const loaded = await import('cli-progress').catch(() => undefined)
+  const loaded = await loadOptional<{ readonly default: typeof CliProgress }>('cli-progress', 'A progress bar').catch(
+    () => undefined,
+  )
   return loaded && progressLine(loaded.default.Format.BarFormat)
 }
 

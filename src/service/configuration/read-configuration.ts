@@ -1,7 +1,8 @@
 import { either } from 'fp-ts'
 import type * as t from 'io-ts'
+import type * as Yaml from 'yaml'
 import type { Document, LineCounter } from 'yaml'
-import { loadOptional } from '../../errors/load-optional.js'
+import { loadOptional } from '../threads/load-optional.js'
 import { maxReportedFaults } from '../project/format/project-fault.js'
 import { tooManyMarks } from '../project/format/read-yaml.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
@@ -25,7 +26,7 @@ const maxCharacters = 1_048_576
 export const readConfiguration = async (
   source: string,
 ): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> => {
-  const yaml = await loadOptional('yaml', 'A configuration file', () => import('yaml'))
+  const yaml = await loadOptional<typeof Yaml>('yaml', 'A configuration file')
   if (source.length > maxCharacters)
     return either.left([
       { line: 1, column: 1, key: '', sentence: `the file is longer than ${maxCharacters} characters` },

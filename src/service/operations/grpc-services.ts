@@ -1,5 +1,7 @@
+import type * as GrpcReflection from '@grpc/reflection'
+import type * as GrpcHealthCheck from 'grpc-health-check'
 import type { Server, ServerDuplexStream, UntypedServiceImplementation } from '@grpc/grpc-js'
-import { loadOptional } from '../../errors/load-optional.js'
+import { loadOptional } from '../threads/load-optional.js'
 import { join } from 'node:path'
 import { findPackageRoot } from '../threads/package-files.js'
 import { strictDefinition } from './strict-descriptors.js'
@@ -14,11 +16,7 @@ export interface GrpcHealth {
 
 /** Opens `grpc.health.v1.Health`, initially NOT_SERVING. Rejects with `missing-dependency`. */
 export const openGrpcHealth = async (): Promise<GrpcHealth> => {
-  const { HealthImplementation } = await loadOptional(
-    'grpc-health-check',
-    'The health service',
-    () => import('grpc-health-check'),
-  )
+  const { HealthImplementation } = await loadOptional<typeof GrpcHealthCheck>('grpc-health-check', 'The health service')
   const health = new HealthImplementation(Object.fromEntries(healthServices.map((name) => [name, 'NOT_SERVING'])))
   return {
     addTo: (server) => {
@@ -89,8 +87,8 @@ const translating = (handlers: UntypedServiceImplementation): UntypedServiceImpl
 /** Server reflection (`grpc.reflection.v1` and `v1alpha`) of `dataflow` and `grpc.health.v1`. Rejects with `missing-dependency`. */
 export const openGrpcReflection = async (): Promise<(server: Server) => void> => {
   const [{ ReflectionService }, { protoPath }, { loadSync }] = await Promise.all([
-    loadOptional('@grpc/reflection', 'Server reflection', () => import('@grpc/reflection')),
-    loadOptional('grpc-health-check', 'The health service', () => import('grpc-health-check')),
+    loadOptional<typeof GrpcReflection>('@grpc/reflection', 'Server reflection'),
+    loadOptional<typeof GrpcHealthCheck>('grpc-health-check', 'The health service'),
     import('@grpc/proto-loader'),
   ])
   const own = join(findPackageRoot(__dirname), 'proto', 'dataflow.proto')

@@ -1,4 +1,5 @@
-import { loadOptional } from '../../errors/load-optional.js'
+import type * as Pino from 'pino'
+import { loadOptional } from '../threads/load-optional.js'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -41,7 +42,7 @@ export interface LineSink {
 
 /** Writes a JSON object per line, by pino; `time` is ISO 8601. Rejects with `missing-dependency`. */
 export const openJsonLogger = async (sink: LineSink, level: LogLevel): Promise<Logger> => {
-  const { pino } = await loadOptional('pino', 'A log in JSON', () => import('pino'))
+  const { pino } = await loadOptional<typeof Pino>('pino', 'A log in JSON')
   const log = pino(
     {
       base: null,

@@ -2,7 +2,7 @@ import type * as Prometheus from 'prom-client'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
 import type { EngineMeter } from './engine-meter.js'
-import { loadOptional } from '../../errors/load-optional.js'
+import { loadOptional } from '../threads/load-optional.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 
 export interface SpeechMetrics {
@@ -25,7 +25,7 @@ const maxNames = 200
 
 /** The metrics of one service, in a registry of its own. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
-  const client = await loadOptional('prom-client', 'The page of metrics', () => import('prom-client'))
+  const client = await loadOptional<typeof Prometheus>('prom-client', 'The page of metrics')
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry, client)
@@ -101,7 +101,7 @@ class Meters {
   readEngines(engines: EngineMeter): void {
     for (const { label, use } of engines.uses()) {
       const model = { model: this.#models.of(label) }
-      this.set('rxspeech_engine_channels', model, use.channels)
+      this.set('rxspeech_engine_lanes', model, use.channels)
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
       const { opened, failed, audioMs, busyMs } = use.sinceLast()

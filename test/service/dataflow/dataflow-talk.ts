@@ -90,7 +90,7 @@ export const finalize = request({ MessageName: 'Finalize' })
 export const stop = request({ MessageName: 'Stop' })
 
 /** A message of the service in a few words: `Start: success`, `?: unknown-message`, `flushed`, `audio 4`. */
-export const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): string => {
+const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): string => {
   if (type === contentType.audio) return `audio ${binaryContent.length}`
   const json = JSON.parse(content) as Readonly<Record<string, string>>
   if (type === contentType.event) return json['Name'] ?? ''

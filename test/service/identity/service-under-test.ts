@@ -40,7 +40,7 @@ export const tokenForm = (changes: Readonly<Record<string, string | undefined>> 
 }
 
 /** A real HTTP server on a free port of the loopback that asks the identity service first and else answers 404. */
-export const serve = async (identity: Identity) => {
+const serve = async (identity: Identity) => {
   const server = createServer((request, response) => {
     void identity.handle(request, response).then((handled) => {
       if (!handled) response.writeHead(404).end()

@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls'
 
 /** HTTP/2 frame types and flags (RFC 9113 section 6). */
 export const frameType = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, continuation: 9 } as const
-export const endStream = 1
+const endStream = 1
 export const endHeaders = 4
 
 export const frame = (

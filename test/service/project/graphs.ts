@@ -23,7 +23,7 @@ import { nodeContext } from '../nodes/node-context.js'
 import { recordedLink } from '../sessions/recorded-link.js'
 
 /** One byte per frame and eight frames per millisecond. */
-export const telephone: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }
+const telephone: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }
 
 export const facts = (nodes: readonly AnyNodeDefinition[], change: Partial<ProjectFacts> = {}): ProjectFacts => ({
   nodes: [...builtInNodes, ...nodes],

@@ -98,7 +98,7 @@ const narrowband = async (): Promise<Readonly<Record<string, string>>> => {
   const noises = join(folder, 'noisedict.txt')
   await checkFiles(
     [noises, ...acousticFiles.map((file) => join(folder, file))],
-    'The narrowband acoustic model is that of a package: npm install soundswallower.',
+    'The narrowband acoustic model is that of the package soundswallower, which is incomplete; install rxspeech-service again.',
   )
   return { hmm: folder, fdict: noises, ...narrowbandFeatures }
 }

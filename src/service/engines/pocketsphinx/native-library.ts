@@ -1,4 +1,5 @@
 import type * as Koffi from 'koffi'
+import { loadOptional } from '../../threads/load-optional.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { DecodedWord } from '../decoded-words.js'
 import type { DecoderPointer, SphinxLibrary } from './library.js'
@@ -6,14 +7,8 @@ import type { DecoderPointer, SphinxLibrary } from './library.js'
 /** Installs what Debian packages. */
 export const aptCommand = 'apt-get install libpocketsphinx3 pocketsphinx-en-us'
 
-const loadKoffi = async (): Promise<typeof Koffi> => {
-  try {
-    const { default: koffi } = (await import('koffi')) as unknown as { readonly default: typeof Koffi }
-    return koffi
-  } catch (cause) {
-    throw new SpeechError('missing-dependency', 'Dictation needs a package: npm install koffi.', { cause })
-  }
-}
+const loadKoffi = async (): Promise<typeof Koffi> =>
+  (await loadOptional<{ readonly default: typeof Koffi }>('koffi', 'Dictation')).default
 
 const loadShared = (koffi: typeof Koffi, name: string): Koffi.LibraryHandle => {
   try {

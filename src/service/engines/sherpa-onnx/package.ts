@@ -1,5 +1,4 @@
-import { createRequire } from 'node:module'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { requireOptional, resolveOptional } from '../../threads/load-optional.js'
 
 /** One utterance in a recognizer. */
 export interface SherpaStream {
@@ -28,23 +27,15 @@ export interface SherpaPackage {
   readonly OnlineRecognizer: new (config: object) => SherpaRecognizer
 }
 
-const packageName = 'sherpa-onnx-node'
-
-const orMissing = <T>(find: () => T): T => {
-  try {
-    return find()
-  } catch (cause) {
-    throw new SpeechError('missing-dependency', `This engine needs a package: npm install ${packageName}.`, { cause })
-  }
-}
+const sherpa = ['sherpa-onnx-node', 'This engine'] as const
 
 /** Throws `missing-dependency` if the package is not installed. Whether its library loads shows when a worker starts. */
 export const requireSherpa = (): void => {
-  orMissing(() => createRequire(__filename).resolve(packageName))
+  resolveOptional(...sherpa)
 }
 
 /** Loads the package and its native library; throws `missing-dependency`. */
-export const loadSherpa = (): SherpaPackage => orMissing(() => createRequire(__filename)(packageName) as SherpaPackage)
+export const loadSherpa = (): SherpaPackage => requireOptional(...sherpa) as SherpaPackage
 
 /** What a worker, and the process that tries the model before, is started with. */
 export interface SherpaSettings {

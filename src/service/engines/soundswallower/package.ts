@@ -1,6 +1,5 @@
-import { createRequire } from 'node:module'
 import { dirname, join, sep } from 'node:path'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { loadOptional, resolveOptional } from '../../threads/load-optional.js'
 import type { MelSpectrum } from './cepstral-mean.js'
 
 /** A word as the package returns it: text, begin and duration in seconds, posterior. */
@@ -45,7 +44,10 @@ type CreatePackage = (settings: {
  * worker. Its log is dropped, because errors are thrown.
  */
 export const loadSoundswallower = async (modelBase: string, language: string): Promise<SoundswallowerPackage> => {
-  const { default: createPackage } = (await import('soundswallower')) as unknown as { readonly default: CreatePackage }
+  const { default: createPackage } = await loadOptional<{ readonly default: CreatePackage }>(
+    'soundswallower',
+    'This engine',
+  )
   const drop = (): void => undefined
   return createPackage({ modelBase, defaultModel: language, print: drop, printErr: drop })
 }
@@ -54,10 +56,5 @@ export const loadSoundswallower = async (modelBase: string, language: string): P
  * Where the package keeps its acoustic models, with the trailing slash that it expects. Loads nothing. Throws
  * `missing-dependency`.
  */
-export const findSoundswallowerModels = (): string => {
-  try {
-    return join(dirname(createRequire(__filename).resolve('soundswallower')), 'model') + sep
-  } catch (cause) {
-    throw new SpeechError('missing-dependency', 'This engine needs a package: npm install soundswallower.', { cause })
-  }
-}
+export const findSoundswallowerModels = (): string =>
+  join(dirname(resolveOptional('soundswallower', 'This engine')), 'model') + sep

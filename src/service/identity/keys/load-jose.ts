@@ -1,8 +1,8 @@
 import type * as Jose from 'jose' with { 'resolution-mode': 'import' }
-import { loadOptional } from '../../../errors/load-optional.js'
+import { loadOptional } from '../../threads/load-optional.js'
 
 /**
  * Loads the optional package jose. Rejects with `missing-dependency`. In a file of its own, so that no declaration of the
  * package needs the types of jose.
  */
-export const loadJose = (): Promise<typeof Jose> => loadOptional('jose', 'The identity service', () => import('jose'))
+export const loadJose = (): Promise<typeof Jose> => loadOptional('jose', 'The identity service')

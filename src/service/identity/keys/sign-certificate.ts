@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, randomBytes, sign, type KeyObject } from 'node:crypto'
 import type * as Schema from '@peculiar/asn1-schema'
 import type * as X509 from '@peculiar/asn1-x509'
-import { loadOptional } from '../../../errors/load-optional.js'
+import { loadOptional } from '../../threads/load-optional.js'
 
 /** A certificate of RFC 5280 for a P-256 key, signed with ECDSA and SHA-256. */
 interface CertificateRequest {
@@ -21,14 +21,13 @@ interface CertificateRequest {
 export type SignCertificate = (request: CertificateRequest) => string
 
 /** Loads the optional packages for X.509. Rejects with `missing-dependency`. */
-export const loadSignCertificate = (): Promise<SignCertificate> =>
-  loadOptional('@peculiar/asn1-x509', 'A development certificate', async () => {
-    const [{ AsnConvert, OctetString }, x509] = await Promise.all([
-      import('@peculiar/asn1-schema'),
-      import('@peculiar/asn1-x509'),
-    ])
-    return signCertificate(AsnConvert, OctetString, x509)
-  })
+export const loadSignCertificate = async (): Promise<SignCertificate> => {
+  const [{ AsnConvert, OctetString }, x509] = await Promise.all([
+    loadOptional<typeof Schema>('@peculiar/asn1-schema', 'A development certificate'),
+    loadOptional<typeof X509>('@peculiar/asn1-x509', 'A development certificate'),
+  ])
+  return signCertificate(AsnConvert, OctetString, x509)
+}
 
 const ecdsaWithSha256 = '1.2.840.10045.4.3.2'
 const commonNameId = '2.5.4.3'

@@ -1,7 +1,8 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import type * as BetterSqlite from 'better-sqlite3'
 import type { Database, Options } from 'better-sqlite3'
-import { loadOptional } from '../../../errors/load-optional.js'
+import { loadOptional, missing } from '../../threads/load-optional.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { codeOf } from '../../../errors/code-of.js'
 import { damagedFile, makePrivateFolder, ownerOnly, stateFileError, storeFileName } from './state-files.js'
@@ -50,12 +51,17 @@ export type OpenSqlite = (path: string, options: Options) => Database
  * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also where the package is
  * installed without its native part, which the package itself reports only when it opens a file.
  */
-export const loadSqlite = (): Promise<OpenSqlite> =>
-  loadOptional('better-sqlite3@12', 'The file of subscriptions', async () => {
-    const { default: Sqlite } = await import('better-sqlite3')
+const sqlite = ['better-sqlite3', 'The file of subscriptions'] as const
+
+export const loadSqlite = async (): Promise<OpenSqlite> => {
+  const { default: Sqlite } = await loadOptional<typeof BetterSqlite>(...sqlite)
+  try {
     new Sqlite(':memory:').close()
-    return (path: string, options: Options) => new Sqlite(path, options)
-  })
+  } catch (cause) {
+    throw missing(...sqlite, cause)
+  }
+  return (path: string, options: Options) => new Sqlite(path, options)
+}
 
 /** `rxsp`: marks the file as one of this package. */
 const applicationId = 0x72_78_73_70

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Adapter, AdapterPayload, Configuration, errors } from 'oidc-provider' with { 'resolution-mode': 'import' }
 import type ProviderClass from 'oidc-provider' with { 'resolution-mode': 'import' }
-import { loadOptional } from '../../../errors/load-optional.js'
+import { loadOptional } from '../../threads/load-optional.js'
 import type { ClientAuthentication } from '../clients/client-authentication.js'
 import { isClientId, isInForce, type ClientStore } from '../clients/client.js'
 import { formEndpoint, replayForm, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
@@ -224,11 +224,10 @@ interface OidcProvider {
  * Imports the parts of the package: its index only combines them, and warns on the console that it needs Node 22 although
  * it works on Node 20.
  */
-const loadOidcProvider = (): Promise<OidcProvider> =>
-  loadOptional('oidc-provider@9', 'The identity service', async () => {
-    const [{ Provider }, errors] = await Promise.all([
-      import('oidc-provider/lib/provider.js'),
-      import('oidc-provider/lib/helpers/errors.js'),
-    ])
-    return { Provider, errors }
-  })
+const loadOidcProvider = async (): Promise<OidcProvider> => {
+  const [{ Provider }, errors] = await Promise.all([
+    loadOptional<Pick<OidcProvider, 'Provider'>>('oidc-provider/lib/provider.js', 'The identity service'),
+    loadOptional<OidcProvider['errors']>('oidc-provider/lib/helpers/errors.js', 'The identity service'),
+  ])
+  return { Provider, errors }
+}

@@ -1,6 +1,6 @@
 import type * as YamlPackage from 'yaml'
 import type { Node as YamlPart, ParsedNode, Range } from 'yaml'
-import { loadOptional } from '../../../errors/load-optional.js'
+import { loadOptional } from '../../threads/load-optional.js'
 import type { ProjectFaults, Span } from './project-fault.js'
 
 /** A parsed YAML value with its span in the text. */
@@ -28,7 +28,7 @@ export type ReadYaml = (text: string, faults: ProjectFaults) => YamlNode | undef
 
 /** Loads the YAML parser. Rejects with `missing-dependency`. */
 export const loadYaml = async (): Promise<ReadYaml> => {
-  const yaml = await loadOptional('yaml', 'Reading projects', () => import('yaml'))
+  const yaml = await loadOptional<Yaml>('yaml', 'Reading projects')
   return (text, faults) => readWith(yaml, text, faults)
 }
 

@@ -1,4 +1,3 @@
-import { loadOptional } from '../../../errors/load-optional.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 
 /** The functions used of the WebAssembly build of WebRTC's voice activity detector. */
@@ -30,14 +29,12 @@ interface LoadedModule {
 
 const maxFrameBytes = 480 * 2
 
-const packageName = '@echogarden/fvad-wasm'
-
-const loadModule = (): Promise<LoadedModule> =>
-  loadOptional(packageName, 'Voice activity', async () => {
-    const { default: create } = (await import(packageName)) as { readonly default: () => Promise<FvadModule> }
-    const wasm = await create()
-    return { wasm, frameAddress: wasm._malloc(maxFrameBytes) }
-  })
+const loadModule = async (): Promise<LoadedModule> => {
+  // @ts-expect-error: the package has no declarations
+  const { default: create } = (await import('@echogarden/fvad-wasm')) as { readonly default: () => Promise<FvadModule> }
+  const wasm = await create()
+  return { wasm, frameAddress: wasm._malloc(maxFrameBytes) }
+}
 
 let loading: Promise<LoadedModule> | undefined
 
@@ -50,15 +47,12 @@ const loadOnce = (): Promise<LoadedModule> => {
   return loading
 }
 
-/** Loads the detector ahead of the first session. Rejects with `missing-dependency`. */
+/** Loads the detector ahead of the first session. */
 export const loadVoiceActivity = async (): Promise<void> => {
   await loadOnce()
 }
 
-/**
- * Opens a detector for one channel. `mode` is 0 (easiest to trigger) to 3. Rejects with `missing-dependency` if the
- * optional package is not installed.
- */
+/** Opens a detector for one channel. `mode` is 0 (easiest to trigger) to 3. */
 export const openFvad = async (sampleRateHz: 8000 | 16_000 | 32_000 | 48_000, mode: number): Promise<Fvad> => {
   const { wasm, frameAddress } = await loadOnce()
   const handle = wasm._fvad_new()

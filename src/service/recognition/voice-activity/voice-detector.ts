@@ -25,10 +25,7 @@ export interface VoiceDetectorOptions {
 
 const rates = [8000, 16_000, 32_000, 48_000] as const
 
-/**
- * Opens a detector (PROTOCOL 7). Rejects with `invalid-format` for another rate, `invalid-field` for another sensitivity,
- * and `missing-dependency` without the optional package.
- */
+/** Opens a detector (PROTOCOL 7). Rejects with `invalid-format` for another rate, `invalid-field` for another sensitivity. */
 export const createVoiceDetector = async ({
   sampleRateHz,
   sensitivity,

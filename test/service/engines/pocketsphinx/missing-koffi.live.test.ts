@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { loadNativeLibrary } from '../../../../src/service/engines/pocketsphinx/native-library.js'
 
 const koffi = vi.hoisted(() => ({ absent: true }))
-vi.mock('koffi', () => {
+// The file that `require` finds.
+vi.mock('../../../../node_modules/koffi/index.cjs', () => {
   if (koffi.absent) throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   return {
     default: {
@@ -19,7 +20,9 @@ describe('dictation', () => {
   it('names the command that installs its package', async () => {
     await expect(loadNativeLibrary()).rejects.toMatchObject({
       code: 'missing-dependency',
-      message: expect.stringContaining('npm install koffi') as unknown,
+      message: expect.stringContaining(
+        'needs the package koffi, which comes with another: npm install rxspeech-service.',
+      ) as unknown,
     })
   })
 

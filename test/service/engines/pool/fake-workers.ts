@@ -19,7 +19,7 @@ export interface FakeWorker {
 const describeMessage = (message: ToWorker): string =>
   `${message.type} ${message.segment}${message.type === 'audio' ? ` ${message.samples.length}` : ''}`
 
-export const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartPoolWorker } => {
+const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartPoolWorker } => {
   const workers: FakeWorker[] = []
   const start: StartPoolWorker = (events) => {
     const worker: FakeWorker = { events, posted: [], audio: [], busy: undefined, terminated: false }

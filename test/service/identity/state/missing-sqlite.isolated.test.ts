@@ -24,7 +24,9 @@ describe('the store of subscriptions', () => {
     const stateFolder = await mkdtemp(join(tmpdir(), 'identity-'))
     await expect(openIdentityStore({ stateFolder })).rejects.toMatchObject({
       code: 'missing-dependency',
-      message: expect.stringContaining('npm install better-sqlite3@12') as unknown,
+      message: expect.stringContaining(
+        'needs the package better-sqlite3, which comes with another: npm install rxspeech-service.',
+      ) as unknown,
     })
     expect(await readdir(stateFolder)).toEqual([])
     await rm(stateFolder, { recursive: true })

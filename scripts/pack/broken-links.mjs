@@ -1,0 +1,44 @@
+// @ts-check
+import { readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
+
+/** Of a heading, as GitHub and npm make it. @param {string} heading */
+const anchorOf = (heading) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+
+/** @param {string} text */
+const withoutCode = (text) => text.replaceAll(/^```[^]*?^```/gm, '')
+
+/**
+ * The links of the pages in a package that lead to no file or no heading in it, as `page: link`. Addresses elsewhere are not followed.
+ *
+ * @param {string} folder
+ * @param {ReadonlyArray<string>} files in the package
+ * @returns {Promise<string[]>}
+ */
+export const brokenLinks = async (folder, files) => {
+  const isThere = (/** @type {string} */ path) =>
+    files.includes(path) || files.some((file) => file.startsWith(`${path.replace(/\/$/, '')}/`))
+  const headings = async (/** @type {string} */ page) =>
+    [...withoutCode(await readFile(join(folder, page), 'utf8')).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
+      anchorOf(text),
+    )
+  const broken = []
+  for (const page of files.filter((file) => file.endsWith('.md'))) {
+    const text = withoutCode(await readFile(join(folder, page), 'utf8')).replaceAll(/`[^`\n]*`/g, '')
+    for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(link)) continue
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : normalize(join(dirname(page), path))
+      const leads =
+        isThere(target) &&
+        (anchor === undefined || (target.endsWith('.md') && (await headings(target)).includes(anchor)))
+      if (!leads) broken.push(`${page}: ${link}`)
+    }
+  }
+  return broken
+}
