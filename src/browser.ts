@@ -1,6 +1,6 @@
-// The client's door for browsers: one microphone in, results out. A client secret has no place in a page, so tokens come
-// from the page's own server and `requestToken` is not here; nor is what only programs of Node need (WAV files, stereo
-// calls, pacing a file, G.711 by hand, the whole error table). All of it is in `index.ts`.
+// The entry point of the client for browsers: one microphone in, results out. A page cannot keep a client secret, so
+// tokens come from the page's own server, and `requestToken` is not exported here. Neither is what only Node programs
+// need (WAV files, stereo calls, pacing a file, G.711 conversion, the whole error table). `index.ts` exports all of it.
 export type { AudioFormat, Encoding } from './audio/format.js'
 export type { ErrorCode } from './errors/error-code.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'

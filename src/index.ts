@@ -1,5 +1,5 @@
-// The client's door; `browser.ts` is the part of it that browsers get. gRPC has its own door, `rxspeech/grpc`; the
-// service too, `rxspeech/service`.
+// The entry point of the client; browsers get a part of it, `browser.ts`. gRPC has its own entry point,
+// `rxspeech/grpc`, and so has the service, `rxspeech/service`.
 export {
   type AudioFormat,
   type Encoding,

@@ -1,4 +1,4 @@
-// The service's door, for Node.
+// The entry point of the service, for Node.
 export type {
   Engine,
   EngineCapabilities,

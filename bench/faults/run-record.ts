@@ -45,7 +45,7 @@ export interface Losses {
 
 /** Audio that the session never took, for it had failed by then, is lost as well. */
 export const lossesOf = ({ events, proof, settled }: RunRecord): Losses => {
-  const gaps = events.flatMap(({ event }) => (event.type === 'connection' && event.state === 'gap' ? [event] : []))
+  const gaps = events.flatMap(({ event }) => (event.type === 'gap' ? [event] : []))
   const lengthOf = (isCounted: (gap: GapEvent) => boolean): number =>
     gaps.filter(isCounted).reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
   // What cannot be heard is not lost.
@@ -82,6 +82,6 @@ export const noticedAfterMs = ({ events, settled, faultAtMs }: RunRecord): numbe
 
 /** When another connection had taken over, after the fault. */
 export const resumedAfterMs = ({ events, faultAtMs }: RunRecord): number | undefined => {
-  const resumed = events.find(({ event }) => event.type === 'connection' && event.state === 'resumed')
+  const resumed = events.find(({ event }) => event.type === 'resumed')
   return resumed === undefined || faultAtMs === undefined ? undefined : resumed.atMs - faultAtMs
 }

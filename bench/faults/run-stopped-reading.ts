@@ -125,9 +125,9 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     }, longestRunMs)
     signal.addEventListener('abort', abort, { once: true })
     const hear = (event: SessionEvent): void => {
+      if (event.type === 'gap' && event.cause !== 'silence') gapMs += event.toMs - event.fromMs
       if (event.type !== 'connection') return
       proxy.signal(event.state)
-      if (event.state === 'gap' && event.cause !== 'silence') gapMs += event.toMs - event.fromMs
       if (event.state === 'streaming') setImmediate(begin)
     }
     const subscription: Subscription | undefined = session$.subscribe({

@@ -10,7 +10,7 @@ export interface NodeFetchOptions {
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
-   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
+   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
    */
   readonly proxy?: ProxyOption | undefined
 }

@@ -53,7 +53,7 @@ export interface RequestTokenOptions {
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
    * not together with `fetch`, which has its own.
-   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
+   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
    */
   readonly proxy?: ProxyOption | undefined
   /** The clock of the time-out and of the token's expiry. @default asyncScheduler */

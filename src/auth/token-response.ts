@@ -65,7 +65,7 @@ const refusals = new Map<unknown, readonly [code: ErrorCode, help: string]>([
     'unsupported_grant_type',
     ['unsupported-grant-type', 'The address is not a token endpoint for client credentials; check it.'],
   ],
-  ['invalid_scope', ['invalid-scope', 'Ask for the scope Ldm_Integration.']],
+  ['invalid_scope', ['invalid-scope', 'Request the scope Ldm_Integration.']],
 ])
 
 /** Statuses that another attempt can change (RFC 9110 section 15, RFC 8470 section 5.2). */
@@ -94,8 +94,8 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
   const refusal = refusals.get(named)
   if (refusal !== undefined && !isTemporary(status)) {
     const [code, help] = refusal
-    const said = either.isRight(json) ? ownValue(json.right, 'error_description') : undefined
-    return new SpeechError(code, help + quoted(said, secret))
+    const description = either.isRight(json) ? ownValue(json.right, 'error_description') : undefined
+    return new SpeechError(code, help + quoted(description, secret))
   }
   if (status === 401) return new SpeechError(...invalidClient)
   if (status >= 300 && status < 400) {
@@ -114,9 +114,9 @@ export const maskOfSecret = (secret: string): SecretMask =>
   new SecretMask([secret, encodeURIComponent(secret), new URLSearchParams([['', secret]]).toString().slice(1)])
 
 /** The endpoint's description without the secret; empty where it holds characters that RFC 6749 section 5.2 forbids. */
-const quoted = (said: unknown, secret: string): string => {
-  if (typeof said !== 'string' || said === '') return ''
-  const words = maskOfSecret(secret).clean(said)
+const quoted = (description: unknown, secret: string): string => {
+  if (typeof description !== 'string' || description === '') return ''
+  const words = maskOfSecret(secret).clean(description)
   const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(words)
   // A short secret cannot be told from an ordinary word.
   const isHidden = secret.length >= minMaskedLength || !words.includes(secret)

@@ -99,6 +99,8 @@ export class Connection<In, Out> implements Unsubscribable {
       },
       error: (cause: unknown) => this.#fail(cause, 'connection-failed', dialFailed, mask),
     })
+    // A link in memory may run a whole session while it is dialed.
+    if (this.#inputs.hasEnded) this.#dialed.unsubscribe()
   }
 
   /** Reads after it has sent the start: what came before can only be understood with it. */

@@ -154,7 +154,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'gap':
       return { state, outputs: [{ do: 'gap', gap: input.gap }] }
     case 'inactive':
-      return { state, outputs: [emit({ type: 'connection', state: 'silent', forMs: input.forMs })] }
+      return { state, outputs: [emit({ type: 'silent', forMs: input.forMs })] }
     case 'update':
       return onUpdate(state, input.update)
     case 'failed':

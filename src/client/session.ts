@@ -59,6 +59,8 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   readonly #pump: AudioPump<Out>
   readonly #ledger: LedgerReporter
   /** Those that are open or opening: one, and its successor during a handover. */
+  /** Whether `reconnecting` is the latest state that was emitted. */
+  #isReconnecting = false
   #connections: readonly Connection<In, Out>[] = []
   /** From the first connection on. */
   #results: ResultTimeline | undefined
@@ -219,6 +221,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       case 'reconnecting': {
         const { attempt, delayMs, cause } = output
         const bufferedMs = this.#buffer.pendingMs
+        this.#isReconnecting = true
         return [{ type: 'connection', state: 'reconnecting', attempt, delayMs, bufferedMs, cause }]
       }
       case 'report-ledger':
@@ -233,17 +236,15 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     if (results === undefined) return []
     const { hasBegun } = results
     const { replayedMs, gaps } = results.begin()
-    const event: SessionEvent = hasBegun
-      ? { type: 'connection', state: 'resumed', replayedMs, ...(isNextRecognition ? { isNextRecognition } : {}) }
-      : { type: 'connection', state: 'streaming' }
-    return [event, ...this.#reportGaps(gaps), ...this.#ledger.report().events]
+    const events: SessionEvent[] = []
+    if (!hasBegun || this.#isReconnecting) events.push({ type: 'connection', state: 'streaming' })
+    if (hasBegun) events.push({ type: 'resumed', replayedMs, ...(isNextRecognition ? { isNextRecognition } : {}) })
+    this.#isReconnecting = false
+    return [...events, ...this.#reportGaps(gaps), ...this.#ledger.report().events]
   }
 
   #reportGaps(gaps: readonly Gap[]): readonly SessionEvent[] {
-    return gaps.flatMap((gap): readonly SessionEvent[] => [
-      { type: 'connection', state: 'gap', ...gap },
-      ...this.#ledger.report().events,
-    ])
+    return gaps.flatMap((gap): readonly SessionEvent[] => [{ type: 'gap', ...gap }, ...this.#ledger.report().events])
   }
 
   #wait(

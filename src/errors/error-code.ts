@@ -1,6 +1,6 @@
 /** Every error of the library and of the service, and whether trying again can help. The rest is in `errorTable`. */
 const retryable = {
-  // What the caller gave
+  // Input of the caller
   'invalid-options': false,
   'invalid-format': false,
   'invalid-wav': false,
@@ -50,7 +50,7 @@ const retryable = {
   'no-recognition': false,
   'model-mismatch': false,
 
-  // Load and life
+  // Load and lifetime
   overloaded: true,
   'too-many-requests': true,
   'too-fast': true,
@@ -65,5 +65,5 @@ export type ErrorCode = keyof typeof retryable
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(retryable, code)
 
-/** Whether another attempt can end otherwise, unless the peer says something else. */
+/** Whether another attempt can succeed, unless the peer says otherwise. */
 export const isRetryable = (code: ErrorCode): boolean => retryable[code]

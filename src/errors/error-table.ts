@@ -4,11 +4,11 @@ export { isErrorCode, type ErrorCode } from './error-code.js'
 
 /**
  * Every error of the library and of the service: its stable code, how it ends a WebSocket and a gRPC stream, whether
- * trying again can help, and a sentence that says what to do. `docs/ERRORS.md` is held equal by a test. A client in a
- * browser carries the codes only.
+ * trying again can help, and a sentence that says what to do. A test compares it with `docs/ERRORS.md`. A client in a
+ * browser contains only the codes.
  *
- * `closeCode`: RFC 6455 section 7.4, or the 4000–4999 range for what HTTP has a status for.
- * `grpcStatus`: the numbers of the gRPC status codes; never 2 (UNKNOWN).
+ * - `closeCode`: RFC 6455 section 7.4, or 4000 plus the HTTP status if there is one.
+ * - `grpcStatus`: the numbers of the gRPC status codes; never 2 (UNKNOWN).
  */
 export interface ErrorRow {
   readonly closeCode: number
@@ -22,10 +22,10 @@ type Ending = Omit<ErrorRow, 'retryable'>
 const row = (closeCode: number, grpcStatus: number, help: string): Ending => ({ closeCode, grpcStatus, help })
 
 const endings: Readonly<Record<ErrorCode, Ending>> = {
-  // What the caller gave
+  // Input of the caller
   'invalid-options': row(1008, 3, 'Correct the option that the message names.'),
-  'invalid-format': row(1008, 3, 'Give an encoding, a sample rate and a channel count that the message allows.'),
-  'invalid-wav': row(1003, 3, 'Give a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert others first.'),
+  'invalid-format': row(1008, 3, 'Use an encoding, a sample rate and a channel count that the message allows.'),
+  'invalid-wav': row(1003, 3, 'Use a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert other files first.'),
   'invalid-model': row(1011, 9, 'Correct the model folder as the message says.'),
   'invalid-project': row(1011, 9, 'Correct the project file as the message says.'),
   'source-failed': row(1011, 10, 'The audio source ended with an error; see its cause.'),
@@ -37,7 +37,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'connection-lost': row(
     1006,
     14,
-    'The connection broke and there was no other one in time, or resumption is off; start a new session.',
+    'The connection broke and could not be restored in time, or resumption is off; start a new session.',
   ),
   'connect-timeout': row(
     1006,
@@ -45,10 +45,10 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
     'The service did not accept the connection in time; check the address and the network.',
   ),
   'start-timeout': row(1008, 4, 'The service did not answer the start in time; try again or raise timeouts.startMs.'),
-  'finalize-timeout': row(1008, 4, 'The final result did not come in time; what was received before stands.'),
+  'finalize-timeout': row(1008, 4, 'The final result did not arrive in time; results received before remain valid.'),
   'stop-timeout': row(1008, 4, 'The service did not confirm the stop in time; nothing more was delivered.'),
   'protocol-violation': row(1002, 3, 'The peer broke the protocol; check that the address is a speech service.'),
-  refused: row(1008, 9, 'The service refused; its own words follow.'),
+  refused: row(1008, 9, 'The service refused; its own message follows.'),
 
   // Token endpoint (RFC 6749 section 5.2, RFC 6585 section 4)
   'invalid-request': row(1008, 3, 'The token request was malformed; check client id, secret and scope.'),
@@ -56,13 +56,9 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'invalid-grant': row(4401, 16, 'The service did not accept the grant; use client credentials.'),
   'unauthorized-client': row(4403, 7, 'The subscription has expired or was cancelled; renew it.'),
   'unsupported-grant-type': row(1008, 3, 'The address is not a token endpoint for client credentials; check it.'),
-  'invalid-scope': row(4403, 7, 'Ask for the scope Ldm_Integration.'),
+  'invalid-scope': row(4403, 7, 'Request the scope Ldm_Integration.'),
   'too-many-attempts': row(4429, 8, 'Wait for the time that the message names, then try again.'),
-  'token-endpoint-failed': row(
-    1011,
-    14,
-    'The token endpoint did not answer as it should; check the address or try later.',
-  ),
+  'token-endpoint-failed': row(1011, 14, 'The token endpoint sent an unusable answer; check the address or try later.'),
   'token-timeout': row(1008, 4, 'The token endpoint did not answer in time; check the address or try later.'),
 
   // Authorization
@@ -74,7 +70,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   // Messages
   'invalid-json': row(1007, 3, 'Send one JSON object as text.'),
   'invalid-field': row(1008, 3, 'Correct the field that the message names.'),
-  'unknown-message': row(1003, 3, 'Send a message that the protocol names.'),
+  'unknown-message': row(1003, 3, 'Send a message of the protocol.'),
   'unknown-content-type': row(1003, 3, 'Send REQUEST with JSON or AUDIO with bytes.'),
   'empty-audio': row(1003, 3, 'Put the samples of an AUDIO message in binary_content.'),
   'cut-sample': row(1003, 3, 'Send whole samples of every channel in each message.'),
@@ -84,8 +80,8 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'no-recognition': row(1008, 9, 'Start a recognition first.'),
   'model-mismatch': row(1008, 3, 'Name one model; the address and the message must agree.'),
 
-  // Load and life
-  overloaded: row(4429, 8, 'Try again later; the service carries as many sessions as it may.'),
+  // Load and lifetime
+  overloaded: row(4429, 8, 'Try again later; the service has reached its limit of sessions.'),
   'too-many-requests': row(4429, 8, 'Send fewer requests; change many settings by one Update.'),
   'too-fast': row(4429, 8, 'Send audio at the pace of real time.'),
   'going-away': row(1001, 14, 'The service is closing; start a new session.'),

@@ -5,27 +5,27 @@ import { isSpeechError, SpeechError } from './speech-error.js'
 // A refusal on the wire reads `<code>: <sentence>`, in an operation-result, a close reason, a status or an HTTP body
 // (PROTOCOL 9).
 
-/** The text of a refusal. An error of unknown kind becomes `internal`, so that nothing of the inside gets out. */
+/** The text of a refusal. An unknown error becomes `internal`, so that no internal information is sent. */
 export const refusalText = (error: unknown): string =>
   isSpeechError(error) ? `${error.code}: ${error.message}` : `internal: ${errorTable.internal.help}`
 
-/** The text of a refusal, cut to so many bytes of UTF-8 at the boundary of a character and well-formed. */
+/** The text of a refusal, cut to a number of bytes of UTF-8 at the boundary of a character, and well-formed. */
 export const reasonText = (reason: { readonly code: string; readonly message: string }, maxBytes: number): string => {
   const bytes = new Uint8Array(maxBytes)
   const { written } = new TextEncoder().encodeInto(`${reason.code}: ${reason.message}`, bytes)
   return new TextDecoder().decode(bytes.subarray(0, written))
 }
 
-/** Reads a refusal: a code of the table when it names one, else `refused` with the peer's text. */
+/** Reads a refusal: its code if the table has it, otherwise `refused` with the peer's text. */
 export const refusalError = (text: string): SpeechError => {
   const line = sanitizePeerText(text)
   const [, code = '', sentence = ''] = /^([a-z][a-z-]*):(.*)$/.exec(line) ?? []
   return isErrorCode(code)
-    ? new SpeechError(code, sentence.trim() || 'The service refused and gave no reason.')
-    : new SpeechError('refused', `The service refused: ${line || 'it gave no reason'}`)
+    ? new SpeechError(code, sentence.trim() || 'The service refused and sent no reason.')
+    : new SpeechError('refused', `The service refused: ${line || 'it sent no reason'}`)
 }
 
-/** As `refusalError`, but undefined where the text names no code of the table, since it may be no refusal at all. */
+/** As `refusalError`, but undefined if the text has no code of the table, because it may not be a refusal. */
 export const parseRefusal = (text: string): SpeechError | undefined => {
   const error = refusalError(text)
   return error.code !== 'refused' || text.startsWith('refused: ') ? error : undefined

@@ -39,7 +39,7 @@ export class SecretMask {
     return this.#hidden.reduce((result, hidden) => cleaned(result, hidden, mark), text)
   }
 
-  /** Whether a message holds a secret. Cheap where it does not, because every message is tested. */
+  /** Whether a message contains a secret. Cheap if it does not, because every message is tested. */
   isIn(text: string): boolean {
     if (this.#hidden.length === 0) return false
     return (encoded.test(text) || this.#hidden.some((hidden) => hidden.mayBeIn(text))) && this.clean(text) !== text
@@ -50,7 +50,7 @@ export class SecretMask {
     return this.#all(value) as Value
   }
 
-  /** The error itself, or a masked copy where its message or one of its causes holds a secret. */
+  /** The error itself, or a masked copy if its message or one of its causes contains a secret. */
   cleanError(error: SpeechError): SpeechError {
     if (!this.#holdsSecret(error)) return error
     const { code, message, retryable, retryAfterMs, cause } = error
@@ -79,7 +79,7 @@ export class SecretMask {
     )
   }
 
-  /** A copy with name, message, stack and code only, since other fields may hold a text of the peer. */
+  /** A copy with name, message, stack and code only, because other fields may contain text of the peer. */
   #cause(cause: unknown, depth = 0): unknown {
     if (typeof cause === 'string') return this.clean(cause)
     if (!(cause instanceof Error) || depth > maxCauses) return undefined
@@ -95,9 +95,9 @@ export class SecretMask {
 
 const maxCauses = 8
 
-const cleaned = (said: string, hidden: HiddenSecret, mark: string): string => {
+const cleaned = (original: string, hidden: HiddenSecret, mark: string): string => {
   const { head, base64 } = hidden
-  const text = base64 === undefined ? said : said.replace(base64, mark)
+  const text = base64 === undefined ? original : original.replace(base64, mark)
   let result = ''
   let doneTo = 0
   head.lastIndex = 0
@@ -117,7 +117,7 @@ const cleaned = (said: string, hidden: HiddenSecret, mark: string): string => {
 const couldContinue = (text: string, index: number): boolean =>
   /^(?:\.?[\w~+/=-]|[%\\])/.test(text.slice(index, index + 2))
 
-/** Where a secret that begins at `from` ends, as far as it is there, and how many of its characters are not. */
+/** The end of a secret that begins at `from`, as far as the text contains it, and the number of missing characters. */
 const endOf = (text: string, from: number, headEnd: number, { whole, tail }: HiddenSecret): Found => {
   whole.lastIndex = from
   if (whole.test(text)) return { end: whole.lastIndex, missing: 0 }
@@ -136,12 +136,12 @@ interface Found {
 }
 
 /**
- * A secret and what it may look like. The patterns of a token of 700 characters take 8 ms and 230 kB, so they are compiled
- * when a text may hold the secret, which in most sessions none ever does.
+ * A secret and the forms it may have. The patterns of a token of 700 characters take 8 ms and 230 kB, so they are
+ * compiled only when a text may contain the secret, which never happens in most sessions.
  */
 class HiddenSecret {
   readonly secret: string
-  /** A text without any of these, and without an encoded character, does not hold the secret. */
+  /** A text without any of these, and without an encoded character, does not contain the secret. */
   readonly #probes: readonly string[]
   #head: RegExp | undefined
   #whole: RegExp | undefined
@@ -154,12 +154,12 @@ class HiddenSecret {
     this.#probes = [secret.slice(0, probeLength), ...new Set(cores.flatMap(inBothAlphabets))]
   }
 
-  /** Whether a text without encoded characters holds the beginning of the secret. */
+  /** Whether a text without encoded characters contains the beginning of the secret. */
   mayBeIn(text: string): boolean {
     return this.#probes.some((probe) => text.includes(probe))
   }
 
-  /** The beginning of the secret, in whatever spelling. */
+  /** The beginning of the secret, in any encoding. */
   get head(): RegExp {
     return (this.#head ??= new RegExp(this.#spellings().slice(0, headLength).join(''), 'g'))
   }
@@ -184,7 +184,8 @@ class HiddenSecret {
   /** The patterns of its characters. */
   #spellings(): readonly string[] {
     const [first = '', ...others] = Array.from(this.secret)
-    // What stands before a secret is no part of it, but for an escape of JSON, without which the rest would be no JSON.
+    // Characters before a secret are not part of it, except a JSON escape, without which the rest would be invalid
+    // JSON.
     const escaped = /["\\/]/.test(first) ? '\\\\?' : ''
     return [spellingsOf(first, escaped), ...others.map((character) => spellingsOf(character, escapes))]
   }
@@ -196,16 +197,16 @@ const base64Pattern = (secret: string): RegExp | undefined => {
   return new RegExp(`(?:${cores.map(eitherAlphabet).join('|')})[\\w+/-]*={0,2}`, 'g')
 }
 
-/** Backslashes before a character that need none, and those of JSON within JSON. A bound keeps the search linear. */
+/** Optional backslashes before a character, and those of JSON within JSON. A bound keeps the search linear. */
 const escapes = '\\\\{0,4}'
 
-/** A character encoded, once or twice, or as itself behind what may escape it. */
+/** A character encoded once or twice, or plain after an optional escape. */
 const spellingsOf = (character: string, escaped: string): string => {
   const bytes = [...new TextEncoder().encode(character)].map((byte) => byte.toString(16).padStart(2, '0'))
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
   const point = character.codePointAt(0) ?? 0
   const named = htmlNames[character]
-  // The character itself last: one of an encoding, such as a percent sign, would else be taken for it.
+  // The plain character last: otherwise it would match a character of an encoding, such as a percent sign.
   return `(?:${[
     bytes.map((hex) => `%(?:25){0,2}${anyCase(hex)}`).join(''),
     units.map((unit) => `\\\\{1,4}u${anyCase(unit.toString(16).padStart(4, '0'))}`).join(''),
@@ -222,8 +223,8 @@ const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, 
 const anyCase = (hex: string): string => hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
 
 /**
- * What base64 makes of a secret wherever it stands in a text: the characters that hold nothing but it, for each of the
- * three places that it can begin at, as far as they are needed to know it.
+ * The base64 form of a secret anywhere in a text: the characters that encode only the secret, for each of the three
+ * offsets at which it can begin, as many as are needed to identify it.
  */
 const base64CoresOf = (secret: string): readonly string[] => {
   const bytes = new TextEncoder().encode(secret)

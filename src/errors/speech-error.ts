@@ -2,21 +2,21 @@ import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
 
 export interface SpeechErrorOptions {
   readonly cause?: unknown
-  /** Overrides the table, where the peer's own word decides (such as `Retry-After`). */
+  /** Overrides the table if the peer decides (for example by `Retry-After`). */
   readonly retryable?: boolean | undefined
-  /** How long to wait before the next attempt, in milliseconds, when the peer said so. */
+  /** How long to wait before the next attempt, in milliseconds, if the peer sent it. */
   readonly retryAfterMs?: number | undefined
 }
 
 /**
- * The one error of the library. Discriminate by `code`, never by `instanceof`: two builds of the package may meet.
- * The message is one sentence for a person; secrets, tokens and transcripts never stand in it.
+ * The one error of the library. Discriminate by `code`, never by `instanceof`: two builds of the package may meet. The
+ * message is one sentence for a person; it never contains secrets, tokens and transcripts.
  */
 export class SpeechError extends Error {
   override readonly name = 'SpeechError'
   readonly code: ErrorCode
   readonly retryable: boolean
-  /** Declared only: an error without a wait has no such key at all. */
+  /** Only declared: an error without a wait does not have this key. */
   declare readonly retryAfterMs?: number
 
   constructor(code: ErrorCode, message: string, options: SpeechErrorOptions = {}) {
@@ -37,6 +37,6 @@ export const isSpeechError = (error: unknown): error is SpeechError =>
   'retryable' in error &&
   typeof error.retryable === 'boolean'
 
-/** The error itself when it is a `SpeechError`, else one of the given code that has it as its cause. */
+/** The error itself if it is a `SpeechError`, otherwise a new one with the given code and the error as its cause. */
 export const toSpeechError = (error: unknown, code: ErrorCode, message: string): SpeechError =>
   isSpeechError(error) ? error : new SpeechError(code, message, { cause: error })

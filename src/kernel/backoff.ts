@@ -6,8 +6,8 @@ export interface BackoffOptions {
 }
 
 /**
- * The delay before retry number `attempt` (from 1): exponential backoff with full jitter, so that clients which lost the
- * same service at the same moment do not come back together.
+ * The delay before retry number `attempt` (from 1): exponential backoff with full jitter, so that clients that lost the
+ * same service at the same moment do not return together.
  *
  * @param random returns a number from 0 to below 1; `() => 1` turns the jitter off
  */

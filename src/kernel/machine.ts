@@ -12,7 +12,7 @@ import { Mailbox } from './mailbox.js'
 export interface Effect<Action> {
   /** The effect runs while this lifetime is alive, such as 'session', 'starting' or 'connection:2'. */
   readonly lifetime: string
-  /** What to do, as data. */
+  /** The action, as data. */
   readonly action: Action
 }
 
@@ -21,7 +21,10 @@ export interface Step<State, Output, Action, Input = never> {
   readonly state: State
   readonly outputs?: readonly Output[] | undefined
   readonly effects?: readonly Effect<Action>[] | undefined
-  /** Inputs that follow directly, before all that wait: a decision that needs what the outputs of this step have done. */
+  /**
+   * Inputs that follow directly, before all waiting ones: for decisions that depend on the effect of this step's
+   * outputs.
+   */
   readonly raise?: readonly Input[] | undefined
 }
 
@@ -47,7 +50,7 @@ export interface Inputs<Input> {
 }
 
 /**
- * Starts what an action says. Its inputs are posted, at once or later; what it returns is executed when the lifetime of the
+ * Starts an action. It posts inputs, at once or later; the returned teardown is executed when the lifetime of the
  * effect ends. A plain call and not an Observable, because each subscription costs an idle session 300 to 400 bytes.
  */
 export type Perform<Input, Action> = (action: Action, inputs: Inputs<Input>) => TeardownLogic
@@ -55,9 +58,9 @@ export type Perform<Input, Action> = (action: Action, inputs: Inputs<Input>) => 
 /** What a machine runs on. */
 export interface MachineHost<Input, Output, Action> {
   readonly perform: Perform<Input, Action>
-  /** Carries out an output, or emits it. */
+  /** Performs an output, or emits it. */
   emit(output: Output): void
-  /** Called each time that no input waits any more: what could run long without an end must not run within a step. */
+  /** Called when no more inputs wait: work that could continue endlessly must not run within a step. */
   onIdle?(): void
 }
 
@@ -73,7 +76,7 @@ export const runMachine = <State, Input, Output, Action>(
     run.start()
   })
 
-/** What waits in the mailbox: the first step, or an input of an effect. */
+/** An item of the mailbox: the first step, or an input of an effect. */
 type Posted<Input> = 'start' | { readonly lifetime: Lifetime<Input>; readonly input: Input }
 
 /**

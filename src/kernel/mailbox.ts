@@ -10,8 +10,8 @@ export class Mailbox<Item> {
   #isBusy = false
 
   /**
-   * Calls `onEmpty` after each run of items. When `handle` throws, whoever posted gets the error, and the items that wait
-   * are handled with the next one.
+   * Calls `onEmpty` after each run of items. When `handle` throws, `post` throws the error, and the waiting items are
+   * handled with the next one.
    */
   constructor(handle: (item: Item) => void, onEmpty?: () => void) {
     this.#handle = handle
@@ -36,7 +36,7 @@ export class Mailbox<Item> {
     this.#onEmpty?.()
   }
 
-  /** Discards the items that wait. */
+  /** Discards the waiting items. */
   clear(): void {
     this.#waiting = undefined
   }

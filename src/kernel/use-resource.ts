@@ -11,12 +11,12 @@ const completed = Symbol('completed')
 type Posted<In> = In | typeof opened | typeof completed
 
 /**
- * Opens a resource on subscription, at once or later, and turns each input into outputs with it, one input after another:
- * an input that arrives before the resource is open, or while outputs are emitted, waits in the mailbox. What waits has no
- * bound here; the caller has to keep one.
+ * Opens a resource on subscription, at once or later, and turns each input into outputs with it, one input after
+ * another: an input that arrives before the resource is open, or while outputs are emitted, waits in the mailbox. The
+ * number of waiting inputs is not bounded here; the caller has to bound it.
  *
- * When the source completes, `finish` gives the last outputs. Errors of the source, of `open`, `use` and `finish` pass
- * through. The resource is freed when the subscription ends, also if it opens only after that.
+ * When the source completes, `finish` returns the last outputs. Errors of the source, of `open`, `use` and `finish`
+ * pass through. The resource is freed when the subscription ends, also if it opens only after that.
  */
 export const useResource =
   <Resource extends Freeable, In, Out>(
@@ -67,7 +67,7 @@ export const useResource =
       )
     })
 
-/** Passes on what opens, and frees it when the subscriber ends or has ended before. */
+/** Emits the opened resource, and frees it when the subscriber ends or has ended before. */
 const openFor = <Resource extends Freeable>(
   subscriber: Subscriber<unknown>,
   open: () => Resource | PromiseLike<Resource>,
@@ -85,8 +85,9 @@ const openFor = <Resource extends Freeable>(
 }
 
 /**
- * Emits values one after another: a value that arrives while another is emitted (a subscriber that answers at once) waits
- * until every subscriber has seen that one. Subscribers behind a `connect` would otherwise see the later value first.
+ * Emits values one after another: a value that arrives while another is emitted (a subscriber that answers at once)
+ * waits until every subscriber has received that one. Subscribers behind a `connect` would otherwise see the later
+ * value first.
  */
 export const serialize = <T>(): MonoTypeOperatorFunction<T> =>
   useResource(

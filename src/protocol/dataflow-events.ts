@@ -15,8 +15,8 @@ import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '
 import { anything, listOf, text } from './validation.js'
 
 /**
- * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may raise any other. `SR Silence`: nobody spoke
- * on the channel from its start to its end, and all audio before its end has its results.
+ * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may emit any other. `SR Silence`: there was
+ * no speech on the channel from its start to its end, and all audio before its end has its results.
  */
 export const eventName = {
   speechStarted: 'Speech Started',
@@ -28,8 +28,8 @@ export const eventName = {
 } as const
 
 /**
- * A node's event on the wire (PROTOCOL 3.3, Event). Only its name is needed: any other field that cannot be read counts
- * as absent, so that one odd field does not cost a result.
+ * A node's event on the wire (PROTOCOL 3.3, Event). Only its name is required: any other field that cannot be read
+ * counts as absent, so that one invalid field does not lose a result.
  */
 export interface EventEnvelope {
   readonly name: string
@@ -89,7 +89,7 @@ export interface RecognitionData {
   readonly confidence?: number
   readonly words?: readonly Word[]
   readonly recognitionId?: string
-  /** Of a final: how far the audio was read, in milliseconds since the session's first sample. */
+  /** Of a final: the position up to which the audio was read, in milliseconds since the session's first sample. */
   readonly heardMs?: number
   /** Why a recognition ended early: `<code>: <sentence>`. */
   readonly error?: string
@@ -118,8 +118,8 @@ const resultTypes: ReadonlyMap<string, 'partial' | 'milestone' | 'final'> = new 
 ])
 
 /**
- * The session event for an event of the stream: one of the three results of recognition, else an `event`. A result whose
- * `Data` cannot be read stays an `event` as well, so that nothing is lost.
+ * The session event for an event of the stream: one of the three results of recognition, otherwise an `event`. A result
+ * whose `Data` cannot be read becomes an `event` as well, so that nothing is lost.
  */
 export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | FinalEvent | NodeEvent => {
   const type = resultTypes.get(event.name)

@@ -18,7 +18,10 @@ import {
 } from './message-codec.js'
 import { codec, jsonObject, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
-/** What a message of the dataflow stream is (PROTOCOL 3). `AUDIO` is the proto default: a message with none reads as audio. */
+/**
+ * The kind of a message of the dataflow stream (PROTOCOL 3). `AUDIO` is the proto default: a message without a kind is
+ * audio.
+ */
 export const contentType = { audio: 0, event: 1, request: 2, response: 3 } as const
 
 /** Which names the client writes: those of PROTOCOL 3.1, or the older kebab form. */
@@ -37,7 +40,7 @@ const isSetting = (value: unknown): boolean => isPrimitive(value) || (Array.isAr
 const isSettings = (value: unknown): value is Settings =>
   isJsonObject(value) && !Object.hasOwn(value, '__proto__') && Object.values(value).every(isSetting)
 
-/** JSON may hold `__proto__` as a name, and code that merges by assignment would set a prototype with it. */
+/** JSON may contain `__proto__` as a name, and code that merges by assignment would set a prototype with it. */
 const withoutPrototype = (input: unknown): unknown =>
   isJsonObject(input) && Object.hasOwn(input, '__proto__')
     ? Object.fromEntries(Object.entries(input).filter(([name]) => name !== '__proto__'))
@@ -54,7 +57,7 @@ export interface StartAudio {
   readonly sampleRateHz: number
   readonly channels: 1 | 2
   readonly encoding: Encoding
-  /** Handed on to the project as it came. */
+  /** Passed to the project unchanged. */
   readonly output?: JsonObject | undefined
 }
 
@@ -118,10 +121,13 @@ const codecs = { pascal: codecsOf(0), kebab: codecsOf(1) }
 const topFields = startFields(0)
 
 const conflictIn = (json: JsonObject): SpeechError | undefined => {
-  // The name is compared in lower case, since it is read in any letter case.
+  // The name is compared in lower case, because any letter case is accepted.
   const names = ['MessageName', 'message-name'].map((key) => ownValue(json, key)).filter((name) => name !== undefined)
   if (new Set(names.map((name) => (typeof name === 'string' ? name.toLowerCase() : name))).size > 1) {
-    return new SpeechError('invalid-field', 'MessageName and message-name are one field and differ; give one of them.')
+    return new SpeechError(
+      'invalid-field',
+      'MessageName and message-name are the same field and differ; send one of them.',
+    )
   }
   const audio = ownValue(json, 'Audio') ?? ownValue(json, 'audio')
   return conflictingAlias(json, topFields) ?? (isJsonObject(audio) ? conflictingAlias(audio, audioFields) : undefined)
@@ -130,7 +136,7 @@ const conflictIn = (json: JsonObject): SpeechError | undefined => {
 export const requestNames = ['Start', 'Update', 'Finalize', 'Stop'] as const
 export type DataflowRequestName = (typeof requestNames)[number]
 
-/** The request's name as it stands in the message, known or not. */
+/** The request's name as in the message, known or not. */
 const statedName = (json: JsonObject): string => {
   const name = ownValue(json, 'MessageName') ?? ownValue(json, 'message-name')
   return typeof name === 'string' ? name : ''
@@ -203,7 +209,7 @@ export const writeDataflowRequest = (message: DataflowRequest, dialect: Dialect 
   }
 }
 
-/** The answer to a request (PROTOCOL 3.1, Response). Other services may leave out the name, so clients do not rely on it. */
+/** The answer to a request (PROTOCOL 3.1, Response). Other services may omit the name, so clients do not rely on it. */
 export interface DataflowResponse {
   readonly messageName?: string | undefined
   readonly operationResult: string
@@ -229,5 +235,5 @@ export const writeDataflowResponse = (operationResult: string, request?: Dataflo
 /** The `operation-result` of success on the dataflow stream. */
 export const dataflowSuccess = 'success'
 
-/** Whether an `operation-result` of either interface says success; the letter case does not matter (PROTOCOL 3.1). */
+/** Whether an `operation-result` of either interface means success; the letter case does not matter (PROTOCOL 3.1). */
 export const isSuccess = (operationResult: string): boolean => operationResult.toLowerCase() === dataflowSuccess

@@ -76,7 +76,7 @@ export const optional = <A>(codec: Codec<A>, ...names: [string, ...string[]]): F
   isLenient: false,
 })
 
-/** An optional field whose value counts as absent when it cannot be read, so that it does not cost the whole message. */
+/** An optional field whose value counts as absent if it cannot be read, so that the rest of the message is not lost. */
 export const lenient = <A>(codec: Codec<A>, ...names: [string, ...string[]]): Field<A, false> => ({
   names,
   codec,
@@ -97,8 +97,8 @@ export type MessageCodec<A> = Type<A, JsonObject>
 export type NameIndex = 0 | 1
 
 /**
- * The codec of a message from its fields. Decoding reads any name of a field, refuses a missing or ill-typed one by
- * its first name, ignores what it does not know, and never throws. Encoding leaves out what is undefined.
+ * The codec of a message from its fields. Decoding reads any name of a field, refuses a missing or ill-typed one by its
+ * first name, ignores unknown fields, and never throws. Encoding omits undefined fields.
  */
 export const messageCodec = <A extends object>(fields: Fields<A>, nameIndex: NameIndex = 0): MessageCodec<A> => {
   const entries = Object.entries(fields) as readonly (readonly [string, Field<unknown>])[]
@@ -139,8 +139,8 @@ export const messageCodec = <A extends object>(fields: Fields<A>, nameIndex: Nam
 }
 
 /**
- * Decodes a message, or returns `invalid-field` for the first field that does not fit. The error never repeats the value,
- * since it may be a token.
+ * Decodes a message, or returns `invalid-field` for the first invalid field. The error never repeats the value, because
+ * it may be a token.
  */
 export const decodeWith = <A>(decoder: Type<A, unknown>, input: unknown): either.Either<SpeechError, A> => {
   const decoded = decoder.decode(input)
@@ -153,8 +153,8 @@ export const decodeWith = <A>(decoder: Type<A, unknown>, input: unknown): either
 type NamedFields = Readonly<Record<string, Pick<Field<unknown>, 'names'>>>
 
 /**
- * `invalid-field` where a message gives one field under two of its names with different values, such as `Tenant` and
- * `tenant_id`, since neither may win silently (PROTOCOL 3.1); undefined where it does not.
+ * `invalid-field` if a message has one field under two of its names with different values, such as `Tenant` and
+ * `tenant_id`, because neither may silently take precedence (PROTOCOL 3.1); otherwise undefined.
  */
 export const conflictingAlias = (json: JsonObject, fields: NamedFields): SpeechError | undefined => {
   for (const { names } of Object.values(fields)) {
@@ -162,13 +162,16 @@ export const conflictingAlias = (json: JsonObject, fields: NamedFields): SpeechE
     if (first === undefined) continue
     const conflicting = others.find((name) => !isSameValue(json[name], json[first]))
     if (conflicting !== undefined) {
-      return new SpeechError('invalid-field', `${first} and ${conflicting} are one field and differ; give one of them.`)
+      return new SpeechError(
+        'invalid-field',
+        `${first} and ${conflicting} are the same field and differ; send one of them.`,
+      )
     }
   }
   return undefined
 }
 
-/** A number equals its digits in a string. Objects count as different without a look inside: they may be of any depth. */
+/** A number equals its digits in a string. Objects always count as different, because they may have any depth. */
 const isSameValue = (a: unknown, b: unknown): boolean =>
   typeof a !== 'object' && typeof b !== 'object' && asText(a) === asText(b)
 
@@ -176,5 +179,5 @@ const asText = (value: unknown): string => (isText(value) ? value : JSON.stringi
 
 const plainName = /^[A-Za-z][A-Za-z0-9 ._-]{0,31}$/
 
-/** The name of an unknown message as an error may repeat it; nothing where it could be anything else. */
+/** The name of an unknown message for an error message; empty if it could be something else. */
 export const shownName = (name: string): string => (plainName.test(name) ? ` "${name}"` : '')

@@ -12,7 +12,7 @@ const distance = (from: string, to: string): number => {
   return row.at(-1) ?? 0
 }
 
-/** The known name that a mistyped one probably stands for; undefined where none is near. */
+/** The known name that a mistyped one probably means; undefined if none is near. */
 export const nearestName = (given: string, known: readonly string[]): string | undefined => {
   if (given.length > 64) return undefined
   const wanted = given.toLowerCase()

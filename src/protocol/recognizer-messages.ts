@@ -19,7 +19,7 @@ import { nonEmptyText, oneOf, text } from './validation.js'
 
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
 
-/** Starts a recognition (PROTOCOL 4.2, recognize). The service has a default for what is left out. */
+/** Starts a recognition (PROTOCOL 4.2, recognize). The service has a default for each omitted field. */
 export interface RecognizeRequest {
   /** 16-bit signed samples, one channel. */
   readonly audioFormat: 'pcm'
@@ -61,7 +61,7 @@ export type RecognizerRequest =
 
 export type RecognizerRequestName = RecognizerRequest['request']
 
-/** Why a request could not be read, and which one it was where its name is known, so that the answer can name it. */
+/** Why a request could not be read, and its name if that is known, so that the answer can name it. */
 export interface UnreadableRecognizerRequest {
   readonly request?: RecognizerRequestName | undefined
   readonly error: SpeechError
@@ -112,7 +112,7 @@ export interface RecognizerResponse {
   readonly recognitionId?: string
 }
 
-/** A partial or a milestone (PROTOCOL 4.2, Results). Other services may give the text alone. */
+/** A partial or a milestone (PROTOCOL 4.2, Results). Other services may send only the text. */
 export interface RecognizerResult {
   readonly recognitionId?: string
   readonly text: string
@@ -125,7 +125,7 @@ export interface RecognizerResult {
 export interface RecognizerFinal extends RecognizerResult {
   readonly operationResult: string
   readonly confidence?: number
-  /** How far the audio was read. */
+  /** The position up to which the audio was read. */
   readonly heardMs?: number
 }
 
@@ -170,7 +170,7 @@ const codecs = {
 
 const isKnown = (name: unknown): name is keyof typeof codecs => typeof name === 'string' && Object.hasOwn(codecs, name)
 
-/** Why a message of the service could not be read, and which one it was where its name is known. */
+/** Why a message of the service could not be read, and its name if that is known. */
 export interface UnreadableRecognizerMessage {
   readonly error: SpeechError
   readonly message?: RecognizerMessage['message'] | undefined
@@ -182,7 +182,7 @@ export const readRecognizerMessage = (json: string): either.Either<UnreadableRec
   if (either.isLeft(object)) return either.left({ error: object.left })
   const message = ownValue(object.right, 'message-name')
   if (!isKnown(message)) {
-    return either.left({ error: new SpeechError('unknown-message', 'message-name is none that this client knows.') })
+    return either.left({ error: new SpeechError('unknown-message', 'This client does not know the message-name.') })
   }
   const fields = decodeWith(codecs[message] as MessageCodec<object>, object.right)
   return either.isLeft(fields)

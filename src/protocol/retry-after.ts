@@ -20,12 +20,12 @@ export const exactRetryAfter = (waitMs: number): string => String(secondsOf(wait
 
 const secondsOf = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1000))
 
-/** The wait of a refusal that names none. */
+/** The wait of a refusal without one. */
 const defaultWaitMs = 1_000
 
 /**
- * The value of a `Retry-After`, in seconds: the wait, plus a random part of up to a tenth or two seconds, so that clients
- * that were refused together do not come back together.
+ * The value of a `Retry-After`, in seconds: the wait, plus a random part of up to a tenth or two seconds, so that
+ * clients that were refused together do not return together.
  */
 export const spreadRetryAfter = (waitMs: number = defaultWaitMs, random: () => number = Math.random): string => {
   const seconds = secondsOf(waitMs)

@@ -9,9 +9,9 @@ export interface Word {
   readonly confidence: number
 }
 
-/** The common fields of the results. Other services may give no times and no channel. */
+/** The common fields of the results. Other services may send no times and no channel. */
 interface Result {
-  /** 0 or 1; absent where the service does not give it, as for mono over WebSocket. */
+  /** 0 or 1; absent if the service does not send it, as for mono over WebSocket. */
   readonly channel?: number
   readonly recognitionId?: string
   /** Milliseconds of audio since the session's first sample. */
@@ -33,15 +33,18 @@ export interface MilestoneEvent extends Result {
 }
 
 /**
- * The end of one recognition of a channel. A session has one for each recognition: the service may end one by itself, as
- * after a silence, and the session goes on with the next. So a `final` is not the end of the session, which is its
- * completion; `text` is that of the recognition alone, and all milestones together are the text of the session.
+ * The end of one recognition of a channel. A session has one for each recognition: the service may end one, for example
+ * after a silence, and the session continues with the next. So a `final` is not the end of the session, which is its
+ * completion. `text` is that of the recognition only; all milestones together are the text of the session.
  */
 export interface FinalEvent extends Result {
   readonly type: 'final'
-  /** 0 to 1 (PROTOCOL 4.2); absent where there was no speech. */
+  /** 0 to 1 (PROTOCOL 4.2); absent without speech. */
   readonly confidence?: number
-  /** How far the service had read the audio when the recognition ended: all audio before it has its results. Not every service gives it. */
+  /**
+   * The position up to which the service had read the audio when the recognition ended: all audio before it has its
+   * results. Not every service sends it.
+   */
   readonly heardMs?: number
   /** The error that ended the recognition, as text; `text` is the recognition's text so far. */
   readonly error?: string
@@ -53,7 +56,7 @@ export interface ResponseEvent {
   /** The request by its name on the wire: `Start`, `recognize`, … */
   readonly request: string
   readonly success: boolean
-  /** `operation-result` as it came. */
+  /** `operation-result`, unchanged. */
   readonly operationResult: string
   readonly recognitionId?: string
 }
@@ -67,7 +70,7 @@ export interface NodeEvent {
   /** Milliseconds since the session's first sample; -1 none. */
   readonly startMs: number
   readonly endMs: number
-  /** Absent where the event is in no group. */
+  /** Absent if the event is in no group. */
   readonly groupId?: string
   readonly tags: readonly string[]
   readonly data: unknown
@@ -79,13 +82,16 @@ export interface AudioEvent {
   readonly bytes: Uint8Array
 }
 
-/** Events of the session itself: the states it enters, the handling of a lost connection, and dropped audio. */
-export type ConnectionEvent =
-  | { readonly type: 'connection'; readonly state: AnnouncedState }
-  | ReconnectingEvent
-  | ResumedEvent
-  | SilentEvent
-  | GapEvent
+/** A state that the session enters; it holds until the next one. */
+export type ConnectionEvent = StateEvent | ReconnectingEvent
+
+/** A state that is reported by its name alone. */
+export interface StateEvent {
+  readonly type: 'connection'
+  readonly state: AnnouncedState
+  /** The channel, where one channel of two continues after its `reconnecting`. */
+  readonly channel?: number | undefined
+}
 
 /** The connection was lost, or an attempt to open another one failed; the audio is kept meanwhile. */
 export interface ReconnectingEvent {
@@ -102,15 +108,17 @@ export interface ReconnectingEvent {
   readonly channel?: number
 }
 
-/** The session continues on another connection, or with another recognition. */
+/**
+ * The session continues on another connection, or with another recognition. After a loss the state `streaming` comes right
+ * before it; a connection that another one relieves is no other state.
+ */
 export interface ResumedEvent {
-  readonly type: 'connection'
-  readonly state: 'resumed'
+  readonly type: 'resumed'
   /** Milliseconds of audio that are sent again. */
   readonly replayedMs: number
   /**
-   * Set where the connection was not lost: the service ended a recognition that the client did not finalize, and the next
-   * one has begun, on the same connection where that is still open.
+   * Set if the connection was not lost: the service ended a recognition that the client did not finalize, and the next
+   * one has begun, on the same connection if that is still open.
    */
   readonly isNextRecognition?: true
   readonly channel?: number
@@ -118,60 +126,62 @@ export interface ResumedEvent {
 
 /** Audio flows and the service has sent nothing for `forMs`. Emitted once until the next message of the service. */
 export interface SilentEvent {
-  readonly type: 'connection'
-  readonly state: 'silent'
+  readonly type: 'silent'
+  /** Milliseconds without a message. */
   readonly forMs: number
   readonly channel?: number
 }
 
 /** Audio that was dropped. */
 export interface GapEvent {
-  readonly type: 'connection'
-  readonly state: 'gap'
+  readonly type: 'gap'
   /** Milliseconds of the source's audio, from its first byte. */
   readonly fromMs: number
   readonly toMs: number
   readonly cause: GapCause
-  /** The channel, where only one is concerned; stereo over WebSocket runs as two recognitions. */
+  /** The channel, if it is only one; stereo over WebSocket runs as two recognitions. */
   readonly channel?: number
 }
 
 /**
  * Why audio was dropped: the bound of a pushed source was reached; the source ended within a sample; the user stopped;
- * the service ended the session in good order before the source did; the session failed; audio that was sent and has no
- * result yet exceeded the bound of the replay buffer when the connection broke; it is silence (below -60 dBFS) without a
- * result from a service that ended the recognition, so that no word is lost.
+ * the service ended the session normally before the source did; the session failed; audio that was sent and has no
+ * result yet exceeded the bound of the replay buffer when the connection broke; it is silence (below -60 dBFS) without
+ * a result from a service that ended the recognition, so that no word is lost.
  */
 export type GapCause = 'silence' | 'buffer-full' | 'cut-sample' | 'stopped' | 'ended' | 'failed' | 'replay-full'
 
 /**
- * Where the captured audio stands, whenever some of it was finalized, dropped or sent again, and at the end. In
+ * The progress of the captured audio, whenever some of it was finalized, dropped or sent again, and at the end. In
  * milliseconds; `capturedMs = finalizedMs + pendingMs + replayedPendingMs + droppedMs`.
  */
 export interface LedgerEvent {
   readonly type: 'ledger'
   /** All audio that came from the source. */
   readonly capturedMs: number
-  /** Definitive: the service has given all results of it. */
+  /** Definitive: the service has sent all results for it. */
   readonly finalizedMs: number
-  /** Held, whether it was sent or not. */
+  /** Held, sent or not. */
   readonly pendingMs: number
   /** Held and sent again, because its first connection was lost. */
   readonly replayedPendingMs: number
   /** Reported as `gap`. */
   readonly droppedMs: number
-  /** How far the source's audio was sent, from its first byte. */
+  /** The position up to which the source's audio was sent, from its first byte. */
   readonly sentMs: number
-  /** Whether the service gives no times, so that `finalizedMs` is a lower bound taken from when milestones came. */
+  /**
+   * Whether the service sends no times, so that `finalizedMs` is a lower bound, estimated from the arrival of
+   * milestones.
+   */
   readonly estimated: boolean
   readonly channel?: number
 }
 
-/** A message that is not of the protocol. The session continues. */
+/** A message that is not part of the protocol. The session continues. */
 export interface UnknownEvent {
   readonly type: 'unknown'
   readonly reason: string
-  /** The text as it came, or the number of bytes of a binary message. */
+  /** The unchanged text, or the number of bytes of a binary message. */
   readonly raw: string | number
 }
 
@@ -184,5 +194,8 @@ export type SessionEvent =
   | FinalEvent
   | AudioEvent
   | ConnectionEvent
+  | ResumedEvent
+  | SilentEvent
+  | GapEvent
   | LedgerEvent
   | UnknownEvent

@@ -24,7 +24,7 @@ export type Codec<A, O = unknown> = Type<A, O>
 
 /** How a value differs from its decoded form; by default it does not. */
 export interface Conversion<A> {
-  /** Returns the decoded value, or the input itself where it does not fit. */
+  /** Returns the decoded value, or the input itself if it is invalid. */
   readonly read?: ((input: unknown) => unknown) | undefined
   readonly write?: ((value: A) => unknown) | undefined
 }
@@ -56,8 +56,7 @@ const validatePart = <A>(part: Codec<A>, actual: unknown, key: string, context: 
   part.validate(actual, [...context, { key, type: part, actual }])
 
 /**
- * As `validatePart`, for hot paths: the context is made only where the part does not fit. A failing part is validated
- * twice for it.
+ * As `validatePart`, for hot paths: the context is created only for an invalid part, which is validated twice for that.
  */
 export const tryPart = <A>(
   part: Codec<A>,
@@ -123,7 +122,7 @@ export const milliseconds: Codec<number> = codec(
 /** A time in whole milliseconds that a timer can keep. */
 export const durationMs = (min: 0 | 1): Codec<number> => wholeNumber({ min, max: maxTimerMs })
 
-/** One of a few values; each is told apart by `===`. */
+/** One of a few values, compared by `===`. */
 export const oneOf = <A extends string | number>(...values: readonly A[]): Codec<A> =>
   codec(alternatives(values.map((value) => JSON.stringify(value))), (value): value is A =>
     values.some((one) => one === value),
@@ -141,7 +140,7 @@ export const eitherOf = <A, B>(first: Codec<A>, second: Codec<B>): Codec<A | B> 
       const decoded: either.Either<Errors, A | B> = first.validate(input, context)
       if (either.isRight(decoded)) return decoded
       const other = second.validate(input, context)
-      // Of an object with options it is said which one is wrong.
+      // For an object with options, report which one is wrong.
       return either.isRight(other) || ('codecs' in second && isJsonObject(input)) ? other : failure(input, context)
     },
     (value) => (first.is(value) ? first.encode(value) : second.encode(value)),
@@ -227,7 +226,7 @@ export const recordOf = <A>(
   )
 }
 
-/** More faults than this of one value help nobody; a hostile file may have millions. */
+/** The maximum number of reported faults of one value; a hostile file may have millions. */
 const maxIssues = 50
 
 /** Returns whether there are enough. */
@@ -249,10 +248,10 @@ export interface OptionsCodec<A> extends Codec<A> {
 }
 
 /**
- * The codec of an object with options: those that must be there and those that may. All faults are reported, and a key
- * that is no option is one, with the name that was probably meant. An `undefined` option counts as absent.
+ * The codec of an object with required and optional options. It reports all faults. An unknown key is a fault, reported
+ * with the name that was probably meant. An `undefined` option counts as absent.
  *
- * @param expected completes "must be …" where the value is no object at all
+ * @param expected completes "must be …" if the value is not an object
  */
 export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
   required: Required,
@@ -322,7 +321,7 @@ export const optionsOf =
   ): OptionsCodec<Options> =>
     optionsCodec(required as Codecs, optional as Codecs, expected) as unknown as OptionsCodec<Options>
 
-/** Begins the problem of a key that is no option. */
+/** The beginning of the problem of an unknown key. */
 const unknownKey = 'is not known; '
 
 const unknownKeysOf = (input: JsonObject, keys: readonly string[]): readonly string[] =>
@@ -342,7 +341,7 @@ export interface Issue {
 }
 
 const issueOf = ({ value, context, message }: ValidationError): Issue => ({
-  // Codecs of io-ts number the members of an intersection or a union, which are no keys of the value.
+  // Codecs of io-ts number the members of an intersection or a union; these numbers are not keys of the value.
   path: context.flatMap(({ key }, index) => (key === '' || isMember(context, index) ? [] : [key])),
   problem: message ?? `must be ${context.at(-1)?.type.name ?? 'valid'}`,
   value,
@@ -356,9 +355,9 @@ const isMember = (context: Context, index: number): boolean => {
 export const issuesOf = (errors: Errors): readonly Issue[] => errors.map(issueOf)
 
 /**
- * An issue as a sentence. The value itself is never repeated, since it may be a secret in the wrong place.
+ * An issue as a sentence. The value itself is never repeated, because it may be a misplaced secret.
  *
- * @param subject stands for the value itself where the issue has no path
+ * @param subject names the value itself if the issue has no path
  */
 export const issueText = ({ path, problem }: Issue, subject: string): string =>
   `${path.join('.') || subject} ${problem}${problem.endsWith('?') ? '' : '.'}`

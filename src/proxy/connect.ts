@@ -46,8 +46,8 @@ export interface ProbeOptions {
 }
 
 /**
- * Opens a connection through a proxy and closes it; completes where the proxy accepts it. The gRPC package connects through
- * proxies by itself, but neither reports why one refuses nor times out when one does not answer.
+ * Opens a connection through a proxy and closes it; completes if the proxy accepts it. The gRPC package connects
+ * through proxies itself, but it neither reports why a proxy refuses nor times out when it does not answer.
  *
  * Errors: `connection-failed` with the proxy's reason, `connect-timeout`. Unsubscribing ends the connection.
  */
@@ -119,14 +119,14 @@ const proxyRefusal = ({ name }: Proxy, peer: string, status: number): SpeechErro
   if (status === 407) {
     return new SpeechError(
       'connection-failed',
-      `The proxy at ${name} asks for a user and a password, or does not take those it got (HTTP 407); give them as http://user:password@host:port.`,
+      `The proxy at ${name} requires a user and a password, or rejects the given ones (HTTP 407); set them as http://user:password@host:port.`,
       { retryable: false },
     )
   }
   if (status === 401 || status === 403 || status === 405) {
     return new SpeechError(
       'connection-failed',
-      `The proxy at ${name} lets no connection to ${peer} through (HTTP ${status}); have it allowed there, or name the host in NO_PROXY.`,
+      `The proxy at ${name} refuses connections to ${peer} (HTTP ${status}); have them allowed there, or name the host in NO_PROXY.`,
       { retryable: false },
     )
   }

@@ -3,7 +3,10 @@ import { SpeechError } from '../errors/speech-error.js'
 import { isLoopback } from '../protocol/loopback.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 
-/** A proxy, with its credentials apart from its address, so that no message, log or agent has them by accident. */
+/**
+ * A proxy, with its credentials apart from its address, so that they do not get into messages, logs or agents by
+ * accident.
+ */
 export interface Proxy {
   /** `host:port`, for messages. */
   readonly name: string
@@ -13,16 +16,16 @@ export interface Proxy {
   readonly credentials: string | undefined
 }
 
-/** Throws `invalid-options` for what is no address of a proxy; never says what was given, which may hold a password. */
+/** Throws `invalid-options` for an invalid address; the error never repeats it, because it may contain a password. */
 export const checkProxy = (option: unknown): void => {
   if (option !== undefined && option !== false) readProxy(option, 'proxy')
 }
 
 /**
- * The proxy for a connection to this address (`http:` or `ws:` is plain text); undefined where it goes directly.
+ * The proxy for a connection to this address (`http:` or `ws:` is plain text); undefined for a direct connection.
  *
- * A proxy of the environment that is on another machine is not asked for loopback addresses: it has a loopback of its
- * own, and plain text is for this machine only. Throws `invalid-options`.
+ * A proxy of the environment on another machine is not used for loopback addresses: there they mean that machine, and
+ * plain text must not leave this one. Throws `invalid-options`.
  */
 export const proxyFor = (target: URL, option: ProxyOption | undefined): Proxy | undefined => {
   if (option === false) return undefined
@@ -67,6 +70,6 @@ const credentialsOf = ({ username, password }: URL, what: string): string | unde
   }
 }
 
-/** The header by which a proxy is told who asks (RFC 9110 section 11.7.2). */
+/** The header with the credentials for a proxy (RFC 9110 section 11.7.2). */
 export const proxyHeaders = ({ credentials }: Proxy): Readonly<Record<string, string>> =>
   credentials === undefined ? {} : { 'Proxy-Authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }

@@ -1,7 +1,10 @@
 import { codeOf } from '../errors/code-of.js'
 import { SpeechError } from '../errors/speech-error.js'
 
-/** `connection-failed` without a known cause. `peer` is `host:port`, the only part of an address that a message may hold. */
+/**
+ * `connection-failed` without a known cause. `peer` is `host:port`, the only part of an address that a message may
+ * contain.
+ */
 export const noConnection = (peer: string, cause?: unknown): SpeechError =>
   new SpeechError('connection-failed', `No connection to ${peer}; check the address, and that the service runs.`, {
     cause,
@@ -94,8 +97,8 @@ const textOf = (error: Error): string => {
 }
 
 /**
- * `connection-failed` with a sentence for a known cause. `peer` is `host:port`; a message holds no other part of an address,
- * since a query or a user part may hold a token.
+ * `connection-failed` with a sentence for a known cause. `peer` is `host:port`; a message contains no other part of an
+ * address, because a query or a user part may contain a token.
  */
 export const connectFailure = (peer: string, error: unknown): SpeechError => {
   const text = error instanceof Error ? textOf(error) : ''
@@ -108,7 +111,7 @@ export const connectFailure = (peer: string, error: unknown): SpeechError => {
       })
 }
 
-/** Node attaches the bytes of an answer that is no HTTP, in which the peer may repeat a token. */
+/** Node attaches the bytes of an answer that is not HTTP, in which the peer may repeat a token. */
 const withoutPacket = (error: unknown): unknown =>
   error instanceof Error && 'rawPacket' in error
     ? Object.assign(new Error(error.message), 'code' in error ? { code: error.code } : {})

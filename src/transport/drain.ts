@@ -1,12 +1,12 @@
 import { Observable, type SchedulerLike, type Subscriber, type Subscription } from 'rxjs'
 import type { LinkLimits, Resolved } from './limits.js'
 
-/** How often a platform without a callback is asked for its buffered bytes, and only while a sender waits. */
+/** How often the buffered bytes of a platform without a callback are polled, only while a sender waits. */
 const pollMs = 20
 
 type WaterMarks = Pick<Resolved<LinkLimits>, 'highWaterMarkBytes' | 'lowWaterMarkBytes'>
 
-/** The sending half that every link shares: when a sender has to wait, and when it can go on. */
+/** The sending half that every link shares: when a sender has to wait, and when it can continue. */
 export class DrainSignal {
   readonly #bufferedBytes: () => number
   readonly #limits: WaterMarks
@@ -16,7 +16,7 @@ export class DrainSignal {
   #poll: Subscription | undefined
 
   /**
-   * @param bufferedBytes returns what the transport has not taken yet
+   * @param bufferedBytes returns the bytes that the transport has not taken yet
    * @param pollScheduler set where the transport does not call `update` when it takes something, so that it is polled
    */
   constructor(bufferedBytes: () => number, limits: WaterMarks, pollScheduler?: SchedulerLike) {
@@ -35,13 +35,13 @@ export class DrainSignal {
     return !this.#hasEnded && this.#bufferedBytes() > this.#limits.highWaterMarkBytes
   }
 
-  /** To be called when the transport took something. */
+  /** Call it when the transport has taken something. */
   update(): void {
     if (this.#waiting.length > 0 && (this.#hasEnded || this.#bufferedBytes() <= this.#limits.lowWaterMarkBytes))
       this.#release()
   }
 
-  /** To be called when the link ends, which releases all senders. */
+  /** Call it when the link ends; releases all senders. */
   end(): void {
     this.#hasEnded = true
     this.update()

@@ -6,7 +6,7 @@ type Reader<T> =
   | { readonly state: 'reading'; readonly subscriber: Subscriber<T> }
   | { readonly state: 'gone' }
 
-/** The overhead of a held message beside its own bytes, which bounds a flood of empty messages. */
+/** The overhead of a held message in addition to its bytes, which bounds a flood of empty messages. */
 const heldMessageBytes = 64
 
 interface Held<T> {
@@ -17,7 +17,7 @@ interface Held<T> {
 /**
  * The receiving half that every link shares: holds messages until there is a reader, while it is paused and while a
  * message is being delivered, so that a reader whose answer causes another message sees both in order; delivers the end
- * after all messages. What it holds is bounded by a transport that stops reading while `isFull`.
+ * after all messages. A transport that stops reading while `isFull` bounds what it holds.
  */
 export class Inbox<T> {
   readonly #limitBytes: number
@@ -44,7 +44,7 @@ export class Inbox<T> {
     return new Observable((subscriber) => this.#read(subscriber))
   }
 
-  /** Bytes that arrived and are not delivered yet. */
+  /** Bytes that have arrived and are not delivered yet. */
   get heldBytes(): number {
     return this.#heldSizeBytes
   }
@@ -104,7 +104,7 @@ export class Inbox<T> {
   #read(subscriber: Subscriber<T>): void {
     if (this.#reader.state !== 'none') {
       subscriber.error(
-        new SpeechError('already-started', 'The incoming messages of a link take one subscriber; share them.'),
+        new SpeechError('already-started', 'The incoming messages of a link support one subscriber; share them.'),
       )
       return
     }

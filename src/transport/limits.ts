@@ -1,22 +1,22 @@
 import { checkOption, durationMs, wholeNumber } from '../protocol/validation.js'
 
-/** The bounds of a link; every transport takes them. */
+/** The limits of a link, for every transport. */
 export interface LinkLimits {
   /**
-   * The largest message that is taken from the peer, in bytes; a larger one ends the link with `message-too-big`.
+   * The largest message accepted from the peer, in bytes; a larger one ends the link with `message-too-big`.
    * @default 1_048_576
    */
   readonly maxMessageBytes?: number | undefined
   /**
-   * With more bytes than this waiting for the transport `isCongested` is true. The default is 8 s of PCM at 16 kHz.
+   * `isCongested` is true when more bytes than this wait for the transport. The default is 8 s of PCM at 16 kHz.
    * @default 262_144
    */
   readonly highWaterMarkBytes?: number | undefined
-  /** With at most this many bytes waiting `drain$` emits. @default a quarter of the high-water mark */
+  /** `drain$` emits when at most this many bytes wait. @default a quarter of the high-water mark */
   readonly lowWaterMarkBytes?: number | undefined
   /**
-   * How long `close` waits for the bytes that were sent before, and for the peer, in milliseconds, before it cuts the
-   * connection. A connection that was dialed waits 500 ms by default.
+   * How long `close` waits for the bytes that were sent before, and for the peer, in milliseconds, before it terminates
+   * the connection. A dialed connection waits 500 ms by default.
    * @default 2000
    */
   readonly closeTimeoutMs?: number | undefined

@@ -8,40 +8,40 @@ import type { ErrorCode } from '../errors/error-table.js'
  */
 export interface Link<In, Out> {
   /**
-   * The messages of the peer: hot, one subscriber; messages that arrive before the subscription are kept. It completes when
-   * the peer ends in good order (WebSocket 1000, gRPC OK or half-close), else it errors with a `SpeechError`
-   * (`connection-lost`, or the code that the peer's close code or status names). All messages that arrived before the end
-   * are delivered before it.
+   * The messages of the peer: hot, one subscriber; messages that arrive before the subscription are kept. It completes
+   * when the peer ends normally (WebSocket 1000, gRPC OK or half-close), otherwise it errors with a `SpeechError`
+   * (`connection-lost`, or the code that the peer's close code or status names). All messages that arrived before the
+   * end are delivered before it.
    */
   readonly incoming$: Observable<In>
   /**
-   * Hands a message to the transport, in order; after an end of either side it does nothing. Never throws. Bytes are not
-   * copied: do not change them afterwards.
+   * Passes a message to the transport, in order; after an end of either side it has no effect. Never throws. Bytes are
+   * not copied: do not change them afterwards.
    */
   send(message: Out): void
-  /** Bytes that were sent and that the transport has not taken yet. */
+  /** Sent bytes that the transport has not taken yet. */
   readonly bufferedBytes: number
   /**
-   * Emits once and completes as soon as `bufferedBytes` is at or below the low-water mark, synchronously where it is now;
-   * also when the link ends.
+   * Emits once and completes as soon as `bufferedBytes` is at or below the low-water mark, synchronously if it already
+   * is; also when the link ends.
    */
   readonly drain$: Observable<void>
   /** Whether `bufferedBytes` is above the high-water mark, so that a sender should wait for `drain$`. */
   readonly isCongested: boolean
   /**
    * Emits when the connection is about to end but still works, as announced by HTTP/2's GOAWAY, and when it has broken.
-   * Absent where the transport has no such signal.
+   * Absent if the transport has no such signal.
    */
   readonly leaving$?: Observable<void> | undefined
   /** Stops reading from the peer, which feels the back-pressure, until `resume`. Messages in flight still arrive. */
   pause(): void
   resume(): void
-  /** Half-closes: this end sends no more, the peer may. Does nothing where the transport has no half-close. */
+  /** Half-closes: this end sends no more, the peer may. Has no effect if the transport has no half-close. */
   finish(): void
   /**
-   * Ends both directions: in good order without a reason, else as the error table says for the code. Sent messages are
-   * delivered first, within a bounded time. `incoming$` completes at once and drops the messages that it holds.
-   * Idempotent. A gRPC client cannot give a reason: the service sees a half-close, or with a reason a cancelled call.
+   * Ends both directions: normally without a reason, otherwise as the error table defines for the code. Sent messages
+   * are delivered first, within a bounded time. `incoming$` completes at once and drops the messages that it holds.
+   * Idempotent. A gRPC client cannot send a reason: the service gets a half-close, or with a reason a cancelled call.
    */
   close(reason?: CloseReason): void
 }
@@ -50,7 +50,7 @@ export interface CloseReason {
   readonly code: ErrorCode
   readonly message: string
   /**
-   * The conversation is complete, and the reason only explains it: gRPC ends with OK and puts the reason into trailers;
+   * The session is complete, and the reason only explains it: gRPC ends with OK and puts the reason into trailers;
    * other transports treat it as any reason.
    * @default false
    */
@@ -71,8 +71,8 @@ export type SocketMessage = string | Uint8Array
 /** A message of the dataflow stream, in either direction (PROTOCOL 3, Stream message). */
 export interface DataflowMessage {
   /**
-   * 0 AUDIO, 1 EVENT, 2 REQUEST, 3 RESPONSE; any other number is kept as it came. -1 marks bytes that are no such message,
-   * in `binaryContent`.
+   * 0 AUDIO, 1 EVENT, 2 REQUEST, 3 RESPONSE; any other number is kept unchanged. -1 marks bytes that are not such a
+   * message, in `binaryContent`.
    */
   readonly contentType: number
   readonly content: string

@@ -1,3 +1,4 @@
+import { happeningsOf } from '../client/happenings.js'
 import { existsSync } from 'node:fs'
 import { lastValueFrom, toArray } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -58,7 +59,7 @@ const replayed = (over: Over, { cassette }: Recorded, { chunks }: Sound): Promis
 
 /** What must be equal over both transports: the states, and milestones and finals by channel. */
 const promised = (events: readonly SessionEvent[]): unknown => ({
-  states: events.flatMap((event) => (event.type === 'connection' ? [event.state] : [])),
+  states: events.flatMap((event) => happeningsOf(event)),
   refusals: events.filter((event) => event.type === 'response' && !event.success),
   results: resultsByChannel(events),
 })

@@ -1,3 +1,4 @@
+import { happeningsOf } from './happenings.js'
 import fc from 'fast-check'
 import { concatMap, defer, from, of, Subject, Subscriber, throwError, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
@@ -159,7 +160,7 @@ const check = (plot: Plot): void => {
     const own = events.filter(
       (event) =>
         !isPair ||
-        (event.type !== 'connection' && event.type !== 'ledger') ||
+        (happeningsOf(event).length === 0 && event.type !== 'ledger') ||
         ('channel' in event && event.channel === account),
     )
     const gaps = checkAccount(own, ends.length > 0)
@@ -176,9 +177,7 @@ const checkAccount = (events: readonly SessionEvent[], isEnded: boolean): readon
     expect(Math.min(finalizedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
   }
   const gaps = events
-    .flatMap((event): Gap[] =>
-      event.type === 'connection' && event.state === 'gap' ? [[event.fromMs, event.toMs]] : [],
-    )
+    .flatMap((event): Gap[] => (event.type === 'gap' ? [[event.fromMs, event.toMs]] : []))
     .sort(([a], [b]) => a - b)
   for (const [index, [fromMs, toMs]] of gaps.entries()) {
     expect(toMs).toBeGreaterThan(fromMs)

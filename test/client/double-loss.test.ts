@@ -1,3 +1,4 @@
+import { happeningsOf } from './happenings.js'
 import { map, Observable, of, Subject, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
@@ -42,7 +43,7 @@ describe('a session that loses its connection and the successor of it at once', 
       const source$ = timer(10, 20, clock).pipe(map(() => audio(20)))
       const subscription = recognizing({ dial, resumption })(source$).subscribe({
         next: (event) => {
-          if (event.type === 'connection') log.push(`${clock.now()} ${labelOf(event)}`)
+          if (happeningsOf(event).length > 0) log.push(`${clock.now()} ${labelOf(event)}`)
           if (event.type === 'milestone') for (const { incoming$ } of links.slice(0, 2)) incoming$.error(lost)
         },
         error: (error: unknown) => log.push(String(error)),
@@ -51,7 +52,10 @@ describe('a session that loses its connection and the successor of it at once', 
       clock.schedule(() => links[0]?.incoming$.next(said('milestone-result', { text: 'one' })), 960)
       clock.schedule(() => subscription.unsubscribe(), 1_500)
       return () =>
-        expect([links.length, log.slice(4)]).toEqual([3, ['960 resumed', '960 reconnecting', '1010 resumed']])
+        expect([links.length, log.slice(4)]).toEqual([
+          3,
+          ['960 resumed', '960 reconnecting', '1010 streaming', '1010 resumed'],
+        ])
     })
   })
 })

@@ -1,3 +1,4 @@
+import { happeningsOf } from './happenings.js'
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import { createSecureServer } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
@@ -182,7 +183,7 @@ const told = (session: Recognition): Promise<Told> =>
   new Promise((resolve) => {
     const events: SessionEvent[] = []
     const result = (error?: SpeechError): void => {
-      const states = events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+      const states = events.flatMap((event) => happeningsOf(event))
       resolve({ states, events, error })
     }
     const subscription = session([new Uint8Array(320)]).subscribe({

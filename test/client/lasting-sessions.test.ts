@@ -1,3 +1,4 @@
+import { happeningsOf } from './happenings.js'
 import fc from 'fast-check'
 import { concat, concatMap, defer, finalize, from, map, of, timer, type Observable, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
@@ -116,10 +117,8 @@ const ledgerOf = (events: readonly SessionEvent[], channel?: number): readonly n
     ? []
     : [last.capturedMs, last.finalizedMs, last.pendingMs + last.replayedPendingMs, last.droppedMs]
 }
-const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
-  events.flatMap((one) => (one.type === 'connection' ? [one.state] : []))
-const gapsOf = (events: readonly SessionEvent[]) =>
-  events.flatMap((one) => (one.type === 'connection' && one.state === 'gap' ? [one] : []))
+const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((one) => happeningsOf(one))
+const gapsOf = (events: readonly SessionEvent[]) => events.flatMap((one) => (one.type === 'gap' ? [one] : []))
 
 describe.each(overBoth)('a session over %s whose service ends recognitions by itself', (over) => {
   it.each<Pace>(['spoken', 'at once', 'pulled'])('hears what follows a silence, where the audio is %s', (pace) => {

@@ -71,9 +71,7 @@ const play = (schedule: Schedule): Outcome => {
 }
 
 const gapsOf = (events: readonly SessionEvent[]): readonly (readonly [number, number])[] =>
-  events.flatMap((event) =>
-    event.type === 'connection' && event.state === 'gap' ? [[event.fromMs, event.toMs] as const] : [],
-  )
+  events.flatMap((event) => (event.type === 'gap' ? [[event.fromMs, event.toMs] as const] : []))
 
 const check = (schedule: Schedule): void => {
   const { events, end, pendingTimers } = play(schedule)

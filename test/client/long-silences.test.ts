@@ -81,10 +81,9 @@ const call = (cutMs: number, tellsSilence: boolean): readonly SessionEvent[] => 
   return events
 }
 
-const gaps = (events: readonly SessionEvent[]): readonly SessionEvent[] =>
-  events.filter((one) => one.type === 'connection' && one.state === 'gap')
+const gaps = (events: readonly SessionEvent[]): readonly SessionEvent[] => events.filter((one) => one.type === 'gap')
 const replays = (events: readonly SessionEvent[]): readonly number[] =>
-  events.flatMap((one) => (one.type === 'connection' && one.state === 'resumed' ? [one.replayedMs] : []))
+  events.flatMap((one) => (one.type === 'resumed' ? [one.replayedMs] : []))
 const silences = (events: readonly SessionEvent[]): readonly NodeEvent[] =>
   events.filter((one): one is NodeEvent => one.type === 'event' && one.name === 'SR Silence')
 

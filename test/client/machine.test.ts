@@ -1,3 +1,4 @@
+import { happeningsOf } from './happenings.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors/error-table.js'
@@ -160,12 +161,10 @@ type InputKey = keyof typeof inputs
 const step = (state: ClientState, input: ClientInput, policy = socket, facts: Partial<SessionFacts> = {}): ClientStep =>
   new ClientMachine(policy, { ...quiet, ...facts }).reduce(state, input)
 
-/** What a step does: outputs, an event of the connection by its state, then effects. */
+/** What a step does: outputs, an event of the connection by its name, then effects. */
 const doneBy = ({ outputs = [], effects = [] }: ClientStep): string =>
   [
-    ...outputs.map((output) =>
-      output.do === 'emit' && output.event.type === 'connection' ? output.event.state : output.do,
-    ),
+    ...outputs.flatMap((output) => (output.do === 'emit' ? happeningsOf(output.event) : [output.do])),
     ...effects.map(({ action }) => (action.do === 'wait' ? `wait ${action.delayMs}` : action.do)),
   ].join(', ')
 

@@ -1,3 +1,4 @@
+import { happeningsOf } from './happenings.js'
 import { defer, EMPTY, NEVER, of, throwError, type Observable, type ObservableInput } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
@@ -69,7 +70,7 @@ const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: Scene): R
           )
     session$.subscribe({ next: (event) => events.push(event), error: (one: unknown) => (error = one) })
   })
-  const states = events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+  const states = events.flatMap((event) => happeningsOf(event))
   return {
     text: events.map((event) => (event.type === 'milestone' ? event.text : '')).join(''),
     whole: service.transcript({ sampleCount: seconds * 8_000, sampleRateHz: 8_000 }),

@@ -134,10 +134,13 @@ export const scriptedService = <Said extends SocketMessage | DataflowMessage>(
 
 export const labelOf = (one: SessionEvent): string => {
   switch (one.type) {
-    case 'connection': {
-      if (one.state !== 'gap') return one.state
+    case 'connection':
+      return one.state
+    case 'resumed':
+    case 'silent':
+      return one.type
+    case 'gap':
       return `gap ${one.fromMs}-${one.toMs} ${one.cause}${one.channel === undefined ? '' : ` on ${one.channel}`}`
-    }
     case 'response':
       return `response ${one.request} ${one.operationResult}`
     case 'partial':

@@ -33,7 +33,7 @@ const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] 
       ...['authorizing', 'connecting', 'starting', 'streaming'],
       'reconnecting, attempt 1: connection-lost',
       expect.stringMatching(/^reconnecting, attempt 2: connection-(lost|failed)$/),
-      ...['resumed, audio is sent again: true', 'finalizing', 'done'],
+      ...['streaming', 'resumed, audio is sent again: true', 'finalizing', 'done'],
       '0 ms never arrived; 3 connections, 2 tokens',
       'the text is whole: true',
     ],

@@ -2,7 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorTable } from '../../src/errors/error-table.js'
-import type { ConnectionEvent, GapCause } from '../../src/protocol/session-event.js'
+import type {
+  ConnectionEvent,
+  GapCause,
+  GapEvent,
+  ResumedEvent,
+  SilentEvent,
+} from '../../src/protocol/session-event.js'
 import type { AnnouncedState } from '../../src/protocol/states.js'
 import { checkout } from './run-program.js'
 
@@ -18,8 +24,9 @@ const causes: Readonly<Record<GapCause, true>> = {
   'cut-sample': true,
   silence: true,
 }
-/** What a connection may tell beside its states; `resumed` is good news. */
-const news: Readonly<Record<Exclude<ConnectionEvent['state'], Exclude<AnnouncedState, 'reconnecting'>>, true>> = {
+/** What may happen to a connection; `resumed` is good news. */
+type Happening = ResumedEvent | SilentEvent | GapEvent
+const news: Readonly<Record<Exclude<ConnectionEvent['state'], AnnouncedState> | Happening['type'], true>> = {
   reconnecting: true,
   resumed: true,
   gap: true,

@@ -102,7 +102,7 @@ describe('refusalText and refusalError', () => {
   })
 
   it('keep the code where it came without a sentence', () => {
-    const message = 'The service refused and gave no reason.'
+    const message = 'The service refused and sent no reason.'
     for (const code of codes) expect(refusalError(`${code}: `)).toMatchObject({ code, message })
   })
 
@@ -110,7 +110,7 @@ describe('refusalText and refusalError', () => {
     for (const text of ['no such model', 'nonsense: x', 'constructor: x', '__proto__: x', 'Internal: x', 'internal']) {
       expect(refusalError(text)).toMatchObject({ code: 'refused', message: `The service refused: ${text}` })
     }
-    expect(refusalError('').message).toBe('The service refused: it gave no reason')
+    expect(refusalError('').message).toBe('The service refused: it sent no reason')
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(isSpeechError(refusalError(text))).toBe(true)

@@ -1,3 +1,4 @@
+import { happeningsOf } from '../client/happenings.js'
 import { interval, lastValueFrom, map, take, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
@@ -32,7 +33,7 @@ const callWith = async (connectionAgeMs: number) => {
     map((index) => speech.slice(index * chunkBytes, (index + 1) * chunkBytes)),
   )
   const events = await lastValueFrom(microphone$.pipe(session, toArray()))
-  const states = events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+  const states = events.flatMap((event) => happeningsOf(event))
   const milestones = events.flatMap((event) =>
     event.type === 'milestone' ? [[event.text, event.startMs, event.endMs]] : [],
   )

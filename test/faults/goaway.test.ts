@@ -1,3 +1,4 @@
+import { happeningsOf } from '../client/happenings.js'
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import { interval, lastValueFrom, map, take, tap, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -75,7 +76,7 @@ describe('a gRPC service that takes its leave by GOAWAY and lets its streams go 
     const events = await lastValueFrom(
       microphone$.pipe(
         dataflow(options),
-        tap((event) => event.type === 'connection' && states.push(event.state)),
+        tap((event) => states.push(...happeningsOf(event))),
         toArray(),
       ),
     )

@@ -69,10 +69,7 @@ export const outcomeOf = async (session$: Observable<SessionEvent>): Promise<Out
 }
 
 export const gapsOf = (events: readonly SessionEvent[]): number =>
-  events.reduce(
-    (sum, event) => (event.type === 'connection' && event.state === 'gap' ? sum + event.toMs - event.fromMs : sum),
-    0,
-  )
+  events.reduce((sum, event) => (event.type === 'gap' ? sum + event.toMs - event.fromMs : sum), 0)
 
 /** The times of results, in the order in which they came: they never run backwards. */
 export const timesOf = (events: readonly SessionEvent[]): readonly number[] =>

@@ -1,3 +1,4 @@
+import { happeningsOf } from '../client/happenings.js'
 import { tap, type Observable, type ObservableInput } from 'rxjs'
 import { expect } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
@@ -108,7 +109,7 @@ export const undisturbed = async (
 }
 
 export const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
-  events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+  events.flatMap((event) => happeningsOf(event))
 
 export const transcriptOf = (events: readonly SessionEvent[], channel: number) => {
   const results = events.filter((event) => event.type === 'milestone' || event.type === 'final')

@@ -86,7 +86,7 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
         service,
       )(spoken$).pipe(
         tap((event) => {
-          if (event.type === 'connection' && event.state === 'resumed') resumed.arrive(over)
+          if (event.type === 'resumed') resumed.arrive(over)
         }),
       )
       return { over, ...(await outcomeOf(session$)) }

@@ -37,6 +37,7 @@ const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string
   const note = (event: SessionEvent): void => {
     if (event.type === 'connection')
       told.push(event.state === 'reconnecting' ? `${event.state} for ${event.cause}` : event.state)
+    if (event.type === 'resumed' || event.type === 'gap') told.push(event.type)
     if (event.type === 'final') told.push('final')
   }
   await new Promise<void>((resolve) => {

@@ -25,8 +25,7 @@ export const final = (text: string, details: Details<FinalEvent> = {}): FinalEve
   ...details,
 })
 export const gap = (fromMs: number, toMs: number, details: Details<GapEvent> = {}): GapEvent => ({
-  type: 'connection',
-  state: 'gap',
+  type: 'gap',
   fromMs,
   toMs,
   cause: 'buffer-full',

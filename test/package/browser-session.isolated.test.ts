@@ -1,3 +1,4 @@
+import { happeningsOf } from '../client/happenings.js'
 import { asyncScheduler, concat, lastValueFrom, NEVER, of, Subject, toArray } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { recognize, type SessionEvent } from '../../src/browser.js'
@@ -10,8 +11,7 @@ const newSession = (more: Partial<Parameters<typeof recognize>[0]> = {}) => {
   const options = { url: 'ws://localhost', token: 't', model: 'm', format, testing: { dial: service.dial }, ...more }
   return { service, session: recognize(options) }
 }
-const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
-  events.flatMap((event) => (event.type === 'connection' ? [event.state] : []))
+const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((event) => happeningsOf(event))
 
 describe('recognize of a browser, whose first connection loads what it needs', () => {
   afterEach(() => {

@@ -165,7 +165,7 @@ describe('a field under two of its names', () => {
     expect(read(change)).toMatchObject({
       left: {
         request: 'Start',
-        error: { code: 'invalid-field', message: expect.stringContaining(` and ${name} are one field`) as unknown },
+        error: { code: 'invalid-field', message: expect.stringContaining(` and ${name} are the same field`) as unknown },
       },
     })
   })
@@ -180,7 +180,10 @@ describe('a field under two of its names', () => {
 
   it('is refused among the settings too', () => {
     expect(readRecognitionSettings({ ModelName: 'a', 'model-name': 'b' })).toMatchObject({
-      left: { code: 'invalid-field', message: 'ModelName and model-name are one field and differ; give one of them.' },
+      left: {
+        code: 'invalid-field',
+        message: 'ModelName and model-name are the same field and differ; send one of them.',
+      },
     })
     expect(readRecognitionSettings({ VadSensitivity: 7, 'vad-sensitivity': '7' })).toMatchObject({
       right: { parameters: { sensitivity: 7 } },

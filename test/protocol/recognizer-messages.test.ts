@@ -192,7 +192,7 @@ describe('a recognizer message', () => {
 
   it('refuses an unknown name without a word of it', () => {
     for (const name of ['very-secret', 'constructor', '__proto__', 'toString', 'recognize', 5, null, undefined, []]) {
-      const refusal = { code: 'unknown-message', message: 'message-name is none that this client knows.' }
+      const refusal = { code: 'unknown-message', message: 'This client does not know the message-name.' }
       expect(refusalOf(readMessage({ text: '', 'operation-result': '', 'message-name': name }))).toEqual(refusal)
     }
   })

@@ -3,9 +3,20 @@ import type { FinalEvent, NodeEvent, ResponseEvent, SessionEvent } from '../../s
 
 /** Checked by the compiler (`npm run typecheck`). */
 describe('SessionEvent', () => {
-  it('has exactly nine members, told apart by type', () => {
+  it('has exactly these members, told apart by type', () => {
     expectTypeOf<SessionEvent['type']>().toEqualTypeOf<
-      'response' | 'event' | 'partial' | 'milestone' | 'final' | 'audio' | 'connection' | 'ledger' | 'unknown'
+      | 'response'
+      | 'event'
+      | 'partial'
+      | 'milestone'
+      | 'final'
+      | 'audio'
+      | 'connection'
+      | 'resumed'
+      | 'silent'
+      | 'gap'
+      | 'ledger'
+      | 'unknown'
     >()
     expectTypeOf<Extract<SessionEvent, { type: 'final' }>>().toEqualTypeOf<FinalEvent>()
     expectTypeOf<Extract<SessionEvent, { type: 'event' }>>().toEqualTypeOf<NodeEvent>()

@@ -115,13 +115,13 @@ describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
     const error = await outcomeOf(there.run(way, `http://caller:wrong-word@127.0.0.1:${proxy.port}`))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
     expect((error as Error).message).toMatch(
-      /asks for a user and a password, or does not take those it got \(HTTP 407\)/,
+      /requires a user and a password, or rejects the given ones \(HTTP 407\)/,
     )
   })
 
   it.each(ways)('refuses %s a port that it does not allow', async (way) => {
     const error = await outcomeOf(there.run(way, `http://caller:secret-word@127.0.0.1:${other.port}`))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
-    expect((error as Error).message).toMatch(/lets no connection to 127\.0\.0\.1:\d+ through \(HTTP 403\)/)
+    expect((error as Error).message).toMatch(/refuses connections to 127\.0\.0\.1:\d+ \(HTTP 403\)/)
   })
 })

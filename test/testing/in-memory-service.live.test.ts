@@ -1,3 +1,4 @@
+import { happeningsOf } from '../client/happenings.js'
 import { existsSync } from 'node:fs'
 import { of, lastValueFrom, toArray, type ObservableInput } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -49,8 +50,7 @@ const said = (events: readonly SessionEvent[]): readonly unknown[] =>
     }),
   )
 
-const states = (events: readonly SessionEvent[]): readonly string[] =>
-  events.flatMap((one) => (one.type === 'connection' ? [one.state] : []))
+const states = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((one) => happeningsOf(one))
 const wholeLife = ['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done']
 
 describe('a service in memory', () => {

@@ -101,6 +101,9 @@ export class ChartBuilder {
         this.row('events').marbles.push({ atMs, label: event.reason, from: 'service', isFault: true })
         return
       case 'connection':
+      case 'resumed':
+      case 'silent':
+      case 'gap':
       case 'ledger':
       // The session emits these; no message contains them.
     }

@@ -136,9 +136,11 @@ export const chartOfEvents = (events: readonly Timestamp<SessionEvent>[]): Chart
       const before = sent.at(-1)?.sentMs ?? 0
       sent.push({ atMs, sentMs: value.sentMs })
       if (value.sentMs > before) chart.row('audio').audio.push({ atMs, audioMs: value.sentMs - before })
-    } else if (value.type === 'connection') {
-      const fault = faultOf(value)
-      if (fault !== undefined) connection.marbles.push({ atMs, label: fault, from: 'neither', isFault: true })
+      continue
+    }
+    const fault = faultOf(value)
+    if (fault !== undefined) connection.marbles.push({ atMs, label: fault, from: 'neither', isFault: true })
+    if (value.type === 'connection') {
       if (!states.has(value.state)) continue
       endState(atMs)
       current = { state: value.state, atMs }
@@ -151,7 +153,7 @@ export const chartOfEvents = (events: readonly Timestamp<SessionEvent>[]): Chart
   return { title: 'Events of a session', durationMs, rows: chart.finish(durationMs) }
 }
 
-/** Connection events that begin a state; the others happen within one. */
+/** The states that are drawn. */
 const states: ReadonlySet<string> = new Set([
   'connecting',
   'starting',
@@ -163,16 +165,15 @@ const states: ReadonlySet<string> = new Set([
   'failed',
 ])
 
-const faultOf = (event: Extract<SessionEvent, { readonly type: 'connection' }>): string | undefined => {
-  switch (event.state) {
+const faultOf = (event: SessionEvent): string | undefined => {
+  switch (event.type) {
     case 'gap':
       return `gap ${event.fromMs}–${event.toMs} ms, ${event.cause}`
-    case 'reconnecting':
-      return `lost: ${event.cause}, attempt ${event.attempt}`
     case 'silent':
       return `silent for ${event.forMs} ms`
-    case 'failed':
-      return 'failed'
+    case 'connection':
+      if (event.state === 'reconnecting') return `lost: ${event.cause}, attempt ${event.attempt}`
+      return event.state === 'failed' ? 'failed' : undefined
     default:
       return undefined
   }

@@ -202,7 +202,7 @@ export class ServicePlayer<Message extends WireMessage> {
     return expected
   }
 
-  #end({ code, message = 'The service gave no reason.' }: Reason): void {
+  #end({ code, message = 'The service sent no reason.' }: Reason): void {
     this.#isEnded = true
     if (code === undefined) this.#link.close()
     else this.#link.close({ code: isErrorCode(code) ? code : 'refused', message })

@@ -91,7 +91,7 @@ class SessionOutcome {
   take(event: SessionEvent): void {
     if (event.type === 'connection') {
       if (event.state === 'starting') this.#isConnected = true
-      if (event.state === 'streaming') this.#startedMs = performance.now()
+      if (event.state === 'streaming') this.#startedMs ??= performance.now()
     }
     if (event.type === 'final' && event.error !== undefined) this.#refusal ??= event.error
   }

@@ -16,15 +16,15 @@ const reasons: Readonly<Record<GapCause, string>> = {
  * speaker; `speakers` is empty where there is one channel.
  */
 export const noticeOf = (event: SessionEvent, speakers: readonly string[]): string | undefined => {
-  if (event.type !== 'connection') return undefined
-  const ofChannel = ({ channel = -1 }: { readonly channel?: number }): string =>
+  const ofChannel = ({ channel = -1 }: { readonly channel?: number | undefined }): string =>
     speakers[channel] === undefined ? '' : ` of ${speakers[channel]}`
-  switch (event.state) {
+  switch (event.type) {
     case 'gap':
       // No word is lost.
       if (event.cause === 'silence') return undefined
       return `rxspeech: the audio from ${clockText(event.fromMs)} to ${clockText(event.toMs)} has no result${ofChannel(event)}: ${reasons[event.cause]}.`
-    case 'reconnecting':
+    case 'connection':
+      if (event.state !== 'reconnecting') return undefined
       return `rxspeech: no connection (${event.cause}); attempt ${event.attempt}${ofChannel(event)} in ${(event.delayMs / 1000).toFixed(1)} s.`
     case 'silent':
       return `rxspeech: the service has said nothing for ${(event.forMs / 1000).toFixed(1)} s${ofChannel(event)}.`

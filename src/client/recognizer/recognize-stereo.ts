@@ -91,20 +91,25 @@ const joined = (
   recognizeChannel: RecognizeChannel,
 ): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
   const reached: [AnnouncedState, AnnouncedState] = ['idle', 'idle']
+  const isReconnecting: [boolean, boolean] = [false, false]
   const failed$ = new Subject<SpeechError>()
   let announced: AnnouncedState = 'idle'
-  const announce = (): Observable<SessionEvent> => {
-    const state = combineStates(...reached)
-    if (state === announced) return EMPTY
-    announced = state
-    return of({ type: 'connection', state })
+  const announce = (channel: 0 | 1, state: AnnouncedState): Observable<SessionEvent> => {
+    reached[channel] = state
+    const joint = combineStates(...reached)
+    const isBack = isReconnecting[channel]
+    isReconnecting[channel] = false
+    if (joint === announced) return isBack ? of({ type: 'connection', state, channel }) : EMPTY
+    announced = joint
+    return of({ type: 'connection', state: joint })
   }
   return (channel, audio) =>
     recognizeChannel(audio, channel, failed$).pipe(
       mergeMap((event) => {
-        if (!isAnnouncement(event)) return of(ofChannel(channel, event))
-        reached[channel] = event.state
-        return announce()
+        if (event.type !== 'connection') return of(ofChannel(channel, event))
+        if (event.state !== 'reconnecting') return announce(channel, event.state)
+        isReconnecting[channel] = true
+        return of({ ...event, channel })
       }),
       // The other session first emits what it still holds, and then fails with the same error, of which this one is emitted.
       catchError((error: unknown) => {
@@ -114,22 +119,16 @@ const joined = (
     )
 }
 
-const isAnnouncement = (
-  event: SessionEvent,
-): event is Extract<SessionEvent, { readonly type: 'connection'; readonly state: AnnouncedState }> =>
-  event.type === 'connection' && announcedStates.has(event.state)
-
-const announcedStates: ReadonlySet<string> = new Set(sessionStates.filter((state) => state !== 'reconnecting'))
-
 const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
   switch (event.type) {
     case 'partial':
     case 'milestone':
     case 'final':
     case 'ledger':
+    case 'resumed':
+    case 'silent':
+    case 'gap':
       return { ...event, channel }
-    case 'connection':
-      return isAnnouncement(event) ? event : { ...event, channel }
     default:
       return event
   }

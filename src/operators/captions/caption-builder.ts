@@ -58,10 +58,9 @@ export class CaptionBuilder {
   #takeOther(event: SessionEvent): void {
     if (event.type === 'ledger') return this.#finishUntil(event.finalizedMs, event.channel)
     if (event.type === 'event') return this.#finishUntil(event.startMs, event.channel < 0 ? undefined : event.channel)
-    if (event.type !== 'connection') return
-    if (event.state === 'streaming') this.#streamingMs ??= this.#rules.scheduler.now()
     // A gap of silence contains no words.
-    if (event.state === 'gap' && event.cause !== 'silence') this.#addGap(event, event.channel)
+    if (event.type === 'gap' && event.cause !== 'silence') this.#addGap(event, event.channel)
+    if (event.type === 'connection' && event.state === 'streaming') this.#streamingMs ??= this.#rules.scheduler.now()
   }
 
   #finishUntil(ms: number, channel: number | undefined): void {

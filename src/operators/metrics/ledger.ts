@@ -76,7 +76,7 @@ class LedgerCollector {
   #isStopped = false
 
   take(event: SessionEvent): readonly LedgerState[] {
-    if (event.type === 'connection' && event.state === 'gap') this.#drops.add(event)
+    if (event.type === 'gap') this.#drops.add(event)
     if (event.type === 'connection' && event.state === 'stopped') this.#isStopped = true
     if (event.type !== 'ledger') return []
     this.#accounts.set(event.channel, accountOf(event))

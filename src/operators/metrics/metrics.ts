@@ -5,6 +5,7 @@ import type {
   LedgerEvent,
   MilestoneEvent,
   PartialEvent,
+  ResumedEvent,
   SessionEvent,
 } from '../../protocol/session-event.js'
 import { emitAtEnd, type StreamEnd } from '../emit-at-end.js'
@@ -139,6 +140,12 @@ class MetricsCollector {
       case 'connection':
         this.#takeConnection(event)
         break
+      case 'gap':
+        this.#drops.add(event)
+        break
+      case 'resumed':
+        this.#takeResumed(event)
+        break
       default:
         return []
     }
@@ -200,25 +207,22 @@ class MetricsCollector {
       case 'finalizing':
         this.#finalizingMs ??= this.#scheduler.now()
         break
-      case 'gap':
-        this.#drops.add(event)
-        break
       case 'reconnecting': {
         const { attempts } = this.#metricsOf(event.channel)
         this.#set(event.channel, { attempts: attempts + 1, bufferedMs: event.bufferedMs })
         this.#count('bufferedMs', this.#session.bufferedMs)
         break
       }
-      case 'resumed': {
-        const { reconnects, retransmittedMs } = this.#metricsOf(event.channel)
-        this.#set(event.channel, {
-          reconnects: event.isNextRecognition ? reconnects : reconnects + 1,
-          retransmittedMs: retransmittedMs + event.replayedMs,
-        })
-        break
-      }
       default:
     }
+  }
+
+  #takeResumed({ channel, isNextRecognition, replayedMs }: ResumedEvent): void {
+    const { reconnects, retransmittedMs } = this.#metricsOf(channel)
+    this.#set(channel, {
+      reconnects: isNextRecognition ? reconnects : reconnects + 1,
+      retransmittedMs: retransmittedMs + replayedMs,
+    })
   }
 
   /** A delay since the audio at this position passed. */

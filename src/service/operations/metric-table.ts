@@ -107,7 +107,7 @@ export const metricTable = {
     labels: ['model', 'outcome'],
     help: 'Requested engines: opened or failed.',
   },
-  rxspeech_engine_lanes: { type: 'gauge', labels: ['model'], help: 'Channels that the engine of a model serves.' },
+  rxspeech_engine_channels: { type: 'gauge', labels: ['model'], help: 'Channels that the engine of a model serves.' },
   rxspeech_engine_segments: {
     type: 'gauge',
     labels: ['model'],

@@ -101,7 +101,7 @@ class Meters {
   readEngines(engines: EngineMeter): void {
     for (const { label, use } of engines.uses()) {
       const model = { model: this.#models.of(label) }
-      this.set('rxspeech_engine_lanes', model, use.channels)
+      this.set('rxspeech_engine_channels', model, use.channels)
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
       const { opened, failed, audioMs, busyMs } = use.sinceLast()

@@ -16,20 +16,20 @@ export interface ChannelTarget {
    * without TLS: for this machine only, unless `insecure`. Or a gRPC target such as `unix:/run/speech.sock`.
    */
   readonly url: string
-  /** CA certificates in PEM, in place of the system's. */
+  /** CA certificates in PEM, instead of those of the system. */
   readonly ca?: Certificates | undefined
   /** Allows a connection without TLS to another machine; and without a scheme in `url` means no TLS. @default false */
   readonly insecure?: boolean | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
-   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say, by the same rules as for a WebSocket
+   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, by the same rules as for a WebSocket
    */
   readonly proxy?: ProxyOption | undefined
   /** Options of the gRPC package; they override those of the library. */
   readonly channelOptions?: ChannelOptions | undefined
   /**
-   * The period of the HTTP/2 pings in milliseconds. A peer that does not answer within the period ends its sessions with
-   * `connection-lost`. 0: no pings. When a server refuses pings as too frequent, its address gets none any more.
+   * The period of the HTTP/2 pings in milliseconds. A peer that does not answer within the period ends its sessions
+   * with `connection-lost`. 0: no pings. When a server refuses pings as too frequent, no more are sent to its address.
    * @default 0
    */
   readonly heartbeatMs?: number | undefined
@@ -54,7 +54,7 @@ export const endpointOf = <Target extends ChannelTarget>({ url, insecure = false
   if (isPlain && !insecure && !isLoopback(hostOf(address))) {
     throw new SpeechError(
       'invalid-options',
-      'url must begin with grpcs://, else the token travels in clear text; or set insecure.',
+      'url must begin with grpcs://, otherwise the token is sent in clear text; or set insecure.',
     )
   }
   return { ...target, address, isPlain, ca: ca === undefined ? undefined : certificatesOf(ca, isPlain) }
@@ -65,7 +65,7 @@ const certificatesOf = (ca: Certificates, isPlain: boolean): Buffer => {
   try {
     const certificates = Array.isArray(ca) ? ca : [ca]
     const pem = Buffer.concat(certificates.flatMap((one) => [Buffer.from(one), Buffer.from('\n')]))
-    // Node reads a text without a certificate as an empty list, and then trusts no server without an explanation.
+    // Node reads a text without a certificate as an empty list, and then trusts no server, without an explanation.
     new X509Certificate(pem)
     return pem
   } catch (error) {
@@ -76,7 +76,7 @@ const certificatesOf = (ca: Certificates, isPlain: boolean): Buffer => {
 export interface OpenChannel {
   readonly client: Client
   readonly release: () => void
-  /** Emits when the channel has lost a connection that was ready, or has been told to leave it; calls on it may go on. */
+  /** Emits when the channel has lost a ready connection, or has received GOAWAY for it; its calls may continue. */
   readonly left$: Observable<void>
 }
 
@@ -96,7 +96,7 @@ const maxUsers = 100
 const addressesWithoutPings = new Set<string>()
 const maxAddressesWithoutPings = 1_000
 
-/** To be called when the server at this address ended a connection because of pings: no more are sent there. */
+/** Call it when the server at this address ended a connection because of pings: no more are sent there. */
 export const stopPinging = (address: string): void => {
   if (addressesWithoutPings.size >= maxAddressesWithoutPings) addressesWithoutPings.clear()
   addressesWithoutPings.add(address)
@@ -119,7 +119,7 @@ const ownOptions = (maxMessageBytes: number, heartbeatMs: number): ChannelOption
 
 const hostOf = (address: string): string => address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
 
-/** The IP address of a target that has one: the certificate is checked against it, but it must not be a TLS server name. */
+/** The IP address of a target, if any: the certificate is checked against it, but it must not be a TLS server name. */
 const ipOf = (address: string): string | undefined => {
   const host = hostOf(address)
   return isIP(host) === 0 ? undefined : host
@@ -240,8 +240,8 @@ interface ProxiedChannel {
 }
 
 /**
- * The options of a channel through a proxy, or directly. The gRPC package's own reading of the environment is off, so that
- * the same rules hold for every connection; the proxy is set by the options that the package sets internally.
+ * The options of a channel through a proxy, or directly. The gRPC package's own reading of the environment is off, so
+ * that the same rules apply to every connection; the proxy is set by the options that the package sets internally.
  */
 const channelThrough = (address: string, proxy: Proxy | undefined): ProxiedChannel => {
   const direct = { 'grpc.enable_http_proxy': 0 }

@@ -71,7 +71,7 @@ const connect = (
   options: DialSettings,
   proxy: Proxy | undefined,
 ): (() => void) => {
-  // Only what is needed later is named, so that an open call does not keep its options.
+  // Only the parts needed later are destructured, so that an open call does not keep its options.
   const { address, isPlain, closeTimeoutMs = defaultDialCloseTimeoutMs } = options
   const limits = resolveGrpcLimits({ ...options, closeTimeoutMs })
   const connectTimeoutMs = checkOption(
@@ -137,15 +137,17 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
 
 /**
  * Opens the dataflow call (PROTOCOL 3): emits one open link when the channel is connected and stays open until it is
- * unsubscribed, which cancels the call once the sent messages are taken. The end of the link does not complete it. Links with
- * equal address, certificates and options share one channel for a hundred of them, which closes after the last.
+ * unsubscribed, which cancels the call once the sent messages are delivered to the transport. The end of the link does
+ * not complete it. Links with equal address, certificates and options share one channel for a hundred of them, which
+ * closes after the last.
  *
- * TLS unless `url` begins with `grpc:` or `insecure` is set. Half-close is `finish`; `close` with a reason reaches the service as a cancelled call, for a
- * gRPC client cannot give one. While paused it reads on up to the larger of `maxMessageBytes` and `highWaterMarkBytes`;
- * the messages that a slower reader has not read are lost when the service ends with a status other than OK.
+ * TLS unless `url` begins with `grpc:` or `insecure` is set. Half-close is `finish`; `close` with a reason reaches the
+ * service as a cancelled call, because a gRPC client cannot send a reason. While paused it continues to read up to the
+ * larger of `maxMessageBytes` and `highWaterMarkBytes`; the messages that a slower reader has not read are lost when
+ * the service ends with a status other than OK.
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
- * `connect-timeout`; or the code that the service's status names.
+ * `connect-timeout`; or the code in the service's status.
  */
 export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
   defer(() => {
@@ -157,7 +159,9 @@ export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, Datafl
 const connected = (options: DialSettings, proxy: Proxy | undefined): Dial<DataflowMessage, DataflowMessage> =>
   new Observable((subscriber) => connect(subscriber, options, proxy))
 
-/** The first call of a channel probes the proxy first, to report why it refuses and to time out where it does not answer. */
+/**
+ * The first call of a channel probes the proxy first, to report why it refuses and to time out if it does not answer.
+ */
 const connectedThrough = (proxy: Proxy, options: DialSettings): Dial<DataflowMessage, DataflowMessage> => {
   const { address, scheduler = asyncScheduler, maxMessageBytes = defaultMaxMessageBytes } = options
   if (isChannelOpen(options, proxy, maxMessageBytes)) return connected(options, proxy)
@@ -170,7 +174,10 @@ const connectedThrough = (proxy: Proxy, options: DialSettings): Dial<DataflowMes
   return concat(probeProxy({ proxy, peer: targetName(address), timeoutMs: withinMs, scheduler }), rest$)
 }
 
-/** The client's end of a call. A client cannot say why it ends one: in good order it half-closes, else it cancels. */
+/**
+ * The client's end of a call. A client cannot send a reason for its end: it half-closes for a normal end, and cancels
+ * otherwise.
+ */
 export class GrpcClientLink extends GrpcLink {
   readonly leaving$: Observable<void>
   readonly #call: Call

@@ -15,7 +15,7 @@ export interface GrpcStatus {
 
 /** A status as a client receives it. */
 export interface ReceivedStatus extends Partial<GrpcStatus> {
-  /** How long the service asks to wait, in milliseconds. */
+  /** How long the client should wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined
 }
 
@@ -42,8 +42,8 @@ const textOf = (metadata: Metadata | undefined, name: string): string | undefine
 const temporaryCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['overloaded', 'going-away'])
 
 /**
- * The status that ends a call for a reason: that of the error table with `<code>: <sentence>` as details, and where another
- * attempt may succeed the trailer `retry-after`, in seconds as in HTTP.
+ * The status that ends a call for a reason: that of the error table with `<code>: <sentence>` as details, and, if
+ * another attempt may succeed, the trailer `retry-after`, in seconds as in HTTP.
  */
 export const refusalStatus = (
   reason: Omit<CloseReason, 'orderly'>,
@@ -55,14 +55,14 @@ export const refusalStatus = (
   return { code: errorTable[code].grpcStatus, details: reasonText(reason, maxDetailsBytes), metadata }
 }
 
-/** The numbers of the gRPC status codes, as far as a code of the error table says the same. */
+/** The numbers of the gRPC status codes that have a corresponding code in the error table. */
 const statusMeanings: Readonly<Record<number, ErrorCode>> = {
   1: 'connection-lost', // CANCELLED
   2: 'internal', // UNKNOWN
-  4: 'connection-lost', // DEADLINE_EXCEEDED: this side sets no deadline, so somebody between cut the call
+  4: 'connection-lost', // DEADLINE_EXCEEDED: this side sets no deadline, so an intermediary ended the call
   7: 'tenant-denied', // PERMISSION_DENIED
   8: 'overloaded', // RESOURCE_EXHAUSTED
-  10: 'connection-lost', // ABORTED: to be tried again from further up, as a session does
+  10: 'connection-lost', // ABORTED: to be retried at a higher level, as a session does
   12: 'protocol-violation', // UNIMPLEMENTED: no such service at this address
   13: 'internal', // INTERNAL
   14: 'connection-lost', // UNAVAILABLE
@@ -76,16 +76,16 @@ const tooBigOfPeer = 'The peer sent a message that is larger than maxMessageByte
 const internalStatus = 13
 
 /**
- * Whether a server has ended the connection for its pings (HTTP/2 ENHANCE_YOUR_CALM, RFC 9113 section 7). The gRPC package
- * of Node calls that an exhausted bandwidth, and says so of nothing else.
+ * Whether a server has ended the connection for its pings (HTTP/2 ENHANCE_YOUR_CALM, RFC 9113 section 7). The gRPC
+ * package of Node reports only this as exhausted bandwidth.
  */
 export const isCallForQuiet = ({ details = '' }: Partial<GrpcStatus>): boolean =>
   /too.many.pings|enhance.your.calm|^bandwidth exhausted/i.test(details)
 
 /**
- * What the status of an open call means; undefined for OK. Details that name a code of the error table decide; else
- * the number, and two texts that the gRPC packages of every language share where the number says too little. A message
- * beyond `maxMessageBytes`, this end's own limit, was the peer's: another call need not have one.
+ * The error for the status of an open call; undefined for OK. Details with a code of the error table decide; otherwise
+ * the number, and two texts that the gRPC packages of all languages share where the number is ambiguous. A message
+ * beyond `maxMessageBytes`, the limit of this end, was sent by the peer: another call may have none.
  */
 export const statusError = (status: ReceivedStatus, maxMessageBytes?: number): SpeechError | undefined => {
   const error = meaningOf(status, maxMessageBytes)
@@ -96,7 +96,7 @@ export const statusError = (status: ReceivedStatus, maxMessageBytes?: number): S
 }
 
 const meaningOf = (status: ReceivedStatus, maxMessageBytes: number | undefined): SpeechError | undefined => {
-  // The gRPC package ends a call of a frame that it cannot read without either.
+  // The gRPC package ends a call with an unreadable frame without either.
   const { code = internalStatus, details = '' } = status
   if (code === 0) return undefined
   const named = parseRefusal(details)
@@ -107,7 +107,7 @@ const meaningOf = (status: ReceivedStatus, maxMessageBytes: number | undefined):
       retryable,
     })
   }
-  // What a balancer answers in place of the service (the same as for a WebSocket).
+  // The answers of a balancer instead of the service (the same as for a WebSocket).
   if (/HTTP status code (429|503)$/.test(details)) {
     return new SpeechError('overloaded', errorTable.overloaded.help, { cause: new Error(details) })
   }
@@ -118,7 +118,7 @@ const meaningOf = (status: ReceivedStatus, maxMessageBytes: number | undefined):
   return meaning === undefined
     ? new SpeechError(
         'refused',
-        `The service refused with gRPC status ${code}: ${sanitizePeerText(details) || 'it gave no reason'}`,
+        `The service refused with gRPC status ${code}: ${sanitizePeerText(details) || 'it sent no reason'}`,
       )
     : new SpeechError(meaning, errorTable[meaning].help, {
         cause: new Error(`gRPC status ${code}: ${sanitizePeerText(details)}`),
@@ -136,7 +136,7 @@ export const orderlyEnd = (reason: CloseReason): Metadata => {
   return trailers
 }
 
-/** The reason that the trailers of a status give for the end; undefined where they give none. */
+/** The reason for the end in the trailers of a status; undefined without one. */
 export const orderlyEndOf = (trailers: Metadata): SpeechError | undefined => {
   const [reason] = trailers.get(endTrailer)
   return typeof reason === 'string' ? parseRefusal(reason) : undefined

@@ -98,19 +98,19 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
     this.state = 'closing'
     this.inbox.discard()
     this.#drain.end()
-    // Messages that still arrive are dropped, but have to be read for the end behind them.
+    // Messages that still arrive are dropped, but have to be read to reach the end after them.
     this.#stream.resume()
     this.#abortTimer = this.#limits.scheduler.schedule(() => this.abortCall(), this.#limits.closeTimeoutMs)
     this.endCall(reason)
   }
 
-  /** Ends the call after all written messages, in good order without a reason. */
+  /** Ends the call after all written messages; without a reason the end is normal. */
   protected abstract endCall(reason: CallReason | undefined): void
 
-  /** Ends the call now, whatever is in flight. */
+  /** Ends the call now, without waiting for messages in flight. */
   protected abstract abortCall(): void
 
-  /** The peer half-closed; this end can go on. */
+  /** The peer half-closed; this end can still send. */
   protected peerFinished(): void {
     this.inbox.finish()
   }

@@ -7,7 +7,7 @@ import type { DataflowMessage } from '../link.js'
 
 export interface LoadDataflowOptions {
   /**
-   * Another `.proto` than the package's own. Only names matter: a service `dataflow` in any package, its method
+   * A `.proto` that replaces the package's own. Only names matter: a service `dataflow` in any package, its method
    * `Stream`, and in both directions `message` with `content`, `binary_content` and `content_type`.
    */
   readonly protoPath?: string | undefined
@@ -109,7 +109,7 @@ const checkFields = (
   try {
     decoded = deserialize(serialize(probe))
   } catch (error) {
-    const message = `${file} has other types than message, content, binary_content and content_type have in ${direction}.`
+    const message = `${file} has other types for message, content, binary_content and content_type in ${direction}.`
     throw new SpeechError('invalid-options', message, { cause: error })
   }
   const message = decoded.message
@@ -156,8 +156,8 @@ let ownDataflow: DataflowService | undefined
 
 /**
  * The dataflow service, read from the package's own proto (once) or from another. A content type without a name in the
- * proto comes through as its number; bytes that cannot be decoded come as `undecodableContentType`.
- * Throws `invalid-options` that names the file and what it lacks.
+ * proto comes through as its number; bytes that cannot be decoded come as `undecodableContentType`. Throws
+ * `invalid-options`, which names the file and the missing part.
  */
 export const loadDataflow = ({ protoPath }: LoadDataflowOptions = {}): DataflowService =>
   protoPath === undefined ? (ownDataflow ??= load(ownProtoPath())) : load(protoPath)

@@ -26,7 +26,7 @@ class GrpcServerLink extends GrpcLink {
     call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
   }
 
-  /** A server cannot half-close: ending its half ends the call. */
+  /** A server cannot half-close: ending its side ends the call. */
   finish(): void {}
 
   protected endCall(reason: CallReason | undefined): void {
@@ -42,10 +42,10 @@ class GrpcServerLink extends GrpcLink {
 }
 
 /**
- * The link over a server's call of `loadDataflow().Stream`; to be created within the handler. The client's half-close
- * completes `incoming$`; a cancelled call, and one that the gRPC package ended for a message that is too big, errors with
- * `connection-lost`. `close` ends the call with OK, or with the status of the reason's code and `<code>: <sentence>` as
- * details. `finish` does nothing. Throws `invalid-options`.
+ * The link over a server's call of `loadDataflow().Stream`; create it within the handler. The client's half-close
+ * completes `incoming$`; a cancelled call, and one that the gRPC package ended because of a message that is too big,
+ * errors with `connection-lost`. `close` ends the call with OK, or with the status of the reason's code and `<code>:
+ * <sentence>` as details. `finish` does nothing. Throws `invalid-options`.
  */
 export const grpcServerLink = (
   call: ServerCall,
@@ -71,8 +71,8 @@ export const http2StreamOf = (call: object): ServerHttp2Stream | undefined => {
 }
 
 /**
- * Sends GOAWAY (RFC 9113 section 6.8), after which open streams go on. Never while frames of the session are being read,
- * because closing it there corrupts Node's memory and aborts the process.
+ * Sends GOAWAY (RFC 9113 section 6.8), after which open streams continue. Never while frames of the session are being
+ * read, because closing it there corrupts Node's memory and aborts the process.
  */
 export const closeSessionSoon = (session: Http2Session | undefined): void => {
   setImmediate(() => {
@@ -100,15 +100,15 @@ interface Receiver {
 const frameError = (details: string): SpeechError | undefined => {
   const [, size] = /^Received message larger than max \((\d+) vs/.exec(details) ?? []
   if (size !== undefined) {
-    return new SpeechError('message-too-big', `A message of ${size} bytes is larger than is allowed.`)
+    return new SpeechError('message-too-big', `A message of ${size} bytes is larger than allowed.`)
   }
   if (details.startsWith('Received message that decompresses')) {
-    return new SpeechError('message-too-big', 'A message is larger than is allowed when it is decompressed.')
+    return new SpeechError('message-too-big', 'A message is larger than allowed after decompression.')
   }
   return /^Failed to decompress message|^Received message compressed with/.test(details)
     ? new SpeechError(
         'protocol-violation',
-        'A message cannot be decompressed; send it without compression, or by gzip.',
+        'A message cannot be decompressed; send it without compression, or with gzip.',
       )
     : undefined
 }

@@ -9,7 +9,7 @@ import type { WebSocketDialOptions } from '../websocket/dial.js'
 
 export interface MemoryLinkOptions extends LinkLimits {
   /**
-   * How long each message, and each end, travels, in milliseconds. With 0 it is delivered within `send`.
+   * The latency of each message and each end, in milliseconds. With 0 it is delivered within `send`.
    * @default 0
    */
   readonly latencyMs?: number | undefined
@@ -22,7 +22,7 @@ export interface MemoryLinkOptions extends LinkLimits {
   readonly sizeOf?: ((message: unknown) => number) | undefined
 }
 
-/** A message, or one of the two kinds of ends, on its way. */
+/** A message, or one of the two kinds of ends, in flight. */
 type Parcel<T> =
   | { readonly type: 'message'; readonly message: T; readonly sizeBytes: number }
   | { readonly type: 'finish' }
@@ -130,10 +130,10 @@ class MemoryLink<In, Out> implements Link<In, Out> {
 }
 
 /**
- * Both ends of one connection within the process. `send` delivers synchronously, and the reader may answer synchronously:
- * messages that are sent while one is delivered follow in order. There are no timers without `latencyMs`, so the pair
- * runs under `TestScheduler`. Bytes that the peer has not read count as `bufferedBytes`; a sender that ignores
- * `isCongested` is not stopped, as with a socket. `finish` half-closes. Throws `invalid-options`.
+ * Both ends of one connection within the process. `send` delivers synchronously, and the reader may answer
+ * synchronously: messages that are sent while one is delivered follow in order. There are no timers without
+ * `latencyMs`, so the pair runs under `TestScheduler`. Bytes that the peer has not read count as `bufferedBytes`; as
+ * with a socket, a sender that ignores `isCongested` is not stopped. `finish` half-closes. Throws `invalid-options`.
  */
 export const memoryLinks = <A, B>(options: MemoryLinkOptions = {}): [Link<A, B>, Link<B, A>] => {
   const resolved = {

@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { dialBy, type OpenSocket, type SocketClass } from './dial.js'
 import { SocketLink } from './link.js'
 
-/** By a WebSocket of the standard, which takes an address and subprotocols only. */
+/** By a standard WebSocket, which accepts only an address and subprotocols. */
 export const openBrowserSocket: OpenSocket = (url, options, limits) => {
   const refused = (['headers', 'ca', 'proxy'] as const).find((name) => (options[name] ?? false) !== false)
   if (refused !== undefined) {
@@ -17,5 +17,8 @@ export const openBrowserSocket: OpenSocket = (url, options, limits) => {
   return { socket, link: () => new SocketLink(socket, limits), abandon: () => socket.close() }
 }
 
-/** `dialWebSocket` of a browser. Errors: `invalid-options`, `connect-timeout`; `connection-failed` for all else, since a browser reports no cause. */
+/**
+ * `dialWebSocket` of a browser. Errors: `invalid-options`, `connect-timeout`; otherwise `connection-failed`, because a
+ * browser reports no cause.
+ */
 export const dialBrowserSocket = dialBy(openBrowserSocket)

@@ -12,7 +12,7 @@ import type { NodeSocket, SocketEvents } from './socket.js'
 
 export type { SocketClass, WebSocketDialOptions } from './dial.js'
 
-/** By the package `ws`, or by the class of the options, which may be one of the standard. */
+/** By the package `ws`, or by the class of the options, which may be a standard one. */
 const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
   if (!('terminate' in SocketClass.prototype)) return openBrowserSocket(url, options, limits, fail)
@@ -21,7 +21,7 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   const proxy = proxyFor(url, options.proxy)
   const ending = new AbortController()
   const socket = new SocketClass(url.href, [...(options.protocols ?? [])], {
-    // Compression costs 245 kB a connection and 20 times the CPU, and audio does not compress.
+    // Compression costs 245 kB per connection and 20 times the CPU, and audio does not compress.
     perMessageDeflate: false,
     followRedirects: false,
     maxPayload: limits.maxMessageBytes,
@@ -57,13 +57,13 @@ const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
 }
 
 /**
- * Connects to a WebSocket (RFC 6455): emits one open link and stays open until it is unsubscribed, which closes the link
- * in good order. The end of the link does not complete it. Redirects are not followed and nothing is compressed.
+ * Connects to a WebSocket (RFC 6455): emits one open link and stays open until it is unsubscribed, which closes the
+ * link normally. The end of the link does not complete it. Redirects are not followed and nothing is compressed.
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
  * `connect-timeout`; `connection-lost` for a peer that drops the connection after TLS, and for 502 and 504; and for a
- * refused handshake `unauthenticated` (401), `tenant-denied` (403), `overloaded` (429, 503; with `retryAfterMs` where the
- * service gives it), `refused`, or the code that its text names.
+ * refused handshake `unauthenticated` (401), `tenant-denied` (403), `overloaded` (429, 503; with `retryAfterMs` if the
+ * service sends it), `refused`, or the code in its text.
  */
 export const dialWebSocket = dialBy(openNodeSocket)
 
@@ -77,7 +77,7 @@ export interface UpgradeSocket extends NodeSocket {
   removeAllListeners(event: 'unexpected-response'): unknown
 }
 
-/** Calls back once, with the status and the beginning of the body, where the service refuses the handshake. */
+/** Calls back once, with the status and the beginning of the body, if the service refuses the handshake. */
 export const refusedHandshake = (socket: UpgradeSocket, refused: (answer: HandshakeAnswer) => void): void => {
   socket.on('unexpected-response', (_request, response) => {
     let body = ''

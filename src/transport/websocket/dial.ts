@@ -8,7 +8,7 @@ import { checkOption, durationMs } from '../../protocol/validation.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
 import { type Socket, resolveWebSocketLimits, type WebSocketLimits, type WebSocketLinkOptions } from './socket.js'
 
-/** A WebSocket class: the browser's, or the one of the package `ws`, which takes options of the connection as well. */
+/** A WebSocket class: the browser's, or that of the package `ws`, which also accepts options of the connection. */
 export type SocketClass = new (url: string, protocols?: string[], options?: object) => Socket
 
 export interface WebSocketDialOptions extends WebSocketLinkOptions {
@@ -18,26 +18,26 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Subprotocols to offer; the service must choose one when any is given. */
   readonly protocols?: readonly string[] | undefined
-  /** CA certificates in PEM, in place of the system's. Not in the browser: `invalid-options`. */
+  /** CA certificates in PEM, instead of those of the system. Not in the browser: `invalid-options`. */
   readonly ca?: Certificates | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in the
    * browser: `invalid-options`.
-   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
+   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
    */
   readonly proxy?: ProxyOption | undefined
   /** How long the connection may take, in milliseconds: name, TCP, TLS and upgrade together. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined
   /** The channel of a stereo recording that the connection is for. It is not sent. */
   readonly channel?: 0 | 1 | undefined
-  /** Another WebSocket class than the platform's. */
+  /** A WebSocket class that replaces that of the platform. */
   readonly WebSocket?: SocketClass | undefined
 }
 
 /** An attempt to connect. */
 interface ConnectionAttempt {
   readonly socket: Socket
-  /** The link over the socket; to be called in the turn in which the socket opens. */
+  /** The link over the socket; call it in the turn in which the socket opens. */
   readonly link: () => Link<SocketMessage, SocketMessage>
   /** Ends an attempt whose socket is not open yet. */
   readonly abandon: () => void
@@ -48,7 +48,7 @@ export type OpenSocket = (
   url: URL,
   options: WebSocketDialOptions,
   limits: WebSocketLimits,
-  /** Reports a failure where the platform knows more than that the socket closed. */
+  /** Reports a failure if the platform knows more than that the socket closed. */
   fail: (error: SpeechError) => void,
 ) => ConnectionAttempt
 
@@ -85,7 +85,7 @@ class Connecting implements Unsubscribable {
     const limits = resolveWebSocketLimits({ ...options, closeTimeoutMs })
     const fail = (error: SpeechError): void => this.#fail(error)
     const attempt = startAttempt(() => open(url, options, limits, fail))
-    // All that a browser reports, on purpose (WHATWG WebSockets, section 4).
+    // Browsers deliberately report no more than this (WHATWG WebSockets, section 4).
     const closed = (): void => fail(noConnection(peer))
     this.#subscriber = subscriber
     this.#attempt = attempt

@@ -6,7 +6,7 @@ import { retryAfterMs } from '../../protocol/retry-after.js'
 import { parseRefusal, reasonText } from '../../errors/refusal.js'
 import { type CloseReason, maxReasonBytes } from './socket.js'
 
-/** Never on the wire (RFC 6455 section 7.4.1): the connection is cut instead, and the peer sees this code. */
+/** Never sent (RFC 6455 section 7.4.1): the connection is terminated instead, and the peer gets this code. */
 const abnormalClosure = 1006
 
 /** RFC 6455 section 7.4.1, the IANA registry of close codes, and those of the service (PROTOCOL 9). */
@@ -29,8 +29,8 @@ const codeMeanings: Readonly<Record<number, ErrorCode>> = {
 }
 
 /**
- * The error for a peer's close code and reason; undefined for an end in good order: 1000, or 1005, which stands for a close
- * frame without a code. A reason that names a code of the error table takes precedence over the number.
+ * The error for a peer's close code and reason; undefined for a normal end: 1000, or 1005, which means a close frame
+ * without a code. A reason with a code of the error table takes precedence over the number.
  */
 export const closeError = (closeCode: number, reason: string): SpeechError | undefined => {
   if (closeCode === 1000 || closeCode === 1005) return undefined
@@ -38,7 +38,7 @@ export const closeError = (closeCode: number, reason: string): SpeechError | und
   if (named !== undefined) return named
   if (closeCode === abnormalClosure && reason === '') return connectionLost()
   const code = codeMeanings[closeCode] ?? 'refused'
-  return new SpeechError(code, `The peer closed with code ${closeCode}: ${reason || 'it gave no reason'}.`)
+  return new SpeechError(code, `The peer closed with code ${closeCode}: ${reason || 'it sent no reason'}.`)
 }
 
 const connectionLost = (cause?: unknown): SpeechError =>
@@ -50,8 +50,8 @@ export interface CloseFrame {
 }
 
 /**
- * The close frame for a reason: 1000 without one, else the error table's close code and `<code>: <sentence>`, at most
- * 123 bytes of UTF-8. Undefined for the codes of a broken connection, for which the connection is cut.
+ * The close frame for a reason: 1000 without one, otherwise the close code of the error table and `<code>: <sentence>`,
+ * at most 123 bytes of UTF-8. Undefined for the codes of a broken connection, for which the connection is terminated.
  */
 export const closeFrame = (reason: CloseReason | undefined): CloseFrame | undefined => {
   if (reason === undefined) return { code: 1000, reason: '' }
@@ -62,13 +62,13 @@ export const closeFrame = (reason: CloseReason | undefined): CloseFrame | undefi
 /** The answer of a server that does not switch protocols (RFC 6455 section 4.2.2). */
 export interface HandshakeAnswer {
   readonly status: number
-  /** The header as it came: seconds or a date (RFC 9110 section 10.2.3). */
+  /** The unchanged header: seconds or a date (RFC 9110 section 10.2.3). */
   readonly retryAfter: string | undefined
   /** The beginning of the body. */
   readonly text: string
 }
 
-/** The error of a refused handshake: as a body `<code>: <sentence>` says, else as the HTTP status says. */
+/** The error of a refused handshake: from a body `<code>: <sentence>`, otherwise from the HTTP status. */
 export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: number): SpeechError => {
   const { status, text } = answer
   const waitMs = retryAfterMs(answer.retryAfter, nowMs)
@@ -83,10 +83,10 @@ export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: num
     )
   }
   if (status === 403) {
-    return new SpeechError('tenant-denied', `The subscription does not grant what was asked of ${peer}.`, options)
+    return new SpeechError('tenant-denied', `The subscription does not grant access to ${peer}.`, options)
   }
   if (status === 429 || status === 503) {
-    return new SpeechError('overloaded', `${peer} takes no more sessions now; try again later.`, options)
+    return new SpeechError('overloaded', `${peer} accepts no more sessions now; try again later.`, options)
   }
   // A gateway without its backend; gRPC maps the same statuses to UNAVAILABLE.
   if (status === 502 || status === 504) {
@@ -103,7 +103,7 @@ export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: num
       options,
     )
   }
-  const hint = status >= 300 && status < 400 ? 'redirects are not followed, give the final address' : 'check the path'
+  const hint = status >= 300 && status < 400 ? 'redirects are not followed, use the final address' : 'check the path'
   return new SpeechError('refused', `${peer} answered the handshake with HTTP ${status}; ${hint}.`, options)
 }
 
@@ -116,7 +116,7 @@ const protocolErrorCodes: Readonly<Record<number, ErrorCode>> = {
 
 const protocolErrorTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
   'invalid-json': 'Text that is not UTF-8 was sent; send JSON.',
-  'message-too-big': 'A message is larger than is allowed, or in too many parts; send smaller ones.',
+  'message-too-big': 'A message is larger than allowed, or in too many parts; send smaller ones.',
 }
 
 /** The refusal that a peer gets for a protocol error, from the close code of the package `ws`. */
@@ -127,7 +127,7 @@ export const protocolError = (closeCode: number): SpeechError => {
 
 /**
  * The error for a protocol error of the peer, from the error of the package `ws`, which then closes the connection.
- * Retryable, because one bad frame costs the connection (RFC 6455 sections 7.1.7 and 8.1) and the next may have none.
+ * Retryable, because one bad frame ends the connection (RFC 6455 sections 7.1.7 and 8.1) and the next may have none.
  */
 export const receiverError = (cause: unknown): SpeechError => {
   const options = { cause, retryable: true }

@@ -17,19 +17,19 @@ import {
 /** Browsers may send 1000 and 3000–4999 only, so the code of the reason is in its text. */
 const reasonCode = 4000
 
-/** As in the error table, which browsers do not load. */
+/** The same as in the error table, which browsers do not load. */
 const overloadedCode = 4429
 
 /**
- * The link over any WebSocket of the standard (WHATWG WebSockets), as browsers have it. Such a socket cannot be paused,
- * pinged or terminated: when the reader falls too far behind the link ends with `overloaded`, and there is no heartbeat.
+ * The link over any standard WebSocket (WHATWG WebSockets), as browsers have it. Such a socket cannot be paused, pinged
+ * or terminated: when the reader falls too far behind the link ends with `overloaded`, and there is no heartbeat.
  */
 export class SocketLink<S extends Socket = Socket> implements Link<SocketMessage, SocketMessage> {
   protected state: 'open' | 'closing' | 'ended' = 'open'
   protected readonly inbox: Inbox<SocketMessage>
   protected readonly drain: DrainSignal
 
-  /** @param hasTakenCallback whether the socket calls back when it took a message; else it is polled */
+  /** @param hasTakenCallback whether the socket calls back when it has taken a message; otherwise it is polled */
   constructor(
     protected readonly socket: S,
     protected readonly limits: WebSocketLimits,

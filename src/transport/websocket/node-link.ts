@@ -9,7 +9,10 @@ import type { CloseReason, NodeSocket, SocketEvents, WebSocketLimits } from './s
 /** The period of the pongs that an end sends while its reading is paused: shorter than the heartbeats of peers. */
 const pausedPongMs = 1_000
 
-/** The link over a WebSocket of the package `ws`, which can be paused, pinged and terminated, and calls back when it took a message. */
+/**
+ * The link over a WebSocket of the package `ws`, which can be paused, pinged and terminated, and calls back when it has
+ * taken a message.
+ */
 export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatTarget {
   readonly #onTaken = (): void => this.drain.update()
   #isReadPaused = false
@@ -53,7 +56,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
   protected override endSocket(reason: CloseReason | undefined): void {
     const frame = closeFrame(reason)
     this.#closeTimer?.unsubscribe()
-    // The peer's close frame has to be read, and all that comes before it.
+    // The peer's close frame has to be read, and everything before it.
     this.socket.resume()
     if (frame === undefined) this.socket.terminate()
     else this.socket.close(frame.code, frame.reason)
@@ -62,7 +65,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
 
   protected override receive(data: unknown): void {
     this.#heartbeat?.beat()
-    // A plain `Uint8Array`, since the `slice` of a Buffer shares its bytes where a reader expects a copy.
+    // A plain `Uint8Array`, because the `slice` of a Buffer shares its bytes where a reader expects a copy.
     const isView = ArrayBuffer.isView(data)
     if (!isView) super.receive(data)
     else if (this.state === 'open')
@@ -87,7 +90,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
       this.socket.pause()
       this.#pongTimer ??= this.#pongLater()
     } else {
-      // What the peer has sent meanwhile is still unread, perhaps a pong among it.
+      // The messages that the peer has sent meanwhile are still unread, perhaps with a pong among them.
       this.#heartbeat?.beat()
       this.socket.resume()
     }
@@ -101,7 +104,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     return schedule(this.limits.scheduler, pausedPongMs, () => {
       this.#pongTimer = undefined
       if (this.state !== 'open') return
-      // Buffered bytes show the same as soon as the peer reads.
+      // Buffered bytes show this too, as soon as the peer reads.
       if (this.socket.bufferedAmount === 0) this.socket.pong()
       if (this.#isReadPaused) this.#pongTimer = this.#pongLater()
     })
@@ -118,7 +121,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     } else close()
   }
 
-  /** The package found a protocol error of the peer, and closes the socket with the code that RFC 6455 asks for. */
+  /** The package found a protocol error of the peer, and closes the socket with the code that RFC 6455 requires. */
   #onError(event: SocketEvents['error']): void {
     if (this.#closeTimer !== undefined) return
     this.lose(receiverError(event.error))
@@ -148,10 +151,10 @@ export interface HeartbeatTarget {
 }
 
 /**
- * Detects a dead connection (RFC 6455 section 5.5.2): sends a ping every `everyMs`, and calls `onDead` when a whole period
- * passes without a sign of life. A sign of life is a pong, any message, or bytes taken while some were buffered, since a
- * ping waits behind them and a slow reader is alive. A period in which this end did not read, or its process did not
- * run, does not count. One timer a connection.
+ * Detects a dead connection (RFC 6455 section 5.5.2): sends a ping every `everyMs`, and calls `onDead` when a whole
+ * period passes without a sign of life. A sign of life is a pong, any message, or bytes taken while some were buffered,
+ * because a ping waits behind them and a slow reader is alive. A period in which this end did not read, or its process
+ * did not run, does not count. One timer per connection.
  */
 export class Heartbeat {
   readonly #socket: NodeSocket
@@ -160,7 +163,7 @@ export class Heartbeat {
   readonly #target: HeartbeatTarget
   #timer: Unsubscribable | undefined
   #isAlive = true
-  // At the begin of the period.
+  // At the beginning of the period.
   #startMs = 0
   #bufferedBytes = 0
   #takenBytes = 0
@@ -174,7 +177,7 @@ export class Heartbeat {
     this.#startPeriod()
   }
 
-  /** To be called at a sign of life. */
+  /** Call it at a sign of life. */
   beat(): void {
     this.#isAlive = true
   }

@@ -5,11 +5,11 @@ import { NodeSocketLink } from './node-link.js'
 import { isNodeSocket, resolveWebSocketLimits, type Socket, type WebSocketLinkOptions } from './socket.js'
 
 /**
- * The link over an open WebSocket, at either end. To be created in the turn in which the socket opens, else messages are
- * lost. In Node `pause` stops reading from the connection; in a browser messages are kept meanwhile, up to the larger of
- * `maxMessageBytes` and `highWaterMarkBytes`, then the link ends with `overloaded`. `finish` does nothing (RFC 6455 has no
- * half-close). Bytes given to `send` are not copied: do not change them. `maxMessageBytes` is enforced by the socket
- * itself where it has `maxPayload`. Throws `invalid-options`.
+ * The link over an open WebSocket, at either end. Create it in the turn in which the socket opens, otherwise messages
+ * are lost. In Node `pause` stops reading from the connection; in a browser messages are kept meanwhile, up to the
+ * larger of `maxMessageBytes` and `highWaterMarkBytes`, then the link ends with `overloaded`. `finish` does nothing
+ * (RFC 6455 has no half-close). Bytes given to `send` are not copied: do not change them. `maxMessageBytes` is enforced
+ * by the socket itself where it has `maxPayload`. Throws `invalid-options`.
  */
 export const webSocketLink = (
   socket: Socket,
@@ -20,7 +20,7 @@ export const webSocketLink = (
 }
 
 /**
- * The socket of the package `ws`, which closes by itself on a protocol error of its peer. This class emits
+ * The socket of the package `ws`, which closes itself on a protocol error of its peer. This class emits
  * `protocol-error` first, with the close code and a function that closes, so that the service can still send an answer.
  */
 export class ProtocolErrorSocket extends WebSocket {

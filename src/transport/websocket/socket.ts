@@ -11,7 +11,7 @@ export interface SocketEvents {
   readonly open: unknown
 }
 
-/** The members of a WebSocket that a link uses, of the browser's or of the package `ws`. */
+/** The members of a WebSocket that a link uses, of a browser or of the package `ws`. */
 export interface Socket {
   readonly readyState: number
   readonly bufferedAmount: number
@@ -55,8 +55,8 @@ export interface CloseReason {
 
 export interface WebSocketLinkOptions extends LinkLimits {
   /**
-   * The period of the pings in milliseconds. A peer that shows no sign of life for a whole period, or does not read for
-   * so long, ends the link with `connection-lost`. 0: no pings. A browser cannot ping; there it has no effect.
+   * The period of the pings in milliseconds. A peer that shows no sign of life, or does not read, for a whole period
+   * ends the link with `connection-lost`. 0: no pings. A browser cannot ping; there it has no effect.
    * @default 0
    */
   readonly heartbeatMs?: number | undefined

@@ -22,9 +22,8 @@ const reconnecting = {
   bufferedMs: 0,
   cause: 'connection-lost',
 } as const
-const resumed = { type: 'connection', state: 'resumed', replayedMs: 500 } as const
-const gap = (fromMs: number, toMs: number) =>
-  ({ type: 'connection', state: 'gap', fromMs, toMs, cause: 'replay-full' }) as const
+const resumed = { type: 'resumed', replayedMs: 500 } as const
+const gap = (fromMs: number, toMs: number) => ({ type: 'gap', fromMs, toMs, cause: 'replay-full' }) as const
 
 const mended: RunRecord = {
   events: [at(2_003, reconnecting), at(2_300, resumed)],

@@ -81,7 +81,7 @@ finals         ─────────────────────�
         b: { type: 'connection', state: 'streaming' },
         c: { type: 'partial', channel: 0, text: 'hel' },
         d: { type: 'milestone', channel: 0, text: 'hello' },
-        g: { type: 'connection', state: 'gap', fromMs: 1, toMs: 2, cause: 'buffer-full' },
+        g: { type: 'gap', fromMs: 1, toMs: 2, cause: 'buffer-full' },
         z: { type: 'connection', state: 'done' },
       }
       let drawn = ''

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { noticeOf } from '../../../src/cli/view/notice.js'
-import type { ConnectionEvent, SessionEvent } from '../../../src/protocol/session-event.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
-const rows: readonly (readonly [ConnectionEvent, string])[] = [
+const rows: readonly (readonly [SessionEvent, string])[] = [
   [
     {
       type: 'connection',
@@ -15,12 +15,12 @@ const rows: readonly (readonly [ConnectionEvent, string])[] = [
     'rxspeech: no connection (connection-lost); attempt 2 in 1.2 s.',
   ],
   [
-    { type: 'connection', state: 'resumed', replayedMs: 1500, channel: 1 },
+    { type: 'resumed', replayedMs: 1500, channel: 1 },
     'rxspeech: connected again; 1.5 s of audio of right are sent once more.',
   ],
-  [{ type: 'connection', state: 'silent', forMs: 20_000 }, 'rxspeech: the service has said nothing for 20.0 s.'],
+  [{ type: 'silent', forMs: 20_000 }, 'rxspeech: the service has said nothing for 20.0 s.'],
   [
-    { type: 'connection', state: 'gap', fromMs: 1000, toMs: 2500, cause: 'failed' },
+    { type: 'gap', fromMs: 1000, toMs: 2500, cause: 'failed' },
     'rxspeech: the audio from 00:01.0 to 00:02.5 has no result: the session failed.',
   ],
 ]
@@ -44,7 +44,7 @@ describe('noticeOf', () => {
   })
 
   it('names no channel of one', () => {
-    const lost = { type: 'connection', state: 'silent', forMs: 20_000, channel: 0 } as const
+    const lost = { type: 'silent', forMs: 20_000, channel: 0 } as const
     expect(noticeOf(lost, [])).toBe('rxspeech: the service has said nothing for 20.0 s.')
   })
 

@@ -34,9 +34,8 @@ const silences = ({ audioAtMs, saysAtMs = [], lostAtMs }: Talk): readonly string
     const audio$ = merge(NEVER, from(audioAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => audio(10))))))
     const resumption = { firstDelayMs: 100 }
     const subscription = recognizing({ dial, timeouts: { silenceMs: 100 }, resumption })(audio$).subscribe((event) => {
-      if (event.type !== 'connection') return
-      if (event.state === 'silent') told.push(`${clock.now()} silent ${event.forMs}`)
-      else if (event.state === 'resumed') told.push(`${clock.now()} ${labelOf(event)}`)
+      if (event.type === 'silent') told.push(`${clock.now()} silent ${event.forMs}`)
+      else if (event.type === 'resumed') told.push(`${clock.now()} ${labelOf(event)}`)
     })
     clock.schedule(() => subscription.unsubscribe(), 1_000)
     return () => expect(clock.pending()).toBe(0)

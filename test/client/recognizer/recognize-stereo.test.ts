@@ -109,8 +109,7 @@ describe('stereo over the recognition socket', () => {
         })
         const source$ = new Subject<Uint8Array>()
         recognizing({ dial: service.dial, format: stereo })(pulled ? [bytes] : source$).subscribe({
-          next: (one) =>
-            one.type === 'connection' && one.state === 'gap' && logs.push(`${one.cause} on ${one.channel}`),
+          next: (one) => one.type === 'gap' && logs.push(`${one.cause} on ${one.channel}`),
           complete: () => over$.complete(),
         })
         source$.next(bytes)

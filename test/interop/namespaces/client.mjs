@@ -33,10 +33,9 @@ const outcomeOf = (session$, onHeard) =>
     const resolveWith = (end) => resolve({ states, text, gapMs, ledger, longestPauseMs, end })
     session$.subscribe({
       next: (event) => {
-        if (event.type === 'connection') {
-          states.push(event.state)
-          if (event.state === 'gap') gapMs += event.toMs - event.fromMs
-        }
+        if (event.type === 'connection') states.push(event.state)
+        if (['resumed', 'silent', 'gap'].includes(event.type)) states.push(event.type)
+        if (event.type === 'gap') gapMs += event.toMs - event.fromMs
         if (event.type === 'ledger') ledger = event
         if (event.type === 'milestone') {
           text += event.text

@@ -124,7 +124,7 @@ describe('metrics', () => {
         bufferedMs: 3600,
         cause: 'connection-lost',
       },
-      R: { type: 'connection', state: 'resumed', replayedMs: 1200 },
+      R: { type: 'resumed', replayedMs: 1200 },
     })
     expect(seen[0]).toMatchObject({ session: { lagMs: 3000, bufferedMs: 4000 } })
     expect(seen[1]).toMatchObject({ session: { lagMs: 2500, bufferedMs: 3500, droppedMs: 500 } })
@@ -136,7 +136,7 @@ describe('metrics', () => {
     const seen = told('(lmr)|', {
       l: ledgerOf({ capturedMs: 100, channel: 1 }),
       m: ledgerOf({ capturedMs: 300, finalizedMs: 100, channel: 0 }),
-      r: { type: 'connection', state: 'resumed', replayedMs: 50, channel: 1 },
+      r: { type: 'resumed', replayedMs: 50, channel: 1 },
     })
     expect(seen.at(-1)).toMatchObject({
       session: { bufferedMs: 300, lagMs: 300, reconnects: 1, retransmittedMs: 50 },

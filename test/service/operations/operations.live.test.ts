@@ -156,7 +156,7 @@ describe('/metrics', () => {
     expect(told('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
     expect(told('rxspeech_engine_queued_seconds{model="Default/m/1"}')).toBe(0)
     expect(told('rxspeech_engine_segments{model="Default/m/1"}')).toBe(0)
-    expect(told('rxspeech_engine_lanes{model="Default/m/1"}')).toBe(0)
+    expect(told('rxspeech_engine_channels{model="Default/m/1"}')).toBe(0)
     expect(told('nodejs_eventloop_lag_p99_seconds')).toBeDefined()
     expect(body).not.toContain(service.token)
   })

@@ -102,8 +102,7 @@ export class RemoteSegment implements EngineSegment {
     else if (event.type === 'milestone') this.#milestones += event.text
     else if (event.type === 'final') this.#decide(event.error, event.confidence)
     // If the session failed, its error follows the gap that it causes.
-    else if (event.type === 'connection' && event.state === 'gap' && event.cause !== 'failed')
-      this.#fail(connectionLost())
+    else if (event.type === 'gap' && event.cause !== 'failed') this.#fail(connectionLost())
   }
 
   #showPartial(text: string): void {

@@ -72,7 +72,7 @@ const fileCodec: t.Type<{ readonly revoked: readonly RevokedToken[] }, unknown> 
   revoked: t.readonlyArray(t.type({ tokenId: t.string, untilMs: t.number })),
 })
 
-/** The entries of the file, or undefined where there is none. Rejects with `invalid-options` when it is damaged. */
+/** The entries of the file, or undefined if there is none. Rejects with `invalid-options` when it is damaged. */
 export const readRevokedTokens = async (path: string): Promise<readonly RevokedToken[] | undefined> => {
   const json = await readPrivateJson(path, undefined)
   if (either.isRight(json) && json.right === undefined) return undefined

@@ -91,7 +91,7 @@ const faultsOf = (output: readonly Hypothesis[]) => output.flatMap((one) => (one
 const samplesOf = (output: readonly Hypothesis[]): number =>
   output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
 
-describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitle}`, { timeout: 60_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitle}`, { timeout: 240_000 }, () => {
   let ten: Int16Array
   let seven: Int16Array
   /** Its workers do not break. */
@@ -103,7 +103,7 @@ describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitl
     undisturbed = createEngine([])
     pools.splice(0)
     undisturbedOutput = await recognize(undisturbed.engine, ten)
-  }, 60_000)
+  }, 240_000)
   afterEach(closePools)
   afterAll(() => undisturbed.pool.close())
 

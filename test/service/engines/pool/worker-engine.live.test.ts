@@ -58,13 +58,13 @@ describe('createWorkerStarter', () => {
     await pool.close()
   })
 
-  it('lets the process end while an engine is idle and was not closed', async () => {
+  it('lets the process end while an engine is idle and was not closed', { timeout: 130_000 }, async () => {
     const script = `
       const { soundswallower } = require('./dist/cjs/service/engines/soundswallower/soundswallower.js')
       const folder = 'test/service/engines/fixtures/Default/cards/1'
       const options = { engine: 'soundswallower', sampleRateHz: 8000, grammar: 'cards.gram' }
       soundswallower().open({ tenant: 'T', name: 'n', version: '1', folder, options }).then(() => console.log('open'))`
-    const { stdout, stderr } = await promisify(execFile)('node', ['-e', script], { cwd: root, timeout: 20_000 })
+    const { stdout, stderr } = await promisify(execFile)('node', ['-e', script], { cwd: root, timeout: 120_000 })
     expect({ stdout, stderr }).toEqual({ stdout: 'open\n', stderr: '' })
   })
 })

@@ -35,7 +35,7 @@ const segmentOf = (output: readonly Hypothesis[]) => output.find((one) => one.ty
 const samplesOf = (output: readonly Hypothesis[]): number =>
   output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
 
-describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, { timeout: 60_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, { timeout: 120_000 }, () => {
   /** The engine of the other service, without that service. */
   let near: Engine
   beforeAll(async () => {

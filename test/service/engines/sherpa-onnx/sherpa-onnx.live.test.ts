@@ -70,7 +70,7 @@ describe('the package sherpa-onnx-node', () => {
         'Model Default/english/1: sherpa-onnx does not load its files; check that they are whole and belong together.',
       cause: { message: expect.stringMatching(/model/i) as unknown },
     })
-  }, 30_000)
+  }, 120_000)
 
   it('loads, and has the calls that are used', () => {
     const { OnlineRecognizer } = loadSherpa()
