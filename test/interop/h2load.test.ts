@@ -37,11 +37,14 @@ const file = async (name: string, content: string | Uint8Array): Promise<string>
   return path
 }
 
+/** The service runs in this process, which has thousands of requests to answer before a ping. */
+const heartbeatMs = 60_000
+
 /** A session over each transport hears the greeting, as if nothing happened beside it. */
 const expectGreeting = async (): Promise<void> => {
   const heard = await Promise.all(
     overBoth.map(async (over) => {
-      const { proxy, session } = await proxiedSession(live, over, greeting)
+      const { proxy, session } = await proxiedSession(live, over, greeting, { heartbeatMs })
       const outcome = await outcomeOf(session(greeting.played(4)))
       await proxy.close()
       return outcome
