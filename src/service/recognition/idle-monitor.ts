@@ -37,6 +37,7 @@ export class IdleMonitor {
   #expectedMs = Infinity
   #quietChecks = 0
   #quietCheckedMs = 0
+  #isTouched = false
 
   constructor(rules: IdleRules, scheduler: SchedulerLike) {
     this.#rules = rules
@@ -54,6 +55,7 @@ export class IdleMonitor {
   /** The engine processed some audio, so the client does not count as silent. */
   touch(): void {
     this.#lastMs = this.#scheduler.now()
+    this.#isTouched = true
   }
 
   /** What is due now. Nothing after a stall, because the client was not silent then. */
@@ -73,6 +75,7 @@ export class IdleMonitor {
   beginQuietChecks(): void {
     this.#quietChecks = 0
     this.#quietCheckedMs = this.#scheduler.now()
+    this.#isTouched = false
   }
 
   /**
@@ -82,8 +85,9 @@ export class IdleMonitor {
   isQuiet(): boolean {
     const nowMs = this.#scheduler.now()
     const isOnTime = nowMs - this.#quietCheckedMs <= quietCheckMs + stallMs
-    const hasNone = isOnTime && this.#lastMs < this.#quietCheckedMs && this.#rules.isPaused?.() !== true
+    const hasNone = isOnTime && !this.#isTouched && this.#rules.isPaused?.() !== true
     this.#quietCheckedMs = nowMs
+    this.#isTouched = false
     this.#quietChecks = hasNone ? this.#quietChecks + 1 : 0
     return this.#quietChecks >= maxQuietChecks
   }

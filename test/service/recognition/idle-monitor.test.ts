@@ -55,7 +55,6 @@ const quietChecks = (isPaused?: () => boolean) => {
   let nowMs = 0
   const scheduler = { now: () => nowMs } as SchedulerLike
   const watch = new IdleMonitor({ closeAfterSilentWallMs: 0, finalizeAfterMs: 0, isPaused }, scheduler)
-  nowMs = 100
   watch.beginQuietChecks()
   const checks = (...afterMs: readonly number[]): readonly boolean[] =>
     afterMs.map((ms) => {
