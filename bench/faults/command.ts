@@ -66,7 +66,10 @@ export const createFaultsProgram = async (_args: readonly string[], context: Com
   return command
 }
 
-/** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+/**
+ * Checks the combination of the flags. Throws `invalid-options` with a sentence that says what to set, before anything
+ * is opened.
+ */
 export const planFaults = (flags: FaultsFlags, env: Environment): FaultsPlan => {
   const { over, json, timeoutMs } = flags
   const service = serviceOf(flags, env)
@@ -92,12 +95,12 @@ const transportsOf = (over: Transport | undefined, service: FaultsPlan['service'
   const wanted = over === undefined ? transports : [over]
   if (service.where !== 'elsewhere') return wanted
   if (service.url !== undefined && service.model === undefined) {
-    throw usageError('A session over WebSocket names its model; give --model NAME.')
+    throw usageError('A session over WebSocket needs a model; set --model NAME.')
   }
   const reached = wanted.filter((transport) => (transport === 'grpc' ? service.grpc : service.url) !== undefined)
   if (reached.length > 0) return reached
   throw usageError(
-    `A session over ${over ?? 'either'} needs an address; give ${over === 'grpc' ? '--grpc HOST:PORT' : '--url wss://HOST'}.`,
+    `A session over ${over ?? 'either'} needs an address; set ${over === 'grpc' ? '--grpc HOST:PORT' : '--url wss://HOST'}.`,
   )
 }
 

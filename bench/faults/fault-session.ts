@@ -95,7 +95,7 @@ const overWebSocket = (
   options: FaultSessionOptions,
 ): Recognition => {
   if (url === undefined || model === undefined)
-    throw usageError('A session over WebSocket names its model; give --model NAME.')
+    throw usageError('A session over WebSocket needs a model; set --model NAME.')
   const service = new URL(url)
   const proxied = new URL(url)
   proxied.host = address

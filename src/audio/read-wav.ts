@@ -40,7 +40,7 @@ const readRiff = async (reader: ByteReader): Promise<number> => {
   const isWav = riff.length === 12 && nameAt(riff, 0) === 'RIFF' && nameAt(riff, 8) === 'WAVE'
   return isWav
     ? lengthAt(riff, 4)
-    : refuseWav('This is no RIFF/WAVE file; RF64, RIFX and compressed files must be converted first.')
+    : refuseWav('This is not a RIFF/WAVE file; RF64, RIFX and compressed files must be converted first.')
 }
 
 const readFormat = async (reader: ByteReader, byteCount: number): Promise<AudioFormat> => {

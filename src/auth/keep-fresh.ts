@@ -31,18 +31,20 @@ export interface KeepFreshOptions {
   readonly renewBeforeMs?: number
   /** Wait after the first failed renewal, in milliseconds; it doubles with each further one. Default 1000. */
   readonly firstRetryMs?: number
-  /** The longest wait between two renewals that failed, in milliseconds; a `Retry-After` may ask for more. Default 60 000. */
+  /**
+   * The longest wait between two renewals that failed, in milliseconds; a `Retry-After` may be longer. Default 60 000.
+   */
   readonly maxRetryMs?: number
   /**
    * Tokens that the service refused. When it is the current one, it is dropped and another is requested at once; any
-   * other is old news, so many sessions refused with one token cause one request.
+   * other is ignored, so many sessions refused with one token cause one request.
    */
   readonly rejected$?: Observable<Pick<Token, 'accessToken'>>
-  /** The clock, the same as the source's. Default `asyncScheduler`. */
+  /** The clock, the same as that of the source. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike
 }
 
-/** What the shared stream holds: a token that lives, or none, while one is asked for. */
+/** The state of the shared stream: a valid token, or none while one is requested. */
 type Held = { readonly type: 'none' } | { readonly type: 'token'; readonly token: Token; readonly renewAtMs: number }
 type Living = Extract<Held, { readonly type: 'token' }>
 
@@ -52,18 +54,20 @@ const none: Held = { type: 'none' }
  * Keeps one token for all: emits the current one, and each that replaces it before it expires.
  *
  * The source is cold and requests one token for each subscription, as `requestToken` does; only its first value counts.
- * - Sharing: all subscribers share one token and one request, and a late one gets the current token at once. When the last
- *   one leaves, timers and a request under way end, but the token is remembered until it expires. So any number of
- *   sessions with `take(1)` for each attempt cause one request, and nothing keeps a process alive that has no session.
- * - Renewal: see `renewBeforeMs`. When it fails, the old token stands: a retryable error is retried with growing waits,
- *   at least its `retryAfterMs`; after one that is not retryable nothing more is asked. When the token expires unrenewed,
- *   the last error comes out, or `token-timeout` where the request is not answered yet.
- * - Error: a failed request while no token lives (the first one, after expiry, after a rejection) comes out at once. The
- *   next subscriber starts afresh, so `retry` behind this operator works.
+ * - Sharing: all subscribers share one token and one request, and a late one gets the current token at once. When the
+ *   last one unsubscribes, timers and a pending request end, but the token is remembered until it expires. So any
+ *   number of sessions with `take(1)` for each attempt cause one request, and nothing keeps a process alive that has no
+ *   session.
+ * - Renewal: see `renewBeforeMs`. When it fails, the old token remains: a retryable error is retried with growing
+ *   waits, at least its `retryAfterMs`; after one that is not retryable there are no more requests. When the token
+ *   expires without a renewal, the stream errors with the last error, or with `token-timeout` if the request is not
+ *   answered yet.
+ * - Error: a failed request without a valid token (the first one, after expiry, after a rejection) errors the stream at
+ *   once. The next subscriber starts again, so `retry` behind this operator works.
  * - Completion: never. A source that completes without a token is the error `token-endpoint-failed`.
  * - Buffered: one token.
  *
- * Throws `invalid-options` when it is called with a time that is negative or no number.
+ * Throws `invalid-options` when it is called with a time that is negative or not a number.
  */
 export const keepFresh = (options: KeepFreshOptions = {}): MonoTypeOperatorFunction<Token> => {
   const { rejected$ = NEVER, scheduler = asyncScheduler } = options
@@ -79,7 +83,7 @@ export const keepFresh = (options: KeepFreshOptions = {}): MonoTypeOperatorFunct
       share({ connector: () => new ReplaySubject<Held>(1) }),
     )
     return defer(() => {
-      // Timers sleep with the machine: who comes before they wake must not get the expired token.
+      // Timers stop while the machine sleeps: a subscriber that comes before they fire must not get the expired token.
       if (remembered.type === 'token' && !isAlive(remembered, scheduler)) overdue$.next(remembered.token)
       return held$.pipe(
         filter((held) => held.type === 'token'),
@@ -91,7 +95,7 @@ export const keepFresh = (options: KeepFreshOptions = {}): MonoTypeOperatorFunct
 
 type Dropped = Pick<Token, 'accessToken'>
 
-/** The one shared life: from `start` on, each thing held and what replaces it. */
+/** The one shared run: from `start` on, each state and the one that replaces it. */
 function holding(
   start: Held,
   source$: Observable<Token>,
@@ -105,12 +109,12 @@ function holding(
     share(),
   )
   const request$ = requestOne(source$, timing, scheduler).pipe(
-    // A drop counts for the token that was held; an endpoint may well hand out the same one again.
+    // A drop counts for the current token; an endpoint may issue the same one again.
     tap(() => (lastDropped = undefined)),
   )
   function replacement(held: Held): Observable<Held> {
     if (held.type === 'none') return request$
-    // It may have been dropped while it was being handed on, before anybody listened.
+    // It may have been dropped during its emission, before this subscription.
     if (lastDropped === held.token.accessToken) return of(none)
     return merge(renewal(held, request$, timing, scheduler), rejection(held, dropped$)).pipe(take(1))
   }
@@ -126,9 +130,9 @@ function requestOne(source$: Observable<Token>, timing: Timing, scheduler: Sched
     throwIfEmpty(() => new SpeechError('token-endpoint-failed', 'The source of tokens completed without a token.')),
     map((token) => {
       const lifeMs = token.expiresAtMs - scheduler.now()
-      // Written so that an end that is no number is refused too.
+      // Written so that an expiry that is not a number is refused too.
       if (lifeMs > 0) return { type: 'token', token, renewAtMs: token.expiresAtMs - timing.renewBeforeMs(lifeMs) }
-      throw new SpeechError('token-endpoint-failed', 'The token had expired already when it came; check the clocks.')
+      throw new SpeechError('token-endpoint-failed', 'The token had already expired when it arrived; check the clocks.')
     }),
   )
 }
@@ -164,7 +168,7 @@ function rejection(current: Living, dropped$: Observable<Dropped>): Observable<H
   )
 }
 
-/** An error that is not ours says nothing of itself; expiry bounds the attempts. */
+/** Any other error does not say whether it is retryable; expiry bounds the attempts. */
 const isRetryable = (error: unknown): boolean => !isSpeechError(error) || error.retryable
 
 const dayMs = 24 * 60 * 60 * 1000

@@ -6,7 +6,7 @@ import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 
 export interface NodeFetchOptions {
-  /** CA certificates in PEM, in place of those of Node: for an identity service with a certificate of its own. */
+  /** CA certificates in PEM, instead of those of Node: for an identity service with its own CA. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
@@ -16,11 +16,11 @@ export interface NodeFetchOptions {
 }
 
 /**
- * Sends a token request by Node's own https, since the global `fetch` of Node takes no CA. Node only.
+ * Sends a token request by Node's own https, because the global `fetch` of Node does not support a CA. Node only.
  *
- * One connection for each request, closed after it. Redirects are not followed, whatever is asked. The body comes as it
- * is read; when `signal` aborts, the connection ends. Fails with Node's own errors (`ECONNREFUSED`,
- * `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which `requestToken` says the code only; with a `SpeechError` where a proxy is the cause.
+ * One connection for each request, closed after it. Redirects are never followed. The body is streamed; when `signal`
+ * aborts, the connection ends. Fails with Node's own errors (`ECONNREFUSED`, `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which
+ * `requestToken` reports only the code; with a `SpeechError` if a proxy is the cause.
  */
 export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFetch => {
   checkProxy(option)
@@ -41,7 +41,7 @@ export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFe
       const request = isSecure
         ? https.request(url, { ...options, ...(ca !== undefined && { ca: certificatesOf(ca) }) }, answered)
         : http.request(url, options, answered)
-      // Stays for the life of the request: what breaks after the answer began shows in the body.
+      // Stays for the lifetime of the request: an error after the beginning of the answer appears in the body.
       request.on('error', reject)
       request.end(bytes)
     })

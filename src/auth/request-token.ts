@@ -43,7 +43,7 @@ export interface RequestTokenOptions {
   readonly scope?: string | undefined
   /** How long connection and answer may take together, in milliseconds. @default 10_000 */
   readonly timeoutMs?: number | undefined
-  /** Allows plain http to other machines, where the secret can be read on the way. @default false */
+  /** Allows plain http to other machines, where the secret can be read in transit. @default false */
   readonly insecure?: boolean | undefined
   /**
    * Sends the request. For a private CA in Node: `nodeFetch({ ca, proxy })`.
@@ -65,11 +65,11 @@ export interface RequestTokenOptions {
  * section 4.4). Cold: each subscription is one request, which emits one token and completes. Put `keepFresh` behind it to
  * share and renew the token.
  *
- * Errors, all of them `SpeechError`s in whose message and cause neither secret nor token stands:
- * - what the endpoint refuses, by RFC 6749 section 5.2: `invalid-request`, `invalid-client`, `invalid-grant`,
- *   `unauthorized-client`, `unsupported-grant-type`, `invalid-scope`; `too-many-attempts` for 429 and
- *   `overloaded` for 503, with `retryAfterMs` where the endpoint says how long to wait;
- * - `token-endpoint-failed` for an unusable answer: no JSON, fields that do not fit, more than 64 KiB, a redirect (not
+ * Errors, all of them `SpeechError`s without secret and token in message and cause:
+ * - refusals of the endpoint, by RFC 6749 section 5.2: `invalid-request`, `invalid-client`, `invalid-grant`,
+ *   `unauthorized-client`, `unsupported-grant-type`, `invalid-scope`; `too-many-attempts` for 429 and `overloaded` for
+ *   503, with `retryAfterMs` if the endpoint says how long to wait;
+ * - `token-endpoint-failed` for an unusable answer: not JSON, invalid fields, more than 64 KiB, a redirect (not
  *   followed), any other status; `retryable` says whether another attempt can help;
  * - `connection-failed` when there is no answer, `token-timeout` when it takes longer than `timeoutMs`.
  *
@@ -135,7 +135,7 @@ const tokenOf = (answer: TokenAnswer, secret: string, requestedAtMs: number, now
   if (answer.status !== 200) throw refusalOf(answer, secret, nowMs)
   const token = parseToken(answer.body, requestedAtMs)
   if (either.isRight(token)) return token.right
-  throw new SpeechError('token-endpoint-failed', `The token endpoint gave no token: ${token.left.message}`)
+  throw new SpeechError('token-endpoint-failed', `The answer of the token endpoint has no token: ${token.left.message}`)
 }
 
 const timedOut = (timeoutMs: number): SpeechError =>
@@ -147,11 +147,11 @@ const timedOut = (timeoutMs: number): SpeechError =>
 const interrupted = (): SpeechError =>
   new SpeechError('token-endpoint-failed', 'The answer of the token endpoint broke off; try again.')
 
-/** A `SpeechError` of `fetch` knows the cause, such as a proxy; any other error means that there was no answer. */
+/** A `SpeechError` of `fetch` names the cause, such as a proxy; any other error means that there was no answer. */
 const sendFailure = (url: URL, error: unknown, secret: string): SpeechError =>
   isSpeechError(error) ? maskOfSecret(secret).cleanError(error) : unreachable(url, error)
 
-/** Without the cause, which may hold the body of the request and so the secret. */
+/** Without the cause, which may contain the body of the request and so the secret. */
 const unreachable = (url: URL, error?: unknown): SpeechError => {
   const code = systemCode(error)
   const why = code === undefined ? '' : ` (${code})`
@@ -190,7 +190,7 @@ const tokenUrlOf = (options: RequestTokenOptions): URL => {
   const { authUrl, insecure = false } = options
   checkProxy(options.proxy)
   if (options.proxy !== undefined && options.fetch !== undefined) {
-    throw invalid('proxy and fetch exclude each other; give the proxy to nodeFetch.')
+    throw invalid('proxy and fetch exclude each other; pass the proxy to nodeFetch.')
   }
   const url = URL.canParse(authUrl) ? new URL(authUrl) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
@@ -200,7 +200,7 @@ const tokenUrlOf = (options: RequestTokenOptions): URL => {
     throw invalid('authUrl must be a plain base address, without user, password, query or fragment.')
   }
   if (url.protocol === 'http:' && !insecure && !isLoopback(url.hostname)) {
-    throw invalid('authUrl must begin with https://, else the client secret could be read on the way.')
+    throw invalid('authUrl must begin with https://, otherwise the client secret could be read in transit.')
   }
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/connect/token`
   return url

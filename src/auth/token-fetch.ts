@@ -10,7 +10,7 @@ export interface TokenRequestInit {
   readonly signal: AbortSignal
 }
 
-/** The members of an answer that are read; the `Response` of `fetch` has them. */
+/** The used members of an answer; the `Response` of `fetch` has them. */
 export interface TokenFetchResponse {
   readonly status: number
   /** A browser reports a redirect that it did not follow as `opaqueredirect`. */

@@ -9,7 +9,7 @@ import { retryAfterMs } from '../protocol/retry-after.js'
 import type { Token } from '../protocol/token.js'
 import { codec, type Codec, oneOf, text } from '../protocol/validation.js'
 
-/** The answer of a token endpoint that grants (PROTOCOL 2, RFC 6749 section 5.1). */
+/** The answer of a token endpoint with a token (PROTOCOL 2, RFC 6749 section 5.1). */
 export interface TokenResponse {
   readonly accessToken: string
   readonly expiresInSeconds: number
@@ -55,7 +55,7 @@ export interface TokenAnswer {
 
 const invalidClient = ['invalid-client', 'Check the client id and the client secret.'] as const
 
-/** The errors of RFC 6749 section 5.2: our code, and what to do. */
+/** The errors of RFC 6749 section 5.2: the code, and what to do. */
 const refusals = new Map<unknown, readonly [code: ErrorCode, help: string]>([
   ['invalid_request', ['invalid-request', 'The token request was malformed; check client id, secret and scope.']],
   ['invalid_client', invalidClient],
@@ -72,8 +72,9 @@ const refusals = new Map<unknown, readonly [code: ErrorCode, help: string]>([
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425
 
 /**
- * The error for an answer without a token: a code of RFC 6749 section 5.2 where the endpoint names one,
- * `too-many-attempts` for 429 (RFC 6585 section 4), `overloaded` for 503 and `temporarily_unavailable`, else `token-endpoint-failed`.
+ * The error for an answer without a token: a code of RFC 6749 section 5.2 if the endpoint sends one,
+ * `too-many-attempts` for 429 (RFC 6585 section 4), `overloaded` for 503 and `temporarily_unavailable`, else
+ * `token-endpoint-failed`.
  */
 export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: string, nowMs: number): SpeechError => {
   const waitMs = retryAfterMs(retryAfter, nowMs)
@@ -82,14 +83,14 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
   if (status === 429) {
     return new SpeechError(
       'too-many-attempts',
-      `The token endpoint takes no more attempts now; try again ${when}.`,
+      `The token endpoint accepts no more attempts now; try again ${when}.`,
       wait,
     )
   }
   const json = parseJsonObject(body)
   const named = either.isRight(json) ? ownValue(json.right, 'error') : undefined
   if (status === 503 || named === 'temporarily_unavailable') {
-    return new SpeechError('overloaded', `The token endpoint takes no requests now; try again ${when}.`, wait)
+    return new SpeechError('overloaded', `The token endpoint accepts no requests now; try again ${when}.`, wait)
   }
   const refusal = refusals.get(named)
   if (refusal !== undefined && !isTemporary(status)) {
@@ -109,16 +110,16 @@ export const refusalOf = ({ status, retryAfter, body }: TokenAnswer, secret: str
 
 const maxQuoteLength = 200
 
-/** Finds a client secret also as the form of it that HTTP Basic has in base64 (RFC 6749 section 2.3.1). */
+/** Finds a client secret also in its base64 form of HTTP Basic (RFC 6749 section 2.3.1). */
 export const maskOfSecret = (secret: string): SecretMask =>
   new SecretMask([secret, encodeURIComponent(secret), new URLSearchParams([['', secret]]).toString().slice(1)])
 
-/** The endpoint's description without the secret; empty where it holds characters that RFC 6749 section 5.2 forbids. */
+/** The endpoint's description without the secret; empty if it contains characters that RFC 6749 section 5.2 forbids. */
 const quoted = (description: unknown, secret: string): string => {
   if (typeof description !== 'string' || description === '') return ''
   const words = maskOfSecret(secret).clean(description)
   const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(words)
-  // A short secret cannot be told from an ordinary word.
+  // A short secret cannot be distinguished from an ordinary word.
   const isHidden = secret.length >= minMaskedLength || !words.includes(secret)
   return isPlain && isHidden && words.length <= maxQuoteLength ? ` It says: ${words}` : ''
 }
@@ -126,7 +127,7 @@ const quoted = (description: unknown, secret: string): string => {
 /** The size limit of an answer. */
 export const maxAnswerBytes = 64 * 1024
 
-/** Reads a whole body as UTF-8 text, once; `tooBig` is the error beyond `maxBytes`, and no more is read then. */
+/** Reads a whole body as UTF-8 text, once; beyond `maxBytes` it stops reading and errors with `tooBig`. */
 export function boundedText(body$: Observable<Uint8Array>, maxBytes: number, tooBig: () => Error): Observable<string> {
   return body$.pipe(
     reduce<Uint8Array, Read>(

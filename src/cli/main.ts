@@ -3,7 +3,7 @@ import { exitCode } from './process/failure.js'
 import { processHost } from './process/host.js'
 import { runCli } from './run-cli.js'
 
-// Warnings about the inside of packages are for developers.
+// Warnings of packages are for developers.
 if (process.env['RXSPEECH_DEBUG'] === undefined) process.removeAllListeners('warning')
 
 // A process also ends when it has nothing left to wait for. Before its work is done, that is a failure. The exit code is not

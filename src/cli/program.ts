@@ -18,7 +18,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/transcribe.js')).addTranscribe,
   },
   cassette: {
-    summary: 'look at recorded sessions',
+    summary: 'show recorded sessions',
     load: async () => (await import('./commands/cassette.js')).addCassette,
   },
   serve: {
@@ -26,7 +26,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/serve.js')).addServe,
   },
   models: {
-    summary: 'show models, and make one',
+    summary: 'list models, and create one',
     load: async () => (await import('./commands/models.js')).addModels,
   },
   project: {
@@ -34,7 +34,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/project.js')).addProject,
   },
   subscription: {
-    summary: 'say who may use a service',
+    summary: 'manage the clients of a service',
     load: async () => (await import('./commands/subscription.js')).addSubscription,
   },
   token: {
@@ -42,7 +42,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/token.js')).addToken,
   },
   keys: {
-    summary: 'the keys that sign tokens',
+    summary: 'manage the keys that sign tokens',
     load: async () => (await import('./commands/keys.js')).addKeys,
   },
 }
@@ -52,21 +52,21 @@ export const createProgram = async (args: readonly string[], context: CommandCon
   const { host, output } = context
   const paint = paintFor(host.stdout, host.env)
   const program = (await createRootCommand('rxspeech', context))
-    .description('Streaming speech recognition: a client for any service of its kind, and the service itself.')
+    .description('Streaming speech recognition: a client for services of this protocol, and a service.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpCommand('help [command]', 'show the help of a command')
     .addHelpText('after', () =>
       [
         exampleText(paint, [
-          ['rxspeech demo', 'see it work, without account and network'],
-          ['rxspeech transcribe call.wav --models ./models', 'a recording of yours with a model of yours'],
+          ['rxspeech demo', 'see it work without account and network'],
+          ['rxspeech transcribe call.wav --models ./models', 'your own recording with your own model'],
           ['rxspeech serve --dev', 'a service on this machine, for clients to try'],
           ['rxspeech help transcribe', 'everything about one command'],
         ]),
         helpText(paint, {
           Environment: [
-            ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, better kept here than typed'],
-            ['RXSPEECH_TOKEN', 'a token, in place of --client-id and its secret'],
+            ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, safer than the flag'],
+            ['RXSPEECH_TOKEN', 'a token, instead of --client-id and its secret'],
             ['NO_COLOR', 'no colors'],
           ],
           'Exit codes': [
@@ -100,10 +100,10 @@ export const createRootCommand = async (name: string, { host, output }: CommandC
       })
       .configureHelp({
         styleTitle: (title) => paint('bold', title),
-        // Wrapped for the terminal, not where the source breaks the line.
+        // Wrapped for the terminal, not at the line breaks of the source.
         commandDescription: (command) => command.description().replaceAll('\n', ' '),
       })
-      // So that a command may have a --version of its own.
+      // So that a command can have its own --version.
       .enablePositionalOptions()
       .helpOption('-h, --help', 'show this help')
   )

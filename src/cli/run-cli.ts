@@ -4,7 +4,7 @@ import { exitCode, failureOf } from './process/failure.js'
 import type { Host } from './process/host.js'
 import { openOutput } from './process/output.js'
 
-/** Makes the program that reads the arguments. */
+/** Creates the program that parses the arguments. */
 type CreateProgram = (args: readonly string[], context: CommandContext) => Promise<Command>
 
 const createRxspeech: CreateProgram = async (args, context) => {
@@ -13,8 +13,8 @@ const createRxspeech: CreateProgram = async (args, context) => {
 }
 
 /**
- * Runs the command that the arguments name, and resolves with the exit code when its work is done and its output written.
- * Every failure is one sentence on stderr. `args`: without the program's own name.
+ * Runs the command of the arguments, and resolves with the exit code when it is done and its output written. Every
+ * failure is one sentence on stderr. `args`: without the program's own name.
  */
 export const runCli = async (args: readonly string[], host: Host, create = createRxspeech): Promise<number> => {
   const output = openOutput(host)
@@ -47,6 +47,6 @@ const report = async (
   return code
 }
 
-/** Commander ends help and version that were asked for by an error with exit code 0. */
+/** Commander ends requested help and version with an error with exit code 0. */
 const isHelpOrVersion = (error: unknown): boolean =>
   error instanceof Error && 'exitCode' in error && error.exitCode === 0 && 'code' in error

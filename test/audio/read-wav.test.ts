@@ -99,13 +99,13 @@ describe('readWav, on a file that is wrong', () => {
   const fmt = chunkOf('fmt ', formatBody())
 
   it.each<[string, Uint8Array, RegExp]>([
-    ['nothing at all', new Uint8Array(0), /no RIFF\/WAVE file/],
+    ['nothing at all', new Uint8Array(0), /not a RIFF\/WAVE file/],
     [
       'another kind of file',
       Uint8Array.from('OggS and more bytes', (letter) => letter.charCodeAt(0)),
-      /no RIFF\/WAVE file/,
+      /not a RIFF\/WAVE file/,
     ],
-    ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /no RIFF\/WAVE file/],
+    ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /not a RIFF\/WAVE file/],
     ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX/],
     ['an end within the format', plain.subarray(0, 30), /ends within its header/],
     ['no data chunk', riffOf([fmt, junk]), /ends before its data chunk/],
@@ -294,6 +294,6 @@ describe('readWav and its source', () => {
       next: () => Promise.resolve({ done: false, value: new Uint8Array(20) }),
       return: () => Promise.reject(new Error('cannot close')),
     }
-    await expect(readWav({ [Symbol.asyncIterator]: () => iterator })).rejects.toThrowError(invalidWav(/no RIFF/))
+    await expect(readWav({ [Symbol.asyncIterator]: () => iterator })).rejects.toThrowError(invalidWav(/not a RIFF/))
   })
 })

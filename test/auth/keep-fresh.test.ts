@@ -299,7 +299,7 @@ describe('keepFresh', () => {
       const { token$ } = endpoint([[1, lifeMs]], scheduler)
       const error = new SpeechError(
         'token-endpoint-failed',
-        'The token had expired already when it came; check the clocks.',
+        'The token had already expired when it arrived; check the clocks.',
       )
       expectObservable(token$.pipe(keepFresh({ scheduler }))).toBe('-#', undefined, error)
     })

@@ -180,7 +180,7 @@ describe('requestToken', () => {
     expect(error).toMatchObject({
       code: 'overloaded',
       retryable: true,
-      message: `The token endpoint takes no requests now; try again ${when}.`,
+      message: `The token endpoint accepts no requests now; try again ${when}.`,
     })
   })
 

@@ -35,7 +35,7 @@ describe('rxspeech transcribe --record', () => {
       join(folder, 'no/a'),
     ])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/cannot be written \(ENOENT\); give --record another place\.$/m)
+    expect(stderr).toMatch(/cannot be written \(ENOENT\); choose another file for --record\.$/m)
   })
 })
 
@@ -62,7 +62,7 @@ describe('rxspeech cassette show', () => {
     writeFileSync(junk, `${readFileSync(cassette, 'utf8').split('\n')[0] ?? ''}\n{"atMs":0}\n`)
     const broken = await runInProcess(['cassette', 'show', junk])
     expect(broken).toMatchObject({ code: 3, stdout: '' })
-    expect(broken.stderr).toMatch(/is no cassette that can be read\. Line 2 of the cassette: event must be/)
+    expect(broken.stderr).toMatch(/is not a readable cassette\. Line 2 of the cassette: event must be/)
     const none = await runInProcess(['cassette', 'show', join(folder, 'none')])
     expect(none).toMatchObject({ code: 3, stdout: '' })
     expect(none.stderr).toMatch(/does not exist; check the name/)

@@ -65,7 +65,7 @@ log: { level: warn }
   it('refuses another flag beside it by name', async () => {
     await write('service.yaml', '')
     const { code, stderr } = await runInProcess(['serve', '--config', file, '--recordings', 'r'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('leave --recordings out')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('omit --recordings')])
   })
 })
 
@@ -73,7 +73,7 @@ describe('rxspeech serve --config --check', () => {
   it('says that a file is sound, and that its models and projects are', async () => {
     await write('projects/Acme/calls/1.yaml', project)
     await write('service.yaml', `models: { folders: [${JSON.stringify(cards)}] }\nprojects: { folders: [projects] }\n`)
-    expect(await check()).toEqual({ code: 0, stdout: `${file} is sound.\n`, stderr: '' })
+    expect(await check()).toEqual({ code: 0, stdout: `${file} has no faults.\n`, stderr: '' })
   })
 
   it('tells every model and project with a fault, and ends with 2', async () => {
@@ -89,7 +89,7 @@ describe('rxspeech serve --config --check', () => {
       expect.stringContaining('Default/broken/1'),
       expect.stringContaining('crystal-ball'),
       expect.stringMatching(/^Project Acme\/calls\/1: .*1\.yaml:2:\d+: .*recognizr/),
-      `rxspeech: ${file} is sound, but names 3 models or projects with faults; nothing was started.`,
+      `rxspeech: ${file} has no faults, but names 3 models or projects with faults; nothing was started.`,
     ])
   })
 

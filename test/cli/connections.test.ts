@@ -67,7 +67,7 @@ describe('rxspeech transcribe on a line that breaks', () => {
       ).toBe(text)
       const lines = stderr.split('\n').filter((line) => line.startsWith('rxspeech: '))
       const lost = /^rxspeech: no connection \(connection-lost\); attempt [12] in \d\.\d s\.$/
-      const again = /^rxspeech: connected again; \d\.\d s of audio are sent once more\.$/
+      const again = /^rxspeech: connected again; \d\.\d s of audio are sent again\.$/
       expect(lines).toEqual([lost, again, lost, again].map((line) => expect.stringMatching(line) as unknown))
       expect(presented).toEqual(['token-1', 'token-1', 'token-1'])
       expect([given(), code]).toEqual([1, 0])

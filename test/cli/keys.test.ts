@@ -53,7 +53,7 @@ describe('rxspeech keys rotate', () => {
     const service = await serving()
     const before = kidOf(await service.token())
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
-    const [, made = ''] = /^The key (\S+) signs in 10 minutes; tokens of before stay good\.\n$/.exec(stdout) ?? []
+    const [, made = ''] = /^The key (\S+) is used in 10 minutes; earlier tokens stay valid\.\n$/.exec(stdout) ?? []
     expect([code, stderr, await stored()]).toEqual([0, '', [made, before]])
     expect(kidOf(await service.token())).toBe(before)
     expect([...(await service.published())].sort()).toEqual([before, made].sort())
@@ -63,8 +63,7 @@ describe('rxspeech keys rotate', () => {
     const service = await serving()
     const before = kidOf(await service.token())
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--alone', '--state', state])
-    const [, made = ''] =
-      /^The key (\S+) is the only one; tokens of before are not good any more\.\n$/.exec(stdout) ?? []
+    const [, made = ''] = /^The key (\S+) is the only one; earlier tokens are no longer valid\.\n$/.exec(stdout) ?? []
     expect([code, stderr, await stored(), made === before]).toEqual([0, '', [made], false])
     expect([kidOf(await service.token()), await service.published()]).toEqual([made, [made]])
   })
@@ -73,7 +72,7 @@ describe('rxspeech keys rotate', () => {
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(
-      /^rxspeech: There are no signing keys in .*state; name the state folder of the service by --state\.\n$/,
+      /^rxspeech: There are no signing keys in .*state; set the state folder of the service with --state\.\n$/,
     )
     await expect(stored()).rejects.toThrow('ENOENT')
   })

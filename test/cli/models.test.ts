@@ -82,8 +82,8 @@ describe('rxspeech models', () => {
   )
 
   it.each<[readonly string[], RegExp]>([
-    [['a'], /give --grammar or --phrases/],
-    [['a', '--grammar', 'x', '--phrases', 'y'], /give --grammar or --phrases/],
+    [['a'], /set either --grammar or --phrases/],
+    [['a', '--grammar', 'x', '--phrases', 'y'], /set either --grammar or --phrases/],
     [['a', '--phrases', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
     [['a', '--phrases', '/'], /cannot be read/],
     [['a', '--phrases', 'x', '--language', 'de-de'], /--language must be en-us or fr-fr/],

@@ -45,7 +45,7 @@ describe('a command line that is wrong ends with 2 and says what to do', () => {
     ['no file', ['transcribe'], /missing required argument 'file'; rxspeech transcribe --help shows/i],
     ['two files', ['transcribe', 'a.wav', 'b.wav'], /too many arguments/i],
     ['a rate that is no number', ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'], /--rate .* not "abc"/],
-    ['raw samples without a rate', ['transcribe', 'a.raw', '--encoding', 'pcm'], /give it by --rate/],
+    ['raw samples without a rate', ['transcribe', 'a.raw', '--encoding', 'pcm'], /set it with --rate/],
     ['a speed of none', ['transcribe', 'a.wav', '--speed', '0'], /--speed must be .* max/],
     ['a transport of another kind', ['transcribe', 'a.wav', '--over', 'http'], /--over must be grpc or websocket/],
     [
@@ -98,7 +98,7 @@ describe('an input that cannot be read ends with 3', () => {
     ['a folder', () => [folder], /is a folder/],
     ['an empty file', () => [made('empty.wav', '')], /is empty/],
     ['an empty raw file', () => [made('empty.raw', ''), '--encoding', 'pcm', '--rate', '8000'], /is empty/],
-    ['a file of another kind', () => [made('text.wav', 'no sound at all')], /no RIFF\/WAVE file; .* --encoding/],
+    ['a file of another kind', () => [made('text.wav', 'no sound at all')], /not a RIFF\/WAVE file; .* --encoding/],
     ['a WAV file without samples', () => [made('bare.wav', 'RIFF\u0004\0\0\0WAVE')], /bare\.wav: .*data chunk/],
     ['nothing on standard input', () => ['-'], /Standard input is empty/],
   ])('for %s', async (_what, args, sentence) => {

@@ -34,9 +34,9 @@ describe('rxspeech subscription', () => {
     const first = JSON.parse((await subscription(['create', '--json', '--client-id', 'acme'])).stdout)
     const { code, stdout, stderr } = await subscription(['rotate', 'acme', '--overlap', '2h'])
     expect([code, stdout.includes(first.clientSecret)]).toEqual([0, false])
-    expect(stderr).toMatch(/^The old secret stays good until \d{4}-\S+Z, so that no client is locked out/)
+    expect(stderr).toMatch(/^The old secret stays valid until \d{4}-\S+Z, so that no client is locked out/)
     expect((await subscription(['rotate', 'acme', '--overlap', '0'])).stderr).toBe(
-      'The old secret is not good any more.\n',
+      'The old secret is no longer valid.\n',
     )
   })
 

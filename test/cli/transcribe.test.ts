@@ -64,7 +64,7 @@ describe('rxspeech transcribe', () => {
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: good evening harbor grill how can i help you$/m)
     expect(stdout).toMatch(/^\[00:03\.\d\] guest: hello i would like to book a table for four$/m)
     expect(stderr).toMatch(
-      /^6\.5 s of audio, 19 words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d\nRead with the sample model/,
+      /^6\.5 s of audio, 19 words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d\nRecognized with the sample model/,
     )
     expect(code).toBe(0)
   })

@@ -45,7 +45,7 @@ beforeAll(async () => {
 describe.concurrent.each(overBoth)('rxspeech transcribe of a call over %s on a line that breaks', (over) => {
   const of = over === 'grpc' ? '' : ' of (left|right)'
   const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
-  const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent once more\\.$`)
+  const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent again\\.$`)
 
   it('prints the lines of a good line, and tells on stderr what it does about it', async () => {
     const broken = await transcribed(over, [cutAfter(100_000), cutAfter(350_000)])

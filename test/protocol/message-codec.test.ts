@@ -165,7 +165,10 @@ describe('a field under two of its names', () => {
     expect(read(change)).toMatchObject({
       left: {
         request: 'Start',
-        error: { code: 'invalid-field', message: expect.stringContaining(` and ${name} are the same field`) as unknown },
+        error: {
+          code: 'invalid-field',
+          message: expect.stringContaining(` and ${name} are the same field`) as unknown,
+        },
       },
     })
   })

@@ -114,9 +114,7 @@ describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
   it.each(ways)('asks %s for user and password', async (way) => {
     const error = await outcomeOf(there.run(way, `http://caller:wrong-word@127.0.0.1:${proxy.port}`))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
-    expect((error as Error).message).toMatch(
-      /requires a user and a password, or rejects the given ones \(HTTP 407\)/,
-    )
+    expect((error as Error).message).toMatch(/requires a user and a password, or rejects the given ones \(HTTP 407\)/)
   })
 
   it.each(ways)('refuses %s a port that it does not allow', async (way) => {

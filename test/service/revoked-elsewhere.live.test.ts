@@ -119,7 +119,7 @@ describe('what another process changes', () => {
   it('takes away signing keys at once: tokens of before are refused, new ones are good', async () => {
     const before = service.token
     expect(await rxspeech(['keys', 'rotate'])).toMatch(
-      /^The key [\w-]{43} signs in 10 minutes; tokens of before stay good.\n$/,
+      /^The key [\w-]{43} is used in 10 minutes; earlier tokens stay valid.\n$/,
     )
     ;(await openSocket(service, { token: before })).close()
     const said = await rxspeech(['keys', 'rotate', '--alone'])

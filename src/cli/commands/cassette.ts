@@ -20,20 +20,21 @@ const pixelRange = { min: 480, max: 10_000 }
 
 /** `rxspeech cassette`. */
 export const addCassette = (command: Command, context: CommandContext): void => {
-  command.description('Shows sessions that `rxspeech transcribe --record` or the library has recorded.')
+  command.description('Shows sessions that `rxspeech transcribe --record` or the library recorded.')
   defineCommand(command.command('show').summary('draw a cassette as marbles'), context, {
-    description: 'Draws who said what and when: connections, control, audio, speech, partials, milestones, finals.',
+    description:
+      'Draws a session over time: connections, control messages, audio, speech, partials, milestones, finals.',
     argument: ['<file>', 'the cassette'],
     flags: showFlags,
     examples: [
-      ['rxspeech transcribe call.wav --record call.jsonl', 'make one'],
-      ['rxspeech cassette show call.jsonl --svg call.svg', 'a picture of it'],
+      ['rxspeech transcribe call.wav --record call.jsonl', 'record one'],
+      ['rxspeech cassette show call.jsonl --svg call.svg', 'draw it as a picture'],
     ],
     run: showCassette,
   })
 }
 
-/** The session as text, or as a picture where `--svg` says. */
+/** The session as text, or with `--svg` as a picture. */
 const showCassette = async ({
   argument,
   flags: { svg, width: typed },
@@ -55,14 +56,14 @@ const showCassette = async ({
   else await writeFile(svg, picture).catch((error: unknown) => Promise.reject(cannotWrite(svg, error)))
 }
 
-/** A file that is no cassette is an unreadable input: exit code 3. */
+/** A file that is not a cassette is an unreadable input: exit code 3. */
 const cannotRead = (file: string, error: unknown): SpeechError => {
   if (!isSpeechError(error)) return unreadable(file, error)
   return error.code === 'source-failed'
     ? unreadable(file, error.cause)
-    : new SpeechError('source-failed', `${file} is no cassette that can be read. ${error.message}`)
+    : new SpeechError('source-failed', `${file} is not a readable cassette. ${error.message}`)
 }
 
 const cannotWrite = (file: string, error: unknown): CommandError => {
-  return new CommandError(`${file} cannot be written (${codeOf(error) ?? 'unknown'}); give --svg another place.`)
+  return new CommandError(`${file} cannot be written (${codeOf(error) ?? 'unknown'}); choose another file for --svg.`)
 }

@@ -7,7 +7,7 @@ import { paintFor } from '../view/paint.js'
 import { openTerminalView } from '../view/text-view.js'
 
 const demoFlags = {
-  // Half a minute of call in less than ten seconds, and slow enough to watch.
+  // Half a minute of audio in less than ten seconds, and slow enough to watch.
   speed: flagOr('<times>', 'times real time, or max', speed, '4'),
 }
 

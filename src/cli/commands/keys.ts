@@ -6,7 +6,7 @@ import { stateFlag, stateFolderWith } from '../parsing/state-folder.js'
 
 const rotateFlags = {
   alone: switchFlag(
-    'take all other keys away: no token so far is good for a new session, and the new key signs at once',
+    'remove all other keys: existing tokens are refused for new sessions, and the new key is used at once',
   ),
   state: stateFlag,
 }
@@ -17,21 +17,24 @@ export const addKeys = (command: Command, context: CommandContext): void => {
     description:
       'Manages the keys that sign the tokens of a service. They are kept in signing-keys.json of its state folder.',
     examples: [
-      ['rxspeech keys rotate --state /var/lib/rxspeech', 'a new key beside the old ones'],
-      ['rxspeech keys rotate --alone --state /var/lib/rxspeech', 'after a key has leaked: every token so far ends'],
+      ['rxspeech keys rotate --state /var/lib/rxspeech', 'add a new key'],
+      [
+        'rxspeech keys rotate --alone --state /var/lib/rxspeech',
+        'after a key has leaked: invalidates all existing tokens',
+      ],
     ],
   })
-  defineCommand(command.command('rotate').summary('make a new key'), context, {
+  defineCommand(command.command('rotate').summary('create a new key'), context, {
     description:
-      'Makes a new key that signs tokens, in the state folder of a service. A service that runs need not be restarted: it ' +
-      'publishes the key when it next looks at its file, which is at the next token, and signs with it 10 minutes after it ' +
-      'was made. Tokens of older keys stay good. Keys also rotate by themselves, every 90 days.',
+      'Creates a new signing key in the state folder of a service. A running service needs no restart: it ' +
+      'publishes the key when it reads its file again, at the next token, and signs with it 10 minutes after it ' +
+      'was created. Tokens of older keys stay valid. Keys also rotate automatically, every 90 days.',
     flags: rotateFlags,
     run: rotateKeys,
   })
 }
 
-/** Running services of the state folder see the new key at their next token. */
+/** Running services of the state folder use the new key from their next token on. */
 const rotateKeys = async ({
   flags: { alone, state },
   output,
@@ -41,7 +44,7 @@ const rotateKeys = async ({
   const kid = await keys.rotate({ discardOthers: alone })
   output.write(
     alone
-      ? `The key ${kid} is the only one; tokens of before are not good any more.\n`
-      : `The key ${kid} signs in 10 minutes; tokens of before stay good.\n`,
+      ? `The key ${kid} is the only one; earlier tokens are no longer valid.\n`
+      : `The key ${kid} is used in 10 minutes; earlier tokens stay valid.\n`,
   )
 }

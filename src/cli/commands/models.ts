@@ -25,13 +25,11 @@ const listFlags = {
 
 const addFlags = {
   grammar: flag('<file>', 'a grammar in the JSpeech Grammar Format, with one public rule', text),
-  phrases: flag('<file>', 'sentences, one a line', text),
-  models: flag('<dir>', 'the folder of models that it goes into', text),
-  tenant: flag('<name>', 'whose it is (default: Default)', (typed) => checkModelName('tenant', typed)),
-  version: flag('<version>', 'its version (default: one more than the newest)', (typed) =>
-    checkModelName('version', typed),
-  ),
-  dictionary: flag('<file>', 'words that the dictionary lacks: a word and its phones a line', text),
+  phrases: flag('<file>', 'sentences, one per line', text),
+  models: flag('<dir>', 'the folder of models to add it to', text),
+  tenant: flag('<name>', 'its tenant (default: Default)', (typed) => checkModelName('tenant', typed)),
+  version: flag('<version>', 'its version (default: the newest plus one)', (typed) => checkModelName('version', typed)),
+  dictionary: flag('<file>', 'words that the dictionary lacks: a word and its phones per line', text),
   language: flag('<name>', 'en-us or fr-fr (default: en-us)', oneOf(['en-us', 'fr-fr'])),
   batch: switchFlag('audio may come faster than real time'),
   json: jsonFlag,
@@ -41,27 +39,27 @@ const addFlags = {
 export const addModels = (command: Command, context: CommandContext): void => {
   defineCommandGroup(command.helpCommand(false), context, {
     description:
-      'Shows the models of folders, and makes models of grammars and phrase lists. A service sees them when it starts.',
+      'Lists the models of folders, and creates models from grammars and phrase lists. A service finds them when it starts.',
     examples: [
-      ['rxspeech models --models ./models', 'what is there, and what is wrong with it'],
-      ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one a line'],
+      ['rxspeech models --models ./models', 'list the models and their faults'],
+      ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
     ],
   })
   const list = command.command('list', { isDefault: true })
-  defineCommand(list.summary('show the models of folders; the same as models alone'), context, {
+  defineCommand(list.summary('list the models of folders; the same as models without a command'), context, {
     flags: listFlags,
     run: listModels,
   })
-  defineCommand(command.command('add').summary('make a model of a grammar or of phrases'), context, {
+  defineCommand(command.command('add').summary('create a model from a grammar or from phrases'), context, {
     description:
-      'Makes a model of the embedded engine. It is put in its place only when the engine has loaded it; none is written over.',
+      'Creates a model for the embedded engine. It is added only after the engine has loaded it; no model is overwritten.',
     argument: ['<name>', 'what clients call it: letters, digits, ".", "_" and "-"'],
     flags: addFlags,
     run: addToModels,
   })
 }
 
-/** The models of the folders, and what is wrong with them. Nothing is loaded. */
+/** The models of the folders, and their faults. Nothing is loaded. */
 const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeof listFlags, undefined>): void => {
   const found = findModels({
     folders: models.length === 0 ? [sampleModels()] : models,
@@ -82,7 +80,7 @@ const addToModels = async ({ argument: name, flags, output }: CommandCall<typeof
 
 const planModel = (name: string, flags: FlagValues<typeof addFlags>): NewModel => {
   const { models: folder, tenant = 'Default', version, dictionary, language, batch } = flags
-  if (folder === undefined) throw usageError('A model goes into a folder of models; name it with --models.')
+  if (folder === undefined) throw usageError('A model needs a folder of models; set it with --models.')
   return {
     folder,
     tenant,
@@ -96,13 +94,13 @@ const planModel = (name: string, flags: FlagValues<typeof addFlags>): NewModel =
 const sourceOf = ({ grammar, phrases }: FlagValues<typeof addFlags>): NewModel['source'] => {
   if (grammar !== undefined && phrases === undefined) return { kind: 'grammar', file: grammar }
   if (phrases !== undefined && grammar === undefined) return { kind: 'phrases', file: phrases }
-  throw usageError('A model is made of what can be said; give --grammar or --phrases, one of the two.')
+  throw usageError('A model needs a grammar or phrases; set either --grammar or --phrases.')
 }
 
 const stringOf = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
-/** The public part of `model.json`: never all of it, which may name places of secrets. */
+/** The public part of `model.json`; the rest may name the locations of secrets. */
 const modelJson = ({ model, problem }: FoundModel) => {
   const { tenant, name, version, folder, options } = model
   const isEmbedded = options.engine === 'soundswallower'
@@ -122,7 +120,7 @@ const modelJson = ({ model, problem }: FoundModel) => {
 
 const titles = ['TENANT', 'NAME', 'VERSION', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM']
 
-/** A line for each model below a line of titles; only the titles where there is none. */
+/** A line for each model below a line of titles; only the titles if there is none. */
 const modelTable = (models: readonly FoundModel[]): string => {
   const rows = models.map((found) => {
     const { tenant, name, version, engine, sampleRateHz, languages, problem } = modelJson(found)

@@ -19,10 +19,10 @@ import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 
 export const checkFlags = {
-  models: repeatedFlag('<dir>', 'models that it may name; without any, names of models are not checked', text),
+  models: repeatedFlag('<dir>', 'models that it may name; without them, names of models are not checked', text),
   nodes: repeatedFlag('<file or package>', 'custom nodes that it may name; may be repeated', customNodes),
-  mermaid: switchFlag('print the graph as a Mermaid flowchart, and nothing else'),
-  json: switchFlag('print what was found as JSON'),
+  mermaid: switchFlag('print only the graph, as a Mermaid flowchart'),
+  json: switchFlag('print the result as JSON'),
 }
 
 export const listFlags = {
@@ -34,17 +34,17 @@ export const listFlags = {
 
 /** `rxspeech project`. */
 export const addProject = (command: Command, context: CommandContext): void => {
-  command.description('Checks and lists projects: YAML files that say which nodes a session runs through.')
+  command.description('Checks and lists projects: YAML files that define the nodes that process a session.')
   defineCommand(command.command('check').summary('check a project file and draw its graph'), context, {
-    description: 'Checks a project file, prints every fault with its place, and draws the graph of one that is sound.',
+    description: 'Checks a project file, prints every fault with its position, and draws the graph if there is none.',
     argument: ['<file>', 'the project file, YAML'],
     flags: checkFlags,
-    examples: [['rxspeech project check projects/Acme/calls/1.yaml', 'what is wrong with it, or how it looks']],
+    examples: [['rxspeech project check projects/Acme/calls/1.yaml', 'show its faults or its graph']],
     run: checkProjectFile,
   })
   defineCommand(command.command('list').summary('list the projects of folders'), context, {
     description:
-      'Lists the projects of folders laid out <tenant>/<name>/<version>.yaml, one a line, and says which are broken.',
+      'Lists the projects of folders with the layout <tenant>/<name>/<version>.yaml, one per line, and marks broken ones.',
     flags: listFlags,
     run: listProjects,
   })
@@ -55,7 +55,7 @@ type Call<F extends typeof checkFlags | typeof listFlags, Argument> = Pick<
   'argument' | 'flags' | 'output'
 > & { readonly host: Pick<Host, 'env'> }
 
-/** The graph of a project that is sound, or all that is wrong with it and exit code 3. */
+/** The graph of a project without faults, or all of its faults and exit code 3. */
 export const checkProjectFile = async ({
   argument: file,
   flags,
@@ -80,10 +80,10 @@ export const checkProjectFile = async ({
   if (check.graph === undefined) throw new SilentExit(exitCode.unreadable)
 }
 
-/** Tenant, name, version of each project and whether it is sound; exit code 3 where one is broken. */
+/** Tenant, name, version of each project and whether it is broken; exit code 3 if one is. */
 export const listProjects = async ({ flags, host, output }: Call<typeof listFlags, undefined>): Promise<void> => {
   const { projects: folders } = flags
-  if (folders.length === 0) throw usageError('There is nothing to list; give --projects DIR.')
+  if (folders.length === 0) throw usageError('There is nothing to list; set --projects DIR.')
   const loaded = await loadProjects({ folders, facts: await factsOf(flags), model: {}, env: host.env })
   const rows = loaded.map(({ place: { tenant, name, version }, problem }) => ({
     tenant,

@@ -16,35 +16,27 @@ import { openLog } from '../service/log.js'
 import { howToTry } from '../view/how-to-try.js'
 
 export const serveFlags = {
-  dev: switchFlag('for this machine only: a CA, a certificate and a subscription of its own'),
-  http: flag(
-    '<host:port>',
-    'where tokens and WebSockets are served (default: 127.0.0.1:0, a free port)',
-    listenAddress,
-  ),
-  grpc: flag('<host:port>', 'where gRPC is served (default: 127.0.0.1:0, a free port)', listenAddress),
+  dev: switchFlag('for this machine only: creates its own CA, certificate and subscription'),
+  http: flag('<host:port>', 'address for tokens and WebSockets (default: 127.0.0.1:0, a free port)', listenAddress),
+  grpc: flag('<host:port>', 'address for gRPC (default: 127.0.0.1:0, a free port)', listenAddress),
   models: repeatedFlag('<dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', text),
   projects: repeatedFlag('<dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', text),
   nodes: repeatedFlag('<file or package>', 'custom nodes that projects may name; may be repeated', customNodes),
-  recordings: flag('<dir>', 'where the node recorder may keep recordings (default: nowhere)', text),
-  model: flag('<name>', 'the model of a session that names none', text),
-  state: flagOr('<dir>', 'where keys and certificates are kept', text, '.rxspeech'),
-  operations: flag('<host:port>', 'where /livez, /readyz and /metrics are served (default: nowhere)', listenAddress),
+  recordings: flag('<dir>', 'folder for the recordings of the node recorder (default: none)', text),
+  model: flag('<name>', 'the model of sessions that name none', text),
+  state: flagOr('<dir>', 'the folder of keys and certificates', text, '.rxspeech'),
+  operations: flag('<host:port>', 'address for /livez, /readyz and /metrics (default: none)', listenAddress),
   logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
-  logFormat: flag('<format>', 'text or json (default: text in a terminal, else json)', oneOf(logFormats)),
+  logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),
   ...flagGroup('From a file:', {
-    config: flag('<file>', 'all of the above and more, in YAML; docs/OPERATING.md names every key', text),
-    check: switchFlag('only say whether the file is sound'),
+    config: flag('<file>', 'all of the above and more, in YAML; docs/OPERATING.md lists every key', text),
+    check: switchFlag('only check the file'),
   }),
   ...flagGroup('Without --dev:', {
-    cert: flag('<file>', 'certificate chain in PEM; without it plain text, on loopback only', text),
+    cert: flag('<file>', 'certificate chain in PEM; without it plain text on loopback only', text),
     key: flag('<file>', 'its private key in PEM', text),
-    clientId: flag(
-      '<id>',
-      'a subscriber beside those of rxspeech subscription; secret in RXSPEECH_CLIENT_SECRET',
-      text,
-    ),
-    tenant: repeatedFlag('<name>', 'a tenant, which it is granted; may be repeated (default: Default)', text),
+    clientId: flag('<id>', 'an additional subscriber; its secret is in RXSPEECH_CLIENT_SECRET', text),
+    tenant: repeatedFlag('<name>', 'a tenant that it is granted; may be repeated (default: Default)', text),
   }),
 }
 
@@ -55,18 +47,18 @@ type ServeCall = CommandCall<typeof serveFlags, undefined>
 export const addServe = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Runs the service. When everything listens, one line of JSON on stdout says how to reach it; the log is on stderr.\n' +
+      'Runs the service. When it is ready, it prints one line of JSON with its addresses on stdout; the log is on stderr.\n' +
       'SIGTERM ends sessions with their finals; a second one ends at once.',
     flags: serveFlags,
     examples: [
-      ['rxspeech serve --dev --models ./models', 'for clients to try'],
+      ['rxspeech serve --dev --models ./models', 'a service for trying clients'],
       [
         'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 \\\n' +
           '      --cert chain.pem --key key.pem --client-id acme --tenant Acme \\\n' +
           '      --models ./models --state /var/lib/rxspeech',
         'for others',
       ],
-      ['rxspeech serve --config service.yaml --check', 'a service as its file says; drop --check to run it'],
+      ['rxspeech serve --config service.yaml --check', 'check a configuration file; run it without --check'],
     ],
     run: serve,
   })
@@ -75,7 +67,10 @@ export const addServe = (command: Command, context: CommandContext): void =>
 const minSecretLength = 16
 const anyPort = { host: '127.0.0.1', port: 0 }
 
-/** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+/**
+ * Checks the combination of the flags. Throws `invalid-options` with a sentence that says what to set, before anything
+ * is opened.
+ */
 export const planServe = (flags: ServeFlags, env: Environment): ServePlan => {
   const { http = anyPort, grpc = anyPort, operations, models, projects, nodes, recordings, model, state } = flags
   const basics: ServeBasics = {
@@ -95,7 +90,7 @@ export const planServe = (flags: ServeFlags, env: Environment): ServePlan => {
 const planDevelopment = ({ cert, key, clientId, tenant }: ServeFlags, basics: ServeBasics): ServePlan => {
   if (cert !== undefined || key !== undefined || clientId !== undefined || tenant.length > 0) {
     throw usageError(
-      '--dev makes its own certificate and subscription; leave --cert, --key, --client-id and --tenant out.',
+      '--dev creates its own certificate and subscription; omit --cert, --key, --client-id and --tenant.',
     )
   }
   for (const { host } of [basics.http, basics.grpc]) {
@@ -107,10 +102,10 @@ const planDevelopment = ({ cert, key, clientId, tenant }: ServeFlags, basics: Se
 const planProduction = (flags: ServeFlags, basics: ServeBasics, env: Environment): ServePlan => {
   const { cert: certFile, key: keyFile, clientId, tenant } = flags
   if ((certFile === undefined) !== (keyFile === undefined))
-    throw usageError('--cert and --key belong together; give both.')
+    throw usageError('--cert and --key belong together; set both.')
   const remote = [basics.http, basics.grpc].find(({ host }) => !isLoopback(host))
   if (certFile === undefined && remote !== undefined) {
-    throw usageError(`Listening on ${remote.host} needs TLS; give --cert and --key, or listen on loopback only.`)
+    throw usageError(`Listening on ${remote.host} needs TLS; set --cert and --key, or listen on loopback only.`)
   }
   return {
     mode: 'production',
@@ -130,8 +125,9 @@ const subscriberSecret = (env: Environment): string => {
 }
 
 /**
- * Runs the service until a signal ends it. Stdout gets one line of JSON when everything listens and nothing else, stderr
- * the log. The first signal drains: sessions get their finals. The second one ends the process at once.
+ * Runs the service until a signal ends it. When the service is ready, it prints one line of JSON on stdout, and nothing
+ * else; the log goes to stderr. The first signal drains: sessions get their finals. The second one ends the process at
+ * once.
  */
 const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> => {
   const loaded = flags.config === undefined ? undefined : await readConfigured(flags.config, given, host)
@@ -153,17 +149,17 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
   )
 }
 
-/** The code of the service is loaded when it is needed, so that help and refusals appear at once. */
+/** The code of the service is loaded on demand, so that help and errors appear at once. */
 const loadConfigured = () => import('../service/start-configured.js')
 
-/** The flags that go beside `--config`, which says everything else. */
+/** The flags that can be combined with `--config`, which replaces all others. */
 const besideConfig: readonly string[] = ['config', 'check', 'logLevel', 'logFormat']
 
-/** The configuration file; where it has faults, the command ends with a line for each of them. */
+/** The configuration file; if it has faults, the command ends with a line for each of them. */
 const readConfigured = async (file: string, given: readonly string[], host: Host): Promise<LoadedConfiguration> => {
   const refused = given.find((name) => !besideConfig.includes(name))
   if (refused !== undefined) {
-    throw usageError(`--config says all there is to say; leave ${flagName(refused)} out, or write it in the file.`)
+    throw usageError(`--config is the whole configuration; omit ${flagName(refused)}, or set it in the file.`)
   }
   const { ConfigurationFaults, loadConfiguration } = await loadConfigured()
   try {
@@ -180,17 +176,17 @@ const checkConfigured = async (
   loaded: LoadedConfiguration | undefined,
   { host, output }: CommandContext,
 ): Promise<void> => {
-  if (loaded === undefined) throw usageError('--check is for a file; name it with --config.')
+  if (loaded === undefined) throw usageError('--check needs a file; set it with --config.')
   const { checkService } = await import('../../service/start/models-and-projects.js')
   const { serviceOptions } = await loadConfigured()
   const problems = await checkService(await serviceOptions(loaded, host.env))
   if (problems.length === 0) {
-    output.write(`${loaded.file} is sound.\n`)
+    output.write(`${loaded.file} has no faults.\n`)
     return
   }
   for (const { message } of problems) host.stderr.write(`${message}\n`)
   const count = problems.length === 1 ? 'a model or project' : `${problems.length} models or projects`
-  host.stderr.write(`rxspeech: ${loaded.file} is sound, but names ${count} with faults; nothing was started.\n`)
+  host.stderr.write(`rxspeech: ${loaded.file} has no faults, but names ${count} with faults; nothing was started.\n`)
   throw new SilentExit(exitCode.usage)
 }
 
@@ -226,10 +222,10 @@ const runUntilSignal = async (
     if (!hasSubscribers) {
       logger.log(
         'warn',
-        'Nobody can get a token yet; make a subscription with: rxspeech subscription create --state DIR',
+        'No client can get a token yet; create a subscription with: rxspeech subscription create --state DIR',
       )
     }
-    // A terminal wraps the line of JSON, and no program reads it there.
+    // A terminal would wrap the line of JSON, and no program reads it there.
     if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) host.stderr.write(howToTry(access) ?? '')
     const signal = await ended
     logger.log('info', 'The service takes no more sessions and ends those that run with their finals.', { signal })

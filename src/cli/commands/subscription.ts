@@ -27,13 +27,13 @@ const storeFlags = { state: stateFlag }
 const listFlags = { ...storeFlags, json: jsonFlag }
 
 const createFlags = {
-  clientId: flag('<id>', 'its id (default: a new one)', text),
-  tenant: repeatedFlagOr('<name>', 'what it is granted; may be repeated, * is all', text, 'Default'),
+  clientId: flag('<id>', 'its id (default: a random one)', text),
+  tenant: repeatedFlagOr('<name>', 'a tenant that it is granted; may be repeated, * for all', text, 'Default'),
   project: repeatedFlagOr('<name>', 'may be repeated', text, everything),
   model: repeatedFlagOr('<name>', 'may be repeated', text, everything),
   validFrom: flag('<date>', 'such as 2026-01-31 or 2026-01-31T12:00:00Z (default: now)', date),
-  validUntil: flag('<date>', 'the first moment that it is not valid any more (default: never)', date),
-  introspect: switchFlag('may ask what the tokens of others allow, as a gateway does'),
+  validUntil: flag('<date>', 'the time at which it expires (default: never)', date),
+  introspect: switchFlag('may inspect the tokens of other clients, as a gateway does'),
   ...listFlags,
 }
 
@@ -55,40 +55,41 @@ const clientId = ['<id>', 'its client id'] as const
 export const addSubscription = (command: Command, context: CommandContext): void => {
   defineCommandGroup(command.helpCommand(false), context, {
     description:
-      'Manages who may use a service. Subscriptions are kept in identity.db of the state folder that the service was ' +
-      'started with. A service that runs need not be restarted: it sees each change within 2 seconds, and ends sessions ' +
-      'whose right is gone.',
+      'Manages the clients of a service. Subscriptions are kept in identity.db of the state folder that the service was ' +
+      'started with. A running service needs no restart: it applies each change within 2 seconds, and ends sessions ' +
+      'that are no longer permitted.',
     examples: [
       [
         'rxspeech subscription create --tenant Acme --state /var/lib/rxspeech',
-        'a subscriber; prints id and secret, once',
+        'create a subscriber; prints id and secret once',
       ],
-      ['rxspeech subscription rotate acme --overlap 1h', 'a new secret; the old one stays good for an hour'],
-      ['rxspeech subscription revoke < token.txt', 'ends one token; the subscriber can get another'],
+      ['rxspeech subscription rotate acme --overlap 1h', 'a new secret; the old one stays valid for an hour'],
+      ['rxspeech subscription revoke < token.txt', 'end one token; the subscriber can get another'],
     ],
   })
-  defineCommand(command.command('create').summary('make a subscription'), context, {
-    description: 'Makes a subscription and prints its id and its secret, which is shown this once and kept nowhere.',
+  defineCommand(command.command('create').summary('create a subscription'), context, {
+    description:
+      'Creates a subscription and prints its id and its secret. The secret is shown only once and not stored.',
     flags: createFlags,
     run: create,
   })
   defineCommand(command.command('list').summary('show all subscriptions'), context, { flags: listFlags, run: list })
   defineCommand(
-    command.command('cancel').summary('end a subscription, all its tokens and sessions, for good'),
+    command.command('cancel').summary('end a subscription, its tokens and its sessions permanently'),
     context,
     { argument: clientId, flags: storeFlags, run: cancel },
   )
   defineCommand(command.command('rotate').summary('give a subscription a new secret'), context, {
     description:
-      'Prints a new secret, this once. The old one stays good for the overlap, so that clients can be given the new one\n' +
-      'while they work. Tokens stay good; to end them, revoke them or cancel the subscription.',
+      'Prints a new secret once. The old one stays valid for the overlap, so that clients can get the new one\n' +
+      'without an interruption. Tokens stay valid; to end them, revoke them or cancel the subscription.',
     argument: clientId,
     flags: rotateFlags,
     run: rotate,
   })
   defineCommand(command.command('revoke').summary('end one token and its sessions'), context, {
     description: 'Ends one token: the jti as an argument, or the whole token in RXSPEECH_TOKEN or on standard input.',
-    argument: ['[jti]', 'the id of the token; never the token itself, which others would see in the list of processes'],
+    argument: ['[jti]', 'the id of the token; never the token itself, which would be visible in the list of processes'],
     flags: storeFlags,
     run: revoke,
   })
@@ -122,13 +123,13 @@ const create = async ({ flags, host, output }: CommandCall<typeof createFlags, u
   await withStore(resolve(flags.state), async (store) => {
     printSecret(await registerClient(store, input, nowMs), flags.json, output)
   })
-  if (!flags.json) host.stderr.write('Keep the secret now: it is not kept here, and is not shown again.\n')
+  if (!flags.json) host.stderr.write('Save the secret now: it is not stored, and is not shown again.\n')
 }
 
 const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number): ClientInput => {
   const { validFrom: validFromMs = nowMs, validUntil: validUntilMs = Infinity } = flags
   if (validUntilMs <= validFromMs) throw usageError('--valid-until must be after --valid-from.')
-  if (validUntilMs <= nowMs) throw usageError('--valid-until is over already; give a later one.')
+  if (validUntilMs <= nowMs) throw usageError('--valid-until is in the past; set a later time.')
   return {
     ...defined({ clientId: flags.clientId }),
     tenants: flags.tenant,
@@ -169,14 +170,14 @@ const rotate = async ({
   const until = new Date(nowMs + overlapMs).toISOString()
   host.stderr.write(
     overlapMs === 0
-      ? 'The old secret is not good any more.\n'
-      : `The old secret stays good until ${until}, so that no client is locked out before it has the new one.\n`,
+      ? 'The old secret is no longer valid.\n'
+      : `The old secret stays valid until ${until}, so that no client is locked out before it has the new one.\n`,
   )
 }
 
 const tokenIdForm = /^[\w-]{1,128}$/
 
-/** The token is not verified: who may write to the store may end any token, and an unknown id ends nothing. */
+/** The token is not verified: a user who can write to the store may end any token, and an unknown id has no effect. */
 const revoke = async ({
   argument: jti,
   flags,
@@ -184,11 +185,11 @@ const revoke = async ({
   output,
 }: CommandCall<typeof storeFlags, string | undefined>): Promise<void> => {
   if (jti?.includes('.') === true) {
-    throw usageError('A whole token must not stand in the command; give it in RXSPEECH_TOKEN or on standard input.')
+    throw usageError('A whole token must not be an argument; pass it in RXSPEECH_TOKEN or on standard input.')
   }
   const tokenId = jti ?? idOfToken((host.env['RXSPEECH_TOKEN'] ?? '') || (await readStandardInput(host)))
   if (!tokenIdForm.test(tokenId))
-    throw usageError('A jti is of letters, digits, - and _; check where it was copied from.')
+    throw usageError('A jti consists of letters, digits, - and _; check where it was copied from.')
   await withStore(existing(flags.state), (store) => {
     store.revoke(tokenId)
     output.write(`The token ${tokenId} is revoked.\n`)
@@ -198,7 +199,7 @@ const revoke = async ({
 const idOfToken = (token: string): string => {
   const tokenId = tokenIdOf(token)
   if (tokenId === undefined)
-    throw usageError('What was given is no token of this kind; give the whole token, or its jti.')
+    throw usageError('The input is not a token of this kind; pass the whole token, or its jti.')
   return tokenId
 }
 
@@ -206,18 +207,18 @@ const idOfToken = (token: string): string => {
 const maxInputBytes = 32 * 1024
 
 const readStandardInput = async ({ stdin }: Host): Promise<string> => {
-  if (stdin.isTTY) throw usageError('Give the jti of the token, or the token in RXSPEECH_TOKEN or on standard input.')
+  if (stdin.isTTY) throw usageError('Pass the jti of the token, or the token in RXSPEECH_TOKEN or on standard input.')
   let received = ''
   for await (const chunk of stdin.setEncoding('utf8') as AsyncIterable<string>) {
     received += chunk
-    if (received.length > maxInputBytes) throw usageError('Standard input holds more than a token.')
+    if (received.length > maxInputBytes) throw usageError('Standard input is longer than a token.')
   }
   return received.trim()
 }
 
 const momentOf = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null)
 
-/** Everything that may be shown of a subscription; never its hashes. */
+/** The public fields of a subscription, without its hashes. */
 const subscriptionJson = (subscription: ClientRegistration, nowMs: number) => {
   const { clientId: id, tenants, projects, models, validFromMs, validUntilMs, mayIntrospect = false } = subscription
   return {

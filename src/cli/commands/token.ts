@@ -13,15 +13,15 @@ const tokenFlags = {
   ...clientFlags,
   ca: caFlag,
   proxy: proxyFlag,
-  scope: flag('<scope>', 'what the token is for (default: Ldm_Integration)', text),
-  json: switchFlag('print the whole answer, with its expires_in'),
+  scope: flag('<scope>', 'the scope of the token (default: Ldm_Integration)', text),
+  json: switchFlag('print the whole answer, including expires_in'),
   timeoutMs: flag('<ms>', 'how long it may take (default: 10000)', wholeNumber({ min: 1, max: 600_000 })),
 }
 
 /** `rxspeech token`. */
 export const addToken = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
-    description: 'Gets a token from a token endpoint and prints it, and nothing else, on stdout.',
+    description: 'Gets a token from a token endpoint and prints only the token on stdout.',
     flags: tokenFlags,
     examples: [
       [

@@ -20,12 +20,12 @@ const transports = ['grpc', 'websocket'] as const
 
 export const transcribeFlags = {
   ...flagGroup('Input:', {
-    encoding: flag('<name>', 'raw samples are pcm, ulaw or alaw', oneOf(encodings)),
-    rate: flag('<hz>', 'samples a second of raw samples', wholeNumber({ min: minSampleRateHz, max: maxSampleRateHz })),
+    encoding: flag('<name>', 'the encoding of raw samples: pcm, ulaw or alaw', oneOf(encodings)),
+    rate: flag('<hz>', 'the sample rate of raw samples', wholeNumber({ min: minSampleRateHz, max: maxSampleRateHz })),
     channels: flag('<count>', '1 or 2 channels of raw samples (default: 1)', wholeNumber({ min: 1, max: 2 })),
     speed: flag(
       '<times>',
-      'times real time, such as 1, or max (default: max in this process; with a service elsewhere 4 s at once, then 1.2)',
+      'times real time, such as 1, or max (default: max in this process; for another service 4 s at once, then 1.2)',
       speed,
     ),
   }),
@@ -36,8 +36,8 @@ export const transcribeFlags = {
       oneOf(formats),
       'text',
     ),
-    speakers: flagOr('<names>', 'who the channels are', speakers, 'left,right'),
-    record: flag('<file>', 'write the session to a cassette, audio included, tokens not', text),
+    speakers: flagOr('<names>', 'the names of the channels', speakers, 'left,right'),
+    record: flag('<file>', 'record the session to a cassette, with audio, without tokens', text),
   }),
   ...flagGroup('Recognition:', {
     over: flag('<transport>', 'grpc or websocket (default: grpc)', oneOf(transports)),
@@ -48,7 +48,7 @@ export const transcribeFlags = {
 
 type TranscribeFlags = FlagValues<typeof transcribeFlags>
 
-/** What `transcribe` does, checked. */
+/** The checked plan of `transcribe`. */
 export interface TranscribePlan extends TranscriptionPlan {
   readonly format: (typeof formats)[number]
   readonly speakers: readonly [string, string]
@@ -59,20 +59,20 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
   defineCommand(command, context, {
     description:
       'Transcribes a recording: a WAV file of 16-bit PCM, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
-      'FILE may be - for standard input. Without an address the embedded service does it, in this process.',
+      'FILE may be - for standard input. Without an address the embedded service runs in this process.',
     argument: ['<file>', 'a WAV file, raw samples with --encoding, or - for standard input'],
     flags: transcribeFlags,
     examples: [
-      ['rxspeech transcribe call.wav --models ./models --model sales', 'with a model of yours, in this process'],
+      ['rxspeech transcribe call.wav --models ./models --model sales', 'with your own model, in this process'],
       [
         'arecord -t raw -f S16_LE -r 16000 |\n' +
           '      rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
-        'what the microphone hears; Ctrl-C ends it with the last words',
+        'transcribe a microphone; Ctrl-C ends it after the last words',
       ],
       [
         'rxspeech transcribe call.wav --grpc speech.example.com:443 \\\n' +
           '      --auth-url https://auth.example.com --client-id acme --tenant Acme',
-        'with a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
+        'with another service; the secret is in RXSPEECH_CLIENT_SECRET',
       ],
       [
         'rxspeech transcribe call.wav --format ndjson |\n      jq -r \'select(.type=="final").text\'',
@@ -88,7 +88,10 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
     },
   })
 
-/** Checks what the flags say together. Throws `invalid-options` with a sentence that says what to give, before anything is opened. */
+/**
+ * Checks the combination of the flags. Throws `invalid-options` with a sentence that says what to set, before anything
+ * is opened.
+ */
 export const planTranscribe = (file: string, flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
   const service = planService(flags, env)
@@ -109,16 +112,15 @@ const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat |
   if (encoding !== undefined && rate !== undefined) {
     return validateFormat({ encoding, sampleRateHz: rate, channels: channels ?? 1 })
   }
-  if (encoding !== undefined) throw usageError('Raw samples have a rate; give it by --rate, such as --rate 8000.')
+  if (encoding !== undefined) throw usageError('Raw samples need a rate; set it with --rate, such as --rate 8000.')
   if (rate === undefined && channels === undefined) return undefined
-  throw usageError(
-    '--rate and --channels are for raw samples, whose --encoding they need; a WAV file says them itself.',
-  )
+  throw usageError('--rate and --channels are for raw samples and need --encoding; a WAV file has its own.')
 }
 
 /**
- * The speed of the flag. Without it the embedded service, which limits no pace, gets all that it can read. One elsewhere
- * may limit it, which shows only when it refuses a session, so it gets no more than services commonly accept.
+ * The speed of the flag. Without it the embedded service, which has no limit, gets audio as fast as it reads. Another
+ * service may have a limit, which is known only after a refusal, so it gets audio at a pace that services commonly
+ * accept.
  */
 const paceOf = ({ speed: asked }: TranscribeFlags, { where }: ServicePlan): Pace => {
   if (asked !== undefined) return { speed: asked }
@@ -127,33 +129,33 @@ const paceOf = ({ speed: asked }: TranscribeFlags, { where }: ServicePlan): Pace
 
 const maxCaptionNameColumns = 19
 
-/** A caption has room for a short name only: half of its first line is for words. */
+/** A caption can contain only a short name: half of its first line is for words. */
 const speakersOf = ({ speakers: names, format }: TranscribeFlags): readonly [string, string] => {
   const isCaption = format === 'vtt' || format === 'srt'
   if (!isCaption || names.every((name) => columnsOf(name) <= maxCaptionNameColumns)) return names
   throw usageError(`--speakers of captions must be names of at most ${maxCaptionNameColumns} characters.`)
 }
 
-/** gRPC, unless only the address of a socket is given. */
+/** gRPC, unless there is only the address of a socket. */
 const transportOf = ({ over }: TranscribeFlags, service: ServicePlan): TranscribePlan['over'] => {
   if (service.where === 'here') return over ?? 'grpc'
   const { url, grpc, model } = service
   const chosen = over ?? (grpc === undefined ? 'websocket' : 'grpc')
   if (chosen === 'grpc' && grpc === undefined) {
-    throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT, or --over websocket.')
+    throw usageError('A session over gRPC needs an address; set --grpc HOST:PORT, or --over websocket.')
   }
   if (chosen === 'websocket' && url === undefined) {
-    throw usageError('A session over WebSocket needs an address; give --url wss://HOST, or --over grpc.')
+    throw usageError('A session over WebSocket needs an address; set --url wss://HOST, or --over grpc.')
   }
   if (chosen === 'websocket' && model === undefined) {
-    throw usageError('A session over WebSocket names its model; give --model NAME.')
+    throw usageError('A session over WebSocket needs a model; set --model NAME.')
   }
   return chosen
 }
 
-/** The sample model is a grammar of one call, whatever the recording says. */
+/** The sample model is a grammar of one call, independent of the recording. */
 const sampleNote =
-  'Read with the sample model "call", which knows one phone call only; give --models for recordings of your own.\n'
+  'Recognized with the sample model "call", which covers only one phone call; use --models for your own recordings.\n'
 
 const isSampleModel = ({ service }: TranscribePlan): boolean =>
   service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'
@@ -178,7 +180,7 @@ const viewOf = ({ format, speakers: names, pace }: TranscribePlan, { host, outpu
           format,
           reader,
           speakers: channels === 1 ? [] : names,
-          // A recording of known length is a file, whose cues are put in order; live ones are written at once.
+          // The cues of a recording of known length are put in order; those of live audio are written at once.
           channels: durationMs === undefined ? undefined : channels,
           isHurried: durationMs !== undefined && pace.speed > 1,
           write: output.write,

@@ -2,10 +2,10 @@ import { open, type FileHandle } from 'node:fs/promises'
 import type { Host } from '../process/host.js'
 import { unreadable, unusable } from './input-error.js'
 
-/** The bytes of a file or of standard input, read piece by piece. */
+/** The bytes of a file or of standard input, read in chunks. */
 export interface ByteSource {
   readonly bytes: AsyncIterator<Uint8Array, undefined>
-  /** Their number, where it is known. */
+  /** Their number, if it is known. */
   readonly byteCount?: number | undefined
   /** Closes the file or standard input. Idempotent. */
   readonly close: () => Promise<void>
@@ -17,7 +17,7 @@ export const openBytes = (file: string, host: Pick<Host, 'stdin'>): Promise<Byte
 
 const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
   const stdin = openStdin(host)
-  if (stdin.isTTY) throw unusable('-', 'is a terminal; pipe audio into it or name a file.')
+  if (stdin.isTTY) throw unusable('-', 'is a terminal; pipe audio into it or pass a file.')
   // Never removed: an error after the last read must not end the process.
   stdin.on('error', () => undefined)
   return {
@@ -29,7 +29,7 @@ const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
   }
 }
 
-/** Node opens standard input on the first access, and throws where it cannot. */
+/** Node opens standard input on the first access, and throws if it cannot. */
 const openStdin = (host: Pick<Host, 'stdin'>): NodeJS.ReadStream => {
   try {
     return host.stdin
@@ -55,7 +55,7 @@ const fileBytes = async (file: string): Promise<ByteSource> => {
   const close = (): Promise<void> => (closing ??= handle.close())
   try {
     const stat = await handle.stat()
-    if (stat.isDirectory()) throw unusable(file, 'is a folder; name a file.')
+    if (stat.isDirectory()) throw unusable(file, 'is a folder; pass a file.')
     const bytes = readFile(file, handle)
     return { bytes, close, byteCount: stat.isFile() && stat.size > 0 ? stat.size : undefined }
   } catch (error) {

@@ -7,12 +7,12 @@ export const inputName = (file: string): string => (file === '-' ? 'Standard inp
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist; check the name',
   ENOTDIR: 'does not exist; check the name',
-  ENAMETOOLONG: 'has too long a name; check it',
-  EACCES: 'may not be read; change its permissions',
-  EPERM: 'may not be read; change its permissions',
-  EISDIR: 'is a folder; name a file',
-  ELOOP: 'is a link that leads nowhere; name a file',
-  EBADF: 'is closed; pipe audio into it or name a file',
+  ENAMETOOLONG: 'has a name that is too long; check it',
+  EACCES: 'cannot be read; change its permissions',
+  EPERM: 'cannot be read; change its permissions',
+  EISDIR: 'is a folder; pass a file',
+  ELOOP: 'is a broken link; pass a file',
+  EBADF: 'is closed; pipe audio into it or pass a file',
 }
 
 /** The error of a failed read, with what to do about it. */

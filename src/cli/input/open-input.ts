@@ -6,14 +6,14 @@ import type { Host } from '../process/host.js'
 import { openBytes, type ByteSource } from './byte-source.js'
 import { inputName, unusable } from './input-error.js'
 
-/** Audio that is ready to be sent. */
+/** Audio that is ready to send. */
 export interface AudioInput {
   readonly format: AudioFormat
-  /** How long it lasts, where the file says so. */
+  /** Its duration, if the file has it. */
   readonly durationMs?: number | undefined
-  /** Pieces of whole frames, to be iterated once. Ends where the input breaks off; see `fault`. */
+  /** Chunks of whole frames; can be iterated once. Ends where the input ends prematurely; see `fault`. */
   readonly audio: AsyncIterable<Uint8Array>
-  /** Why the audio broke off; undefined where it did not. */
+  /** Why the audio ended prematurely; undefined if it did not. */
   readonly fault: () => SpeechError | undefined
   readonly close: () => Promise<void>
 }
@@ -26,9 +26,9 @@ export interface InputRequest {
 }
 
 /**
- * Opens the input and reads as far as its first samples. Rejects with `source-failed`, `invalid-wav` or
- * `invalid-format` when there are none. What breaks later ends the audio there, so that all that could be read is
- * still transcribed; `fault` has the error.
+ * Opens the input and reads up to its first samples. Rejects with `source-failed`, `invalid-wav` or `invalid-format` if
+ * there are none. A later error ends the audio there, so that everything before it is still transcribed; `fault` has
+ * the error.
  */
 export const openInput = async (
   { file, raw }: InputRequest,
@@ -37,11 +37,11 @@ export const openInput = async (
 ): Promise<AudioInput> => {
   if (raw !== undefined) validateFormat(raw)
   const source = await openBytes(file, host)
-  // A pipe may stay silent for ever: only closing it ends the wait.
+  // A pipe may never send anything: only closing it ends the wait.
   signal.addEventListener('abort', () => void source.close(), { once: true })
   try {
     const first = await source.bytes.next()
-    if (first.done === true) throw unusable(file, 'is empty; give a recording.')
+    if (first.done === true) throw unusable(file, 'is empty; pass a recording.')
     const bytes = beginningWith(first.value, source.bytes)
     const { audio, ...opened } =
       raw === undefined ? await openWav(file, first.value, bytes) : openRaw(file, raw, source, bytes)
@@ -61,7 +61,7 @@ type OpenedAudio = Pick<AudioInput, 'format' | 'durationMs' | 'audio'>
 const openWav = async (file: string, first: Uint8Array, bytes: AsyncIterable<Uint8Array>): Promise<OpenedAudio> => {
   const isRiff = new TextDecoder('latin1').decode(first.subarray(0, 4)) === 'RIFF'
   if (first.length >= 4 && !isRiff) {
-    const remedy = 'is no RIFF/WAVE file; convert it, or say what its raw samples are by --encoding and --rate.'
+    const remedy = 'is not a RIFF/WAVE file; convert it, or describe its raw samples with --encoding and --rate.'
     throw new SpeechError('invalid-wav', `${inputName(file)} ${remedy}`)
   }
   try {

@@ -13,7 +13,7 @@ export interface SendableAudio {
 const takenRatesHz: readonly number[] = [8000, 16_000]
 const resampledHz = 16_000
 
-/** The audio as services accept it: unchanged at 8000 or 16000 Hz, else resampled to 16000 Hz PCM. */
+/** The audio as services accept it: unchanged at 8000 or 16000 Hz, otherwise resampled to 16000 Hz PCM. */
 export const atTakenRate = ({ format, audio }: SendableAudio): SendableAudio =>
   takenRatesHz.includes(format.sampleRateHz)
     ? { format, audio }
@@ -40,9 +40,9 @@ async function* resampled(
 
 /** How fast audio is sent. */
 export interface Pace {
-  /** Times real time; `Infinity` for as fast as it is taken. */
+  /** Times real time; `Infinity` for as fast as the service reads. */
   readonly speed: number
-  /** How much of it may be sent ahead of that, in milliseconds. @default 0 */
+  /** How much audio may be sent ahead of that pace, in milliseconds. @default 0 */
   readonly burstMs?: number
 }
 
@@ -56,14 +56,14 @@ export interface Delivery {
 
 /** The usual length of a message of audio (PROTOCOL 3.2). */
 const chunkMs = 20
-/** Long enough for little overhead, and short enough that few of them wait anywhere. */
+/** Long enough for a low overhead, and short enough that little audio waits in buffers. */
 const unpacedChunkMs = 100
-/** How much of a stall is caught up at once. */
+/** How much of a stall is caught up immediately. */
 const maxCatchUpMs = 500
 
 /**
- * Hands the audio out in small chunks, each one when it is asked for, there is room, and its time has come: at `speed`,
- * counted from the first chunk, so that lateness does not add up. Nothing is ever lost, for nothing is pushed.
+ * Emits the audio in small chunks, each one when it is requested, the link accepts it, and its time has come: at
+ * `speed`, counted from the first chunk, so that delays do not add up. Nothing is lost, because nothing is pushed.
  */
 export async function* delivered(
   { format, audio }: SendableAudio,

@@ -10,7 +10,7 @@ export const grpcAddress: ParseValue<string> = (typed, flag) => {
   throw usageError(`${flag} must be HOST:PORT, such as speech.example.com:443, without a scheme.`)
 }
 
-/** The host of `HOST:PORT`, without brackets; undefined when it is none. */
+/** The host of `HOST:PORT`, without brackets; undefined if it is malformed. */
 export const hostOf = (address: string): string | undefined => {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s/@[\]]+))(?::(\d{1,5}))?$/.exec(address) ?? []
   return port !== undefined && (Number(port) < 1 || Number(port) > 65_535) ? undefined : (bracketed ?? plain)
@@ -22,9 +22,9 @@ export const socketUrl: ParseValue<string> = (typed, flag) => {
   if (url === undefined || !['wss:', 'ws:'].includes(url.protocol)) {
     throw usageError(`${flag} must be an address such as wss://speech.example.com.`)
   }
-  if (url.username !== '' || url.password !== '') throw usageError(`${flag} must not hold a user or a password.`)
+  if (url.username !== '' || url.password !== '') throw usageError(`${flag} must not contain a user or a password.`)
   if (url.protocol === 'ws:' && !isLoopback(url.hostname)) {
-    throw usageError(`${flag} must begin with wss://, else the token could be read on the way.`)
+    throw usageError(`${flag} must begin with wss://, otherwise the token could be read in transit.`)
   }
   return typed
 }
@@ -39,12 +39,12 @@ export const authUrl: ParseValue<string> = (typed, flag) => {
     throw usageError(`${flag} must be a plain base address, without user, password, query or fragment.`)
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    throw usageError(`${flag} must begin with https://, else the client secret could be read on the way.`)
+    throw usageError(`${flag} must begin with https://, otherwise the client secret could be read in transit.`)
   }
   return typed
 }
 
-/** The address of an HTTP proxy. What was typed is not printed: it may hold a password. */
+/** The address of an HTTP proxy. Errors do not repeat it, because it may contain a password. */
 export const proxyAddress: ParseValue<string> = (typed, flag) => {
   try {
     checkProxy(typed)
@@ -57,7 +57,7 @@ export const proxyAddress: ParseValue<string> = (typed, flag) => {
   }
 }
 
-/** Where a service listens; port 0 takes a free one. */
+/** The address on which a service listens; port 0 selects a free one. */
 export const listenAddress: ParseValue<ListenAddress> = (typed, flag) => {
   try {
     return parseListenAddress(typed)

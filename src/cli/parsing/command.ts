@@ -4,13 +4,13 @@ import type { Output } from '../process/output.js'
 import { paintFor, type Paint } from '../view/paint.js'
 import { addFlags, readFlags, type Flags, type FlagValues, type TypedFlags } from './flags.js'
 
-/** What every command works with. */
+/** The environment of every command. */
 export interface CommandContext {
   readonly host: Host
   readonly output: Output
 }
 
-/** One call of a command. `argument`: the file, name or id; undefined where it is left out or the command takes none. */
+/** One call of a command. `argument`: the file, name or id; undefined if it is omitted or the command has none. */
 export interface CommandCall<F extends Flags, Argument> extends CommandContext {
   readonly argument: Argument
   readonly flags: FlagValues<F>
@@ -20,14 +20,14 @@ export interface CommandCall<F extends Flags, Argument> extends CommandContext {
 
 export interface CommandDefinition<F extends Flags, Argument extends string | undefined> {
   readonly description?: string
-  /** The argument as help shows it, such as `<file>` or `[jti]`, and what it means. */
+  /** The argument as shown in the help, such as `<file>` or `[jti]`, and its description. */
   readonly argument?: readonly [usage: string, help: string]
   readonly flags: F
   readonly examples?: Section
   readonly run: (call: CommandCall<F, Argument>) => Promise<void> | void
 }
 
-/** Makes a command of its definition: its help, its flags, and what it does. */
+/** Creates a command from its definition: its help, its flags, and its action. */
 export const defineCommand = <F extends Flags, Argument extends string | undefined = undefined>(
   command: Command,
   { host, output }: CommandContext,
@@ -44,7 +44,7 @@ export const defineCommand = <F extends Flags, Argument extends string | undefin
   })
 }
 
-/** A command that only has commands of its own. */
+/** A command that consists only of subcommands. */
 export const defineCommandGroup = (
   command: Command,
   { host }: CommandContext,
@@ -54,10 +54,10 @@ export const defineCommandGroup = (
   if (examples !== undefined) addExamples(command, host, examples)
 }
 
-/** Lines of two columns below a title: what is typed, and what it means. */
+/** Lines of two columns below a title: the input, and its meaning. */
 export type Section = readonly (readonly [typed: string, meaning: string])[]
 
-/** Sections below the help that the options give, laid out as that is. */
+/** Sections after the options of the help, in the same layout. */
 export const helpText = (paint: Paint, sections: Readonly<Record<string, Section>>): string =>
   Object.entries(sections)
     .map(([title, lines]) => {
@@ -67,7 +67,7 @@ export const helpText = (paint: Paint, sections: Readonly<Record<string, Section
     })
     .join('\n')
 
-/** Examples below the help of one command: what it is for, then what is typed. */
+/** Examples after the help of one command: the purpose, then the input. */
 export const exampleText = (paint: Paint, examples: Section): string =>
   `\n${paint('bold', 'Examples:')}\n${examples.map(([typed, meaning]) => `  # ${meaning}\n  $ ${typed}`).join('\n')}`
 

@@ -1,23 +1,23 @@
 import type { Command } from 'commander'
 
-/** Turns what was typed behind a flag into its value. Throws `invalid-options` with a sentence that names the flag. */
+/** Parses the text of a flag. Throws `invalid-options` with a sentence that names the flag. */
 export type ParseValue<A> = (typed: string, flag: string) => A
 
-/** What the command line holds of one flag: its text, all texts of a repeated one, `true` of a switch, `false` of `--no-…`. */
+/** One flag of the command line: its text, all texts of a repeated flag, `true` for a switch, `false` for `--no-…`. */
 type Typed = string | boolean | readonly string[] | undefined
 export type TypedFlags = Readonly<Record<string, Typed>>
 
-/** The one declaration of a flag: how help shows it and what its value is. Its name is its key in `Flags`. */
+/** The one declaration of a flag: its help and its value. Its name is its key in `Flags`. */
 export interface Flag<A> {
-  /** What stands behind the name, such as `<url>`; none for a switch. */
+  /** The placeholder after the name, such as `<url>`; none for a switch. */
   readonly placeholder?: string
   readonly help: string
   readonly isRepeatable?: true
-  /** What `--no-…` means, where there is such a flag. */
+  /** The help of `--no-…`, if there is such a flag. */
   readonly negation?: string
   /** The title above it in the help. */
   readonly group?: string
-  /** The value of the flag; of one that was not typed, what that means. */
+  /** The value of the flag, also if it is absent. */
   readonly valueOf: (typed: Typed, flag: string) => A
 }
 
@@ -25,21 +25,23 @@ export interface Flag<A> {
 export type Flags = Readonly<Record<string, Flag<unknown>>>
 export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer A> ? A : never }
 
-/** A flag with a value, undefined where it is not given. */
+/** A flag with a value, undefined if it is absent. */
 export const flag = <A>(placeholder: string, help: string, parse: ParseValue<A>): Flag<A | undefined> => ({
   placeholder,
   help,
   valueOf: (typed, name) => (typeof typed === 'string' ? parse(typed, name) : undefined),
 })
 
-/** A flag with a value that has a default: as it would be typed, so that help shows what the parser takes. */
+/**
+ * A flag with a value and a default, in the form of the command line, so that the help shows what the parser accepts.
+ */
 export const flagOr = <A>(placeholder: string, help: string, parse: ParseValue<A>, preset: string): Flag<A> => ({
   placeholder,
   help: `${help} (default: ${preset})`,
   valueOf: (typed, name) => parse(typeof typed === 'string' ? typed : preset, name),
 })
 
-/** A flag that may be given several times; no value where it is not given. */
+/** A flag that may be repeated; no values if it is absent. */
 export const repeatedFlag = <A>(placeholder: string, help: string, parse: ParseValue<A>): Flag<readonly A[]> => ({
   placeholder,
   help,

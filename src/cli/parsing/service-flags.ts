@@ -11,26 +11,26 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The flags of every command that prints JSON for programs. */
 export const jsonFlag = switchFlag('print JSON')
 
-/** The client that asks for a token. */
+/** The client that requests a token. */
 export const clientFlags = {
   authUrl: flag('<url>', 'base address of the token endpoint', authUrl),
-  clientId: flag('<id>', 'who asks for the token', text),
-  clientSecret: flag('<secret>', 'better kept in RXSPEECH_CLIENT_SECRET', text),
+  clientId: flag('<id>', 'the client that requests the token', text),
+  clientSecret: flag('<secret>', 'its secret; RXSPEECH_CLIENT_SECRET is safer', text),
 }
 
 /** The CA certificates of a service, and the proxy to it. */
-export const caFlag = flag('<file>', 'CA certificates in PEM, in place of those of Node', text)
+export const caFlag = flag('<file>', 'CA certificates in PEM, instead of those of Node', text)
 export const proxyFlag = withNegation(
-  flag('<url>', 'HTTP proxy to go through (default: what HTTPS_PROXY and NO_PROXY say)', proxyAddress),
-  'no proxy, whatever the environment says',
+  flag('<url>', 'HTTP proxy to use (default: from HTTPS_PROXY and NO_PROXY)', proxyAddress),
+  'use no proxy and ignore the environment',
 )
 
-/** How to reach a service elsewhere, and who asks. */
-export const serviceFlags = flagGroup('A service elsewhere:', {
+/** The address of another service, and the client of its tokens. */
+export const serviceFlags = flagGroup('Another service:', {
   grpc: flag('<host:port>', 'its gRPC address', grpcAddress),
   url: flag('<url>', 'its WebSocket address, wss://…', socketUrl),
   ...clientFlags,
-  token: flag('<token>', 'a token that is there already; better kept in RXSPEECH_TOKEN', text),
+  token: flag('<token>', 'an existing token; RXSPEECH_TOKEN is safer', text),
   ca: caFlag,
   tenant: flag('<name>', 'the tenant, also of the model (default: Default)', text),
   project: flag('<name>', 'the project of a gRPC session (default: transcribe)', text),
@@ -38,7 +38,7 @@ export const serviceFlags = flagGroup('A service elsewhere:', {
   proxy: proxyFlag,
   timeoutMs: flag(
     '<ms>',
-    'how long each wait may take: token, connection, start, final',
+    'the limit of each wait: token, connection, start, final',
     wholeNumber({ min: 1, max: 86_400_000 }),
   ),
 })
@@ -46,8 +46,8 @@ export const serviceFlags = flagGroup('A service elsewhere:', {
 /** The model of a session. */
 export const modelFlags = {
   model: flag('<name>', 'the model; by default the only one of --models', text),
-  modelTenant: flag('<name>', 'the tenant whose model it is (default: that of --tenant)', text),
-  models: repeatedFlag('<dir>', 'models of yours, <tenant>/<name>/<version>/model.json; may be repeated', text),
+  modelTenant: flag('<name>', 'the tenant of the model (default: that of --tenant)', text),
+  models: repeatedFlag('<dir>', 'a folder of models, <tenant>/<name>/<version>/model.json; may be repeated', text),
 }
 
 /** The environment keeps a secret out of the list of processes. An empty variable counts as not set. */
@@ -61,10 +61,10 @@ type ServiceFlags = FlagValues<typeof serviceFlags> & FlagValues<typeof modelFla
 export const clientCredentials = (flags: ClientFlags, env: Environment): ClientCredentials => {
   const { authUrl: url, clientId } = flags
   const clientSecret = flags.clientSecret ?? fromEnvironment(env, 'RXSPEECH_CLIENT_SECRET')
-  if (url === undefined) throw usageError('A token comes from a token endpoint; give its address by --auth-url.')
-  if (clientId === undefined) throw usageError('A token is for a client; give its id by --client-id.')
+  if (url === undefined) throw usageError('A token comes from a token endpoint; set its address with --auth-url.')
+  if (clientId === undefined) throw usageError('A token is for a client; set its id with --client-id.')
   if (clientSecret === undefined) {
-    throw usageError('The client needs its secret; set RXSPEECH_CLIENT_SECRET or give --client-secret.')
+    throw usageError('The client needs its secret; set RXSPEECH_CLIENT_SECRET or --client-secret.')
   }
   return { type: 'client', authUrl: url, clientId, clientSecret }
 }
@@ -72,10 +72,10 @@ export const clientCredentials = (flags: ClientFlags, env: Environment): ClientC
 const hasClient = ({ authUrl: url, clientId, clientSecret }: ClientFlags): boolean =>
   [url, clientId, clientSecret].some((value) => value !== undefined)
 
-/** The credentials of a session: a token, or what gets one. Flags win over the environment. */
+/** The credentials of a session: a token, or those of a client. Flags take precedence over the environment. */
 const sessionCredentials = (flags: ServiceFlags, env: Environment): Credentials => {
   if (flags.token !== undefined && hasClient(flags)) {
-    throw usageError('--token and the options that get one exclude each other; give the one or the others.')
+    throw usageError('--token and the options that request one exclude each other; use either.')
   }
   if (hasClient(flags)) return clientCredentials(flags, env)
   const token = flags.token ?? fromEnvironment(env, 'RXSPEECH_TOKEN')
@@ -83,19 +83,22 @@ const sessionCredentials = (flags: ServiceFlags, env: Environment): Credentials 
   if (token !== undefined)
     throw usageError('The token must be visible ASCII characters; check where it was copied from.')
   throw usageError(
-    'The service wants a token; give --auth-url and --client-id with RXSPEECH_CLIENT_SECRET, or set RXSPEECH_TOKEN.',
+    'The service requires a token; set --auth-url and --client-id with RXSPEECH_CLIENT_SECRET, or set RXSPEECH_TOKEN.',
   )
 }
 
-/** The service that the flags name: one elsewhere where there is an address, else the embedded one. Throws `invalid-options`. */
+/**
+ * The service of the flags: another one if there is an address, otherwise the embedded one. Throws `invalid-options`.
+ */
 export const planService = (flags: ServiceFlags, env: Environment): ServicePlan =>
   flags.url === undefined && flags.grpc === undefined ? planEmbedded(flags) : planRemote(flags, env)
 
 const planRemote = (flags: ServiceFlags, env: Environment): RemotePlan => {
   const { url, grpc, model, models, ca, proxy, tenant, project = 'transcribe' } = flags
-  if (models.length > 0) throw usageError('--models is for the embedded service; the one at the address has its own.')
+  if (models.length > 0)
+    throw usageError('--models is for the embedded service; the service at the address has its own.')
   if (model === undefined && flags.modelTenant !== undefined)
-    throw usageError('--model-tenant is the tenant of a model; name it by --model.')
+    throw usageError('--model-tenant needs a model; set it with --model.')
   return {
     where: 'elsewhere',
     url,
@@ -114,7 +117,7 @@ const planEmbedded = (flags: ServiceFlags): ServicePlan => {
   const { model, models, modelTenant, ca, plaintext, proxy, tenant, project = 'transcribe' } = flags
   if (hasClient(flags) || [flags.token, ca, proxy].some((value) => value !== undefined) || plaintext) {
     throw usageError(
-      'Credentials, certificates and proxies are for a service elsewhere; give its address by --grpc or --url.',
+      'Credentials, certificates and proxies are for another service; set its address with --grpc or --url.',
     )
   }
   return {
@@ -129,11 +132,11 @@ const planEmbedded = (flags: ServiceFlags): ServicePlan => {
 
 const isPlaintext = ({ plaintext, ca, url, grpc }: ServiceFlags): boolean => {
   if (!plaintext) return false
-  if (grpc === undefined) throw usageError('--plaintext is for --grpc; a socket without TLS is named by --url ws://….')
+  if (grpc === undefined) throw usageError('--plaintext is for --grpc; for a socket without TLS use --url ws://….')
   if (!isLoopback(hostOf(grpc) ?? '')) {
-    throw usageError('--plaintext is for a service on this machine only, else the token could be read on the way.')
+    throw usageError('--plaintext is for a service on this machine only, otherwise the token could be read in transit.')
   }
   if (ca !== undefined && url === undefined)
-    throw usageError('--plaintext and --ca exclude each other; give one of them.')
+    throw usageError('--plaintext and --ca exclude each other; use one of them.')
   return true
 }

@@ -7,9 +7,9 @@ import { text } from './values.js'
 /** The folder in which a service keeps its keys and its subscriptions. */
 export const stateFlag = flagOr('<dir>', 'the state folder of the service', text, '.rxspeech')
 
-/** The absolute path of a state folder that holds the file. Throws `invalid-options` that says what is missing. */
+/** The absolute path of a state folder with the file. Throws `invalid-options`, which says what is missing. */
 export const stateFolderWith = (file: string, contents: string, state: string): string => {
   const folder = resolve(state)
   if (existsSync(join(folder, file))) return folder
-  throw usageError(`There are no ${contents} in ${folder}; name the state folder of the service by --state.`)
+  throw usageError(`There are no ${contents} in ${folder}; set the state folder of the service with --state.`)
 }

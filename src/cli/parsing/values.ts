@@ -2,7 +2,7 @@ import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-so
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
 
-/** What was typed, as a message may repeat it. Never for a secret. */
+/** The input, quoted for a message. Never for a secret. */
 const quoted = (typed: string): string => JSON.stringify(typed.length > 40 ? `${typed.slice(0, 40)}…` : typed)
 
 /** Any text that is not empty. */
@@ -51,14 +51,14 @@ export const speakers: ParseValue<readonly [string, string]> = (typed, flag) => 
 
 const dateForm = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/
 
-/** A date of ISO 8601, or a moment with its zone, in milliseconds since 1970; a date begins at midnight UTC. */
+/** A date of ISO 8601, or a time with its zone, in milliseconds since 1970; a date begins at midnight UTC. */
 export const date: ParseValue<number> = (typed, flag) => {
   const ms = dateForm.test(typed) ? Date.parse(typed) : NaN
-  // `Date.parse` makes 2 March of 30 February.
+  // `Date.parse` turns 30 February into 2 March.
   const [, , day] = typed.slice(0, 10).split('-').map(Number)
   const isDay = new Date(`${typed.slice(0, 10)}T00:00:00Z`).getUTCDate() === day
   if (!Number.isNaN(ms) && isDay) return ms
-  throw usageError(`${flag} must be a date such as 2026-01-31, or a moment such as 2026-01-31T12:00:00Z.`)
+  throw usageError(`${flag} must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.`)
 }
 
 const dayMs = 86_400_000
@@ -77,7 +77,7 @@ export const duration =
 /** A path begins with a dot or a slash, or ends as JavaScript does. */
 const isPath = (typed: string): boolean => /^[./]|^[A-Za-z]:[\\/]|\.[cm]?js$/.test(typed)
 
-/** Custom nodes: a file, or a package that is installed where the command runs. */
+/** Custom nodes: a file, or a package installed in the folder of the command. */
 export const customNodes: ParseValue<CustomNodeSource> = (typed, flag) => {
   const name = text(typed, flag)
   return isPath(name) ? { file: name } : { package: name }

@@ -8,7 +8,7 @@ export const exitCode = {
   done: 0,
   /** The service or the network failed. */
   failed: 1,
-  /** The command was used in a wrong way. */
+  /** The command was used incorrectly. */
   usage: 2,
   /** The input cannot be read. */
   unreadable: 3,
@@ -23,7 +23,7 @@ const exitCodes: Partial<Record<ErrorCode, number>> = {
   'cut-sample': exitCode.unreadable,
 }
 
-/** How a command ends that failed: its exit code, and the sentence for stderr, none for a `SilentExit`. */
+/** The end of a failed command: its exit code, and the sentence for stderr, none for a `SilentExit`. */
 export interface Failure {
   readonly exitCode: number
   readonly sentence?: string
@@ -40,7 +40,7 @@ export class SilentExit extends Error {
   }
 }
 
-/** A failure while the command ran, such as of the service or the disk: exit code 1, whatever caused it. */
+/** A failure while the command ran, such as of the service or the disk: exit code 1 for any cause. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
@@ -49,7 +49,10 @@ export class CommandError extends Error {
 export const usageError = (sentence: string, cause?: unknown): SpeechError =>
   new SpeechError('invalid-options', sentence, cause === undefined ? {} : { cause })
 
-/** The failure that an error means, its sentence in one line that is safe for a terminal. `command`: the command that was typed, such as `rxspeech models add`. */
+/**
+ * The failure for an error, with its sentence as one line that is safe for a terminal. `command`: the command, such as
+ * `rxspeech models add`.
+ */
 export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
   if (error instanceof SilentExit) return { exitCode: error.exitCode }
   if (error instanceof CommandError) return { exitCode: exitCode.failed, sentence: oneLine(error.message) }
@@ -59,7 +62,7 @@ export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
   if (isUsageRefusal(error)) return { exitCode: exitCode.usage, sentence: usageSentence(error.message, command) }
   return {
     exitCode: exitCode.failed,
-    sentence: `Something failed that should not (${oneLine(messageOf(error))}); run it again with RXSPEECH_DEBUG=1 to see where.`,
+    sentence: `An unexpected error occurred (${oneLine(messageOf(error))}); run it again with RXSPEECH_DEBUG=1 to see where.`,
   }
 }
 
@@ -93,6 +96,6 @@ const usageSentence = (message: string, command: string): string => {
     .replace(/^(unknown option '[^=']*)=.*'$/, "$1'")
     .replace(/\.$/, '')
   const hint = suggestion?.replace(/^\((.*)\?\)$/, (_all, said: string) => said.charAt(0).toLowerCase() + said.slice(1))
-  const remedy = hint === undefined || hint === '' ? `${command} --help shows what there is` : `${hint}?`
+  const remedy = hint === undefined || hint === '' ? `${command} --help shows the usage` : `${hint}?`
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${remedy}${remedy.endsWith('?') ? '' : '.'}`
 }

@@ -8,7 +8,7 @@ export interface Interruption {
 }
 
 export interface InterruptionOptions {
-  /** Handles the first signal in place of an abort; returns false when it cannot, and then the command aborts. */
+  /** Handles the first signal instead of an abort; returns false when it cannot, and then the command aborts. */
   readonly first?: (signal: EndingSignal) => boolean
   /** Aborts the command as well, such as when the output is closed. */
   readonly also?: AbortSignal
@@ -36,8 +36,8 @@ export const watchInterruption = (host: Host, { first, also }: InterruptionOptio
 }
 
 /**
- * Waits for a resource that has to be closed. When the signal aborts first, rejects with its reason at once and closes
- * the resource when it comes.
+ * Waits for a resource that has to be closed. If the signal aborts first, rejects with its reason at once and closes
+ * the resource when it is available.
  */
 export const acquire = async <A extends { readonly close: () => Promise<void> }>(
   opening: Promise<A>,

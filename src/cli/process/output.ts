@@ -10,9 +10,9 @@ export interface Output {
   readonly terminal: ScreenStream
   /** Resolves when the stream can take more; undefined when it can now. */
   readonly room: () => Promise<void> | undefined
-  /** Aborts when the reader has gone, with the error that the command ends with. */
+  /** Aborts when the reader has closed the output, with the error that the command ends with. */
   readonly gone: AbortSignal
-  /** Resolves when everything is written, or the reader has gone. */
+  /** Resolves when everything is written, or the reader has closed the output. */
   readonly flushed: () => Promise<void>
 }
 
@@ -23,7 +23,7 @@ export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
     gone.abort(
       error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
         ? new SilentExit(exitCode.done)
-        : new CommandError(`Standard output takes nothing more (${error.code ?? 'unknown'}); check where it leads.`),
+        : new CommandError(`Standard output cannot be written (${error.code ?? 'unknown'}); check its destination.`),
     )
   })
   const emptied = (): Promise<void> =>

@@ -12,16 +12,16 @@ export interface ClientCredentials {
   readonly clientSecret: string
 }
 
-/** A token, or the client that asks for one. */
+/** A token, or the client that requests one. */
 export type Credentials = { readonly type: 'token'; readonly token: string } | ClientCredentials
 
 export interface ModelChoice {
   readonly name: string
-  /** The tenant whose model it is. @default 'Default' */
+  /** The tenant of the model. @default 'Default' */
   readonly tenant?: string | undefined
 }
 
-/** Everything that is needed to open a session with a service. */
+/** Everything needed to open a session with a service. */
 export interface Access {
   /** Address of the recognition socket. */
   readonly url?: string | undefined

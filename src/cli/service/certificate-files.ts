@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerCertificate } from '../../service/listen/listen-address.js'
 import { usageError } from '../process/failure.js'
 
-/** The text of a file that a flag names. Throws `invalid-options`. */
+/** The text of the file of a flag. Throws `invalid-options`. */
 const readFlagFile = (flag: string, file: string): string => {
   try {
     return readFileSync(file, 'utf8')
@@ -18,7 +18,7 @@ export const readCertificates = (flag: string, file: string): string => {
   try {
     new X509Certificate(text)
   } catch (error) {
-    throw usageError(`${flag} names ${file}, which holds no certificate in PEM.`, error)
+    throw usageError(`${flag} names ${file}, which contains no certificate in PEM.`, error)
   }
   return text
 }
@@ -28,7 +28,7 @@ export interface CertificateFiles {
   readonly keyFile: string
 }
 
-/** The certificate chain and the key of a service. Throws `invalid-options` that names the file that is no good. */
+/** The certificate chain and the key of a service. Throws `invalid-options`, which names the invalid file. */
 export const readServerCertificate = ({ certFile, keyFile }: CertificateFiles): ServerCertificate => {
   const certificate = readCertificates('--cert', certFile)
   const key = readFlagFile('--key', keyFile)
@@ -36,7 +36,7 @@ export const readServerCertificate = ({ certFile, keyFile }: CertificateFiles): 
     createPrivateKey(key)
   } catch {
     // Without the cause: it may show the secret.
-    throw usageError(`--key names ${keyFile}, which holds no private key in PEM that can be read without a passphrase.`)
+    throw usageError(`--key names ${keyFile}, which contains no private key in PEM without a passphrase.`)
   }
   return { certificate, key }
 }

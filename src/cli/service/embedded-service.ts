@@ -10,9 +10,9 @@ import type { ModelDescription } from '../../service/engines/engine.js'
 import type { ModelRegistry } from '../../service/engines/models/model-registry.js'
 import type { Access, ModelChoice } from './access.js'
 
-/** Which model the session runs with. */
+/** The model of the session. */
 interface ModelSelection {
-  /** Its name; without one, the only model that there is. */
+  /** Its name; by default the only model. */
   readonly model?: string | undefined
   /** The tenant whose model it must be. */
   readonly modelTenant?: string | undefined
@@ -32,8 +32,8 @@ export interface EmbeddedService {
 }
 
 /**
- * Starts the whole service in this process, with TLS of its own and its state in a temporary folder. Loads the code of
- * the service when it is called. Rejects with `invalid-options` when there is no such model.
+ * Starts the whole service in this process, with its own TLS and its state in a temporary folder. Loads the code of the
+ * service when it is called. Rejects with `invalid-options` if there is no such model.
  */
 export const startEmbedded = async (
   { modelFolders, tenant, project, ...selection }: EmbeddedOptions,
@@ -83,7 +83,7 @@ export const startEmbedded = async (
   }
 }
 
-/** Loads the model before any audio is sent, so that a fault in its files is reported as it is. */
+/** Loads the model before any audio is sent, so that a fault in its files is reported unchanged. */
 const loadFirst = async (models: ModelRegistry, { name, tenant = 'Default' }: ModelChoice): Promise<void> => {
   const model = models.find({ tenant, name })
   if (model === undefined) return
@@ -93,8 +93,8 @@ const loadFirst = async (models: ModelRegistry, { name, tenant = 'Default' }: Mo
 }
 
 /**
- * The model of a session with the embedded service: the selected one, else the only one of the folders that were given,
- * else that of the package. Throws `invalid-options` that names the models there are.
+ * The model of a session with the embedded service: the selected one, otherwise the only one of the given folders,
+ * otherwise that of the package. Throws `invalid-options`, which names the available models.
  */
 const chooseModel = (
   registry: Pick<ModelRegistry, 'list' | 'problems'>,
@@ -124,8 +124,8 @@ const refusal = (
   candidates: readonly ModelDescription[],
 ): string => {
   const names = [...new Set(candidates.map(({ name }) => name))].join(', ')
-  if (candidates.length === 0) return '--models holds no model; lay it out as <tenant>/<name>/<version>/model.json.'
-  if (model === undefined && tenant === undefined) return `--models holds ${names}; choose one with --model.`
+  if (candidates.length === 0) return '--models contains no model; the layout is <tenant>/<name>/<version>/model.json.'
+  if (model === undefined && tenant === undefined) return `--models contains ${names}; choose one with --model.`
   const selected = model === undefined ? 'model' : `model ${JSON.stringify(model)}`
   return `There is no ${selected}${tenant === undefined ? '' : ` of the tenant ${tenant}`}; there is ${names}.`
 }

@@ -20,12 +20,12 @@ export interface SessionRequest {
   readonly record?: RecordedSession | undefined
 }
 
-/** What both transports are given. */
+/** The options of both transports. */
 type CommonOptions = Omit<SessionOptions, 'url'>
 
 type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
 
-/** Opens sessions with the service, over either transport. Loads the code of that transport only. */
+/** Opens sessions with the service, over either transport. Loads only the code of that transport. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
   const { access, over, format, timeoutMs, finalize$, record = unrecorded } = request
   const options: CommonOptions = {
@@ -53,7 +53,7 @@ const tokenSource = ({ credentials, ca, proxy }: Access, timeoutMs: number | und
 const overGrpc = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {
   const { dataflow } = await import('../../client/dataflow/dataflow.js')
   const { grpc, ca, isPlaintext, tenant, project, model } = access
-  if (grpc === undefined) throw usageError('A session over gRPC needs an address; give --grpc HOST:PORT.')
+  if (grpc === undefined) throw usageError('A session over gRPC needs an address; set --grpc HOST:PORT.')
   return record(dataflow, {
     ...options,
     url: grpc,
@@ -74,8 +74,8 @@ const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
 const overWebSocket = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {
   const { recognize } = await import('../../client/recognizer/recognize.js')
   const { url, ca, model } = access
-  if (url === undefined) throw usageError('A session over WebSocket needs an address; give --url wss://HOST.')
-  if (model === undefined) throw usageError('A session over WebSocket names its model; give --model NAME.')
+  if (url === undefined) throw usageError('A session over WebSocket needs an address; set --url wss://HOST.')
+  if (model === undefined) throw usageError('A session over WebSocket needs a model; set --model NAME.')
   return record(recognize, {
     ...options,
     url,

@@ -16,7 +16,7 @@ export interface RemotePlan extends Omit<Access, 'ca'> {
 
 export type ServicePlan = EmbeddedPlan | RemotePlan
 
-/** How to reach the service of the plan; one of this process is started. */
+/** The access to the service of the plan; starts it if it belongs to this process. */
 export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit' | 'env'>): Promise<EmbeddedService> => {
   if (plan.where === 'here') return startEmbedded(plan, host)
   const { where: _where, caFile, ...access } = plan

@@ -54,7 +54,10 @@ const readText = (what: string, file: string): string => {
   }
 }
 
-/** Starts the service of the file. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
+/**
+ * Starts the service of the file. Rejects with `invalid-options` or `listen-failed`, and closes everything it has
+ * opened.
+ */
 export const startConfigured = async (
   loaded: LoadedConfiguration,
   logger: Logger,

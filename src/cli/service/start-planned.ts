@@ -28,20 +28,20 @@ export interface ServeBasics {
   readonly stateFolder: string
 }
 
-/** What `serve` does, checked. */
+/** The checked plan of `serve`. */
 export type ServePlan =
   | (ServeBasics & { readonly mode: 'development' })
   | (ServeBasics & {
       readonly mode: 'production'
-      /** Files of the certificate and its key, PEM; none for plain text on loopback. */
+      /** The files of the certificate and its key, PEM; none for plain text on loopback. */
       readonly tls?: CertificateFiles | undefined
-      /** A subscriber beside those of the store in the state folder. */
+      /** A subscriber in addition to those of the store in the state folder. */
       readonly subscriber?: { readonly clientId: string; readonly clientSecret: string }
-      /** What the subscriber is granted, and the tenants of the service beside those of the subscriptions. */
+      /** The grants of the subscriber, and the tenants of the service in addition to those of the subscriptions. */
       readonly tenants: readonly string[]
     })
 
-/** A service that listens, and the line that tells its clients how to reach it. */
+/** A running service, and the line with its addresses for clients. */
 export interface StartedService {
   readonly service: Service
   /** Whether any client can get a token now. */
@@ -50,21 +50,24 @@ export interface StartedService {
     readonly authUrl: string
     readonly wsUrl: string
     readonly grpc: string
-    /** Absolute path of the CA certificate, PEM; null where the certificate is of another CA, or there is none. */
+    /** Absolute path of the CA certificate, PEM; null if the certificate is of another CA, or there is none. */
     readonly ca: string | null
-    /** Undefined where all subscribers are in the store. */
+    /** Undefined if all subscribers are in the store. */
     readonly clientId?: string | undefined
-    /** Only where the service made it. */
+    /** Only if the service created it. */
     readonly clientSecret?: string | undefined
     readonly tenant: string
     readonly project: string
     readonly model: string
-    /** Base address of health and metrics, where they are served. */
+    /** Base address of health and metrics, if they are served. */
     readonly operations?: string | undefined
   }
 }
 
-/** Starts the service as planned. Rejects with `invalid-options` or `listen-failed`, and then nothing is left open. */
+/**
+ * Starts the service as planned. Rejects with `invalid-options` or `listen-failed`, and closes everything it has
+ * opened.
+ */
 export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['env']): Promise<StartedService> => {
   const stateFolder = resolve(plan.stateFolder)
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
@@ -98,7 +101,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
   return { service, hasSubscribers, access: accessOf(service, plan.subscriber?.clientId, plan.tenants) }
 }
 
-/** How clients reach a service that has neither a CA nor a subscription of its own. */
+/** The addresses of a service that has neither its own CA nor its own subscription. */
 export const accessOf = (
   service: Service,
   clientId: string | undefined,
@@ -132,7 +135,7 @@ const onlySubscriber = async (
     },
   ])
 
-/** Whether a subscription of the store is in force now. */
+/** Whether a subscription of the store is valid now. */
 export const hasStored = async (stateFolder: string): Promise<boolean> => {
   const store = await openIdentityStore({ stateFolder })
   try {

@@ -7,13 +7,13 @@ import { CommandError } from '../process/failure.js'
 /** A cassette file to which the session of a command is recorded. */
 export interface CassetteFile {
   readonly record: RecordedSession
-  /** What the cassette lacks, if anything: the command fails with it. */
+  /** The error for missing lines, if any: the command fails with it. */
   readonly fault: () => CommandError | undefined
   /** Resolves when the file is closed. */
   readonly close: () => Promise<void>
 }
 
-/** Rejects where the file cannot be written, before a session is opened. */
+/** Rejects if the file cannot be written, before a session is opened. */
 export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
   const [{ record }, { toFile }] = await Promise.all([
     import('../../cassette/record/record.js'),
@@ -50,5 +50,5 @@ export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
 
 const unwritable = (path: string, error: unknown): CommandError => {
   const code = codeOf(error) ?? 'unknown'
-  return new CommandError(`${path} cannot be written (${code}); give --record another place.`)
+  return new CommandError(`${path} cannot be written (${code}); choose another file for --record.`)
 }

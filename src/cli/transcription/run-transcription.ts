@@ -22,8 +22,8 @@ export interface Transcription {
 }
 
 /**
- * Runs one session to its end and shows it. Rejects with what ended it: the session's error, the interruption's reason,
- * or a `CommandError` when the service ended it before the audio did.
+ * Runs one session to its end and shows it. Rejects with the cause of its end: the session's error, the interruption's
+ * reason, or a `CommandError` when the service ended it before the audio did.
  */
 export const runTranscription = async (transcription: Transcription): Promise<RunSummary> => {
   const { audio, session, view, pace, room, interruption, isEndedEarly } = transcription
@@ -63,7 +63,7 @@ export const runTranscription = async (transcription: Transcription): Promise<Ru
 
 const endedBefore = (audioMs: number): CommandError =>
   new CommandError(
-    `The service ended the session after ${clockText(audioMs)} of audio, before the recording did; send the rest in another session.`,
+    `The service ended the session after ${clockText(audioMs)} of audio, before the recording ended; send the rest in another session.`,
   )
 
 /** Each event, and with a result the transcript after it. */
@@ -82,7 +82,7 @@ const withTranscript = (
     ),
   )
 
-/** What decides how the command ends, collected from the events of its session. */
+/** The facts that decide how the command ends, collected from the events of its session. */
 class SessionOutcome {
   #startedMs: number | undefined
   #isConnected = false
@@ -107,13 +107,13 @@ class SessionOutcome {
   }
 
   /**
-   * The error that the command ends with. Once the connection was open, an error comes from the service or the network,
-   * whatever its code; faults of the input are reported by the input itself.
+   * The error that the command ends with. Once the connection was open, any error comes from the service or the
+   * network; faults of the input are reported by the input itself.
    */
   failureOf(error: unknown): Error {
     if (!isSpeechError(error)) return error instanceof Error ? error : new Error(String(error))
     if (!this.#isConnected || error.code === 'missing-dependency') return error
-    const remedy = error.code === 'too-fast' ? ' Give --speed 1.' : ''
+    const remedy = error.code === 'too-fast' ? ' Set --speed 1.' : ''
     return new CommandError(error.message + remedy)
   }
 }

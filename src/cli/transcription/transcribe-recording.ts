@@ -12,7 +12,7 @@ import { runTranscription } from './run-transcription.js'
 import { summaryLine, TranscriptReader, type RunSummary } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 
-/** Which recording is transcribed, by which service and how fast. */
+/** The recording, the service and the speed of a transcription. */
 export interface TranscriptionPlan {
   readonly input: InputRequest
   readonly service: ServicePlan
@@ -29,14 +29,14 @@ export type OpenView = (
   reader: TranscriptReader,
 ) => Promise<View> | View
 
-/** How long a command that a signal ends waits for the results of the audio it has sent. */
+/** How long a command waits after a signal for the results of the audio it has sent. */
 const lastResultsWithinMs = 3_000
 
 /**
- * Transcribes one recording: opens it, reaches the service, runs the session, shows it, and closes all of that however it
- * ends. Resolves with the summary. Rejects with the first failure; a recording that breaks off is transcribed as far as it
- * goes, and that is the failure. The first signal ends the audio, and the command when the results of what was sent are
- * there, after 3 s at the latest; the second one ends it at once.
+ * Transcribes one recording: opens it, reaches the service, runs the session, shows it, and closes all of that however
+ * it ends. Resolves with the summary. Rejects with the first failure; a recording that ends prematurely is transcribed
+ * up to there, and then fails. The first signal ends the audio, and the command when the results of the sent audio have
+ * arrived, after 3 s at the latest; the second one ends it at once.
  */
 export const transcribeRecording = async (
   { input: request, service: plan, over, pace, timeoutMs, record }: TranscriptionPlan,

@@ -14,19 +14,25 @@ export interface CaptionViewOptions {
   readonly reader: TranscriptReader
   /** The names of the channels; none for one channel. */
   readonly speakers: readonly string[]
-  /** Of a file: how many channels there are, so that cues are put in order. Undefined for live audio, whose cues are written at once. */
+  /**
+   * The number of channels of a file, so that cues are put in order. Undefined for live audio, whose cues are written
+   * at once.
+   */
   readonly channels?: number | undefined
-  /** Whether audio is sent faster than real time, so that results without times give no time. @default false */
+  /**
+   * Whether audio is sent faster than real time, so that the arrival of results without times gives no time.
+   * @default false
+   */
   readonly isHurried?: boolean
   readonly options?: CaptionOptions | undefined
-  /** Takes the captions, and nothing else. */
+  /** Receives only the captions. */
   readonly write: (text: string) => void
-  /** Takes a line about the work. */
+  /** Receives messages about the run. */
   readonly note: (line: string) => void
 }
 
 const untimed =
-  'rxspeech: the service gives no times, so captions stand where the audio was when their text came; give --speed 1.'
+  'rxspeech: the service sends no times, so captions have the position of the audio when their text arrived; set --speed 1.'
 
 /** Captions as a file of WebVTT or SubRip, each cue as soon as it is final. */
 export const captionView = (view: CaptionViewOptions): View => {
@@ -54,7 +60,7 @@ export const captionView = (view: CaptionViewOptions): View => {
     sent: (ms) => {
       audioMs = ms
     },
-    // Committed captions are written however the session ended.
+    // Committed captions are written regardless of how the session ended.
     end: () => {
       events$.complete()
       writing.unsubscribe()

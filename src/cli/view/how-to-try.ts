@@ -1,4 +1,4 @@
-/** What a client in a shell needs to know of a development service. */
+/** The data of a development service that a client in a shell needs. */
 export interface ServiceAccess {
   readonly authUrl: string
   readonly grpc: string
@@ -11,7 +11,7 @@ export interface ServiceAccess {
 const shellWord = (text: string): string =>
   /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** Commands that use the service from another terminal; undefined where something that a client needs is unknown. */
+/** Commands that use the service from another terminal; undefined if something that a client needs is unknown. */
 export const howToTry = ({ authUrl, grpc, ca, clientId, clientSecret }: ServiceAccess): string | undefined => {
   if (ca === null || clientId === undefined || clientSecret === undefined) return undefined
   const lines = [

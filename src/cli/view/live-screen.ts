@@ -58,7 +58,7 @@ export class LiveScreen {
     this.#err.write(`${line}\n`)
   }
 
-  /** Shows these changing lines in place of the last ones, none wider than `columns`. */
+  /** Replaces the changing lines by these, none wider than `columns`. */
   paint(live: readonly string[], progress: string | undefined): void {
     const lines = this.showsLive ? live : []
     const bar = this.showsProgress ? progress : undefined

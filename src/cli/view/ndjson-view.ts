@@ -2,7 +2,7 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 import { isResult, type TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
-/** Controls that JSON leaves as they are; a terminal would obey some of them. */
+/** Control characters that JSON does not escape; a terminal would execute some of them. */
 const controls = /[\u007f-\u009f\u2028\u2029]/g
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -2,18 +2,18 @@ import type { GapCause, SessionEvent } from '../../protocol/session-event.js'
 import { clockText } from './transcript-line.js'
 
 const reasons: Readonly<Record<GapCause, string>> = {
-  'buffer-full': 'more came than could be held',
-  'replay-full': 'more was on its way than is kept to be sent again',
+  'buffer-full': 'the buffer was full',
+  'replay-full': 'more had been sent than is kept for resending',
   'cut-sample': 'the audio ended within a sample',
-  stopped: 'it was stopped',
-  ended: 'the service ended before it',
+  stopped: 'the session was stopped',
+  ended: 'the service ended the session before it',
   failed: 'the session failed',
-  silence: 'nothing is to be heard in it',
+  silence: 'it is silent',
 }
 
 /**
- * A line for stderr about a connection that is in trouble; undefined for any other event. A channel is named after its
- * speaker; `speakers` is empty where there is one channel.
+ * A line for stderr about a problem of the connection; undefined for any other event. A channel is named after its
+ * speaker; `speakers` is empty for one channel.
  */
 export const noticeOf = (event: SessionEvent, speakers: readonly string[]): string | undefined => {
   const ofChannel = ({ channel = -1 }: { readonly channel?: number | undefined }): string =>
@@ -27,10 +27,10 @@ export const noticeOf = (event: SessionEvent, speakers: readonly string[]): stri
       if (event.state !== 'reconnecting') return undefined
       return `rxspeech: no connection (${event.cause}); attempt ${event.attempt}${ofChannel(event)} in ${(event.delayMs / 1000).toFixed(1)} s.`
     case 'silent':
-      return `rxspeech: the service has said nothing for ${(event.forMs / 1000).toFixed(1)} s${ofChannel(event)}.`
+      return `rxspeech: the service has sent nothing for ${(event.forMs / 1000).toFixed(1)} s${ofChannel(event)}.`
     case 'resumed':
       if (event.isNextRecognition) return undefined
-      return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio${ofChannel(event)} are sent once more.`
+      return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio${ofChannel(event)} are sent again.`
     default:
       return undefined
   }

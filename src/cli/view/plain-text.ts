@@ -1,7 +1,7 @@
 /** Control characters, also those that end lines or begin escape sequences, and those that turn the direction of text. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
 
-/** Text from elsewhere as one line that cannot command a terminal. */
+/** Text from other sources as one line without control sequences. */
 export const plainText = (text: string): string => text.replace(unprintable, ' ').trim()
 
 const invisible = /[\p{Mn}\p{Me}\p{Cf}]/u
@@ -18,7 +18,7 @@ export const displayWidth = (text: string): number => {
   return width
 }
 
-/** The end of the text, as much as fits in `columns`, with `…` before it where something is missing. */
+/** The end of the text that fits in `columns`, after `…` if something is missing. */
 export const lastColumns = (text: string, columns: number): string => {
   if (displayWidth(text) <= columns) return text
   const kept: string[] = []
@@ -31,7 +31,7 @@ export const lastColumns = (text: string, columns: number): string => {
   return columns < 1 ? '' : `…${kept.reverse().join('')}`
 }
 
-/** A line for each row below a line of titles, each column as wide as its widest cell, without control characters. */
+/** A line per row after a line of titles, each column as wide as its widest cell, without control characters. */
 export const tableText = (titles: readonly string[], rows: readonly (readonly string[])[]): string => {
   const lines = [titles, ...rows.map((row) => row.map(plainText))]
   const widths = titles.map((_title, at) => Math.max(...lines.map((row) => row[at]?.length ?? 0)))

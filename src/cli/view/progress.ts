@@ -4,13 +4,13 @@ import { loadOptional } from '../../service/threads/load-optional.js'
 import { clockText } from './transcript-line.js'
 import { lastColumns } from './plain-text.js'
 
-/** How far the work is: milliseconds of audio done, and of all, where that is known. */
+/** The progress: milliseconds of audio done, and in total, if known. */
 interface Progress {
   readonly doneMs: number
   readonly totalMs?: number | undefined
 }
 
-/** A line that shows it, not wider than `columns`. */
+/** The progress as a line, not wider than `columns`. */
 export type ProgressLine = (progress: Progress, columns: number) => string
 
 const barOptions: Options = { barCompleteString: '█'.repeat(40), barIncompleteString: '░'.repeat(40), barGlue: '' }
@@ -18,7 +18,7 @@ const maxBarColumns = 40
 
 /**
  * Loads the package for progress bars, which is optional: undefined without it. Only its drawing of the bar is used,
- * because it would write to the terminal by a timer of its own.
+ * because the package would write to the terminal by its own timer.
  */
 export const loadProgressLine = async (): Promise<ProgressLine | undefined> => {
   const loaded = await loadOptional<{ readonly default: typeof CliProgress }>('cli-progress', 'A progress bar').catch(

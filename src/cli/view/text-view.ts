@@ -10,20 +10,20 @@ interface TextViewOptions {
   readonly screen: LiveScreen
   readonly reader: TranscriptReader
   readonly style: LineStyle
-  /** How long the audio lasts, where that is known. */
+  /** The duration of the audio, if known. */
   readonly totalMs?: number | undefined
   readonly progressLine?: ProgressLine | undefined
-  /** What the progress follows: the audio sent, for a paced session; else how far the results have come. */
+  /** The measure of progress: the sent audio for a paced session, otherwise the position of the results. */
   readonly follow: 'sent' | 'results'
 }
 
 export interface TerminalViewOptions extends Pick<TextViewOptions, 'reader' | 'style' | 'totalMs'> {
   readonly terminals: ScreenOptions
-  /** How fast the audio is sent, in times real time; `Infinity` for as fast as it is taken. */
+  /** How fast the audio is sent, in times real time; `Infinity` for as fast as the service reads. */
   readonly speed: number
 }
 
-/** The text view on the terminal of a command, with a progress bar where its package is installed. */
+/** The text view on the terminal of a command, with a progress bar if its package is installed. */
 export const openTerminalView = async ({ terminals, speed, ...options }: TerminalViewOptions): Promise<View> => {
   const progressLine = await loadProgressLine()
   const follow = speed === Infinity ? 'results' : 'sent'
@@ -32,10 +32,10 @@ export const openTerminalView = async ({ terminals, speed, ...options }: Termina
 
 /** How often a line that changes is painted again. */
 const refreshMs = 100
-/** Where stdout is a pipe, its reader may print to the same terminal: a pause for that before the progress is back. */
+/** If stdout is a pipe, its reader may print to the same terminal: pause before the progress appears again. */
 const pipePauseMs = 150
 
-/** Finished lines as they come; on a terminal also the words that may still change, and the progress. */
+/** Prints finished lines as they arrive; on a terminal also the words that may still change, and the progress. */
 const openTextView = (options: TextViewOptions): View => {
   const { screen, reader, style, totalMs, progressLine, follow } = options
   let sentMs = 0

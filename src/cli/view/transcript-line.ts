@@ -33,7 +33,7 @@ const headOf = (
   speakers[channel] === undefined ? '' : `${speakers[channel]}: `,
 ]
 
-/** `[mm:ss.s] speaker: text`; without the time where the service gives none, without the speaker where there is but one. */
+/** `[mm:ss.s] speaker: text`; without the time if the service sends none, without the speaker if there is only one. */
 export const finishedLine = (spoken: SpokenText, style: LineStyle): string => {
   const [time, speaker] = headOf(spoken, style)
   return style.paint('dim', time) + style.paint(colorOf(spoken.channel), speaker) + plainText(spoken.text)
@@ -44,7 +44,7 @@ export const liveLine = (spoken: SpokenText, style: LineStyle, columns: number):
   const [time, speaker] = headOf(spoken, style)
   const text = plainText(spoken.text)
   const room = columns - displayWidth(time + speaker)
-  // Where not even the head fits beside a few words, the words alone.
+  // If the head does not fit beside a few words, only the words.
   if (room < 8) return style.paint('dim', lastColumns(text, columns))
   return (
     style.paint('dim', time) +

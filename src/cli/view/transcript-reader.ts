@@ -7,9 +7,9 @@ export type ResultEvent = PartialEvent | MilestoneEvent | FinalEvent
 export const isResult = (event: SessionEvent): event is ResultEvent =>
   event.type === 'partial' || event.type === 'milestone' || event.type === 'final'
 
-/** How far one channel has been read. */
+/** The read position of one channel. */
 interface ChannelProgress {
-  /** How much of the committed text has been returned. */
+  /** The length of the committed text that has been returned. */
   readonly readLength: number
   /** The words that may still change. */
   readonly live: SpokenText | undefined
@@ -17,7 +17,7 @@ interface ChannelProgress {
 
 export interface TranscriptCounts {
   readonly words: number
-  /** Mean of the finals, weighted by their words; undefined where no service gave any. */
+  /** Mean of the finals, weighted by their words; undefined without any. */
   readonly confidence: number | undefined
 }
 
@@ -33,7 +33,8 @@ export class TranscriptReader {
     const transcript = channels.find((candidate) => candidate.channel === channel)
     if (transcript === undefined) return undefined
     const { readLength } = this.#progress.get(channel) ?? { readLength: 0 }
-    // The time of a final is that of its whole recognition, so of its last words only where there were none before.
+    // The time of a final is that of its whole recognition, so it applies to its last words only if there were none
+    // before.
     const startMs = event.type === 'final' && readLength > 0 ? undefined : event.startMs
     const spoken = (text: string): SpokenText | undefined => (text === '' ? undefined : { channel, text, startMs })
     this.#progress.set(channel, {
@@ -47,7 +48,7 @@ export class TranscriptReader {
     return spoken(transcript.committed.slice(readLength).trim())
   }
 
-  /** The words that may still change, one text for each channel that has some. */
+  /** The words that may still change, one text for each channel with any. */
   live(): readonly SpokenText[] {
     return [...this.#progress.entries()].sort(([left], [right]) => left - right).flatMap(([, { live }]) => live ?? [])
   }
@@ -64,11 +65,11 @@ export class TranscriptReader {
 
 const wordCount = (text: string): number => text.split(/\s+/u).filter((word) => word !== '').length
 
-/** One transcription in figures. */
+/** The numbers of one transcription. */
 export interface RunSummary {
-  /** How long the audio that was sent lasts. */
+  /** The duration of the sent audio. */
   readonly audioMs: number
-  /** From the moment that the service was ready for audio to its last result. */
+  /** The time from the readiness of the service for audio to its last result. */
   readonly elapsedMs: number
 }
 

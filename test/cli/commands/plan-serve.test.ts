@@ -45,7 +45,7 @@ describe('planServe', () => {
   })
 
   it.each<[TypedFlags, RegExp]>([
-    [{ dev: true, cert: 'c' }, /leave --cert/],
+    [{ dev: true, cert: 'c' }, /omit --cert/],
     [{ dev: true, http: '192.0.2.1:1' }, /this machine only/],
     [{ dev: true, grpc: '::1:1' }, /--grpc must be HOST:PORT/],
     [{ dev: true, http: '127.0.0.1:65536' }, /--http must be HOST:PORT/],

@@ -85,7 +85,7 @@ describe('planTranscribe', () => {
   })
 
   it.each<[TypedFlags, RegExp]>([
-    [{ grpc: 'h', token: 't', modelTenant: 'Acme' }, /--model-tenant is the tenant of a model; name it by --model/],
+    [{ grpc: 'h', token: 't', modelTenant: 'Acme' }, /--model-tenant needs a model; set it with --model/],
     [{ modelTenant: ' ' }, /--model-tenant must not be empty/],
     [{ over: 'udp' }, /--over/],
     [{ format: 'xml' }, /--format/],
@@ -99,7 +99,7 @@ describe('planTranscribe', () => {
     [{ grpc: 'https://h:1', token: 't' }, /--grpc must be HOST:PORT/],
     [{ url: 'https://h', token: 't' }, /--url/],
     [{ url: 'ws://example.com', token: 't', model: 'm' }, /wss/],
-    [{ url: 'wss://user:word@h', token: 't', model: 'm' }, /must not hold a user/],
+    [{ url: 'wss://user:word@h', token: 't', model: 'm' }, /must not contain a user/],
     [{ url: 'wss://h', token: 't' }, /--model NAME/],
     [{ url: 'wss://h', token: 't', over: 'grpc' }, /--grpc/],
     [{ grpc: 'h', token: 't', over: 'websocket' }, /--url/],

@@ -36,6 +36,6 @@ describe('failureOf', () => {
   it('says what was not expected, without its stack', () => {
     const { exitCode, sentence } = failureOf(new TypeError('x is not a function'))
     expect(exitCode).toBe(1)
-    expect(sentence).toMatch(/^Something .*\(x is not a function\).*RXSPEECH_DEBUG=1/)
+    expect(sentence).toMatch(/^An unexpected error .*\(x is not a function\).*RXSPEECH_DEBUG=1/)
   })
 })

@@ -16,9 +16,9 @@ const rows: readonly (readonly [SessionEvent, string])[] = [
   ],
   [
     { type: 'resumed', replayedMs: 1500, channel: 1 },
-    'rxspeech: connected again; 1.5 s of audio of right are sent once more.',
+    'rxspeech: connected again; 1.5 s of audio of right are sent again.',
   ],
-  [{ type: 'silent', forMs: 20_000 }, 'rxspeech: the service has said nothing for 20.0 s.'],
+  [{ type: 'silent', forMs: 20_000 }, 'rxspeech: the service has sent nothing for 20.0 s.'],
   [
     { type: 'gap', fromMs: 1000, toMs: 2500, cause: 'failed' },
     'rxspeech: the audio from 00:01.0 to 00:02.5 has no result: the session failed.',
@@ -45,7 +45,7 @@ describe('noticeOf', () => {
 
   it('names no channel of one', () => {
     const lost = { type: 'silent', forMs: 20_000, channel: 0 } as const
-    expect(noticeOf(lost, [])).toBe('rxspeech: the service has said nothing for 20.0 s.')
+    expect(noticeOf(lost, [])).toBe('rxspeech: the service has sent nothing for 20.0 s.')
   })
 
   it.each(quiet)('says nothing of %j', (event) => {
