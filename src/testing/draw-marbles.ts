@@ -3,16 +3,16 @@ import { lastValueFrom, materialize, map, toArray, type Observable, type Schedul
 export interface DrawMarblesOptions<Value> {
   /** Milliseconds of one character. */
   readonly frameMs: number
-  /** The clock that the stream runs on. */
+  /** The clock of the stream. */
   readonly scheduler: SchedulerLike
-  /** One character for a value. Default: `o`. */
+  /** Returns one character for a value. Default: `o`. */
   readonly symbol?: (value: Value) => string
 }
 
 /**
  * Draws a stream as a marble diagram when it has ended: `-` for time without a value, a character for each value,
- * several at the same time in brackets, `|` for completion and `#` for an error. As in RxJS, brackets take their
- * place out of the time that follows them, as far as it reaches.
+ * several at the same time in brackets, `|` for completion and `#` for an error. As in RxJS, brackets use columns of
+ * the time that follows them, as far as available.
  */
 export const drawMarbles = async <Value>(
   stream$: Observable<Value>,

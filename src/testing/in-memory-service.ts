@@ -26,39 +26,39 @@ import { scriptedEngine } from './scripted-engine.js'
 export interface InMemoryServiceOptions {
   /** An engine for every model name; such as `scriptedEngine`. */
   readonly engine?: Engine
-  /** Or folders of real models, laid out `<tenant>/<name>/<version>/model.json`. */
+  /** Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. */
   readonly modelFolders?: readonly string[]
-  /** The model of a dataflow session that names none; by default the first that is found. */
+  /** The model of a dataflow session that names none; by default the first one found. */
   readonly defaultModel?: string
   /**
-   * Projects of the tenant `Default`, each YAML under its name, beside `transcribe`. Give the name as `project`. The
-   * faults of one that is broken stand in the refusal of its sessions.
+   * Projects of the tenant `Default`, as YAML by name, in addition to `transcribe`. Sessions select one by `project`.
+   * The refusal of a session with a broken project lists its faults.
    */
   readonly projects?: Readonly<Record<string, string>>
-  /** Nodes that they may name, beside those that come with the package. */
+  /** Nodes that they can name, in addition to the built-in ones. */
   readonly nodes?: readonly AnyNodeDefinition[]
-  /** Secrets of projects, by the names of their environment variables. */
+  /** Secrets of projects, by their environment variables. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly recordingsFolder?: string
-  /** The one token that is accepted. Default `in-memory-token`. */
+  /** The only accepted token. Default `in-memory-token`. */
   readonly token?: string
   readonly limits?: Partial<SessionLimits>
-  /** Latency of every message, and the clock of everything. */
+  /** The latency of every message, and the clock of the service. */
   readonly link?: MemoryLinkOptions
   readonly scheduler?: SchedulerLike
 }
 
 /** The service, and the options of sessions with it. */
 export interface InMemoryService extends MemoryPeer {
-  /** Finalizes what runs where nobody speaks, within 8 s at most, and takes nothing more. */
+  /** Finalizes each running session at its next pause, within 8 s at most, and refuses new ones. */
   drain(): void
-  /** Ends what runs and frees the engines. */
+  /** Ends running sessions and frees the engines. */
   close(): Promise<void>
 }
 
 /**
- * The service's own conversations, voice activity and recognition, joined to the client by links in memory: no socket,
- * no TLS, no token endpoint. Without an engine and without models a scripted engine says "hello world".
+ * The sessions, voice activity and recognition of the real service, connected to the client by links in memory: no
+ * socket, no TLS, no token endpoint. Without an engine and without models a scripted engine recognizes "hello world".
  */
 export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryService => {
   const { token = 'in-memory-token', scheduler = asyncScheduler, link = {} } = options
@@ -70,7 +70,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
     projects: projectRegistry(projectsOf(options, defaultModel)),
     ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
     models,
-    // As in development: a file may come as fast as it is taken.
+    // As in development: a file may arrive as fast as the service reads it.
     limits: { ...defaultSessionLimits, maxPacePercent: 0, ...options.limits },
     drain$,
     scheduler,
@@ -150,7 +150,7 @@ const openModels = (options: InMemoryServiceOptions): ModelRegistry => {
   return oneEngine(engine ?? scriptedEngine({ texts: ['hello world'] }))
 }
 
-/** A registry in which every name leads to the same engine. */
+/** A registry with the same engine for every name. */
 const oneEngine = (engine: Engine): ModelRegistry => {
   const describe = (tenant: string, name: string, version: string): ModelDescription => ({
     tenant,

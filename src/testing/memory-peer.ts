@@ -4,23 +4,23 @@ import type { RecognizeOptions } from '../client/recognizer/recognize-on.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../transport/link.js'
 import type { PresentedAddress } from '../transport/memory/link.js'
 
-/** What is given beside a preset: the format of the audio, and each option that shall differ. */
+/** The options in addition to a preset: the format of the audio, and each option to override. */
 export type PresetOptions<Options extends { readonly format: unknown }> = Pick<Options, 'format'> & Partial<Options>
 
 /** A service in memory, and the options of sessions with it. */
 export interface MemoryPeer {
   /**
-   * The options of `recognize` for a session with this service, on its clock: `recognize(service.recognizer({ format }))`.
-   * Options that are given replace those of the service; of `testing` each one separately.
+   * The options of `recognize` for a session with this service, on its clock: `recognize(service.recognizer({ format
+   * }))`. The given options replace those of the service; options in `testing` are merged one by one.
    */
   recognizer(options: PresetOptions<RecognizeOptions>): RecognizeOptions
   /** The same for `dataflow`. */
   dataflow(options: PresetOptions<DataflowOptions>): DataflowOptions
-  /** The `testing.dial` of these options, for those who wrap it, as `linkFaults` does. */
+  /** The `testing.dial` of these options, to be wrapped, for example by `linkFaults`. */
   readonly dials: MemoryDials
 }
 
-/** How a session connects to a service in memory. */
+/** The connection of a session to a service in memory. */
 export interface MemoryDials {
   /** Refuses a token that the service does not accept, in a header or a subprotocol, as a handshake does. */
   readonly recognizer: (address: PresentedAddress) => Dial<SocketMessage, SocketMessage>

@@ -1,6 +1,8 @@
 import { createHook } from 'node:async_hooks'
 
-/** What holds something of the system, or will run: timers, those too that don't keep the process; sockets; threads. */
+/**
+ * Resources of the system and pending work: timers, also those that do not keep the process alive; sockets; threads.
+ */
 const handleTypes: ReadonlySet<string> = new Set([
   'Timeout',
   'TCPWRAP',
@@ -16,14 +18,14 @@ const handleTypes: ReadonlySet<string> = new Set([
 export interface OpenHandle {
   /** As `node:async_hooks` names it, such as `Timeout` and `TCPWRAP`. */
   readonly type: string
-  /** Where it was opened, a line for each call, innermost first. */
+  /** The stack at its creation, one line per call, innermost first. */
   readonly openedAt: string
 }
 
 export interface HandleOptions {
-  /** How long everything has to close, in milliseconds. Default 1000. */
+  /** The time in which everything has to close, in milliseconds. Default 1000. */
   readonly withinMs?: number
-  /** Handles that are none of the test's, by the innermost call outside Node. Default: those of test runners. */
+  /** Handles to ignore, by the innermost call outside Node. Default: those of test runners. */
   readonly ignore?: RegExp
 }
 
@@ -31,15 +33,15 @@ const testRunners = /[\\/]node_modules[\\/](?:@?vitest|birpc|tinypool|jest[^\\/]
 const pollMs = 10
 
 /**
- * Runs work, such as a session to its end or to its unsubscription, and gives what that gives; rejects, naming each
- * handle and where it was opened, when any that was opened meanwhile is still open after `withinMs`. What was open
- * before does not count. Needs no test runner. Node only.
+ * Runs work, such as a session to its end or to its unsubscription, and resolves with its result. Rejects if any handle
+ * opened meanwhile is still open after `withinMs`; the error names each handle and where it was opened. Handles opened
+ * before do not count. Needs no test runner. Node only.
  */
 export const expectNoHandles = async <Result>(
   work: () => Promise<Result> | Result,
   { withinMs = 1_000, ignore = testRunners }: HandleOptions = {},
 ): Promise<Result> => {
-  // Node opens them when they are first looked at, and they are nobody's.
+  // Node opens them on first access, and they belong to no test.
   for (const stream of [process.stdout, process.stderr]) stream.writable.valueOf()
   const watch = watchHandles(ignore)
   try {
@@ -82,7 +84,7 @@ const watchHandles = (ignore: RegExp) => {
   }
 }
 
-/** The calls that are not of Node itself. */
+/** The calls outside Node itself. */
 const callers = (): string => {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 30

@@ -3,18 +3,19 @@ import { toSpeechError } from '../errors/speech-error.js'
 import type { Dial, Link } from '../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../transport/memory/link.js'
 
-/** What a scripted peer hears from the client, and its end of the link, to close or pause it. */
+/** The messages of the client to a scripted peer, and the peer's end of the link, to close or pause it. */
 export interface ScriptedPeer<Heard, Said> {
-  /** What the client says, as it comes; one subscriber. */
+  /** The messages of the client as they arrive; one subscriber. */
   readonly heard$: Observable<Heard>
   readonly link: Link<Heard, Said>
 }
 
 /**
- * Connects a session to a script instead of a service, for the `dial` option. `script` gets the peer's end and returns
- * what the peer says: completion of that ends the link in good order, an error closes it as that error says. Time is
- * the script's own, so a marble string can be one. `options` are those of the link, such as its water marks; what the
- * script does not read counts as not taken, so a script that never listens to `heard$` makes the link congested.
+ * Connects a session to a script instead of a service, for the `dial` option. `script` receives the peer's end and
+ * returns the messages of the peer: completion ends the link normally, an error closes it with that error. The script
+ * controls the time, so it can be a marble string. `options` are those of the link, such as its water marks; messages
+ * that the script does not read count as not taken, so a script that never subscribes to `heard$` makes the link
+ * congested.
  */
 export const scriptedDial =
   <Said, Heard>(

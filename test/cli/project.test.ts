@@ -71,7 +71,7 @@ describe('rxspeech project check', () => {
     const { text, code } = await check(file)
     expect(code).toBe(3)
     expect(text).toContain(
-      `${file}:2:14: nodes.in.node names "entri", which is no node; did you mean entry?\n  nodes: { in: entri }\n               ^^^^^\n`,
+      `${file}:2:14: nodes.in.node names "entri", which is not a node; did you mean entry?\n  nodes: { in: entri }\n               ^^^^^\n`,
     )
     expect(text).toMatch(/\n3 faults\n$/)
   })
@@ -85,7 +85,7 @@ describe('rxspeech project check', () => {
     expect(faults).toContainEqual({
       severity: 'error',
       path: 'nodes.in.node',
-      message: 'names "entri", which is no node; did you mean entry?',
+      message: 'names "entri", which is not a node; did you mean entry?',
       line: 2,
       column: 14,
     })

@@ -44,7 +44,7 @@ describe('half as much again as the service carries, all at once', () => {
     expect(new Set(told).size).toBe(1)
     expect(told[0]).toMatch(/^Success hello world/)
     expect(new Set(refused)).toEqual(
-      new Set([`Error: HTTP 429: overloaded: The service carries ${cap} sessions, its limit; try again later.`]),
+      new Set([`Error: HTTP 429: overloaded: The service has ${cap} sessions, its limit; try again later.`]),
     )
     for (const end of ends) {
       if (typeof end === 'string') continue
@@ -81,7 +81,7 @@ describe('half as much again as the service carries, all at once', () => {
       expect({ status, details, retryAfter }).toEqual({
         status: 'RESOURCE_EXHAUSTED',
         retryAfter: expect.stringMatching(/^[123]$/) as unknown,
-        details: `overloaded: The service carries ${cap} sessions, its limit; try again later.`,
+        details: `overloaded: The service has ${cap} sessions, its limit; try again later.`,
       })
     }
     client.close()

@@ -42,7 +42,7 @@ describe('starting', () => {
     for (const options of [{ http: address }, { grpc: address, http: { host: '127.0.0.1', port: httpPort } }]) {
       await expect(bare(options)).rejects.toMatchObject({
         code: 'listen-failed',
-        message: `Cannot listen on 127.0.0.1:${port}: the port is taken.`,
+        message: `Cannot listen on 127.0.0.1:${port}: the port is in use.`,
       })
     }
     expect(await connects(`http://127.0.0.1:${httpPort}`)).toBe(false)

@@ -98,7 +98,7 @@ const addMessages = (
   }
 }
 
-/** The WebSocket carries one channel of 16-bit PCM, whatever the format of the source (PROTOCOL 4). */
+/** The WebSocket carries one channel of 16-bit PCM for any format of the source (PROTOCOL 4). */
 const wireBytesPerMs = ({ transport, format }: CassetteHeader): number => {
   const onWire: AudioFormat = transport === 'grpc' ? format : { ...format, encoding: 'pcm', channels: 1 }
   return bytesPerSecond(onWire) / 1000

@@ -35,10 +35,10 @@ interface OfConnection extends Timed {
   readonly connection: number
 }
 
-/** The client begins to connect. Secrets are left out. */
+/** The client begins to connect. Secrets are omitted. */
 export interface DialLine extends OfConnection {
   readonly event: 'dial'
-  /** The audio channel of the connection, where each channel has its own. */
+  /** The audio channel of the connection, if each channel has its own. */
   readonly channel?: 0 | 1 | undefined
   readonly address?: string | undefined
   /** The names of the headers, without their values. */

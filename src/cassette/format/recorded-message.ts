@@ -53,11 +53,11 @@ export const dataflowMessageOf = (recorded: RecordedMessage): DataflowMessage =>
   binaryContent: recorded.bytes === undefined ? noBytes : recordedBytes(recorded),
 })
 
-/** A description of a message for people: its name, or the size of its audio. */
+/** A short description of a message: its name, or the size of its audio. */
 export const describeMessage = ({ text, bytes = 0 }: RecordedMessage): string =>
   text === undefined ? `${bytes} bytes of audio` : (nameOf(text) ?? 'a text without a name')
 
-/** The kind of a message: messages of the same kind are the same step of a session, whatever their fields. */
+/** The kind of a message: messages of the same kind are the same step of a session, regardless of their fields. */
 export const kindOf = ({ text }: RecordedMessage): string =>
   text === undefined ? 'audio' : (nameOf(text)?.toLowerCase() ?? 'text')
 

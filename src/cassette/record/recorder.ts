@@ -20,7 +20,7 @@ import type { Secrets } from './secrets.js'
 type Untimed<Line> = Line extends unknown ? Omit<Line, 'atMs'> : never
 type OnConnection<Line> = Line extends unknown ? Omit<Line, 'atMs' | 'connection'> : never
 
-/** Where a connection leads, without credentials. */
+/** The address of a connection, without credentials. */
 export type Address = Pick<DialLine, 'channel' | 'address' | 'headers' | 'protocols'>
 
 export interface RecorderSettings {

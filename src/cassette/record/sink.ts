@@ -29,7 +29,7 @@ export const openerOf = (sink: CassetteSink): (() => LineWriter) => {
     if (isInUse) {
       throw new SpeechError(
         'already-started',
-        'A session is being written to this sink; give each session that runs at the same time a sink of its own.',
+        'A session is being written to this sink; use a separate sink for each session that runs at the same time.',
       )
     }
     isInUse = true
@@ -81,7 +81,7 @@ const streamWriter = (stream: Writable, atEnd: 'end' | 'keep-open'): LineWriter 
       reject(error)
     })
   })
-  // The next write reports the failure; without one nobody needs it.
+  // The next write reports the failure; without a next write it does not matter.
   failed.catch(() => undefined)
   return {
     write: (line) => {

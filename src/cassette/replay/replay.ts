@@ -15,7 +15,7 @@ import { ServicePlayer, type CassetteMismatch, type ServicePlayerSettings } from
 
 export interface ReplayOptions {
   /**
-   * What happens when a client does something else than the recorded client. `strict`: its connection fails with
+   * The handling of a client that differs from the recorded client. `strict`: its connection fails with
    * `protocol-violation`, which names the line. `lenient`: the cassette continues at the step that the client took, if
    * it has that step; other messages of the client are ignored, and of audio only the length is compared.
    *
@@ -41,16 +41,16 @@ export interface ReplayOptions {
 /** Plays one side of a recorded session. */
 export interface Replay {
   /**
-   * The options for a session of `recognize` with the recorded service, on the clock of the replay: those of the recorded
-   * client, and those that are given replace them; of `testing` each one separately. Throws `invalid-options` for a cassette
-   * of gRPC.
+   * The options for a session of `recognize` with the recorded service, on the clock of the replay: those of the
+   * recorded client, which the given options replace; options in `testing` are merged one by one. Throws
+   * `invalid-options` for a cassette of gRPC.
    */
   readonly recognizer: (options?: Partial<RecognizeOptions>) => RecognizeOptions
   /** The same for `dataflow`. Throws `invalid-options` for a cassette of the WebSocket. */
   readonly dataflow: (options?: Partial<DataflowOptions>) => DataflowOptions
   /**
    * Plays the recorded client against a service: dials as often as the recorded client did, sends its messages, and
-   * emits what the service answers. `dial` must be of the cassette's transport.
+   * emits the answers of the service. `dial` must be of the cassette's transport.
    */
   readonly client: (
     dial: (() => Dial<SocketMessage, SocketMessage>) | (() => Dial<DataflowMessage, DataflowMessage>),
@@ -121,7 +121,7 @@ const refuseDial = <Message>(
   )
 }
 
-/** Messages that were accepted when they were recorded are accepted again, whatever their size. */
+/** Messages that were accepted when they were recorded are accepted again, regardless of their size. */
 const maxMessageBytes = 0x7fff_ffff
 
 const dialConnection = <Message extends WireMessage>(

@@ -126,7 +126,7 @@ const isBalanced = (a: number, b: number): boolean => Math.abs(a - b) <= toleran
 const maxDescribedDrops = 20
 
 /**
- * Describes an account in lines for people. It contains no transcript.
+ * Describes an account in lines of text. It contains no transcript.
  *
  * @example
  * ```ts

@@ -45,7 +45,7 @@ export const readConfiguration = async (
   if (errors.length > 0) {
     return either.left(
       bounded(
-        errors.map(({ at, message }) => ({ ...place(lines, at), key: '', sentence: `this is no YAML: ${message}` })),
+        errors.map(({ at, message }) => ({ ...place(lines, at), key: '', sentence: `this is not YAML: ${message}` })),
       ),
     )
   }
@@ -53,7 +53,7 @@ export const readConfiguration = async (
   try {
     value = document.toJS({ maxAliasCount: 20 })
   } catch {
-    return either.left([{ ...top, sentence: 'the file refers to itself too often' }])
+    return either.left([{ ...top, sentence: 'the file has too many aliases' }])
   }
   return either.mapLeft((faults: readonly PathFault[]) => {
     // Positions are looked up only for the faults that are reported.
@@ -103,7 +103,7 @@ const decode = (value: unknown): either.Either<readonly PathFault[], ServiceConf
   return conflicts.length > 0 ? either.left(conflicts) : read
 }
 
-const faultOfKey = ({ context, message = 'this does not fit' }: t.ValidationError): PathFault => ({
+const faultOfKey = ({ context, message = 'this is invalid' }: t.ValidationError): PathFault => ({
   path: context.slice(1).map(({ key }) => key),
   sentence: message,
 })
@@ -154,7 +154,7 @@ const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonl
   const faults: PathFault[] = []
   if ((tls?.certificateFile === undefined) !== (tls?.keyFile === undefined)) {
     const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'
-    faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; give both' })
+    faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; set both' })
   }
   for (const key of ['http', 'grpc', 'operations'] as const) {
     const host = values[key]?.host
@@ -164,7 +164,7 @@ const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonl
   }
   for (const [at, { file, package: name }] of (nodes ?? []).entries()) {
     if ((file === undefined) !== (name === undefined)) continue
-    faults.push({ path: ['nodes', String(at)], sentence: 'is a file or a package; give one of the two' })
+    faults.push({ path: ['nodes', String(at)], sentence: 'must have either file or package' })
   }
   return faults
 }

@@ -36,14 +36,14 @@ const dayMs = 86_400_000
 export const logFormats = ['json', 'text'] as const
 export type LogFormat = (typeof logFormats)[number]
 
-/** A client of the file, beside those of the store in the state folder. */
+/** A client of the file, in addition to those of the store in the state folder. */
 const subscriber = section(
   {
     clientId: setting(text, '', 'its name'),
-    secret: setting(secretSource, '', 'where its secret stands'),
-    tenants: setting(names, '["*"]', 'what it is granted'),
-    projects: setting(names, '["*"]', 'what it is granted'),
-    models: setting(names, '["*"]', 'what it is granted'),
+    secret: setting(secretSource, '', 'the source of its secret'),
+    tenants: setting(names, '["*"]', 'its grants'),
+    projects: setting(names, '["*"]', 'its grants'),
+    models: setting(names, '["*"]', 'its grants'),
   },
   ['clientId', 'secret'],
 )
@@ -51,14 +51,10 @@ const subscriber = section(
 /** A file or a package with custom nodes. */
 const customNode = section({
   file: setting(text, '', 'a JavaScript module'),
-  package: setting(text, '', 'a package that is installed beside the file'),
-  run: setting(
-    oneOfWords(['worker', 'inline'] as const),
-    'worker',
-    'in a thread of its own, or in that of the service',
-  ),
-  budgetMs: durationMs(10, 1000, 'how long it may take over what it is given'),
-  openWithinMs: durationMs(10, 10_000, 'how long it may take to be ready'),
+  package: setting(text, '', 'a package installed in the folder of the file'),
+  run: setting(oneOfWords(['worker', 'inline'] as const), 'worker', 'in its own thread, or in that of the service'),
+  budgetMs: durationMs(10, 1000, 'how long it may take for its input'),
+  openWithinMs: durationMs(10, 10_000, 'how long it may take to open'),
   memoryMb: setting(wholeFrom(16, 4096), '64', 'memory of a thread'),
   maxWorkers: setting(wholeFrom(1, 10_000), '64', 'threads at the same time'),
 })
@@ -160,7 +156,7 @@ export const configuration = section({
     maxRequestsPerSecond: setting(
       wholeFrom(1, 1_000_000),
       String(defaultSessionLimits.maxRequestsPerSecond),
-      'Requests of a session or socket per second, beside audio.',
+      'Requests of a session or socket per second, not counting audio.',
     ),
     requestBurst: setting(
       wholeFrom(1, 1_000_000),
@@ -172,13 +168,13 @@ export const configuration = section({
   }),
   log: section({
     level: setting(oneOfWords(logLevels), 'info', 'debug, info, warn or error.'),
-    format: setting(oneOfWords(logFormats), 'text on a terminal, else json', 'json or text.'),
+    format: setting(oneOfWords(logFormats), 'text on a terminal, otherwise json', 'json or text.'),
   }),
   reflection: setting(yesOrNo, 'false', 'Server reflection on the gRPC interface.'),
   trustedProxies: setting(
     listOf(network),
     'none',
-    'Balancers and proxies that are trusted to tell client addresses; see Behind a balancer.',
+    'Balancers and proxies that are trusted to report client addresses; see Behind a balancer.',
   ),
   proxyProtocol: setting(
     oneOfWords(proxyProtocols),
@@ -188,7 +184,7 @@ export const configuration = section({
   allowQueryToken: setting(yesOrNo, 'false', 'Whether the address of the socket can contain a token.'),
 })
 
-/** The decoded file, with paths as they are written there. */
+/** The decoded file, with paths unchanged. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
 export type CustomNode = SectionValues<typeof customNode.shape>
 
@@ -202,7 +198,7 @@ export interface ConfigurationRow {
 
 const isSection = (entry: Setting<unknown> | Section<SectionShape>): entry is Section<SectionShape> => 'shape' in entry
 
-/** All keys for the manual, in the order of the file. */
+/** All keys for the documentation, in the order of the file. */
 export const configurationRows = (shape: SectionShape = configuration.shape, above = ''): readonly ConfigurationRow[] =>
   Object.entries(shape).flatMap(([name, entry]): readonly ConfigurationRow[] =>
     isSection(entry)

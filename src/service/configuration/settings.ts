@@ -6,7 +6,7 @@ import { isSpeechError } from '../../errors/speech-error.js'
 import { parseNetwork } from '../listen/trusted-proxies.js'
 import { parseListenAddress, type ListenAddress } from '../listen/listen-address.js'
 
-/** One key of the configuration: its codec, and its text in the manual. */
+/** One key of the configuration: its codec, and its text in the documentation. */
 export interface Setting<A> {
   readonly codec: t.Decoder<unknown, A>
   readonly byDefault: string
@@ -33,7 +33,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const unknownKey = (key: string, known: readonly string[]): string => {
   const near = nearestName(key, known)
   return near === undefined
-    ? `there is no such key; known here are ${known.join(', ')}`
+    ? `there is no such key; the keys are ${known.join(', ')}`
     : `there is no such key; did you mean ${near}?`
 }
 
@@ -72,7 +72,7 @@ export const section = <Shape extends SectionShape>(
   return { shape, codec: new t.Type<SectionValues<Shape>, unknown>('section', is, validate, (values) => values) }
 }
 
-/** A codec whose error names what was expected. `read` returns undefined for a value that does not fit. */
+/** A codec whose error names what was expected. `read` returns undefined for an invalid value. */
 const codecOf = <A>(expected: string, read: (value: unknown) => A | undefined): t.Type<A, unknown> =>
   new t.Type<A, unknown>(
     expected,
@@ -126,7 +126,7 @@ export const network = codecOf('an IP address, or a network such as 10.0.0.0/8 o
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
 export const secretSource: t.Type<SecretSource, unknown> = codecOf(
-  '{env: NAME} or {file: PATH}; a secret does not stand here itself',
+  '{env: NAME} or {file: PATH}; never the secret itself',
   (value) => {
     if (typeof value !== 'object' || value === null || Object.keys(value).length !== 1) return undefined
     if ('env' in value && typeof value.env === 'string' && /^\w+$/.test(value.env)) return { env: value.env }

@@ -97,7 +97,7 @@ class WorkerNodeRuntime {
         return sent?.kind === 'secret' ? { kind: 'secret', reveal: () => sent.secret } : sent
       },
       engine: () => {
-        const text = 'A node in a worker has no engine; put a recognizer beside it in the project.'
+        const text = 'A node in a worker has no engine; use a recognizer node in the project.'
         return Promise.reject(new SpeechError('invalid-options', text))
       },
       ack: (count, port) => this.#post({ type: 'ack', count, port }),

@@ -30,7 +30,7 @@ const load = async (source: CustomNodeSource, file: string): Promise<readonly An
   })) as unknown
   const definitions = nodeDefinitionsIn(module)
   if (definitions.length > 0) return definitions
-  throw refusalOf(source, 'exports no node; export what defineNode of rxspeech/nodes returns.')
+  throw refusalOf(source, 'exports no node; export the result of defineNode of rxspeech/nodes.')
 }
 
 /**

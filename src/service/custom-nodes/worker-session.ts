@@ -20,9 +20,9 @@ interface InFlight {
 }
 
 /**
- * The service's side of one node in a thread. Items that arrive while the thread processes a message wait for the next
- * one; the wire to the node bounds them, because it counts what is not acknowledged. A thread that takes longer than
- * `budgetMs` for a message is terminated.
+ * The side of the service for one node in a thread. Items that arrive while the thread processes a message wait for the
+ * next one; the wire to the node bounds them, because it counts what is not acknowledged. A thread that takes longer
+ * than `budgetMs` for a message is terminated.
  */
 export class WorkerSession {
   readonly #definition: AnyNodeDefinition
@@ -84,7 +84,7 @@ export class WorkerSession {
     this.#send()
   }
 
-  /** Completes the node's input after what waits. */
+  /** Completes the node's input after the waiting items. */
   finish(): void {
     this.#isFinished = true
     this.#send()
@@ -166,7 +166,7 @@ export class WorkerSession {
   }
 
   #refused(reason: string): void {
-    const text = 'A node of the project could not be made ready; tell the operator.'
+    const text = 'A node of the project could not be opened; tell the operator.'
     this.#fail(new SpeechError('engine-failed', text, { cause: new Error(reason) }))
   }
 

@@ -11,29 +11,29 @@ export type DataflowState =
   | { readonly name: 'opened' }
   /** The token of the Start is verified, then its project opened. */
   | { readonly name: 'started'; readonly step: 'admission' | 'project'; readonly request: StartRequest }
-  /** `leaving` is why the service ends a session that the client did not finalize. */
+  /** `leaving`: the reason for which the service ends a session that the client did not finalize. */
   | {
       readonly name: 'running' | 'flushing'
       readonly project: ProjectSession
       readonly leaving?: CloseReason | undefined
     }
-  /** The session cannot go on; each recognition has its final first (PROTOCOL 5.16), and then `last` is sent. */
+  /** The session is aborted: each recognition sends its final first (PROTOCOL 5.16), and then `last` is sent. */
   | { readonly name: 'aborting'; readonly error: SpeechError; readonly last: readonly DataflowOutput[] }
   | { readonly name: 'ended'; readonly result: MachineResult }
 
 type Live = Exclude<DataflowState, { readonly name: 'ended' }>
 type Active = Extract<DataflowState, { readonly project: ProjectSession }>
 
-/** What ends a stream, whatever its state. */
+/** The causes that can end a stream. */
 export type EndCause = keyof typeof endings
 
 /**
- * - `stay`: the session goes on
+ * - `stay`: the session continues
  * - `close`: the stream ends without a further message
  * - `refuse`: the `Start`, or the request that was sent instead, gets its response with the error, then the stream ends
  * - `finals`: each recognition has its final, then the stream ends
  * - `answer`: as `finals`, with a response without a name and with the error before the end
- * - `gone`: the stream ends, and the session is reported as left by its client
+ * - `gone`: the stream ends, and the session is reported as ended by its client's disconnect
  */
 type Ending = 'stay' | 'close' | 'refuse' | 'finals' | 'answer' | 'gone'
 
@@ -65,16 +65,16 @@ export const endings = {
 interface End {
   readonly type: 'end'
   readonly cause: EndCause
-  /** Left out where the stream ends with OK. */
+  /** Absent if the stream ends with OK. */
   readonly error?: SpeechError | undefined
-  /** The request that is refused, where it is not the Start. */
+  /** The refused request, if it is not the Start. */
   readonly request?: DataflowRequestName | undefined
 }
 
-/** A message from the queue; after each the machine asks for the next one. */
+/** A message from the queue; after each the machine requests the next one. */
 export type ClientMessage =
   | (Exclude<DecodedMessage, { readonly type: 'unreadable' }> & {
-      /** Why the request is one too many, within what is declined and does not end the stream yet. */
+      /** The refusal of a request beyond the limit that does not end the stream yet. */
       readonly excess?: SpeechError | undefined
     })
   /** The half-close of the client. */
@@ -101,7 +101,7 @@ export type DataflowOutput =
       readonly request?: DataflowRequestName | undefined
       readonly error?: SpeechError | undefined
     }
-  /** Why the stream ends in good order though the client did not ask for it (PROTOCOL 5.11). */
+  /** Why the stream ends normally without a request of the client (PROTOCOL 5.11). */
   | { readonly type: 'leaving'; readonly reason: CloseReason }
   /** For the operator. */
   | { readonly type: 'started'; readonly project: ProjectSession }
@@ -112,10 +112,10 @@ export type DataflowAction =
   /** Takes messages and the drain of the service. */
   | { readonly type: 'listen' }
   | { readonly type: 'next-message' }
-  /** For as long as the limits of the service say, unless `delayMs` does. */
+  /** For the time of the service's limits, unless `delayMs` is set. */
   | { readonly type: 'wait'; readonly timeout: Timeout; readonly delayMs?: number | undefined }
   | { readonly type: 'admit'; readonly request: StartRequest }
-  /** Holds the place of the session, and watches its token. */
+  /** Holds the slot of the session, and watches its token. */
   | { readonly type: 'hold'; readonly admission: Admission }
   | { readonly type: 'open'; readonly request: StartRequest; readonly admission: Admission }
   | { readonly type: 'take-audio' | 'run' | 'drain' | 'finish'; readonly project: ProjectSession }
@@ -162,7 +162,7 @@ const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] 
 const drain = (state: Live, pauseWithinMs: number): Step => {
   if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
   const { project } = state
-  const leaving: CloseReason = { code: 'going-away', message: 'The service is closing; go on elsewhere or later.' }
+  const leaving: CloseReason = { code: 'going-away', message: 'The service is closing; continue elsewhere or later.' }
   if (pauseWithinMs <= 0) return flush({ ...state, leaving })
   // A speaker may finish, so that the client continues elsewhere from a pause.
   return {
@@ -203,15 +203,15 @@ const handleFirst = (state: Live & { readonly name: 'opened' }, message: Exclude
     case 'finished':
       return refuse(notStarted('The stream ended without a Start message.'))
     case 'audio':
-      return refuse(notStarted('Audio came before Start; send Start first and wait for its response.'))
+      return refuse(notStarted('Audio arrived before Start; send Start first and wait for its response.'))
     case 'Update':
     case 'Finalize':
     case 'Stop':
-      return refuse(notStarted(`${message.type} came before Start; send Start first.`), message.type)
+      return refuse(notStarted(`${message.type} arrived before Start; send Start first.`), message.type)
   }
 }
 
-/** Refuses a request of a session that continues. */
+/** Refuses a request; the session continues. */
 const decline = (state: Active, error: SpeechError, request: DataflowRequestName | undefined): Step => ({
   state,
   outputs: [{ type: 'declined', error }, response(request, error)],
@@ -283,7 +283,7 @@ const handle = (state: Live, input: DataflowInput): Step => {
   }
 }
 
-/** The service's side of a dataflow stream (PROTOCOL 3 and 5): one session. */
+/** The server side of a dataflow stream (PROTOCOL 3 and 5): one session. */
 export const dataflowMachine: Machine<DataflowState, DataflowInput, DataflowOutput, DataflowAction> = {
   start: {
     state: { name: 'opened' },
@@ -318,7 +318,7 @@ const response = (request: DataflowRequestName | undefined, error?: SpeechError)
   error,
 })
 
-/** Ends the stream as the table says. */
+/** Ends the stream as the table defines. */
 const end = (state: Live, { cause, error, request = 'Start' }: End): Step => {
   const ended: DataflowState = { name: 'ended', result: error === undefined ? 'complete' : { error } }
   const ending: Ending = endings[cause][state.name]
@@ -346,7 +346,7 @@ const abort = (state: Live, error: SpeechError | undefined, last: readonly Dataf
       }
     : { state }
 
-/** An end that is a fault of the service, which its operator sees. */
+/** An end because of a fault of the service, which is reported to its operator. */
 const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {
   const step = end(state, { type: 'end', cause, error })
   return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
@@ -354,21 +354,20 @@ const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {
 
 const longest: CloseReason = {
   code: 'going-away',
-  message: 'The session has lasted as long as one may; start another one.',
+  message: 'The session has reached its maximum duration; start another one.',
 }
 
 const notStarted = (text: string): SpeechError => new SpeechError('not-started', text)
 
-const lateStart = (): SpeechError => notStarted('No Start message came in time; send it first.')
+const lateStart = (): SpeechError => notStarted('No Start message arrived in time; send it first.')
 
 const closing = (): SpeechError =>
   new SpeechError('going-away', 'The service is closing; start the session elsewhere or later.')
 
 const alreadyStarted = (): SpeechError =>
-  new SpeechError('already-started', 'The session runs already; open another stream.')
+  new SpeechError('already-started', 'The session is already running; open another stream.')
 
-const lateOpening = (): SpeechError =>
-  new SpeechError('engine-failed', 'The session could not be made ready in time; try again.')
+const lateOpening = (): SpeechError => new SpeechError('engine-failed', 'The session was not ready in time; try again.')
 
 const lateResults = (): SpeechError =>
-  new SpeechError('engine-failed', 'The last results did not come in time; try again.')
+  new SpeechError('engine-failed', 'The last results did not arrive in time; try again.')

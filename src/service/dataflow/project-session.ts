@@ -22,14 +22,14 @@ export interface ProjectSessionOptions {
   readonly rights: Rights
   readonly context: DataflowContext
   readonly link: Pausable
-  /** When the Start came, by the scheduler's clock. */
+  /** When the Start arrived, by the scheduler's clock. */
   readonly askedAtMs: number
 }
 
-/** One project at work for one session: audio in, the output of its nodes out. */
+/** One run of a project for a session: audio in, the output of its nodes out. */
 export class ProjectSession {
   readonly intake: AudioIntake
-  /** Completes after the last item, also after `abort`. Errors where the project itself fails. */
+  /** Completes after the last item, also after `abort`. Errors if the project itself fails. */
   readonly output$: Observable<NodeItem>
   /** The longest that the session may take, in milliseconds: the limit of the service, or that of the project if tighter. */
   readonly maxSessionMs: number
@@ -41,7 +41,10 @@ export class ProjectSession {
   readonly #variables: Variables
   #isAborted = false
 
-  /** Refuses a tenant, project or model that is not granted, settings that do not fit, and audio that the project does not take. */
+  /**
+   * Refuses a tenant, project or model that is not granted, invalid settings, and audio that the project does not
+   * accept.
+   */
   static async open(options: ProjectSessionOptions): Promise<ProjectSession> {
     const { request, rights, context, askedAtMs } = options
     const refusal = startRefusal(request)
@@ -83,7 +86,7 @@ export class ProjectSession {
     )
   }
 
-  /** What the session runs, for the operator. */
+  /** The facts of the session for the operator. */
   get facts(): StartedSession {
     const { model } = this.#variables
     return {
@@ -93,7 +96,7 @@ export class ProjectSession {
     }
   }
 
-  /** Merges the settings into those of the session; returns the refusal, and changes nothing, where they do not fit. */
+  /** Merges the settings into those of the session; if they are invalid, changes nothing and returns the refusal. */
   update({ settings, callProperties }: UpdateRequest): SpeechError | undefined {
     const variables = this.#variables
     const next = { ...variables.settings, ...settings }
@@ -123,7 +126,7 @@ export class ProjectSession {
   }
 }
 
-/** What an `Update` changes, and the model that a node asked for first. */
+/** The facts that an `Update` changes, and the model that a node requested first. */
 interface Variables {
   model?: string
   settings: Settings
@@ -132,7 +135,7 @@ interface Variables {
 }
 
 const findProject = ({ tenant, projectName }: StartRequest, rights: Rights, projects: ProjectRegistry): Project => {
-  // A subscription that was made while the service runs can name a tenant that the service did not know.
+  // A subscription that was created while the service runs can name a tenant that the service did not know.
   if (isGrantedByName(rights.tenants, tenant)) projects.addTenant(tenant)
   if (!isGranted(rights.tenants, tenant) || !projects.hasTenant(tenant)) {
     throw new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')

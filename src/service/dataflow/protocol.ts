@@ -19,14 +19,14 @@ export type DecodedMessage =
   | { readonly type: 'Start'; readonly request: StartRequest }
   | { readonly type: 'Update'; readonly request: UpdateRequest }
   | { readonly type: 'Finalize' | 'Stop' }
-  /** A request that cannot be read; it has a name where that could be. */
+  /** A request that cannot be read; it has a name if that could be read. */
   | {
       readonly type: 'invalid-request'
       readonly request?: DataflowRequestName | undefined
       readonly error: SpeechError
     }
   | { readonly type: 'audio' }
-  /** A message that is no part of the protocol. */
+  /** A message that is not part of the protocol. */
   | { readonly type: 'unreadable'; readonly error: SpeechError }
 
 /** Decodes a message. Never throws. */
@@ -73,14 +73,14 @@ const textAsAudio = (): SpeechError =>
 
 const noBytes = new Uint8Array(0)
 
-/** The response to a request, without a name where the request has none. */
+/** The response to a request, without a name if the request has none. */
 export const responseMessage = (operationResult: string, request?: DataflowRequestName): DataflowMessage => ({
   contentType: contentType.response,
   content: writeDataflowResponse(operationResult, request),
   binaryContent: noBytes,
 })
 
-/** What a project emits, as a message. Throws where the data of an event cannot be written as JSON. */
+/** An item of a project as a message. Throws if the data of an event cannot be written as JSON. */
 export const itemMessage = (item: NodeItem): DataflowMessage =>
   item.type === 'audio'
     ? { contentType: contentType.audio, content: '', binaryContent: item.bytes }
@@ -98,7 +98,7 @@ const maxLanguageLength = 256
 const maxOutputBytes = 16_384
 const maxOutputDepth = 8
 
-/** Why a session cannot keep these settings; undefined where they fit. */
+/** Why a session cannot keep these settings; undefined if they are within the limits. */
 export const settingsRefusal = (settings: Settings, callProperties: Settings): SpeechError | undefined => {
   const keyCount = Object.keys(settings).length + Object.keys(callProperties).length
   if (keyCount > maxSettingKeys) {
@@ -110,7 +110,7 @@ export const settingsRefusal = (settings: Settings, callProperties: Settings): S
     : undefined
 }
 
-/** Why a session cannot keep the fields of its Start; undefined where they fit. */
+/** Why a session cannot keep the fields of its Start; undefined if they are within the limits. */
 export const startRefusal = ({
   audio,
   language = '',
@@ -128,7 +128,7 @@ export const startRefusal = ({
   return settingsRefusal(settings, callProperties)
 }
 
-/** How deep objects and lists are nested; looks one level beyond the bound at most. */
+/** How deep objects and lists are nested; examines at most one level beyond the limit. */
 const depthOf = (value: unknown, bound: number): number => {
   if (!isJsonObject(value) && !Array.isArray(value)) return 0
   if (bound <= 0) return 1
@@ -136,7 +136,7 @@ const depthOf = (value: unknown, bound: number): number => {
   return 1 + parts.reduce<number>((deepest, part) => Math.max(deepest, depthOf(part, bound - 1)), 0)
 }
 
-/** Bytes of the JSON. */
+/** The size of the JSON in bytes. */
 const sizeOf = (values: object): number => Buffer.byteLength(JSON.stringify(values))
 
 const tooMuch = (field: string, text: string): SpeechError => new SpeechError('invalid-field', `${field} ${text}.`)

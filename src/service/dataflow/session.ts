@@ -24,13 +24,13 @@ import {
 import { decodeMessage, isAudio, itemMessage, responseMessage } from './protocol.js'
 import { ProjectSession } from './project-session.js'
 
-/** What a session needs of its link beside the messages that arrive. */
+/** The members of the link that a session needs in addition to the incoming messages. */
 type SessionLink = Pausable & Pick<Link<unknown, unknown>, 'close'>
 
 /**
  * Serves one dataflow stream (PROTOCOL 3): from the messages of a client to the messages for it. Completion ends the
- * stream in good order; an error, always one for clients, ends it with the status of that error. An error of `incoming$`
- * means that the client is gone, except for a message that cannot be read, which is answered. Unsubscribe to cancel.
+ * stream normally; an error, always one for clients, ends it with the status of that error. An error of `incoming$`
+ * means that the client has disconnected, except for an unreadable message, which is answered. Unsubscribe to cancel.
  */
 export const serveDataflow = (
   incoming$: Observable<DataflowMessage>,
@@ -40,12 +40,12 @@ export const serveDataflow = (
   new Observable((subscriber) => {
     const session = new DataflowSession(incoming$, link, context, subscriber)
     const run = new MachineRun(dataflowMachine, session, subscriber)
-    // Added and not returned: the client may leave while the first step runs.
+    // Added and not returned: the client may disconnect while the first step runs.
     subscriber.add(run)
     run.start()
   })
 
-/** What the machine decides, done. Audio and events do not pass the machine. */
+/** Performs the decisions of the machine. Audio and events do not pass the machine. */
 class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, DataflowAction> {
   readonly #incoming$: Observable<DataflowMessage>
   readonly #link: SessionLink
@@ -54,10 +54,10 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
   readonly #client: Subscriber<DataflowMessage>
   readonly #requests: RequestLimit
   #queue: SerialQueue<DataflowMessage | 'finished'> | undefined
-  /** Where audio goes while a project takes it. */
+  /** The destination of audio while a project takes it. */
   #intake: AudioIntake | undefined
   #isFirstRequest = true
-  /** When the Start came, by the scheduler's clock. */
+  /** When the Start arrived, by the scheduler's clock. */
   #askedAtMs = 0
 
   constructor(
@@ -172,7 +172,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     return listening
   }
 
-  /** Returns whether the message is done; the machine asks for the next one otherwise. */
+  /** Returns whether the message is done; otherwise the machine requests the next one. */
   #handle(message: DataflowMessage | 'finished', inputs: Inputs<DataflowInput>): boolean {
     try {
       if (message !== 'finished' && this.#intake !== undefined && isAudio(message)) {
@@ -195,7 +195,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     return verdict === 'refuse' ? { ...decoded, excess: this.#requests.refusal() } : decoded
   }
 
-  /** The first request has a deadline and limits of its own. */
+  /** The first request has its own deadline and limits. */
   #count({ contentType: type, content }: DataflowMessage): RequestVerdict {
     if (type !== contentType.request) return 'handle'
     const isFirst = this.#isFirstRequest
@@ -264,7 +264,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
   }
 }
 
-/** How long each wait is; that of a session is the project's, and the one for a pause is part of the drain. */
+/** The length of each wait; that of a session is the project's, and the one for a pause is part of the drain. */
 const limitOf = (timeout: Timeout, limits: SessionLimits): number => {
   switch (timeout) {
     case 'start':
@@ -280,7 +280,7 @@ const limitOf = (timeout: Timeout, limits: SessionLimits): number => {
   }
 }
 
-/** The events of recognition that are about speech, whichever node raised them. */
+/** The events of recognition that are about speech, of any node. */
 const speechMarks: ReadonlyMap<string, SpeechMark['type']> = new Map([
   [eventName.speechStarted, 'speech-started'],
   [eventName.speechEnded, 'speech-ended'],

@@ -8,7 +8,7 @@ import { stateFileError, storeFileName } from './state/state-files.js'
 import { importRevokedTokens, revocationTable } from './tokens/revocation-table.js'
 
 export interface IdentityStoreOptions {
-  /** The folder of `identity.db`; made where it is missing. */
+  /** The folder of `identity.db`; created if it is missing. */
   readonly stateFolder: string
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: (() => number) | undefined
@@ -71,11 +71,11 @@ export const openIdentityStore = async (options: IdentityStoreOptions): Promise<
     add: (client) => {
       const { clientId, validFromMs, validUntilMs } = validateClient(client)
       if (!Number.isSafeInteger(validFromMs) || !(Number.isSafeInteger(validUntilMs) || validUntilMs === Infinity)) {
-        throw new SpeechError('invalid-options', 'A subscription begins and ends at whole milliseconds.')
+        throw new SpeechError('invalid-options', 'The begin and the end of a subscription must be whole milliseconds.')
       }
       change(() => {
         if (clients.insert(client)) return
-        throw new SpeechError('invalid-options', `There is a subscription ${JSON.stringify(clientId)} already.`)
+        throw new SpeechError('invalid-options', `The subscription ${JSON.stringify(clientId)} already exists.`)
       })
     },
     cancel: (clientId) => change(() => clients.setCancelled(clientId, now())),

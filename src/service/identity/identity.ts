@@ -34,7 +34,7 @@ export interface IdentityOptions {
    * invalidates all tokens.
    */
   readonly stateFolder?: string | undefined
-  /** The clients that can request tokens, beside those of the store in the state folder. */
+  /** The clients that can request tokens, in addition to those of the store in the state folder. */
   readonly clients?: ClientStore | undefined
   /** The clock and the deadlines. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined

@@ -14,7 +14,7 @@ export const proxyProtocols = ['detected', 'required'] as const
 /** Whether the connections of trusted proxies may or must begin with a PROXY header. */
 export type ProxyProtocol = (typeof proxyProtocols)[number]
 
-/** The proxies that are trusted to tell client addresses, and how. */
+/** The proxies that are trusted to report client addresses, and the protocol they use. */
 export interface ProxyTrust {
   readonly proxies: TrustedProxies
   /** Whether their connections without a PROXY header are refused. */
@@ -28,9 +28,9 @@ export interface AcceptedConnectionsOptions {
   readonly headerWithinMs: number
 }
 
-/** What the connection itself does not tell. */
+/** What the connection itself does not contain. */
 interface ConnectionInfo {
-  /** The address of the client, where a proxy told it. */
+  /** The address of the client, if a proxy reported it. */
   readonly address?: string | undefined
   /** Whether the connection belongs to a proxy that named no client, so that several clients can share it. */
   readonly isShared: boolean
@@ -65,7 +65,7 @@ export class AcceptedConnections {
     })
   }
 
-  /** The address of the client as told by a trusted proxy, otherwise that of the connection. */
+  /** The address of the client as reported by a trusted proxy, otherwise that of the connection. */
   addressOf(connection: Connection): string | undefined {
     return this.#infoOf(connection)?.address ?? connection.remoteAddress
   }

@@ -71,7 +71,7 @@ export class ConnectionGate {
     return this.#createSlot(refusal, refusal === undefined ? [own] : [], address)
   }
 
-  /** Counts a stream until its Start; returns undefined where the limit of the service or of the address is reached. */
+  /** Counts a stream until its Start; returns undefined if the limit of the service or of the address is reached. */
   takeUnstarted(address: string): Release | undefined {
     return this.#unstarted.tryAcquire(peerAddress(address))
   }

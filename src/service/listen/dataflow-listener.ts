@@ -34,7 +34,7 @@ export interface DataflowListenerOptions {
   readonly addServices?: ((server: Server) => void) | undefined
   /** Counts connections, and streams before their Start; without it they are not limited. */
   readonly gate?: ConnectionGate | undefined
-  /** Proxies that are trusted to tell the address of a client. */
+  /** Proxies that are trusted to report the address of a client. */
   readonly trust?: ProxyTrust | undefined
   readonly limits: Pick<ConnectionLimits, 'streamsPerConnection' | 'connectionAgeMs' | 'connectionGraceMs'>
   readonly timeouts?: GrpcTimeouts | undefined
@@ -55,7 +55,7 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
   const { streamsPerConnection, connectionAgeMs, connectionGraceMs } = options.limits
   checkPlainText(address, certificate)
   const server = new Server({
-    // Above our own limit, so that we refuse a message that is too big with our own code.
+    // Above the service's own limit, so that the service refuses a message that is too big with its own code.
     'grpc.max_receive_message_length': 4 * maxMessageBytes,
     'grpc.max_send_message_length': -1,
     ...keepaliveOptions(timeouts),

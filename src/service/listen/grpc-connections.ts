@@ -91,7 +91,7 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
 }
 
 /**
- * Sends GOAWAY to a connection that exceeds its allowance of requests, and resets its further streams before they reach the
+ * Sends GOAWAY to a connection that exceeds its limit of requests, and resets its further streams before they reach the
  * gRPC package, which causes most of the cost of a stream.
  */
 const limitRequests = (server: Server, allowances: RequestAllowances): void => {

@@ -47,7 +47,7 @@ export interface HttpListenerOptions {
   readonly onFault?: ((error: unknown) => void) | undefined
   /** Counts connections; without it they are not limited. */
   readonly gate?: ConnectionGate | undefined
-  /** Proxies that are trusted to tell the address of a client. */
+  /** Proxies that are trusted to report the address of a client. */
   readonly trust?: ProxyTrust | undefined
 }
 
@@ -56,7 +56,10 @@ export interface HttpListener {
   /** Such as `https://127.0.0.1:8443`. */
   readonly url: string
   readonly handle: (handlers: HttpHandlers) => void
-  /** The address of the client: that of the connection, or as told by trusted proxies (PROXY header, `X-Forwarded-For`). */
+  /**
+   * The address of the client: that of the connection, or as reported by trusted proxies (PROXY header,
+   * `X-Forwarded-For`).
+   */
   readonly addressOf: (request: IncomingMessage) => string | undefined
   /** Why an upgrade is refused because of connection limits. Otherwise counts its client until the connection closes. */
   readonly refuseUpgrade: (request: IncomingMessage) => SpeechError | undefined

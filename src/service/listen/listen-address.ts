@@ -2,7 +2,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { codeOf } from '../../errors/code-of.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
-/** Where to listen. Port 0 takes a free one. */
+/** The address to listen on. Port 0 selects a free one. */
 export interface ListenAddress {
   readonly host: string
   readonly port: number
@@ -45,7 +45,7 @@ export const parseListenAddress = (text: string): ListenAddress => {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is taken',
+  EADDRINUSE: 'the port is in use',
   EACCES: 'the port is not allowed',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the name is unknown',
@@ -54,7 +54,7 @@ const reasons: Readonly<Record<string, string>> = {
 /** The error of a failed listen call, with its address. */
 export const listenError = ({ host, port }: ListenAddress, error: unknown): SpeechError => {
   const code = codeOf(error) ?? 'unknown'
-  const why = reasons[code] ?? `the system said ${code}`
+  const why = reasons[code] ?? `the system error ${code}`
   return new SpeechError('listen-failed', `Cannot listen on ${inUrl(host, port)}: ${why}.`, { cause: error })
 }
 
@@ -65,7 +65,7 @@ export const withCertificate = <T>(create: () => T): T => {
   } catch (cause) {
     throw new SpeechError(
       'invalid-options',
-      'The certificate or its key cannot be used; give both as PEM; they must belong together.',
+      'The certificate or its key cannot be used; both must be PEM and belong together.',
       { cause },
     )
   }

@@ -54,8 +54,8 @@ export const readProxyHeader = (bytes: Buffer): ProxyHeader => {
 
 /**
  * Reads the PROXY header from the start of a connection and puts the bytes after it back. Calls `onHeader` with the
- * client's address, or with undefined where the proxy names none or sends no header. Destroys the socket where the header
- * is malformed, late, or missing although required.
+ * client's address, or with undefined if the proxy names none or sends no header. Destroys the socket if the header is
+ * malformed, late, or missing although required.
  */
 export const takeProxyHeader = (
   socket: Socket,

@@ -79,7 +79,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
 
 interface Refusal {
   readonly error: SpeechError
-  /** The HTTP status, where it is not that of the code. */
+  /** The HTTP status, if it is not that of the code. */
   readonly status?: number
 }
 
@@ -91,7 +91,10 @@ const checkRequest = (
 ): Refusal | { readonly url: URL } => {
   const url = urlOf(request)
   if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
-    return { error: new SpeechError('refused', 'There is no socket at this path; use /recognizer.'), status: 404 }
+    return {
+      error: new SpeechError('refused', 'There is no WebSocket endpoint at this path; use /recognizer.'),
+      status: 404,
+    }
   }
   if (isDraining) return { error: new SpeechError('going-away', 'The service is closing; connect again later.') }
   const tooManyConnections = connections.refuseUpgrade(request)
@@ -107,7 +110,9 @@ const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
 
 type RecognizerLink = Link<SocketMessage, SocketMessage>
 
-/** Returns a function that completes upgrades. It returns false where the handshake is refused or its connection is gone. */
+/**
+ * Returns a function that completes upgrades. It returns false if the handshake is refused or its connection is closed.
+ */
 const socketOpener = (maxMessageBytes: number) => {
   const server = new WebSocketServer({
     noServer: true,

@@ -19,7 +19,7 @@ export class RequestAllowance {
     this.#atMs = now()
   }
 
-  /** Counts a request; returns false where the connection has exceeded its limit. */
+  /** Counts a request; returns false if the connection has exceeded its limit. */
   take(): boolean {
     const nowMs = this.#now()
     this.#left = Math.min(this.#burst, this.#left + ((nowMs - this.#atMs) * perSecond) / 1000)

@@ -6,9 +6,9 @@ import type { Link } from '../../transport/link.js'
 const maxUnreadBytes = 4 * 1_048_576
 
 /**
- * Connects a conversation to a link. The result is cold, emits nothing, never errors, and completes when the link is closed
- * for any reason. The link is closed normally when the conversation completes, by the error table when it errors or
- * throws, with `overloaded` when the client leaves 4 MiB unread, and with `going-away` on unsubscription.
+ * Connects a session to a link. The result is cold, emits nothing, never errors, and completes when the link is closed
+ * for any reason. The link is closed normally when the session completes, by the error table when it errors or throws,
+ * with `overloaded` when the client leaves 4 MiB unread, and with `going-away` on unsubscription.
  */
 export const serveLink = <In, Out>(
   link: Link<In, Out>,
@@ -16,7 +16,7 @@ export const serveLink = <In, Out>(
   context: FaultOptions = {},
 ): Observable<never> =>
   new Observable((subscriber) => {
-    // Runs last in all cases; has no effect where the link is closed already.
+    // Runs last in all cases; has no effect if the link is already closed.
     subscriber.add(() => {
       link.close({ code: 'going-away', message: 'The service is closing.' })
     })
@@ -42,7 +42,7 @@ export const serveLink = <In, Out>(
     )
   })
 
-/** The sessions that run, so that a shutdown can wait for them and end them. */
+/** The running sessions, so that a shutdown can wait for them and end them. */
 export class SessionSet {
   readonly #running = new Set<Subscription>()
   readonly #empty$ = new Subject<undefined>()

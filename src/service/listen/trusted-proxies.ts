@@ -38,7 +38,7 @@ const forwardedAddress = (text: string): string | undefined =>
       .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'),
   )
 
-/** The balancers and proxies that are trusted to tell the address of their clients. */
+/** The balancers and proxies that are trusted to report the address of their clients. */
 export class TrustedProxies {
   readonly #networks = new BlockList()
 

@@ -16,8 +16,8 @@ export const subprotocol = 'rxspeech'
 const tokenPrefix = 'bearer.'
 
 /**
- * The value of an `Authorization` header: `Bearer` in any letter case and the token (RFC 6750 section 2.1), or the token
- * alone, as some clients send it (PROTOCOL 4.1). A scheme without a token is no token.
+ * The value of an `Authorization` header: `Bearer` in any letter case and the token (RFC 6750 section 2.1), or the
+ * token alone, as some clients send it (PROTOCOL 4.1). A scheme alone is not a token.
  */
 const headerToken = /^(?:Bearer +)?(?!Bearer *$)([\w.~+/=-]+) *$/i
 

@@ -16,7 +16,7 @@ export type SessionPhase = (typeof sessionPhases)[number]
  */
 export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'failed' | 'cut'
 
-/** What is known of a session so far. Fields that the client names appear once they were granted. */
+/** The facts of a session so far. Fields from the client appear once they were granted. */
 export interface SessionFacts {
   readonly sessionId: string
   readonly interface: SessionInterface

@@ -180,8 +180,8 @@ export class SessionWatch {
 }
 
 /**
- * Reports the end of a conversation to the watch, unless the conversation has reported one: completion as `completed`, an
- * error with its code, unsubscription as `cut`.
+ * Reports the end of a session to the watch, unless the session has reported one: completion as `completed`, an error
+ * with its code, unsubscription as `cut`.
  */
 export const watchConversation =
   (watch: SessionWatch) =>

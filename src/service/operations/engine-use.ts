@@ -14,7 +14,7 @@ export interface UseSums {
   readonly failed: number
   /** Audio that the engine has read. */
   readonly audioMs: number
-  /** How long its threads worked for that; undefined where the engine does not know. */
+  /** How long its threads worked on it; undefined if the engine does not report it. */
   readonly busyMs?: number | undefined
 }
 

@@ -51,7 +51,7 @@ export const openOperationsListener = async (options: OperationsListenerOptions)
         )
         return
       default:
-        send(response, 404, 'there is /livez, /readyz and /metrics\n')
+        send(response, 404, 'the paths are /livez, /readyz and /metrics\n')
     }
   }
   const http = await openHttp(address, { certificate, onFault })

@@ -109,14 +109,14 @@ export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMoni
 }
 
 /**
- * Logs internal errors: our own messages, and of foreign errors only the stack frames, because their messages can contain
- * anything. Each code has its own rate limit.
+ * Logs internal errors: the messages of this package, and of other errors only the stack frames, because their messages
+ * can contain anything. Each code has its own rate limit.
  */
 export const logFault =
   (limited: RateLimitedLog, now: () => number) =>
   (error: unknown): void => {
     const known = isSpeechError(error) ? { code: error.code } : {}
-    // The client was told to ask the operator, who needs the reason, such as a fault in a model's files.
+    // The error for the client refers to the operator, who needs the reason, such as a fault in a model's files.
     const cause = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
     const message = isSpeechError(error) ? error.message : 'An internal error; the level debug shows where.'
     const kind = isSpeechError(error) ? error.code : 'internal'

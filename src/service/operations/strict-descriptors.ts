@@ -1,6 +1,6 @@
 import { loadSync, type AnyDefinition, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader'
 
-/** What of `google.protobuf.FileDescriptorProto` is read here; everything else passes through. */
+/** The part of `google.protobuf.FileDescriptorProto` that is read here; everything else passes through. */
 interface Field {
   readonly typeName?: string
 }
@@ -48,7 +48,7 @@ const absoluteNames = (file: File): ReadonlyMap<string, string> => {
   return names
 }
 
-/** Finds a relative name from the scope that it stands in outwards, as protobuf does; undefined where it is not of this file. */
+/** Resolves a relative name from its scope outwards, as protobuf does; undefined if it is not in this file. */
 const resolve = (names: ReadonlyMap<string, string>, scope: string, name: string): string | undefined => {
   for (let at = scope; ; at = at.slice(0, at.lastIndexOf('.'))) {
     const found = names.get(`${at}.${name}`)
@@ -82,9 +82,9 @@ const isType = (definition: AnyDefinition): definition is TypeDefinition =>
   Array.isArray(definition.fileDescriptorProtos)
 
 /**
- * A definition that stands for a whole .proto file, with the descriptor that protoc would write. That of the loader
+ * A definition that represents a whole .proto file, with the descriptor that protoc would write. That of the loader
  * (protobufjs) has map entries without `Entry` in their name, which strict clients such as `buf curl` refuse together
- * with the file, relative type names, and a file name of its own.
+ * with the file, relative type names, and their own file name.
  */
 export const strictDefinition = (loaded: PackageDefinition, fileName: string): PackageDefinition => {
   const type = Object.values(loaded).find(isType)

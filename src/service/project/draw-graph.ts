@@ -2,8 +2,8 @@ import { formatText } from './check/audio-formats.js'
 import type { GraphNode, GraphWire, ProjectGraph } from './format/project-graph.js'
 
 /**
- * The graph as a tree for people: below each node the nodes that its outputs lead to. A node that several wires lead to is
- * drawn once in full and then as `(above)`. Policies and capacities that are not the default stand behind a node.
+ * The graph as a tree: below each node the nodes that its outputs lead to. A node that several wires lead to is drawn
+ * once in full and then as `(above)`. Policies and capacities that are not the default stand behind a node.
  */
 export const drawGraph = (graph: ProjectGraph): string => {
   const seen = new Set<string>()
@@ -44,7 +44,7 @@ const boundsLabel = ({ capacity, whenFull }: GraphWire): string => {
   return bounds.length === 0 ? '' : `; ${bounds.join(', ')}`
 }
 
-/** The audio that the project accepts, for people. */
+/** The audio that the project accepts, as text. */
 export const inputText = ({ inputs: { encodings, sampleRatesHz, channels } }: ProjectGraph): string => {
   if (encodings.length === 1 && sampleRatesHz?.length === 1 && channels.length === 1) {
     const [[encoding], [sampleRateHz], [count]] = [encodings, sampleRatesHz, channels]
@@ -57,7 +57,7 @@ export const inputText = ({ inputs: { encodings, sampleRatesHz, channels } }: Pr
   return `${encodings.join(' or ')}, ${rates}, ${counts}`
 }
 
-/** A quoted text for Mermaid, which knows only its own entities as escapes. */
+/** A quoted text for Mermaid, which supports only its own entities as escapes. */
 const quoted = (text: string): string =>
   `"${text.replace(/[^\w .,:>→()-]/gu, (character) => `#${character.codePointAt(0) ?? 0};`)}"`
 

@@ -17,7 +17,7 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
   const names = nodes.map(({ name }) => name)
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (repeated === undefined) return nodes
-  throw new SpeechError('invalid-options', `There are two nodes of the name ${repeated}; give one of them another.`)
+  throw new SpeechError('invalid-options', `There are two nodes with the name ${repeated}; rename one of them.`)
 }
 
 export interface TextProjectOptions {
@@ -46,7 +46,7 @@ export interface LoadedProject {
 
 /**
  * Reads and checks all projects of the folders once. A project with faults is loaded too and refuses every session.
- * Rejects with `invalid-options` for a folder that can't be read, and with `missing-dependency`.
+ * Rejects with `invalid-options` for a folder that cannot be read, and with `missing-dependency`.
  */
 export const loadProjects = async (options: LoadProjectsOptions): Promise<readonly LoadedProject[]> => {
   const places = options.folders.flatMap(projectPlaces)
@@ -75,7 +75,7 @@ const projectPlaces = (folder: string): readonly ProjectPlace[] => {
       ),
     )
   } catch (cause) {
-    throw new SpeechError('invalid-options', `The folder of projects ${folder} does not exist or can't be read.`, {
+    throw new SpeechError('invalid-options', `The folder of projects ${folder} does not exist or cannot be read.`, {
       cause,
     })
   }
@@ -92,7 +92,7 @@ const loadProject = (place: ProjectPlace, readYaml: ReadYaml, options: LoadProje
             {
               severity: 'error',
               path: '',
-              message: `can't be read, or is longer than ${maxProjectBytes} bytes`,
+              message: `cannot be read, or is longer than ${maxProjectBytes} bytes`,
               span: { from: 0, to: 0 },
             },
           ],
@@ -111,7 +111,7 @@ const loadProject = (place: ProjectPlace, readYaml: ReadYaml, options: LoadProje
   return { place, check, problem, project: brokenProject(place, problem) }
 }
 
-/** A project with faults. The client does not learn what is wrong; the operator finds it in the log. */
+/** A project with faults. The client does not get the fault; the operator finds it in the log. */
 const brokenProject = (place: ProjectName, problem: SpeechError): Project => ({
   tenant: place.tenant,
   name: place.name,
@@ -139,7 +139,7 @@ export const textProject = (name: ProjectName, text: string, { facts, model, env
   const load = async (): Promise<Project> => {
     const { graph, faults } = checkProject(text, await loadYaml(), {
       ...facts,
-      readFile: () => either.left('names a file, and a project that is given as text has none'),
+      readFile: () => either.left('names a file, and a project given as text has none'),
       secret: (variable) => env[variable],
       isHere: true,
     })

@@ -45,7 +45,10 @@ const withModel = (session: GraphSession, model: ModelName): GraphSession => ({
 /** Version 10 is newer than 9, and 1.10 newer than 1.9. */
 const versionOrder = new Intl.Collator('en', { numeric: true })
 
-/** Of projects with the same tenant, name and version the first wins. `forTenant` returns the projects of an added tenant. */
+/**
+ * Of projects with the same tenant, name and version the first is used. `forTenant` returns the projects of an added
+ * tenant.
+ */
 export const projectRegistry = (
   projects: readonly Project[],
   problems: readonly SpeechError[] = [],

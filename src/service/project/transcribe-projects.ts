@@ -7,7 +7,7 @@ import { recognizer } from '../nodes/speech/recognizer.js'
 import type { GraphNode, GraphWire, ProjectGraph } from './format/project-graph.js'
 import { graphProject, type Project } from './project.js'
 
-/** The name of the project that comes with the service. */
+/** The name of the built-in project. */
 export const transcribeName = 'transcribe'
 
 /** The project `transcribe` of each tenant: entry, recognizer, publisher. `model` is the model of sessions that name none. */

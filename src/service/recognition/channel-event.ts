@@ -39,5 +39,5 @@ export type ChannelEvent =
    * error itself follows.
    */
   | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
-  /** `sampleCount` more samples of the input are processed. What the caller sent minus these is what is under way. */
+  /** `sampleCount` more samples of the input are processed. The samples sent minus these are pending. */
   | { readonly type: 'progress'; readonly sampleCount: number }

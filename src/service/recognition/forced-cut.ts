@@ -7,7 +7,7 @@ interface Cut {
   readonly onset: number
 }
 
-/** When speech has to be cut, where, and how much audio must be held back until that is decided. Positions in samples. */
+/** Decides when and where speech is cut, and how much audio must be held back until then. Positions in samples. */
 export interface ForcedCut {
   readonly limit: number
   /** After this much speech a gap of `gapLength` is used as the cut. */
@@ -27,7 +27,7 @@ const realtimeGapMs = 100
 const maxLookAheadMs = 30_000
 const lookAheadGapMs = 98
 
-/** The rule that the parameters ask for, with its own history of one channel from frame number `firstFrame` on. */
+/** The rule for the parameters, with its own history of one channel from frame number `firstFrame` on. */
 export const createForcedCut = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame = 0): ForcedCut => {
   if (parameters.splitter === 'audio-segmenter') return lookAheadCut(parameters, samplesPerMs, firstFrame)
   return parameters.maxSpeechMs === -1 ? noCut : realtimeCut(parameters.maxSpeechMs, samplesPerMs, firstFrame)

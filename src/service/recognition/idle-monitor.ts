@@ -9,7 +9,7 @@ export interface IdleRules {
   readonly isPaused?: (() => boolean) | undefined
 }
 
-/** The longest time between two looks at the clock: timers have a bound of their own. */
+/** The longest time between two checks of the clock, because timers have a maximum delay. */
 const maxWaitMs = 60_000
 
 /** How far a client that sends faster than real time may be ahead: the burst that PROTOCOL 8 allows every client. */
@@ -21,7 +21,7 @@ export const quietCheckMs = 500
 /** A drain does not wait for a pause when this many checks in a row, each on time, have found no new audio. */
 const maxQuietChecks = 2
 
-/** A timer that fires later than this shows that the process stood still; audio may wait to be read. */
+/** A timer that fires later than this shows that the process was stopped; audio may wait to be read. */
 const stallMs = 200
 
 /**
@@ -58,7 +58,7 @@ export class IdleMonitor {
     this.#isTouched = true
   }
 
-  /** What is due now. Nothing after a stall, because the client was not silent then. */
+  /** The action that is due now; none after a stall, because the client was not silent then. */
   get due(): 'nothing' | 'close' | 'finalize' {
     if (this.#isStalled) return 'nothing'
     if (this.#rules.isPaused?.() === true) {
@@ -79,8 +79,8 @@ export class IdleMonitor {
   }
 
   /**
-   * Whether no audio has arrived for 1 s to 1.5 s, however far ahead the client had sent. A check that comes late does not
-   * count: the process stood still, and audio may wait to be read.
+   * Whether no audio has arrived for 1 s to 1.5 s, however far ahead the client had sent. A late check does not count:
+   * the process was stopped, and audio may wait to be read.
    */
   isQuiet(): boolean {
     const nowMs = this.#scheduler.now()

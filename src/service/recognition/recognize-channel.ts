@@ -43,7 +43,7 @@ export interface RecognizeChannelOptions {
   readonly isPaused?: (() => boolean) | undefined
   /** Whether a silence of `gracefulSilenceMs` ends the recognition. @default 'finalize' */
   readonly graceful?: 'finalize' | 'off' | undefined
-  /** What separates milestones. @default ' ' */
+  /** The separator of milestones. @default ' ' */
   readonly separator?: string | undefined
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined

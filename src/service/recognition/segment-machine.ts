@@ -118,7 +118,7 @@ export class SegmentMachine {
     return this.#state.type === 'idle'
   }
 
-  /** Changes the parameters from the next frame on; only while idle. The queue holds what the former ones asked for. */
+  /** Changes the parameters from the next frame on; only while idle. The queue holds what the former ones required. */
   setParameters(parameters: SegmenterParameters): void {
     this.#rules = rulesOf(parameters, this.#samplesPerMs, this.#queue.end / (frameMs * this.#samplesPerMs))
   }

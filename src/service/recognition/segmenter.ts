@@ -31,7 +31,7 @@ export interface SegmenterOptions {
 }
 
 /**
- * Opens a segmenter for one channel; it resamples where the rates differ. Rejects with `invalid-field` and the wire's name
+ * Opens a segmenter for one channel; it resamples if the rates differ. Rejects with `invalid-field` and the wire's name
  * of the field, `invalid-format`, `invalid-options` for an input rate out of range, or `missing-dependency`.
  */
 export const createSegmenter = async (options: SegmenterOptions): Promise<Segmenter> => {

@@ -15,7 +15,7 @@ export type RecognizerState =
       readonly name: 'running'
       readonly recognition: RecognitionSession
       readonly isDraining: boolean
-      /** False once the recognition has ended by itself, while its last results are still to come. */
+      /** False once the recognition has ended itself, while its last results are still to come. */
       readonly isTakingAudio: boolean
     }
   | { readonly name: 'flushing'; readonly recognition: RecognitionSession; readonly isDraining: boolean }
@@ -24,15 +24,15 @@ export type RecognizerState =
 type Live = Exclude<RecognizerState, { readonly name: 'ended' }>
 type Active = Extract<RecognizerState, { readonly recognition: RecognitionSession }>
 
-/** What ends a connection, whatever its state. */
+/** The causes that can end a connection. */
 export type EndCause = keyof typeof endings
 
 /**
- * - `stay`: the connection goes on
+ * - `stay`: the connection continues
  * - `close`: the socket closes without a further message
  * - `refuse`: the `recognize` gets its response with the error, then the socket closes
  * - `final`: the recognition gets its one `final-result` with the error, then the socket closes
- * - `gone`: the session is reported as left by its client
+ * - `gone`: the session is reported as ended by its client's disconnect
  */
 type Ending = 'stay' | 'close' | 'refuse' | 'final' | 'gone'
 
@@ -57,17 +57,17 @@ export const endings = {
 interface End {
   readonly type: 'end'
   readonly cause: EndCause
-  /** Left out where the socket closes in good order. */
+  /** Absent if the socket closes normally. */
   readonly error?: SpeechError | undefined
 }
 
-/** A message from the queue; after each the machine asks for the next one. */
+/** A message from the queue; after each the machine requests the next one. */
 export type ClientMessage =
   | (Exclude<DecodedMessage, { readonly type: 'unreadable' }> & {
-      /** Why the request is one too many, within what is refused and does not end the connection yet. */
+      /** The refusal of a request beyond the limit that does not end the connection yet. */
       readonly excess?: SpeechError | undefined
     })
-  /** Audio while no recognition takes any. */
+  /** Audio without a recognition that takes it. */
   | { readonly type: 'audio' }
   | End
 
@@ -79,7 +79,7 @@ export type RecognizerInput =
   | { readonly type: 'not-ready'; readonly error: SpeechError }
   /** The recognition takes no more audio. */
   | { readonly type: 'audio-closed' }
-  /** The recognition ended in good order. */
+  /** The recognition ended normally. */
   | { readonly type: 'recognition-ended'; readonly final: RecognizerMessage | undefined }
   | { readonly type: 'timeout'; readonly timeout: Timeout }
   | { readonly type: 'drain'; readonly pauseWithinMs: number }
@@ -93,7 +93,7 @@ export type RecognizerOutput =
       readonly error?: SpeechError | undefined
     }
   | { readonly type: 'final'; readonly message: RecognizerMessage }
-  /** The final of a recognition that cannot go on. */
+  /** The final of an aborted recognition. */
   | { readonly type: 'failure'; readonly recognition: RecognitionSession; readonly error: SpeechError }
   /** For the operator. */
   | { readonly type: 'started'; readonly recognition: RecognitionSession }
@@ -104,7 +104,7 @@ export type RecognizerAction =
   /** Takes messages, the drain of the service and the end of the token. */
   | { readonly type: 'listen' }
   | { readonly type: 'next-message' }
-  /** For as long as the limits of the service say, unless `delayMs` does. */
+  /** For the time of the service's limits, unless `delayMs` is set. */
   | { readonly type: 'wait'; readonly timeout: Timeout; readonly delayMs?: number | undefined }
   | { readonly type: 'open'; readonly request: RecognizeRequest }
   | { readonly type: 'take-audio' | 'run' | 'drain' | 'finish'; readonly recognition: RecognitionSession }
@@ -144,7 +144,7 @@ const flush = ({ recognition, isDraining }: Active, outputs: readonly Recognizer
   effects: [wait('flushing', 'flush'), { lifetime: 'recognition', action: { type: 'finish', recognition } }],
 })
 
-/** A recognition is over, and another may follow unless the service closes. */
+/** A recognition has ended, and another may follow unless the service closes. */
 const leave = ({ isDraining }: Active, outputs: readonly RecognizerOutput[]): Step =>
   isDraining ? { state: { name: 'ended', result: { error: goingAway() } }, outputs } : rest('idle', outputs)
 
@@ -187,7 +187,7 @@ const handleMessage = (state: Live, message: ClientMessage): Step => {
   if (message.type === 'end') return end(state, message)
   const isActive = 'recognition' in state
   const request = message.type === 'invalid-request' ? message.request : message.type
-  // What ends a recognition is taken as long as the connection is.
+  // Requests that end a recognition are accepted as long as the connection is open.
   if (message.excess !== undefined && !(isActive && request !== 'recognize')) {
     return { state, outputs: [response(request, '', message.excess)] }
   }
@@ -211,7 +211,7 @@ const finalize = (state: Live): Step => {
   if (!('recognition' in state)) return { state, outputs: [response('finalize-recognition', '', noRecognition())] }
   const { recognitionId } = state.recognition
   if (state.name === 'flushing') return { state, outputs: [response('finalize-recognition', recognitionId)] }
-  // Audio was dropped after the pause: the final that comes is not the one that the client asks for (PROTOCOL 5.11).
+  // Audio was dropped after the pause: the next final is not the one that the client requests (PROTOCOL 5.11).
   if (state.isDraining && !state.isTakingAudio) {
     return { state, outputs: [response('finalize-recognition', recognitionId, goingAway())] }
   }
@@ -242,7 +242,7 @@ const handle = (state: Live, input: RecognizerInput): Step => {
   }
 }
 
-/** The service's side of a recognition socket (PROTOCOL 4 and 5): recognitions one after another on one connection. */
+/** The server side of a recognition socket (PROTOCOL 4 and 5): recognitions one after another on one connection. */
 export const recognizerMachine: Machine<RecognizerState, RecognizerInput, RecognizerOutput, RecognizerAction> = {
   start: {
     state: { name: 'opened' },
@@ -278,7 +278,7 @@ const response = (request: RecognizerRequestName, recognitionId: string, error?:
   error,
 })
 
-/** Ends the connection as the table says. */
+/** Ends the connection as the table defines. */
 const end = (state: Live, { cause, error }: End): Step => {
   const ended: RecognizerState = { name: 'ended', result: error === undefined ? 'complete' : { error } }
   const ending: Ending = endings[cause][state.name]
@@ -307,10 +307,10 @@ const noRecognition = (): SpeechError =>
   new SpeechError('no-recognition', 'No recognition runs on this connection; send recognize first.')
 
 const earlyAudio = (): SpeechError =>
-  new SpeechError('not-started', 'Audio came before recognize; send recognize first.')
+  new SpeechError('not-started', 'Audio arrived before recognize; send recognize first.')
 
 const lateOpening = (): SpeechError =>
-  new SpeechError('engine-failed', 'The recognition could not be made ready in time; try again.')
+  new SpeechError('engine-failed', 'The recognition was not ready in time; try again.')
 
 const lateResults = (): SpeechError =>
-  new SpeechError('engine-failed', 'The last results did not come in time; try again.')
+  new SpeechError('engine-failed', 'The last results did not arrive in time; try again.')

@@ -19,9 +19,9 @@ import {
 export type DecodedMessage =
   | { readonly type: 'recognize'; readonly request: RecognizeRequest }
   | { readonly type: 'stop-recognition' | 'finalize-recognition' }
-  /** A known request with a field that does not fit. */
+  /** A known request with an invalid field. */
   | { readonly type: 'invalid-request'; readonly request: RecognizerRequestName; readonly error: SpeechError }
-  /** No JSON, or no known request. */
+  /** Not JSON, or not a known request. */
   | { readonly type: 'unreadable'; readonly error: SpeechError }
 
 /** Decodes a text message. Never throws. */
@@ -45,7 +45,7 @@ export const responseMessage = (
   recognitionId,
 })
 
-/** The result message of a recognition's event, for those that have one. */
+/** The result message of an event, if it has one. */
 export const resultMessage = (event: ChannelEvent, recognitionId: string): RecognizerMessage | undefined => {
   switch (event.type) {
     case 'partial':
@@ -74,7 +74,7 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
   }
 }
 
-/** The voice activity that a request asks for. Throws `invalid-field`. */
+/** The voice activity parameters of a request. Throws `invalid-field`. */
 export const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {
   const defaults = defaultSegmenterParameters
   return validateSegmenterParameters({

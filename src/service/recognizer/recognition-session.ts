@@ -18,7 +18,7 @@ import { resultMessage, segmenterParametersOf } from './protocol.js'
 export class RecognitionSession {
   readonly recognitionId = randomUUID()
   readonly intake: AudioIntake
-  /** Result messages; the final comes last, then it completes. Errors where the engine fails. */
+  /** Result messages; the final comes last, then it completes. Errors if the engine fails. */
   readonly output$: Observable<RecognizerMessage>
   readonly #request: RecognizeRequest
   readonly #context: RecognizerContext
@@ -26,7 +26,7 @@ export class RecognitionSession {
   readonly #audioClosed$ = new Subject<undefined>()
   readonly #drain$ = new ReplaySubject<undefined>(1)
   readonly #backlog: AudioBacklog
-  /** All milestones so far, so that a recognition that breaks can report what it had. */
+  /** All milestones so far, so that an aborted recognition can report them. */
   #text = ''
   #span: { readonly startMs: number; readonly endMs: number } | undefined
   #receivedSamples = 0
@@ -92,12 +92,12 @@ export class RecognitionSession {
     )
   }
 
-  /** Emits when no more audio is taken: the recognition was finished, or ended by itself and may still have results. */
+  /** Emits when no more audio is accepted: the recognition was finished, or ended itself and may still have results. */
   get audioClosed$(): Observable<undefined> {
     return this.#audioClosed$.asObservable()
   }
 
-  /** What the recognition is, for the operator. */
+  /** The facts of the recognition for the operator. */
   get facts(): StartedSession {
     return {
       tenant: tenantOf(this.#context.rights),
@@ -113,12 +113,12 @@ export class RecognitionSession {
     this.#drain$.next(undefined)
   }
 
-  /** No more audio follows: the last results come, then the final. */
+  /** No more audio follows: the last results are emitted, then the final. */
   finish(): void {
     this.#samples$.complete()
   }
 
-  /** The final of a recognition that cannot go on: the error, and the text until then. */
+  /** The final of an aborted recognition: the error, and the text so far. */
   failure(error: SpeechError): RecognizerMessage {
     const endMs = Math.round((this.#receivedSamples * 1000) / this.#request.sampleRateHz)
     return {

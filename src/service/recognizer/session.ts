@@ -24,9 +24,10 @@ import { decodeMessage, responseMessage } from './protocol.js'
 import { RecognitionSession } from './recognition-session.js'
 
 /**
- * Serves one recognition socket (PROTOCOL 4): from the messages of a client to the messages for it. Completion closes the
- * socket in good order; an error, always one for clients, closes it as docs/ERRORS.md says. An error of `incoming$`
- * means that the client is gone, except for a message that cannot be read, which is answered. Unsubscribe to abort.
+ * Serves one recognition socket (PROTOCOL 4): from the messages of a client to the messages for it. Completion closes
+ * the socket normally; an error, always one for clients, closes it with the code of docs/ERRORS.md. An error of
+ * `incoming$` means that the client has disconnected, except for an unreadable message, which is answered. Unsubscribe
+ * to abort.
  */
 export const serveRecognizer = (
   incoming$: Observable<SocketMessage>,
@@ -36,12 +37,12 @@ export const serveRecognizer = (
   new Observable((subscriber) => {
     const session = new RecognizerSession(incoming$, link, context, subscriber)
     const run = new MachineRun(recognizerMachine, session, subscriber)
-    // Added and not returned: the client may leave while the first step runs.
+    // Added and not returned: the client may disconnect while the first step runs.
     subscriber.add(run)
     run.start()
   })
 
-/** What the machine decides, done. Audio and results do not pass the machine. */
+/** Performs the decisions of the machine. Audio and results do not pass the machine. */
 class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput, RecognizerAction> {
   readonly #incoming$: Observable<SocketMessage>
   readonly #pauses: PauseCounter
@@ -49,7 +50,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   readonly #client: Subscriber<SocketMessage>
   readonly #requests: RequestLimit
   #queue: SerialQueue<SocketMessage> | undefined
-  /** Where audio goes while a recognition takes it. */
+  /** The destination of audio while a recognition takes it. */
   #intake: AudioIntake | undefined
 
   constructor(
@@ -152,7 +153,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
     return listening
   }
 
-  /** Returns whether the message is done; the machine asks for the next one otherwise. */
+  /** Returns whether the message is done; otherwise the machine requests the next one. */
   #handle(message: SocketMessage, inputs: Inputs<RecognizerInput>): boolean {
     try {
       if (typeof message === 'string') inputs.post({ type: 'message', message: this.#decode(message) })
@@ -214,7 +215,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   }
 }
 
-/** How long each wait is; the one for a pause is part of the drain. */
+/** The length of each wait; the one for a pause is part of the drain. */
 const limitOf = (timeout: Timeout, limits: SessionLimits): number => {
   switch (timeout) {
     case 'open':

@@ -1,13 +1,13 @@
 import { SpeechError } from '../../errors/speech-error.js'
 
-/** How many sessions may run at the same time. */
+/** The maximum number of concurrent sessions. */
 export interface AdmissionLimits {
   readonly sessions: number
   readonly sessionsPerTenant: number
   readonly sessionsPerToken: number
 }
 
-/** Counts the sessions that run. A session beyond a limit is refused at once, by an error that names the limit. */
+/** Counts the running sessions. A session beyond a limit is refused at once, with an error that names the limit. */
 export class Admissions {
   readonly #limits: AdmissionLimits
   readonly #byToken = new Map<string, number>()
@@ -21,10 +21,10 @@ export class Admissions {
   /** Throws when the service is full. Call it before a token is verified, which costs more. */
   checkRoom(): void {
     const { sessions } = this.#limits
-    if (this.#all >= sessions) throw full(`The service carries ${sessions} sessions, its limit; try again later.`)
+    if (this.#all >= sessions) throw full(`The service has ${sessions} sessions, its limit; try again later.`)
   }
 
-  /** Takes a place and returns how to release it; further calls have no effect. */
+  /** Takes a slot and returns the function that releases it; further calls have no effect. */
   admit(tokenId: string, tenant: string): () => void {
     this.checkRoom()
     const { sessionsPerToken, sessionsPerTenant } = this.#limits

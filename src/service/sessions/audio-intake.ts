@@ -7,11 +7,11 @@ export interface AudioIntakeOptions {
   readonly frameBytes: number
   readonly pace: PaceLimit
   readonly watch?: SessionWatch | undefined
-  /** Gets whole frames, at least one. */
+  /** Receives whole frames, at least one. */
   readonly accept: (bytes: Uint8Array, frameCount: number) => void
 }
 
-/** Where the audio of a client enters a session: one call per message, without an allocation. */
+/** Passes the audio of a client to its session: one call per message, without an allocation. */
 export class AudioIntake {
   readonly #frameBytes: number
   readonly #pace: PaceLimit
@@ -25,7 +25,7 @@ export class AudioIntake {
     this.#accept = accept
   }
 
-  /** Hands the audio to the session; returns why not when it cuts a frame or comes too fast. */
+  /** Passes the audio to the session; returns the refusal if it cuts a frame or arrives too fast. */
   take(bytes: Uint8Array): SpeechError | undefined {
     const frameCount = bytes.length / this.#frameBytes
     if (!Number.isInteger(frameCount)) {
@@ -42,9 +42,9 @@ export class AudioIntake {
 }
 
 export interface PaceLimits {
-  /** How fast audio may come, in percent of real time; 0 is without a limit. @default 125 */
+  /** How fast audio may arrive, in percent of real time; 0 is without a limit. @default 125 */
   readonly maxPacePercent: number
-  /** How much audio may be ahead of that, in milliseconds. @default 5000 */
+  /** How much audio may arrive ahead of that pace, in milliseconds. @default 5000 */
   readonly paceBurstMs: number
 }
 
@@ -52,16 +52,19 @@ export interface PaceOptions {
   readonly limits: PaceLimits
   readonly scheduler: SchedulerLike
   readonly sampleRateHz: number
-  /** When the client asked for the session, by the scheduler's clock: audio from then until it was ready may come at once. */
+  /**
+   * When the client requested the session, by the scheduler's clock: audio from then until it was ready may arrive at
+   * once.
+   */
   readonly askedAtMs: number
   /** Whether the models of the session allow any pace; called only when audio is too fast. */
   readonly allowBatch: () => boolean
 }
 
 /**
- * Limits how fast audio comes (PROTOCOL 8): all audio since the first message may be at most the burst, and the pace times
- * the time since then. The sum counts, so a client that sends in real time is never too fast, however long its network
- * stood still.
+ * Limits how fast audio arrives (PROTOCOL 8): all audio since the first message may be at most the burst, and the pace
+ * times the time since then. The sum counts, so a client that sends in real time is never too fast, however long its
+ * network was blocked.
  */
 export class PaceLimit {
   readonly #options: PaceOptions
@@ -74,7 +77,7 @@ export class PaceLimit {
     this.#readyAtMs = options.scheduler.now()
   }
 
-  /** So many samples of each channel came: returns `too-fast` when that is too much by now. */
+  /** Counts samples of each channel: returns `too-fast` if that is too much by now. */
   take(sampleCount: number): SpeechError | undefined {
     const { limits, scheduler, sampleRateHz, askedAtMs, allowBatch } = this.#options
     const { maxPacePercent, paceBurstMs } = limits
@@ -90,7 +93,7 @@ export class PaceLimit {
 const tooFast = ({ maxPacePercent, paceBurstMs }: PaceLimits): SpeechError =>
   new SpeechError(
     'too-fast',
-    `Audio came faster than ${maxPacePercent / 100} times real time after a burst of ${paceBurstMs / 1000} s; send it at the pace of real time.`,
+    `Audio arrived faster than ${maxPacePercent / 100} times real time after a burst of ${paceBurstMs / 1000} s; send it at the pace of real time.`,
   )
 
 export interface BatchModels {
@@ -100,7 +103,7 @@ export interface BatchModels {
   readonly allowBatch: () => boolean
 }
 
-/** Watches which models a session opens: `"batch": true` in the `model.json` of all of them lifts the pace limit. */
+/** Tracks which models a session opens: `"batch": true` in the `model.json` of all of them disables the pace limit. */
 export const batchModels = (models: ModelRegistry): BatchModels => {
   let opened = 0
   let batch = 0

@@ -4,7 +4,7 @@ export interface Pausable {
   resume(): void
 }
 
-/** Lets several parts pause one link independently: the link is paused while at least one of them asks for it. */
+/** Lets several parts pause one link independently: the link is paused while at least one of them requires it. */
 export class PauseCounter {
   readonly #link: Pausable
   #count = 0
@@ -35,8 +35,7 @@ export class PauseCounter {
 
 /**
  * Handles messages one after another, in order. When `handle` returns false, the message needs more time: the link is
- * paused, and what is still in flight waits, until `next` is called. The queue is bounded by what a paused link still
- * delivers.
+ * paused, and messages in flight wait, until `next` is called. What a paused link still delivers bounds the queue.
  */
 export class SerialQueue<Message> {
   readonly #link: Pausable
@@ -60,15 +59,15 @@ export class SerialQueue<Message> {
     this.#drain()
   }
 
-  /** The message that needed more time is done. */
+  /** Completes the message that needed more time. */
   next(): void {
     this.#isReady = true
     this.#drain()
-    // Only now: what waits here arrived before what the link holds.
+    // Only now: messages that wait here arrived before those that the link holds.
     if (this.#isReady) this.#link.resume()
   }
 
-  /** Discards the messages that wait. */
+  /** Discards the waiting messages. */
   clear(): void {
     this.#waiting = []
   }
@@ -86,8 +85,8 @@ export class SerialQueue<Message> {
 }
 
 /**
- * Bounds the audio that was taken from a link and that not every channel has consumed: above the bound the link is
- * paused, and below half of it resumed, so that the back-pressure of the network slows the client down.
+ * Bounds the received audio that not every channel has consumed: above the bound the link is paused, and below half of
+ * it resumed, so that the back-pressure of the network slows the client down.
  */
 export class AudioBacklog {
   readonly #link: Pausable
@@ -104,7 +103,7 @@ export class AudioBacklog {
     this.#takenBy = new Array<number>(channels).fill(0)
   }
 
-  /** So many samples of each channel came in. */
+  /** Counts received samples of each channel. */
   given(sampleCount: number): void {
     this.#given += sampleCount
     if (this.#isReleased || this.pendingSamples <= this.#maxPending) return
@@ -112,7 +111,7 @@ export class AudioBacklog {
     this.#link.pause()
   }
 
-  /** A channel has consumed so many samples; `Infinity` when it takes no more audio and nothing waits for it. */
+  /** Counts samples that a channel has consumed; `Infinity` when it takes no more audio and nothing waits for it. */
   taken(channel: number, sampleCount: number): void {
     this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
     if (this.pendingSamples > this.#maxPending / 2) return
@@ -125,13 +124,13 @@ export class AudioBacklog {
     return this.#isHeldBack
   }
 
-  /** The audio is over: the link is resumed, and not paused again. */
+  /** The audio has ended: resumes the link, and does not pause it again. */
   release(): void {
     this.#isReleased = true
     this.#link.resume()
   }
 
-  /** Samples of one channel that were taken from the link and not consumed yet. */
+  /** Samples of one channel that were received and not consumed yet. */
   get pendingSamples(): number {
     return this.#given - Math.min(...this.#takenBy)
   }

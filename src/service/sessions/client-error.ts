@@ -34,15 +34,17 @@ const unreadableCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid-json',
 ])
 
-/** Whether the incoming half of a connection ended by a message that cannot be read; the client can still get an answer. */
+/**
+ * Whether the incoming half of a connection ended because of an unreadable message; the client can still get an answer.
+ */
 export const isUnreadable = (error: unknown): error is SpeechError =>
   isSpeechError(error) && unreadableCodes.has(error.code)
 
-/** Gets faults of the service, of which clients see the code only. */
+/** Receives faults of the service, of which clients see only the code. */
 type OnFault = (error: unknown) => void
 
 export interface FaultOptions {
-  /** Gets faults of the service, which clients only see as `internal`, `engine-failed` or `missing-dependency`. */
+  /** Receives faults of the service, which clients only see as `internal`, `engine-failed` or `missing-dependency`. */
   readonly onFault?: OnFault | undefined
   /** Whether clients see which package is missing, for a service that only its developer uses. @default false */
   readonly namesPackages?: boolean | undefined
@@ -53,7 +55,7 @@ const isFault = (error: SpeechError): boolean =>
 
 const maxCauses = 8
 
-/** The missing package, wherever it is among the causes: a session that lacks it fails at every attempt. */
+/** The missing package, anywhere among the causes: without it a session fails at every attempt. */
 const missingDependencyOf = (error: unknown): SpeechError | undefined => {
   let at = error
   for (let depth = 0; depth < maxCauses && at instanceof Error; depth += 1, at = at.cause) {
@@ -63,8 +65,8 @@ const missingDependencyOf = (error: unknown): SpeechError | undefined => {
 }
 
 /**
- * The error as a client sees it: itself when it concerns the client, else `internal` without any detail. A missing package
- * has a code of its own, because no retry helps. Faults go to `onFault` unchanged.
+ * The error as a client sees it: itself if it concerns the client, otherwise `internal` without any detail. A missing
+ * package has its own code, because no retry helps. Faults go to `onFault` unchanged.
  */
 export const clientError = (error: unknown, { onFault, namesPackages = false }: FaultOptions = {}): SpeechError => {
   const missing = missingDependencyOf(error)

@@ -4,14 +4,14 @@ import { SpeechError } from '../../errors/speech-error.js'
 export interface RequestLimits {
   /** How many requests a session or socket may make per second in the long run. @default 20 */
   readonly maxRequestsPerSecond: number
-  /** How many requests may come at once. @default 100 */
+  /** How many requests may arrive at once. @default 100 */
   readonly requestBurst: number
 }
 
-/** A request counts once, and once more for each of these characters. */
+/** A request counts once, and once more for each such number of characters. */
 const charactersPerRequest = 16_384
 
-/** What to do with a request: handle it, refuse it by `too-many-requests`, or end the session. */
+/** What to do with a request: handle it, refuse it with `too-many-requests`, or end the session. */
 export type RequestVerdict = 'handle' | 'refuse' | 'end'
 
 /**
@@ -30,7 +30,7 @@ export class RequestLimit {
     this.#atMs = scheduler.now()
   }
 
-  /** Counts a request of so many characters. */
+  /** Counts a request with this number of characters. */
   take(length: number): RequestVerdict {
     const { maxRequestsPerSecond, requestBurst } = this.#limits
     const nowMs = this.#scheduler.now()

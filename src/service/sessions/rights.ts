@@ -8,22 +8,22 @@ export { isGranted, isGrantedByName } from '../identity/clients/client.js'
 /** The tenant of models that every tenant may use, and the default of `model-tenant` (PROTOCOL 4.2). */
 export const sharedTenant = 'Default'
 
-/** What a token grants; `*` stands for all. */
+/** The grants of a token; `*` means all. */
 export interface Rights {
   readonly tenants: readonly string[]
   readonly projects: readonly string[]
   readonly models: readonly string[]
 }
 
-/** The tenant of a session that names none: the only one of its token, or else the shared one. */
+/** The tenant of a session that names none: the only one of its token, otherwise the shared one. */
 export const tenantOf = ({ tenants: [first = everything, ...others] }: Pick<Rights, 'tenants'>): string =>
   first === everything || others.length > 0 ? sharedTenant : first
 
 export interface ModelRequest {
-  /** Empty or left out: the shared tenant. */
+  /** Empty or absent: the shared tenant. */
   readonly tenant?: string | undefined
   readonly name: string
-  /** Empty or left out: the newest. */
+  /** Empty or absent: the newest. */
   readonly version?: string | undefined
 }
 
@@ -42,7 +42,7 @@ export const openModel = async (registry: ModelRegistry, rights: Rights, request
   try {
     return await registry.engine(model)
   } catch (error) {
-    // Faults of the model's files are for the operator, who sees them when the models are listed.
+    // Faults of the model's files are for the operator, who finds them in the list of models.
     if (isSpeechError(error) && (error.code === 'going-away' || error.code === 'overloaded')) throw error
     throw new SpeechError('engine-failed', 'The model cannot be used now; tell the operator of the service.', {
       cause: error,

@@ -35,8 +35,9 @@ interface Held {
 export const grantCheckMs = 1_000
 
 /**
- * The grants of the sessions that run. One timer serves all of them, and only while there are any: each second it reads
- * the version of the authority, and looks up all grants when that has changed, else only those that have expired.
+ * The grants of the running sessions. One timer serves all of them, and runs only while there are any: each second it
+ * reads the version of the authority, and looks up all grants if that has changed, otherwise only those that have
+ * expired.
  */
 export class RunningGrants {
   readonly #authority: GrantAuthority

@@ -8,22 +8,26 @@ import type { FaultOptions } from './client-error.js'
 import type { RequestLimits } from './request-limit.js'
 import type { Rights } from './rights.js'
 
-/** What bounds a session (PROTOCOL 8). */
+/** The limits of a session (PROTOCOL 8). */
 export interface SessionLimits extends PaceLimits, RequestLimits {
   /** From the opening of the stream until its Start, in milliseconds. @default 10000 */
   readonly startWithinMs: number
   /** How long a token, a project and a model may take to be ready, in milliseconds. @default 30000 */
   readonly openWithinMs: number
-  /** How long the last results may take when there is no more audio, in milliseconds. @default 60000 */
+  /** How long the last results may take after the end of the audio, in milliseconds. @default 60000 */
   readonly flushWithinMs: number
-  /** The longest session, in milliseconds; what was recognized until then is finalized. @default 14400000 */
+  /** The longest session, in milliseconds; it is finalized then. @default 14400000 */
   readonly maxSessionMs: number
   /**
    * Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never.
    * @default 30000
    */
   readonly idleMs: number
-  /** Audio taken in but not consumed yet, in milliseconds; above it the client is not read from. @default 10000 */
+  /**
+   * Received audio that is not consumed yet, in milliseconds; above the limit the service does not read from the
+   * client.
+   * @default 10000
+   */
   readonly maxPendingAudioMs: number
 }
 
@@ -40,7 +44,7 @@ export const defaultSessionLimits: SessionLimits = {
   requestBurst: 100,
 }
 
-/** What a token grants, until when, and how to return the session's place. */
+/** The grants of a token, their end, and the function that releases the session's slot. */
 export interface Admission {
   readonly rights: Rights
   /** Emits why the session must end now: the token was revoked or has expired, or its subscription has ended. */
@@ -56,10 +60,10 @@ export interface Drain {
   readonly pauseWithinMs: number
 }
 
-/** What every session of a service shares. */
+/** The context of all sessions of a service. */
 export interface SessionContext extends FaultOptions {
   /**
-   * Verifies a token. `tenant` where the session names one. Rejects with `unauthenticated`, `tenant-denied`, or
+   * Verifies a token. `tenant` is set if the session names one. Rejects with `unauthenticated`, `tenant-denied`, or
    * `overloaded` when no further session may begin.
    */
   readonly admit: (token: string, tenant?: string) => Promise<Admission>
@@ -68,23 +72,23 @@ export interface SessionContext extends FaultOptions {
   /** Emits when the service is about to close, and to later subscribers at once: sessions are finalized, none begins. */
   readonly drain$: Observable<Drain>
   readonly scheduler: SchedulerLike
-  /** Gets the events of this one session. */
+  /** Receives the events of this session. */
   readonly watch?: SessionWatch | undefined
 }
 
-/** What a dataflow stream runs in. */
+/** The context of a dataflow stream. */
 export interface DataflowContext extends SessionContext {
   readonly projects: ProjectRegistry
-  /** Where nodes may keep recordings; without it they keep none. */
+  /** The folder of recordings; without it nodes cannot record. */
   readonly recordingsFolder?: string | undefined
 }
 
-/** What a recognition socket runs in. */
+/** The context of a recognition socket. */
 export interface RecognizerContext extends SessionContext {
-  /** What the token of the connection grants. */
+  /** The grants of the connection's token. */
   readonly rights: Rights
   /** As of its admission. */
   readonly ended$: Observable<SpeechError>
-  /** `ModelName` of the address, where there was one. */
+  /** `ModelName` of the address, if any. */
   readonly modelOfAddress?: string | undefined
 }

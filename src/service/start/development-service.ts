@@ -17,7 +17,7 @@ export interface ServiceAccess {
   readonly clientSecret: string
   readonly tenant: string
   readonly project: string
-  /** The model of sessions that name none; empty where there is no model. */
+  /** The model of sessions that name none; empty if there is no model. */
   readonly model: string
 }
 

@@ -91,7 +91,7 @@ export const openProjects = async (
 
 /**
  * The model of sessions that name none: the one that the operator named, otherwise the first that all tenants share, if
- * there is one. Throws `invalid-options` where the named model does not exist.
+ * there is one. Throws `invalid-options` if the named model does not exist.
  */
 export const chooseDefaultModel = (models: ModelRegistry, named: string | undefined): string | undefined => {
   checkDefaultModel(models, named)

@@ -21,17 +21,20 @@ export interface ServiceOptions {
   readonly grpc?: ListenAddress | undefined
   /** The TLS certificate. Without it the service uses plain text, on loopback only. @default none */
   readonly certificate?: ServerCertificate | undefined
-  /** Clients that can request tokens, beside those of the store in the state folder. At least one of both is necessary. */
+  /**
+   * Clients that can request tokens, in addition to those of the store in the state folder. At least one of both is
+   * necessary.
+   */
   readonly clients?: ClientStore | undefined
   /** Folders of models, in the layout `<tenant>/<name>/<version>/model.json`. */
   readonly modelFolders: readonly string[]
-  /** Engines that models can name, beside the built-in ones. @default none */
+  /** Engines that models can name, in addition to the built-in ones. @default none */
   readonly engines?: readonly EngineKind[] | undefined
   /** The model of sessions that name none. @default the first model of the tenant `Default` */
   readonly defaultModel?: string | undefined
   /** Folders of projects, in the layout `<tenant>/<name>/<version>.yaml`; see docs/PROJECTS.md. @default none */
   readonly projectFolders?: readonly string[] | undefined
-  /** Nodes that projects can name, beside the built-in ones. @default none */
+  /** Nodes that projects can name, in addition to the built-in ones. @default none */
   readonly nodes?: readonly AnyNodeDefinition[] | undefined
   /** Files and packages with nodes that projects can name; each runs in worker threads unless it runs inline. @default none */
   readonly customNodes?: readonly CustomNodeSource[] | undefined
@@ -43,7 +46,7 @@ export interface ServiceOptions {
   readonly tenants?: readonly string[] | undefined
   /**
    * Whether `transcribe` is also there for each tenant with models or projects, and for each tenant that a client
-   * registration names. @default true where `tenants` is left out
+   * registration names. @default true without `tenants`
    */
   readonly grantedTenants?: boolean | undefined
   /** The folder of signing keys, clients and revoked tokens; see `openIdentityStore`. @default none: lost at a restart */
@@ -61,8 +64,9 @@ export interface ServiceOptions {
   /** Whether the address of the recognition socket can contain a token, which proxies write to their logs. @default false */
   readonly allowQueryToken?: boolean | undefined
   /**
-   * Balancers and proxies that are trusted to tell the address of a client: networks such as `10.0.0.0/8`, or addresses.
-   * Their connections can begin with a PROXY protocol header (version 2), their HTTP requests can have `X-Forwarded-For`.
+   * Balancers and proxies that are trusted to report the address of a client: networks such as `10.0.0.0/8`, or
+   * addresses. Their connections can begin with a PROXY protocol header (version 2), their HTTP requests can have
+   * `X-Forwarded-For`.
    * @default none
    */
   readonly trustedProxies?: readonly string[] | undefined

@@ -35,16 +35,16 @@ export interface Service {
   readonly models: ModelRegistry
   readonly projects: ProjectRegistry
   readonly defaultModel: string | undefined
-  /** The base address of `/livez`, `/readyz` and `/metrics`, where `operations` is set. */
+  /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined
   /** Emits once when `close` is called, also to later subscribers: from then on the service is not ready. */
   readonly draining$: Observable<undefined>
   /** Ends one token by its `jti`, and the sessions that use it. Settles when the revocation is stored. */
   revoke(tokenId: string): Promise<void>
   /**
-   * Drains and ends the service (PROTOCOL 5.11): refuses new sessions by `going-away`, finalizes each running session at its
-   * next pause, at the latest 2 s before `drainMs` (default 10,000) are over, and then ends what still runs. A client that
-   * does not read its last messages is disconnected 3 s later. Idempotent.
+   * Drains and ends the service (PROTOCOL 5.11): refuses new sessions with `going-away`, finalizes each running session
+   * at its next pause, at the latest 2 s before `drainMs` (default 10,000) are over, and then ends what still runs. A
+   * client that does not read its last messages is disconnected 3 s later. Idempotent.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
@@ -69,7 +69,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   }
 }
 
-/** Closes in reverse order, even where one fails; rejects with the first failure at the end. */
+/** Closes in reverse order, even if one fails; rejects with the first failure at the end. */
 const closeAll = async (opened: readonly (() => Promise<void> | void)[]): Promise<void> => {
   const failures: unknown[] = []
   for (const close of [...opened].reverse()) {
@@ -241,7 +241,7 @@ const answer =
 /** A little longer than a link waits for the close of its client. */
 const lastMessagesMs = 3_000
 
-/** The part of a drain that is reserved for last results, where a speaker does not pause. */
+/** The part of a drain that is reserved for last results, for speech without a pause. */
 const flushReserveMs = 2_000
 
 /** The longest wait for a pause; after it, other clients would give up waiting. */

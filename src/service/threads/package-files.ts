@@ -22,10 +22,10 @@ export const findPackageRoot = (folder: string): string => {
 }
 
 /**
- * The compiled file of a worker thread or process, since neither can be started from TypeScript. Throws
+ * The compiled file of a worker thread or process, because neither can be started from TypeScript. Throws
  * `missing-dependency` if it is not built.
  *
- * @param path from the folder `service` on, such as "engines/soundswallower/worker.js"
+ * @param path relative to the folder `service`, such as "engines/soundswallower/worker.js"
  * @param what names the worker in the error
  */
 export const findWorkerFile = (path: string, what: string): string => {

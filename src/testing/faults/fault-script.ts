@@ -107,7 +107,7 @@ const faultNames: Readonly<Record<Fault['do'], true>> = {
   restore: true,
 }
 
-/** What only one level supports. */
+/** The faults and moments that only one level supports. */
 const onlyOn: Readonly<
   Record<FaultLevel, { readonly faults: readonly string[]; readonly moments: readonly string[] }>
 > = {
@@ -157,4 +157,4 @@ const checkNumbers = (index: number, step: object): void => {
 }
 
 const invalidStep = (index: number, what: string): SpeechError =>
-  new SpeechError('invalid-options', `Step ${index + 1} of the fault script cannot be played: ${what}.`)
+  new SpeechError('invalid-options', `Step ${index + 1} of the fault script cannot be applied: ${what}.`)

@@ -1,6 +1,6 @@
 import type { Direction, Fault } from './fault-script.js'
 
-/** How one direction is slowed down. */
+/** The shape of the traffic in one direction. */
 export interface TrafficShape {
   readonly delayMs: number
   readonly jitterMs: number

@@ -29,7 +29,7 @@ export interface VerifyingListener {
   readonly url: string
   /** The `host:port` of the gRPC stream. */
   readonly address: string
-  /** Closes the ports and cuts all connections. Idempotent. */
+  /** Closes the ports and all connections. Idempotent. */
   close(): Promise<void>
 }
 

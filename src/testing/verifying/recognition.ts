@@ -29,7 +29,7 @@ export interface VerifyingBehavior {
    */
   readonly wordMs?: number | undefined
   /**
-   * Whether results have times, which a plain service leaves out.
+   * Whether results have times, which a plain service omits.
    *
    * @default true
    */

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { SampleRange } from './position-audio.js'
 import type { VerifyingRecognition } from './recognition.js'
 
-/** What arrived on one connection. */
+/** The audio that arrived on one connection. */
 export interface ConnectionReport {
   /** From 1, in the order of the connections. */
   readonly number: number
@@ -22,7 +22,7 @@ export interface ConnectionReport {
   readonly isOpen: boolean
 }
 
-/** How much of a source arrived on all connections together. */
+/** The part of a source that arrived on all connections together. */
 export interface VerificationReport {
   readonly connections: number
   /** Samples that arrived on no connection. */

@@ -22,8 +22,8 @@ interface Source {
 }
 
 /**
- * A service that verifies which audio arrived. `recognizer` and `dataflow` make the options of sessions over links in memory,
- * also in virtual time; or `listen` on ports.
+ * A service that verifies which audio arrived. `recognizer` and `dataflow` create the options of sessions over links in
+ * memory, also in virtual time; or `listen` on ports.
  */
 export interface VerifyingService extends MemoryPeer {
   /** Accepts connections over WebSocket and gRPC. */

@@ -45,7 +45,7 @@ describe('readConfiguration', () => {
       '2:1 htp: there is no such key; did you mean http?',
       '4:3 limits.sesions: there is no such key; did you mean sessions?',
       '5:3 limits.maxSessionMs: expected a whole number from 1 to 2147483647',
-      '8:5 subscriptions.0.secret: expected {env: NAME} or {file: PATH}; a secret does not stand here itself',
+      '8:5 subscriptions.0.secret: expected {env: NAME} or {file: PATH}; never the secret itself',
       '9:5 subscriptions.1: clientId is missing',
     ])
   })
@@ -64,9 +64,9 @@ describe('readConfiguration', () => {
     ].join('\n')
     expect(await faultsOf(source)).toEqual([
       '2:1 grpc: listening on 0.0.0.0 needs tls; plain text is for loopback only',
-      '5:3 tls.keyFile: certificateFile and keyFile belong together; give both',
-      '8:5 nodes.1: is a file or a package; give one of the two',
-      '9:5 nodes.2: is a file or a package; give one of the two',
+      '5:3 tls.keyFile: certificateFile and keyFile belong together; set both',
+      '8:5 nodes.1: must have either file or package',
+      '9:5 nodes.2: must have either file or package',
     ])
     expect(await faultsOf('operations: 0.0.0.0:1')).toEqual([
       '1:1 operations: listening on 0.0.0.0 needs tls; plain text is for loopback only',
@@ -83,11 +83,11 @@ describe('readConfiguration', () => {
   })
 
   it.each([
-    ['not YAML', 'http: [', /^1:\d+ : this is no YAML/],
+    ['not YAML', 'http: [', /^1:\d+ : this is not YAML/],
     [
       'a key that is given twice',
       'http: 127.0.0.1:0\nhttp: 127.0.0.1:1',
-      /^2:1 : this is no YAML: Map keys must be unique/,
+      /^2:1 : this is not YAML: Map keys must be unique/,
     ],
     ['a list in place of keys', '- http', /expected keys with values/],
     ['a prototype for a key', '__proto__: {a: 1}', /__proto__: there is no such key/],
@@ -128,7 +128,7 @@ describe('readConfiguration', () => {
       'a: &a [1, 1]',
       ...'bcdefghij'.split('').map((name, at) => `${name}: &${name} [${`*${'abcdefghij'[at] ?? ''}, `.repeat(9)}]`),
     ]
-    expect(await faultsOf(bomb.join('\n'))).toEqual([expect.stringContaining('refers to itself too often')])
+    expect(await faultsOf(bomb.join('\n'))).toEqual([expect.stringContaining('has too many aliases')])
   })
 })
 

@@ -366,7 +366,7 @@ describe('the machine of a dataflow stream', () => {
     expect(machine.reduce(flushed, inputs['a project that ended']).outputs).toEqual([
       {
         type: 'leaving',
-        reason: { code: 'going-away', message: 'The service is closing; go on elsewhere or later.', orderly: true },
+        reason: { code: 'going-away', message: 'The service is closing; continue elsewhere or later.', orderly: true },
       },
     ])
   })

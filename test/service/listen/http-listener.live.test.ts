@@ -131,7 +131,7 @@ describe('an HTTP listener', () => {
     const port = Number(new URL(url).port)
     await expect(openHttp({ host: '127.0.0.1', port })).rejects.toMatchObject({
       code: 'listen-failed',
-      message: `Cannot listen on 127.0.0.1:${port}: the port is taken.`,
+      message: `Cannot listen on 127.0.0.1:${port}: the port is in use.`,
     })
     await expect(
       openHttp({ host: '192.0.2.1', port: 0 }, { certificate: { certificate: '', key: '' } }),

@@ -108,7 +108,7 @@ describe('an upgrade', () => {
     })
     const other = await service.newToken('other')
     sockets.push(await openSocket(service, { token: other }))
-    await expect(openSocket(service, { token: other })).rejects.toThrow(/^HTTP 429: overloaded: The service carries 6/)
+    await expect(openSocket(service, { token: other })).rejects.toThrow(/^HTTP 429: overloaded: The service has 6/)
     for (const socket of sockets) socket.raw.terminate()
     await expectAllPlaces()
   })

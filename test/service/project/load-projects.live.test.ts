@@ -53,7 +53,7 @@ describe('the projects of folders', () => {
     expect(loaded[1]?.problem).toMatchObject({
       code: 'invalid-project',
       message: expect.stringMatching(
-        /^Project Acme\/calls\/2: .*2\.yml:1:10: version is 1, but the file's own name says 2$/,
+        /^Project Acme\/calls\/2: .*2\.yml:1:10: version is 1, but the name of the file is 2$/,
       ) as unknown,
     })
     await expect(loaded[1]?.project.open({} as never)).rejects.toMatchObject({ code: 'project-denied' })
@@ -73,7 +73,7 @@ describe('a file that a project names', () => {
     for (const file of ['../secret.txt', join(folder, 'secret.txt'), 'link.txt', '.', 'words.txt/../../secret.txt']) {
       expect(read(file), file).toMatchObject({ left: expect.stringContaining('not inside the folder') as unknown })
     }
-    expect(read('none.txt')).toMatchObject({ left: expect.stringContaining("can't be read") as unknown })
+    expect(read('none.txt')).toMatchObject({ left: expect.stringContaining('cannot be read') as unknown })
   })
 })
 

@@ -12,7 +12,7 @@ describe('places for sessions', () => {
     )
     release()
     admissions.admit('c', 't')
-    expect(() => admissions.admit('c', 't')).toThrow(/^The service carries 2/)
+    expect(() => admissions.admit('c', 't')).toThrow(/^The service has 2/)
   })
 
   it('are counted for each token by itself', () => {

@@ -72,7 +72,7 @@ interface Attempt extends Login {
 export interface RecentSuccesses {
   /** Whether the client succeeded from the address. */
   readonly has: (login: Login) => boolean
-  /** Whether the client succeeded from the address with this secret, so that the attempt is no guess. */
+  /** Whether the client succeeded from the address with this secret, so that the attempt is not a guess. */
   readonly hasSecret: (attempt: Attempt) => boolean
   /** Whether any client succeeded from the address. */
   readonly hasAddress: (address: string) => boolean

@@ -14,7 +14,7 @@ type AuthenticationResult =
   { readonly type: 'accepted' } | { readonly type: 'rejected' } | { readonly type: 'wait'; readonly forMs: number }
 
 export interface ClientAuthentication {
-  /** How long an address has to wait, whatever it asks, in milliseconds; 0 when it can go on. */
+  /** How long an address has to wait for any request, in milliseconds; 0 if it need not wait. */
   readonly retryAfterMs: (address: string) => number
   readonly authenticate: (clientId: string, secret: string, address: string) => Promise<AuthenticationResult>
 }
@@ -24,7 +24,10 @@ const addressFactor = 5
 /** How many times as often a client may fail from all addresses together. */
 const clientFactor = 10
 
-/** Each check takes 16 MiB and one of Node's four pool threads; beyond these numbers clients are told to come back. */
+/**
+ * Each check takes 16 MiB and one of Node's four pool threads; beyond these numbers clients are asked to try again
+ * later.
+ */
 const maxConcurrentChecks = 2
 const maxWaitingChecks = 100
 const busyMs = 1000

@@ -3,7 +3,7 @@ import type { SchedulerLike } from 'rxjs'
 import { sendError, sendTooManyAttempts, type Headers } from './responses.js'
 
 export interface FormEndpointOptions {
-  /** How long an address has to wait, whatever it asks, in milliseconds; 0 when it can go on. */
+  /** How long an address has to wait for any request, in milliseconds; 0 if it need not wait. */
   readonly retryAfterMs: (address: string) => number
   readonly scheduler: SchedulerLike
   /** The address under which failures of the client are counted. */
@@ -52,7 +52,7 @@ export const formEndpoint = (
       return
     }
     const fields = new URLSearchParams(body.bytes.toString())
-    if (hasDuplicates(fields)) sendError(response, 400, 'invalid_request', 'a field must not come twice')
+    if (hasDuplicates(fields)) sendError(response, 400, 'invalid_request', 'a field must not be repeated')
     else await handle(request, response, { bytes: body.bytes, fields, address })
   }
 
@@ -74,7 +74,7 @@ const hasDuplicates = (fields: URLSearchParams): boolean => {
 
 /** Longer bodies are refused; a token request has about 200 bytes. */
 const maxFormBytes = 16 * 1024
-/** How much of a refused body is still read, so that the client gets to read the refusal. */
+/** How much of a refused body is still read, so that the client can read the refusal. */
 const maxDrainedBytes = 1024 * 1024
 const maxReadMs = 10_000
 
@@ -94,7 +94,7 @@ const refuseBody = (response: ServerResponse, body: Exclude<FormBody, { type: 'c
       return
     }
     case 'too-slow':
-      sendError(response, 408, 'invalid_request', 'the body did not come in time', closeHeaders)
+      sendError(response, 408, 'invalid_request', 'the body did not arrive in time', closeHeaders)
       return
     case 'aborted':
       return

@@ -31,4 +31,4 @@ export const sendError = (
 export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void =>
   sendError(response, 429, 'too_many_attempts', tooManyAttemptsText, { 'Retry-After': exactRetryAfter(waitMs) })
 
-export const tooManyAttemptsText = 'wait for the time that Retry-After names'
+export const tooManyAttemptsText = 'wait for the time in Retry-After'

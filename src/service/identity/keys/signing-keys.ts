@@ -17,7 +17,7 @@ export interface SigningJwk {
   readonly kid: string
 }
 
-/** How long an access token is good: 365 days (PROTOCOL 2). */
+/** How long an access token is valid: 365 days (PROTOCOL 2). */
 export const tokenLifetimeMs = 31_536_000_000
 
 /** The file in the state folder. */
@@ -55,19 +55,24 @@ export interface SigningKeysOptions {
 export interface SigningKeys {
   /** All keys verify and are published; the first one signs. The same array until the list changes. */
   readonly current: () => SigningKeyList
-  /** Reads what other processes have written, and makes a new key when the newest is due. Returns whether the list changed. */
+  /**
+   * Reads what other processes have written, and creates a new key when the newest is due. Returns whether the list
+   * changed.
+   */
   readonly rotateIfDue: () => Promise<boolean>
-  /** Makes a new key now and returns its id. With `discardOthers` the other keys end, and the new one signs at once. */
+  /**
+   * Creates a new key now and returns its id. With `discardOthers` the other keys end, and the new one signs at once.
+   */
   readonly rotate: (options?: { readonly discardOthers?: boolean | undefined }) => Promise<string>
-  /** Reads the file again where it has changed. Returns whether the list changed. */
+  /** Reads the file again if it has changed. Returns whether the list changed. */
   readonly refresh: () => Promise<boolean>
 }
 
 type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
 
 /**
- * How long a new key is published before it signs: twice the cache time of `/jwks`. By then, processes that made a key at
- * the same time have also agreed on the one that remained in the file.
+ * How long a new key is published before it signs: twice the cache time of `/jwks`. By then, processes that created a
+ * key at the same time also use the one that remained in the file.
  */
 export const publishAheadMs = 600_000
 
@@ -101,23 +106,26 @@ const withoutExpired = (newestFirst: readonly SigningKey[], nowMs: number): read
     return next === undefined || next.createdAtMs + publishAheadMs + tokenLifetimeMs > nowMs
   })
 
-/** Puts the newest key that was published long enough first, or the oldest; then the others, the newest first. */
+/** Returns the newest key that was published long enough first, or the oldest; then the others, the newest first. */
 const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningJwk[] => {
   const ready = newestFirst.findIndex(({ createdAtMs }) => createdAtMs + publishAheadMs <= nowMs)
   const signing = newestFirst.at(ready)
   return newestFirst.toSorted((a, b) => Number(b === signing) - Number(a === signing)).map(({ jwk }) => jwk)
 }
 
-/** Of several processes that make the first key at once, one wins; later keys sign only after all have read the file. */
+/**
+ * If several processes create the first key at once, one of them succeeds; later keys sign only after all have read the
+ * file.
+ */
 const save = (path: string, keys: readonly SigningKey[], onlyIfAbsent: boolean): Promise<void> =>
   writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`, { onlyIfAbsent }).catch((error: unknown) => {
     throw stateFileError(error, signingKeysFile)
   })
 
-/** Of several processes that write at the same time, the last one wins. */
+/** If several processes write at the same time, the last one succeeds. */
 const checkKept = (keys: readonly SigningKey[], { kid }: SigningJwk, discardOthers: boolean): void => {
   if (keys.some(({ jwk }) => jwk.kid === kid) && (!discardOthers || keys.length === 1)) return
-  throw new SpeechError('overloaded', 'Another process made a signing key at the same time; try again.')
+  throw new SpeechError('overloaded', 'Another process created a signing key at the same time; try again.')
 }
 
 const requireKeys = (list: readonly SigningJwk[]): SigningKeyList => {
@@ -144,7 +152,7 @@ export const openSigningKeys = async ({
   let stamp: string | undefined
   let rotation: Promise<boolean> | undefined
 
-  /** Keeps the array where the keys are the same, so that callers can compare it to detect a change. */
+  /** Keeps the array if the keys are the same, so that callers can compare it to detect a change. */
   const settle = (): boolean => {
     const next = signingFirst(keys, now())
     if (hasSameKeys(list, next)) return false

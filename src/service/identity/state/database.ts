@@ -11,8 +11,8 @@ import { damagedFile, makePrivateFolder, ownerOnly, stateFileError, storeFileNam
 const busyTimeoutMs = 5_000
 
 /**
- * Opens `identity.db` of the state folder, or makes it. Each commit is on the disk when it returns, and several processes
- * can have the file open. Rejects with `missing-dependency`, `invalid-options` or `overloaded`.
+ * Opens `identity.db` of the state folder, or creates it. Each commit is on the disk when it returns, and several
+ * processes can have the file open. Rejects with `missing-dependency`, `invalid-options` or `overloaded`.
  */
 export const openDatabase = async (stateFolder: string): Promise<Database> => {
   const openSqlite = await loadSqlite()
@@ -34,7 +34,7 @@ export const openDatabase = async (stateFolder: string): Promise<Database> => {
   }
 }
 
-/** SQLite makes its other files with the mode of the main file, so only files of an earlier run need a change. */
+/** SQLite creates its other files with the mode of the main file, so only files of an earlier run need a change. */
 const makePrivate = async (path: string): Promise<void> => {
   const file = await open(path, 'a', ownerOnly)
   await file.close()
@@ -48,7 +48,7 @@ const makePrivate = async (path: string): Promise<void> => {
 export type OpenSqlite = (path: string, options: Options) => Database
 
 /**
- * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also where the package is
+ * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also if the package is
  * installed without its native part, which the package itself reports only when it opens a file.
  */
 const sqlite = ['better-sqlite3', 'The file of subscriptions'] as const
@@ -67,7 +67,7 @@ export const loadSqlite = async (): Promise<OpenSqlite> => {
 const applicationId = 0x72_78_73_70
 
 /**
- * The statements that lead from each version of the schema to the next; the first ones start from an empty file. Never
+ * The statements that migrate each version of the schema to the next; the first ones start from an empty file. Never
  * change released statements: add a version. Times are milliseconds since 1970; a NULL end means never.
  */
 const migrations: readonly string[] = [

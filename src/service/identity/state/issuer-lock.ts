@@ -19,10 +19,10 @@ export interface TokenOrigin {
 const busyTimeoutMs = 1_000
 
 /**
- * Makes all services of a state folder use the same issuer and audience. A running service holds a shared lock of SQLite
- * on `issuer.db`, which ends with the process in any case. Writing needs an exclusive lock, so only a service that runs
- * alone can change the values. Rejects with `invalid-options` where another running service has other values, and with
- * `missing-dependency`. Returns the function that releases the lock.
+ * Makes all services of a state folder use the same issuer and audience. A running service holds a shared lock of
+ * SQLite on `issuer.db`, which ends with the process in any case. Writing needs an exclusive lock, so only a service
+ * that runs alone can change the values. Rejects with `invalid-options` if another running service has other values,
+ * and with `missing-dependency`. Returns the function that releases the lock.
  */
 export const lockIssuer = async (stateFolder: string, origin: TokenOrigin): Promise<() => void> => {
   const openSqlite = await loadSqlite()
@@ -94,6 +94,6 @@ const otherOrigin = (running: TokenOrigin | undefined, wanted: TokenOrigin): Spe
   const stored = running === undefined ? 'another one' : running[key]
   return new SpeechError(
     'invalid-options',
-    `A service that runs with this state folder has the ${key} ${stored}, and this one has ${wanted[key]}. Give all of them the same identity.${key}; to change it, stop all of them first.`,
+    `A service that runs with this state folder has the ${key} ${stored}, and this one has ${wanted[key]}. Set the same identity.${key} for all of them; to change it, stop all of them first.`,
   )
 }

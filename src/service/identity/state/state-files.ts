@@ -12,7 +12,7 @@ export const ownerOnly = 0o600
 export const storeFileName = 'identity.db'
 
 /**
- * Makes a folder that only its owner can read, and its parents. Node's own `recursive` option never returns where the
+ * Creates a folder that only its owner can read, and its parents. Node's own `recursive` option never returns if the
  * system reports every part of the path as missing, as below `/proc`; here each folder is tried at most twice.
  */
 export const makePrivateFolder = async (folder: string): Promise<void> => {
@@ -33,9 +33,9 @@ const makeOne = async (folder: string): Promise<void> => {
 }
 
 /**
- * Writes a file that only its owner can read, atomically: a reader sees the old text or the new text, also after a power
- * failure. Makes missing folders with mode 0700. With `onlyIfAbsent`, the first of several concurrent writers wins and
- * the others change nothing.
+ * Writes a file that only its owner can read, atomically: a reader sees the old text or the new text, also after a
+ * power failure. Creates missing folders with mode 0700. With `onlyIfAbsent`, the first of several concurrent writers
+ * succeeds and the others change nothing.
  */
 export const writePrivateFile = async (
   path: string,
@@ -68,7 +68,7 @@ const linkIfAbsent = async (temporary: string, path: string): Promise<void> => {
   await rm(temporary, { force: true })
 }
 
-/** A text that differs after each change of the file; undefined where there is no file. */
+/** A text that differs after each change of the file; undefined if there is no file. */
 export const fileStamp = async (path: string): Promise<string | undefined> => {
   try {
     const { ino, mtimeMs, size } = await stat(path)
@@ -79,7 +79,7 @@ export const fileStamp = async (path: string): Promise<string | undefined> => {
   }
 }
 
-/** Reads a file of the state folder and removes the read permission of others; undefined where there is no file. */
+/** Reads a file of the state folder and removes the read permission of others; undefined if there is no file. */
 export const readPrivateFile = async (path: string): Promise<string | undefined> => {
   try {
     const text = await readFile(path, 'utf8')
@@ -91,7 +91,7 @@ export const readPrivateFile = async (path: string): Promise<string | undefined>
   }
 }
 
-/** Reads a JSON file of the state folder, or `absent` where there is no file. Left: the text is not JSON. */
+/** Reads a JSON file of the state folder, or `absent` if there is no file. Left: the text is not JSON. */
 export const readPrivateJson = async (path: string, absent: unknown): Promise<either.Either<never[], unknown>> => {
   const text = await readPrivateFile(path)
   if (text === undefined) return either.right(absent)

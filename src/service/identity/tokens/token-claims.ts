@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 /** The only scope (PROTOCOL 2). */
 export const tokenScope = 'Ldm_Integration'
 
-/** The claims of an access token beside those that `jose` checks (RFC 9068 section 2.2). */
+/** The claims of an access token in addition to those that `jose` checks (RFC 9068 section 2.2). */
 export interface TokenClaims {
   readonly jti: string
   readonly client_id: string
@@ -28,7 +28,7 @@ export const tokenClaimsCodec: t.Type<TokenClaims, unknown> = t.type({
   models: t.readonlyArray(t.string),
 })
 
-/** The `jti` of an unverified token; undefined where it cannot be read. */
+/** The `jti` of an unverified token; undefined if it cannot be read. */
 export const tokenIdOf = (token: string): string | undefined => {
   const [, payload = '', signature] = token.split('.')
   if (signature === undefined) return undefined

@@ -28,7 +28,7 @@ export const createTokenEndpoint = async (options: TokenEndpointOptions): Promis
   let list = keys.current()
   let provider = await openProvider()
 
-  // Where no new key can be written, such as on a full disk, the existing key continues to sign.
+  // If no new key can be written, such as on a full disk, the existing key continues to sign.
   const rotate = (): Promise<unknown> => keys.rotateIfDue().catch(onFault)
 
   return formEndpoint(options, async (request, response, { bytes, address }) => {
@@ -59,8 +59,9 @@ interface TokenProviderOptions {
 type TokenProvider = (request: IncomingMessage, response: ServerResponse, address: string) => Promise<void>
 
 /**
- * Client metadata for oidc-provider. Every id has some, so that an unknown client is handled like a known one and fails at
- * its secret. The secret here is a random placeholder; `compareClientSecret` uses `ClientAuthentication` instead.
+ * Client metadata for oidc-provider. Every id has some, so that an unknown client is handled like a known one and is
+ * refused because of its secret. The secret here is a random placeholder; `compareClientSecret` uses
+ * `ClientAuthentication` instead.
  */
 const clientMetadata = (clientId: string): AdapterPayload => ({
   client_id: isClientId(clientId) ? clientId : 'malformed',

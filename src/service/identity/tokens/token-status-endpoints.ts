@@ -91,7 +91,7 @@ const callerOf = async (
   }
   const credentials = presentedCredentials(request, fields)
   if (credentials.type === 'malformed') {
-    refuse(400, 'invalid_request', 'client authentication must be given once, and well-formed')
+    refuse(400, 'invalid_request', 'client authentication must be present once, and well-formed')
     return
   }
   if (credentials.type === 'none') {

@@ -60,7 +60,7 @@ const refusal = (error: unknown): SpeechError =>
 /** How far the clock of a signing machine can be ahead of a verifying one, in seconds. Does not extend the expiry. */
 const clockSkewS = 5
 
-/** Why no session can use the token: it was revoked, or its registration is not in force. */
+/** Why no session can use the token: it was revoked, or its registration is not valid. */
 const endOfToken = (
   { revocations, now }: TokenVerifierOptions,
   tokenId: string,
@@ -76,8 +76,9 @@ const endOfToken = (
 }
 
 /**
- * Verifies access tokens of RFC 9068 with local keys: type, ES256 signature, issuer, audience, scope and times; then that
- * the token is not revoked and its registration is in force. Keys come only from the key set, never from the token's header.
+ * Verifies access tokens of RFC 9068 with local keys: type, ES256 signature, issuer, audience, scope and times; then
+ * that the token is not revoked and its registration is valid. Keys come only from the key set, never from the token's
+ * header.
  */
 export const createTokenVerifier = async (options: TokenVerifierOptions): Promise<TokenVerifier> => {
   const { issuer, audience, keys, clients, now } = options
@@ -88,8 +89,8 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
   }
   let known = loadKeys()
 
-  // Another process can have added or removed a key, which costs one check of the file's stamp. Where that fails, the known
-  // keys stay valid.
+  // Another process can have added or removed a key, which costs one check of the file's stamp. If that fails, the
+  // known keys stay valid.
   const signedClaims = async (token: string): Promise<TokenClaims> => {
     await keys.refresh().catch(() => false)
     return claimsByKnownKeys(token)
@@ -127,7 +128,7 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
     return {
       clientId: claims.client_id,
       tokenId: claims.jti,
-      // Rights that the registration has lost since the token was issued are lost for the token too.
+      // The token also loses rights that its registration has lost since it was issued.
       tenants: grantedByBoth(claims.tenants, client.tenants),
       projects: grantedByBoth(claims.projects, client.projects),
       models: grantedByBoth(claims.models, client.models),

@@ -9,7 +9,7 @@ import { audioItems, audioNode, portFormat } from '../core/node-steps.js'
 /** Changes the encoding of samples. Audio that has the encoding already passes unchanged. */
 export const transcode = defineNode({
   name: 'transcode',
-  summary: 'Codes audio as 16-bit PCM, G.711 µ-law or G.711 A-law.',
+  summary: 'Encodes audio as 16-bit PCM, G.711 µ-law or G.711 A-law.',
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio' },
   options: nodeOptions({ to: oneOfWords('pcm', 'ulaw', 'alaw') }, {}),

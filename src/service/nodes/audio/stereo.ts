@@ -18,7 +18,8 @@ export const channelSplit = defineNode({
   outputs: { left: 'audio', right: 'audio' },
   options: noOptions,
   formats: ({ audio }) => {
-    if (audio?.channels !== 2) return either.left('channel-split needs stereo audio: a mono stream has nothing to part')
+    if (audio?.channels !== 2)
+      return either.left('channel-split needs stereo audio: a mono stream has only one channel')
     const mono = { ...audio, channels: 1 } as const
     return either.right({ left: mono, right: mono })
   },
@@ -36,7 +37,7 @@ export const channelSplit = defineNode({
 /** Mixes stereo to one channel by weight, half of each by default. */
 export const downmix = defineNode({
   name: 'downmix',
-  summary: 'Makes one channel of a stereo stream.',
+  summary: 'Mixes a stereo stream into one channel.',
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio' },
   options: nodeOptions({}, { leftWeight: numberFrom(0, 4), rightWeight: numberFrom(0, 4) }),
@@ -60,7 +61,7 @@ export const downmix = defineNode({
  */
 export const channelMix = defineNode({
   name: 'channel-mix',
-  summary: 'Joins two mono streams into a stereo or a mono one.',
+  summary: 'Joins two mono streams into a stereo or mono stream.',
   inputs: { left: 'audio', right: 'audio' },
   outputs: { audio: 'audio', late: 'event' },
   options: nodeOptions(

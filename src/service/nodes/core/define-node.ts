@@ -45,11 +45,17 @@ export const defineNode = <Options>(definition: NodeDefinition<Options>): AnyNod
 
 const checkNames = ({ name, inputs, outputs }: Pick<AnyNodeDefinition, 'name' | 'inputs' | 'outputs'>): void => {
   if (!namePattern.test(name)) {
-    throw new SpeechError('invalid-options', `${JSON.stringify(name)} is no name of a node; write it as my-node.`)
+    throw new SpeechError(
+      'invalid-options',
+      `${JSON.stringify(name)} is not a valid name of a node; write it as my-node.`,
+    )
   }
   const port = [...Object.keys(inputs), ...Object.keys(outputs)].find((candidate) => !portPattern.test(candidate))
   if (port === undefined) return
-  throw new SpeechError('invalid-options', `${JSON.stringify(port)} is no name of a port of ${name}; write it as left.`)
+  throw new SpeechError(
+    'invalid-options',
+    `${JSON.stringify(port)} is not a valid name of a port of ${name}; write it as left.`,
+  )
 }
 
 /** The format of the first audio input, for every audio output. */

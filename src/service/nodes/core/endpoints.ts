@@ -14,7 +14,7 @@ import { audioItems, stepItems, type NodeSteps } from './node-steps.js'
 /** The client's audio: once in every project. Its output has the format of the session. */
 export const entry = defineNode({
   name: 'entry',
-  summary: 'Where the audio of the client comes in.',
+  summary: 'The input of the client audio.',
   inputs: {},
   outputs: { audio: 'audio' },
   options: noOptions,
@@ -30,7 +30,7 @@ export const entry = defineNode({
  */
 export const publisher = defineNode({
   name: 'publisher',
-  summary: 'Sends the client what comes in: events, and audio to play.',
+  summary: 'Sends its input to the client: events, and audio to play.',
   inputs: { events: 'event', audio: 'audio' },
   optionalInputs: ['audio'],
   outputs: {},

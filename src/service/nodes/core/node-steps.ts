@@ -12,7 +12,7 @@ export interface NodeSteps<Item extends NodeItem = NodeItem> {
   readonly take: (item: Item) => readonly NodeItem[]
   /** The input completed: returns the remaining items. */
   readonly finish?: () => readonly NodeItem[]
-  /** Frees memory, however the subscription ends. */
+  /** Frees memory, at any end of the subscription. */
   readonly free?: () => void
 }
 

@@ -8,12 +8,12 @@ import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import type { Engine } from '../../engines/engine.js'
 
-/** What a port carries. */
+/** The kind of items of a port. */
 export type PortKind = 'audio' | 'event'
 
 /**
- * What a wire between nodes carries: whole frames of audio in the format of the port, or an event. `port` names the port of
- * the item; without it, the item belongs to the node's first port of that kind.
+ * An item of a wire between nodes: whole frames of audio in the format of the port, or an event. `port` names the port
+ * of the item; without it, the item belongs to the node's first port of that kind.
  */
 export type NodeItem =
   | { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: string | undefined }
@@ -51,7 +51,7 @@ export interface SessionFacts {
   readonly clientId: string
 }
 
-/** What a node knows of its session, and all that it may use beside its input. */
+/** The facts of its session that a node can use in addition to its input. */
 export interface NodeContext {
   /** The node's own id in the project. */
   readonly node: string
@@ -120,8 +120,9 @@ export type Node = (input$: Observable<NodeItem>, context: NodeContext) => Obser
 export type OpenNode = (context: NodeContext) => Promise<Node>
 
 /**
- * What follows a fault of a node. `fail`: the session ends with `node-failed`. `bypass`: it continues without the node,
- * whose input passes through to outputs of the same kind. `restarts`: the node is reopened, at most so many times.
+ * The consequence of a fault of a node. `fail`: the session ends with `node-failed`. `bypass`: it continues without the
+ * node, whose input passes through to outputs of the same kind. `restarts`: the node is reopened, at most this many
+ * times.
  */
 export type FaultPolicy = 'fail' | 'bypass' | { readonly restarts: number }
 
@@ -137,12 +138,12 @@ export interface NodeDefinition<Options> {
   readonly outputs: Readonly<Record<string, PortKind>>
   /** Audio inputs that need no wire. Event inputs never need one. @default [] */
   readonly optionalInputs?: readonly string[] | undefined
-  /** What the operator must configure for the node, such as a folder for recordings. @default [] */
+  /** The parts that the operator must configure for the node, such as a folder for recordings. @default [] */
   readonly needs?: readonly 'recordings'[] | undefined
   /** Decodes the options; made with `nodeOptions`, which makes it refuse unknown names. */
   readonly options: t.Type<Options, unknown>
   /**
-   * The formats of the audio outputs, given those of the inputs; left: a sentence that says what would fit.
+   * The formats of the audio outputs, given those of the inputs; left: a sentence that says what is accepted.
    * @default the format of the first audio input, for every audio output
    */
   readonly formats?: (inputs: PortFormats, options: Options) => either.Either<string, PortFormats>
@@ -160,7 +161,7 @@ export interface NodeDefinition<Options> {
   readonly manualAck?: boolean | undefined
   /** Whether the node completes after `context.drain$`; the session waits for it, within a bound. @default false */
   readonly handlesDrain?: boolean | undefined
-  /** What follows a fault if the project says nothing. @default 'fail' */
+  /** The consequence of a fault unless the project defines one. @default 'fail' */
   readonly onFault?: FaultPolicy | undefined
   /** Makes the node of one session before its start is answered; throws or rejects to refuse the session. */
   readonly open: (options: Options, context: NodeContext) => Node | Promise<Node>

@@ -22,7 +22,7 @@ const maxChannels = 16
 
 const phraseList = listOf(text, maxPhrases)
 const phrases = optionType(
-  `a list of at most ${maxPhrases} phrases, or the name of a file resource that has one a line`,
+  `a list of at most ${maxPhrases} phrases, or the name of a file resource with one per line`,
   (value): value is readonly string[] | string => phraseList.is(value) || text.is(value),
 )
 

@@ -18,7 +18,7 @@ const options = nodeOptions({ prompt: text }, playerOptions)
  */
 export const promptPlayer = defineNode({
   name: 'prompt-player',
-  summary: 'Plays a recording to the client when an event comes or at the start.',
+  summary: 'Plays a recording to the client when an event arrives or at the start.',
   inputs: { events: 'event', audio: 'audio' },
   optionalInputs: ['audio'],
   outputs: { audio: 'audio', events: 'event' },

@@ -31,7 +31,7 @@ const options = nodeOptions({ tone }, { ...playerOptions, durationMs: wholeNumbe
  */
 export const tonePlayer = defineNode({
   name: 'tone-player',
-  summary: 'Plays a tone to the client when an event comes or at the start.',
+  summary: 'Plays a tone to the client when an event arrives or at the start.',
   inputs: { events: 'event', audio: 'audio' },
   optionalInputs: ['audio'],
   outputs: { audio: 'audio', events: 'event' },

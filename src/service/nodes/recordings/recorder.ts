@@ -49,7 +49,8 @@ export const recorder = defineNode({
 const openRecorder = (given: Options, context: NodeContext): Node => {
   const { node, inputs, recordingsFolder: folder } = context
   const format = portFormat(inputs)
-  if (folder === undefined) throw new SpeechError('refused', `${node} records, and this service keeps no recordings.`)
+  if (folder === undefined)
+    throw new SpeechError('refused', `${node} records, but this service has no folder for recordings.`)
   return (input$) => record(input$, given, context, folder, format)
 }
 

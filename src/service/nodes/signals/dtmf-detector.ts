@@ -20,7 +20,7 @@ const options = nodeOptions({}, { suppress: flag, minLevelDbm0: numberFrom(-50, 
  */
 export const dtmfDetector = defineNode({
   name: 'dtmf-detector',
-  summary: 'Detects the digits that are pressed on a telephone, and silences them if asked.',
+  summary: 'Detects the digits of a telephone keypad, and can silence them.',
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio', events: 'event' },
   options,

@@ -10,7 +10,7 @@ import type { NodeItem } from '../core/node.js'
 /** Passes audio unchanged and reports the level of each channel for every `everyMs` of it, and for the remainder. */
 export const levelMeter = defineNode({
   name: 'level-meter',
-  summary: 'Reports how loud each channel is.',
+  summary: 'Reports the level of each channel.',
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio', levels: 'event' },
   options: nodeOptions({}, { everyMs: wholeNumberFrom(20, 60_000) }),

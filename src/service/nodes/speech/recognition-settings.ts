@@ -99,7 +99,7 @@ export interface RecognitionPlan {
   readonly parameters: SegmenterParameters
 }
 
-/** The project's values where the settings say nothing. */
+/** The project's values for absent settings. */
 export interface RecognitionDefaults {
   readonly model?: ModelName | undefined
   readonly parameters?: Partial<SegmenterParameters> | undefined
@@ -147,7 +147,7 @@ export const checkRecognitionUpdate = (
   if (either.isLeft(plan)) return undefined
   const changed = modelSettings.find(({ key }) => nextPlan.right.model[key] !== plan.right.model[key])
   if (changed === undefined) return undefined
-  return new SpeechError('invalid-field', `${changed.setting} must stay as it was at the start of the session.`)
+  return new SpeechError('invalid-field', `${changed.setting} cannot be changed after the start of the session.`)
 }
 
 /** The present plan: the node's options, and the session's settings if the node uses those. Throws the refusal. */

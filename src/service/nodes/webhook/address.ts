@@ -95,10 +95,10 @@ export const pinAddress = async (
   const [first] = answers
   if (first === undefined) throw new SpeechError('connection-failed', 'The host of the webhook has no address.')
   if (!allowPrivate && answers.some(({ address }) => isPrivateAddress(address))) {
-    throw new SpeechError('refused', 'The host of the webhook is in a private network; allowPrivate would allow it.')
+    throw new SpeechError('refused', 'The host of the webhook is in a private network; set allowPrivate to allow it.')
   }
   if (url.protocol === 'http:' && !answers.every(({ address }) => isLoopbackAddress(address))) {
-    throw new SpeechError('refused', 'Without TLS a webhook may only lead to this machine.')
+    throw new SpeechError('refused', 'Without TLS the address of a webhook must be this machine.')
   }
   return { address: first.address, family: first.family === 6 ? 6 : 4 }
 }

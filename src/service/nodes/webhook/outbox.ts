@@ -158,7 +158,7 @@ class EventQueue {
   #removeFirst(): void {
     this.#bytes -= this.#events[this.#removed]?.byteCount ?? 0
     this.#removed += 1
-    // Only now and then, because slicing a long queue for every event is quadratic.
+    // Only occasionally, because slicing a long queue for every event is quadratic.
     if (this.#removed < 1024 && this.#removed < this.#events.length) return
     this.#events = this.#events.slice(this.#removed)
     this.#removed = 0

@@ -68,7 +68,7 @@ const pinnedLookup =
     else callback(null, address, family)
   }
 
-/** Reads and ignores the body; one that is too long costs the connection. */
+/** Reads and ignores the body; one that is too long ends the connection. */
 const skipBody = (request: ClientRequest, response: IncomingMessage, end: () => void): void => {
   let byteCount = 0
   response.on('data', (part: Buffer) => {

@@ -81,7 +81,7 @@ export const webhook = defineNode({
   open: (given, context) => openWebhook(given, context),
 })
 
-/** Network and chance, which tests replace. */
+/** Network and random numbers, which tests replace. */
 export interface WebhookTesting {
   readonly send: (request: WebhookRequest) => Observable<WebhookResponse>
   readonly random: () => number

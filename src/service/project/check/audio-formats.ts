@@ -5,7 +5,7 @@ import type { ProjectFaults } from '../format/project-fault.js'
 import type { GraphNode, GraphWire, ProjectInputs } from '../format/project-graph.js'
 import type { CheckedNode } from './check-nodes.js'
 
-/** The name of the node by which a session's audio enters. */
+/** The name of the node that receives a session's audio. */
 export const entryName = 'entry'
 /** The name of the nodes whose input goes to the client. */
 export const publisherName = 'publisher'
@@ -18,11 +18,11 @@ export interface NodeFormats {
 
 export interface GraphFormats {
   readonly byNode: ReadonlyMap<string, NodeFormats>
-  /** The nodes that refuse their input, with what would fit. The nodes behind them have no formats. */
+  /** The nodes that refuse their input, with what they accept. The nodes behind them have no formats. */
   readonly refusals: readonly { readonly node: string; readonly message: string }[]
 }
 
-/** The format of every port in a session of this format. `nodes` are in order, each after those that it gets input from. */
+/** The format of every port in a session of this format. `nodes` are in order, each after its sources. */
 export const graphFormats = (
   nodes: readonly Pick<GraphNode, 'id' | 'definition' | 'configured'>[],
   wires: readonly GraphWire[],
@@ -70,7 +70,7 @@ export const checkFormats = (
     const [first] = by
     if (entry === undefined || first === undefined) continue
     const others = by.length === 1 ? '' : ` and ${by.length - 1} other formats`
-    const which = by.length === formats.length ? 'the audio that the project takes' : `${formatText(first)}${others}`
+    const which = by.length === formats.length ? 'the audio that the project accepts' : `${formatText(first)}${others}`
     faults.add(entry.idSpan, entry.path, `does not fit ${which}: ${message}`)
   }
 }
@@ -89,7 +89,7 @@ const acceptedFormats = ({
     ),
   )
 
-/** A format for people, as in "ulaw 8000 Hz stereo". */
+/** A format as text, such as "ulaw 8000 Hz stereo". */
 export const formatText = ({ encoding, sampleRateHz, channels }: AudioFormat): string =>
   `${encoding} ${sampleRateHz} Hz ${channels === 1 ? 'mono' : 'stereo'}`
 

@@ -32,12 +32,12 @@ const checkNode = (entry: NodeEntry, facts: ProjectFacts, faults: ProjectFaults)
     faults.add(
       kind.span,
       pathTo(path, 'node'),
-      `names ${JSON.stringify(kind.value)}, which is no node; ${suggestName(kind.value, names)}`,
+      `names ${JSON.stringify(kind.value)}, which is not a node; ${suggestName(kind.value, names)}`,
     )
     return undefined
   }
   if (definition.needs?.includes('recordings') === true && facts.recordings === false) {
-    faults.add(kind.span, path, 'needs a folder for recordings; the operator has configured none')
+    faults.add(kind.span, path, 'needs a folder for recordings, which is not configured')
   }
   const configured = definition.configure(options === undefined ? undefined : plainValue(options))
   if (either.isLeft(configured)) {

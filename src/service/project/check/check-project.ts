@@ -20,7 +20,7 @@ export interface ProjectCheck {
   readonly faults: readonly ProjectFault[]
 }
 
-/** Checks the text of a project file and finds all faults at once. Pure except for the facts. */
+/** Checks the text of a project file and finds all faults at once. Pure, except for the facts. */
 export const checkProject = (text: string, readYaml: ReadYaml, facts: ProjectFacts): ProjectCheck => {
   const faults = new ProjectFaults()
   if (Buffer.byteLength(text) > maxProjectBytes) {
@@ -57,9 +57,9 @@ const checkPlace = ({ version, name }: ProjectFile, facts: ProjectFacts, faults:
   const report = facts.isHere ? faults.add.bind(faults) : faults.warn.bind(faults)
   const { versionOfFile, nameOfFile } = facts
   if (version !== undefined && versionOfFile !== undefined && version.value !== versionOfFile) {
-    report(version.span, 'version', `is ${version.value}, but the file's own name says ${versionOfFile}`)
+    report(version.span, 'version', `is ${version.value}, but the name of the file is ${versionOfFile}`)
   }
   if (name !== undefined && nameOfFile !== undefined && name.value !== nameOfFile) {
-    report(name.span, 'name', `is ${name.value}, but the file lies in the folder ${nameOfFile}`)
+    report(name.span, 'name', `is ${name.value}, but the folder of the file is ${nameOfFile}`)
   }
 }

@@ -18,7 +18,7 @@ export const checkResources = (
   // A node with a fault may be the one that uses a resource.
   const allKnown = nodes.length === file.nodes.length
   for (const { name, path, span } of file.resources) {
-    if (allKnown && !used.has(name)) faults.warn(span, path, 'is used by no node')
+    if (allKnown && !used.has(name)) faults.warn(span, path, 'is not used by any node')
   }
   if (file.model !== undefined) checkModel(file.model.value, 'model', file.model.span, facts, faults)
   return new Map(

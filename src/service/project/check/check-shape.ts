@@ -7,8 +7,8 @@ import type { CheckedNode } from './check-nodes.js'
 import type { CheckedWire } from './check-wires.js'
 
 /**
- * Checks that the graph has one entry, a publisher, no cycle, and no node that no audio reaches. Right are the nodes, each
- * after those that it gets input from.
+ * Checks that the graph has one entry, a publisher, no cycle, and no node that no audio reaches. Right are the nodes,
+ * each after its sources.
  */
 export const checkShape = (
   file: ProjectFile,
@@ -24,11 +24,7 @@ export const checkShape = (
   if ('cycle' in found) {
     const [first] = found.cycle
     const entry = wires.find(({ to }) => to.node === first)?.entry
-    faults.add(
-      entry?.span ?? { from: 0, to: 0 },
-      entry?.path ?? 'wires',
-      `closes a circle: ${found.cycle.join(' -> ')}`,
-    )
+    faults.add(entry?.span ?? { from: 0, to: 0 }, entry?.path ?? 'wires', `closes a cycle: ${found.cycle.join(' -> ')}`)
   }
   checkReach(file, nodes, wires, faults)
   if ('cycle' in found || !hasEntry) return either.left(undefined)
@@ -41,10 +37,10 @@ const checkEnds = (file: ProjectFile, faults: ProjectFaults): boolean => {
   const [entry, ...more] = nodesOf(entryName)
   if (entry === undefined) faults.add({ from: 0, to: 0 }, 'nodes', `must have one node ${entryName}`)
   for (const { idSpan, path } of more) {
-    faults.add(idSpan, path, `is a second ${entryName}; ${entry?.path ?? ''} is the first, and there may be one`)
+    faults.add(idSpan, path, `is a second ${entryName}; ${entry?.path ?? ''} is the first, and only one is allowed`)
   }
   if (nodesOf(publisherName).length === 0) {
-    faults.add({ from: 0, to: 0 }, 'nodes', `must have a node ${publisherName}, or the client would hear nothing`)
+    faults.add({ from: 0, to: 0 }, 'nodes', `must have a node ${publisherName}, or the client gets no results`)
   }
   return entry !== undefined && more.length === 0
 }
@@ -61,16 +57,16 @@ const checkReach = (
   const reached = reachableFrom(sources, wires)
   for (const { id, entry, definition } of nodes) {
     const hasOutputs = Object.keys(definition.outputs).length > 0
-    if (!reached.has(id)) faults.add(entry.idSpan, entry.path, 'is reached by no wire from the entry')
+    if (!reached.has(id)) faults.add(entry.idSpan, entry.path, 'is not reached by any wire from the entry')
     else if (hasOutputs && !wires.some(({ from }) => from.node === id)) {
-      faults.warn(entry.idSpan, entry.path, 'has outputs, and no wire leads on from it')
+      faults.warn(entry.idSpan, entry.path, 'has outputs, but no wire from them')
     }
   }
 }
 
 type Ends = Pick<GraphWire, 'from' | 'to'>
 
-/** The ids in order, each after those that it gets input from; or the first cycle, which begins and ends with the same id. */
+/** The ids in order, each after its sources; or the first cycle, which begins and ends with the same id. */
 const nodeOrder = (
   ids: readonly string[],
   wires: readonly Ends[],

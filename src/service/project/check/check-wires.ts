@@ -87,7 +87,7 @@ const checkWire = (
     faults.add(
       entry.capacity.span,
       pathTo(entry.path, 'capacity'),
-      `must be in ${kind === 'audio' ? 'ms' : 'items'}, for the wire carries ${kind === 'audio' ? 'audio' : 'events'}`,
+      `must be in ${kind === 'audio' ? 'ms' : 'items'}, because the wire carries ${kind === 'audio' ? 'audio' : 'events'}`,
     )
   }
   return {
@@ -140,13 +140,13 @@ const findPort = (
     faults.add(
       end.span,
       path,
-      `names ${JSON.stringify(end.port)}, which is no ${what} of ${end.node}; ${suggestName(end.port, names)}`,
+      `names ${JSON.stringify(end.port)}, which is not an ${what} of ${end.node}; ${suggestName(end.port, names)}`,
     )
     return undefined
   }
   const fitting = portsOf(ports, kind)
   if (fitting.length === 1 || names.length === 1) return fitting[0] ?? names[0]
   const list = (fitting.length === 0 ? names : fitting).map((port) => `${end.node}.${port}`)
-  faults.add(end.span, path, `must say which ${what} of ${end.node}: ${list.join(' or ')}`)
+  faults.add(end.span, path, `must name the ${what} of ${end.node}: ${list.join(' or ')}`)
   return undefined
 }

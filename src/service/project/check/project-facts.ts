@@ -4,16 +4,16 @@ import { isAbsolute, relative, resolve, sep } from 'node:path'
 import type { AnyNodeDefinition, ModelName } from '../../nodes/core/node.js'
 import { maxResourceBytes } from '../format/project-keys.js'
 
-/** What a project is checked against besides its own text. */
+/** The environment against which a project is checked. */
 export interface ProjectFacts {
   /** All kinds of nodes. */
   readonly nodes: readonly AnyNodeDefinition[]
-  /** Whether a model exists; undefined where that is not known. */
+  /** Whether a model exists; undefined if that is not known. */
   readonly hasModel?: ((model: ModelName) => boolean) | undefined
-  /** Reads a file beside the project's own; left is what is wrong with it, completing "resources.x.file …". */
+  /** Reads a file in the folder of the project; left is its fault, which completes "resources.x.file …". */
   readonly readFile: (file: string) => either.Either<string, Uint8Array>
   readonly secret: (env: string) => string | undefined
-  /** Whether the operator keeps recordings; undefined where that is not known. */
+  /** Whether the operator keeps recordings; undefined if that is not known. */
   readonly recordings?: boolean | undefined
   /** The version according to the path of the file. */
   readonly versionOfFile?: string | undefined
@@ -28,7 +28,7 @@ export interface ProjectFacts {
 
 /**
  * Reads the resource files of a project. They must lie in the project's own folder, also after symbolic links are
- * followed, and hold at most 10 MiB. Left is what is wrong, as in "names x, which …".
+ * followed, and have at most 10 MiB. Left is the fault, as in "names x, which …".
  */
 export const readResourceFile =
   (folder: string) =>
@@ -43,7 +43,7 @@ export const readResourceFile =
       if (size > maxResourceBytes) return either.left(`${named}, which is longer than ${maxResourceBytes} bytes`)
       return either.right(new Uint8Array(readFileSync(path)))
     } catch {
-      return either.left(`${named}, which can't be read`)
+      return either.left(`${named}, which cannot be read`)
     }
   }
 

@@ -6,16 +6,16 @@ export interface Span {
 
 /** A fault of a project file. */
 export interface ProjectFault {
-  /** A project with warnings runs all the same. */
+  /** A project with warnings still runs. */
   readonly severity: 'error' | 'warning'
   /** The path to the key, such as `nodes.left.options.gainDb`; empty for the file itself. */
   readonly path: string
-  /** What is wrong or expected there; completes the path to a sentence. */
+  /** What is wrong or expected; completes the path to a sentence. */
   readonly message: string
   readonly span: Span
 }
 
-/** How many faults of a file are reported. Of the others only the number is. */
+/** How many faults of a file are reported. Further ones are only counted. */
 export const maxReportedFaults = 50
 
 /** Collects all faults of a file. */

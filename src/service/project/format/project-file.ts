@@ -35,7 +35,7 @@ export interface WireEntry {
   readonly whenFull?: WhenFull | undefined
 }
 
-/** Where a resource comes from. */
+/** The source of a resource. */
 export type ResourceSource =
   | { readonly kind: 'model'; readonly model: ModelName }
   | { readonly kind: 'file'; readonly file: string }
@@ -48,7 +48,7 @@ export interface ResourceEntry {
   readonly source: ResourceSource
 }
 
-/** A project as written, with the span of each part. A part with a fault is left out. */
+/** A project as written, with the span of each part. A part with a fault is omitted. */
 export interface ProjectFile {
   readonly version?: Located<string> | undefined
   readonly name?: Located<string> | undefined

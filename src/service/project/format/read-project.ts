@@ -18,7 +18,7 @@ import { listIn, numberIn, pathTo, textOf, TreeTable, versionOf, wordIn } from '
 const idPattern = /^[a-zA-Z][\w-]{0,63}$/
 const idWords = 'must be a name of letters, digits, _ and - that begins with a letter'
 
-/** Reads a project file. A part that does not fit is a fault and left out. */
+/** Reads a project file. An invalid part is a fault and omitted. */
 export const readProject = (root: YamlNode, faults: ProjectFaults): ProjectFile => {
   const table = new TreeTable(root, '', faults, projectKeys.project)
   const version = table.value('version', 'a version such as 1 or 1.2', located(versionOf), true)
@@ -107,7 +107,7 @@ const readSource = (node: YamlNode, path: string, faults: ProjectFaults): Resour
     const env = secret.value('env', 'the name of an environment variable', name, true)
     return env === undefined ? undefined : { kind: 'secret', env }
   }
-  const file = table.value('file', 'the path of a file beside this one', textOf)
+  const file = table.value('file', 'the path of a file in the same folder', textOf)
   return file === undefined ? undefined : { kind: 'file', file }
 }
 

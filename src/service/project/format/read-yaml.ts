@@ -34,7 +34,7 @@ export const loadYaml = async (): Promise<ReadYaml> => {
 
 const maxDepth = 30
 
-/** How many characters that can begin or end a part of a file it may have. Parsing takes time for each of them. */
+/** The limit of characters that can begin or end a part of a file. Parsing takes time for each of them. */
 const maxYamlMarks = 20_000
 
 /** The reason not to parse a text, which is found before the parser sees it; undefined when there is none. */
@@ -58,11 +58,11 @@ const readWith = (yaml: Yaml, text: string, faults: ProjectFaults): YamlNode | u
     // Repeated keys are found by TreeReader in one pass over all keys.
     const document = yaml.parseDocument(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent' })
     for (const { message, pos } of document.errors) {
-      faults.add({ from: pos[0], to: pos[1] }, '', `is no YAML here: ${message.split('\n')[0] ?? ''}`)
+      faults.add({ from: pos[0], to: pos[1] }, '', `is not YAML here: ${message.split('\n')[0] ?? ''}`)
     }
     if (document.errors.length > 0) return undefined
     if (document.contents === null) {
-      faults.add(whole, '', 'is empty; it must hold a project')
+      faults.add(whole, '', 'is empty; it must contain a project')
       return undefined
     }
     return new TreeReader(yaml, text, faults).read(document.contents, [])
@@ -88,7 +88,7 @@ class TreeReader {
     const span = this.#spanOf(part.range)
     const nothing: YamlNode = { kind: 'scalar', span, value: null, source: '' }
     if (this.#yaml.isAlias(part)) {
-      this.#faults.add(span, path.join('.'), 'must not be an alias; write out what it stands for')
+      this.#faults.add(span, path.join('.'), 'must not be an alias; write out its value')
       return nothing
     }
     if (part.tag !== undefined && !part.tag.startsWith('tag:yaml.org,2002:')) {
@@ -117,12 +117,12 @@ class TreeReader {
       const keySpan = this.#spanOf(key.range)
       const name = this.#yaml.isScalar(key) && key.value !== null ? key.source : undefined
       if (name === undefined) {
-        this.#faults.add(keySpan, path.join('.'), 'has a key that is no text')
+        this.#faults.add(keySpan, path.join('.'), 'has a key that is not text')
         return []
       }
       const here = [...path, name]
       if (seen.has(name)) {
-        this.#faults.add(keySpan, here.join('.'), 'is there twice')
+        this.#faults.add(keySpan, here.join('.'), 'is repeated')
         return []
       }
       seen.add(name)

@@ -4,8 +4,8 @@ import type { NodeItem } from '../../nodes/core/node.js'
 import type { NodeFormats } from '../check/audio-formats.js'
 
 /**
- * Counts the audio that a node received and emitted, by port. What it emitted less than it received when it failed can
- * be replaced with silence, so the times behind it stay true.
+ * Counts the audio that a node received and emitted, by port. After a fault, silence can replace the audio that it
+ * received and did not emit, so the later times stay correct.
  */
 export class AudioBalance {
   readonly #formats: NodeFormats

@@ -16,7 +16,7 @@ export interface GraphEntryEvents {
 const maxPieceMs = 250
 
 /**
- * Where the session's audio enters the graph. It waits here while a wire is full, which is no more than what the link
+ * The session's audio enters the graph here. It waits here while a wire is full; the amount is bounded by what the link
  * still delivers after it was paused. It ends when the client ends it or sends nothing for too long.
  */
 export class GraphEntry {
@@ -52,7 +52,7 @@ export class GraphEntry {
     )
   }
 
-  /** A node made progress, so it is not the client who is idle. */
+  /** A node made progress, so the client is not idle. */
   touch(): void {
     this.#idle.touch()
   }
@@ -73,7 +73,7 @@ export class GraphEntry {
     return { type: 'audio', bytes: bytes.subarray(0, this.#maxPieceBytes) }
   }
 
-  /** Accepts no more audio; what waits can still be shifted. */
+  /** Accepts no more audio; waiting audio can still be shifted. */
   finish(): void {
     if (this.#state !== 'open') return
     this.#state = 'finished'
@@ -87,7 +87,7 @@ export class GraphEntry {
     return true
   }
 
-  /** Accepts no more audio and discards what waits. */
+  /** Accepts no more audio and discards waiting audio. */
   close(): void {
     this.#state = 'closed'
     this.#waiting = []

@@ -17,7 +17,7 @@ export interface GraphLimits {
   readonly maxCallMs: number
 }
 
-/** What became of a node that failed. */
+/** The consequence of a node's failure. */
 export interface NodeFailure {
   readonly node: string
   readonly cause: FaultKind
@@ -36,7 +36,7 @@ export interface WireLoss {
   readonly amount: number
 }
 
-/** Counts what goes wrong in a graph, by kinds of nodes instead of the ids of a project. */
+/** Counts the faults of a graph, by kinds of nodes instead of the ids of a project. */
 export interface GraphMonitor {
   readonly dropped: (loss: WireLoss) => void
   readonly nodeFailed: (failure: Pick<NodeFailure, 'node' | 'cause' | 'action'>) => void
@@ -63,8 +63,8 @@ export interface GraphSession {
 /** How a session ends other than by the end of its audio. */
 export interface GraphSignals {
   /**
-   * Ends the session early: no more audio is accepted, nodes can emit what they owe the client, and the output errors
-   * with the emitted error.
+   * Ends the session early: no more audio is accepted, nodes can emit their last items, and the output errors with the
+   * emitted error.
    */
   readonly abort$?: Observable<SpeechError> | undefined
   /** Ends the session at the next silence: after the nodes with `handlesDrain` have completed, all others are finalized. */

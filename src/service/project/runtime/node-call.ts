@@ -94,7 +94,7 @@ export class NodeCall {
   #fault(error: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
-    // Still subscribed: when the fault ends the session, the node can emit what it owes the client.
+    // Still subscribed: when the fault ends the session, the node can emit its last items.
     this.#events.fault(error)
     this.cancel()
   }

@@ -101,7 +101,7 @@ export class NodeSupervisor implements WireTarget {
     this.#openInputs += 1
   }
 
-  /** Rejects with the node's own refusal, or with `node-failed` where it throws anything else. */
+  /** Rejects with the node's own refusal, or with `node-failed` if it throws anything else. */
   async open(): Promise<void> {
     try {
       this.#opened = await this.#node.configured.open(this.#context)

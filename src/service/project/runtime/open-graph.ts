@@ -35,7 +35,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
   if (refusal !== undefined) {
     throw new SpeechError(
       'invalid-format',
-      `The node ${refusal.node} of the project does not take this audio: ${refusal.message}.`,
+      `The node ${refusal.node} of the project does not accept this audio: ${refusal.message}.`,
     )
   }
   const runner = new GraphRunner(graph, formats, { ...session, limits: tighter(session.limits, graph.limits) })

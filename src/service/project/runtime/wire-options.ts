@@ -43,7 +43,7 @@ export const wireOptions = (
   const framesOf = (durationMs: number): number => Math.round((durationMs * sampleRateHz) / 1000)
   return {
     ...ends,
-    // No wire holds more than the session's limit, whatever the project says.
+    // The session's limit also bounds the capacity that a project sets.
     capacity: framesOf(Math.min(capacity?.count ?? maxPendingAudioMs, maxPendingAudioMs)),
     slack: framesOf(slackMs),
     frameBytes: bytesPerFrame(format),

@@ -34,7 +34,7 @@ export type Offered = 'taken' | 'full' | 'flooded'
  * - `dropNewest` accepts what fits and drops the rest.
  * - `dropOldest` delivers up to half of its capacity, keeps the rest waiting, and drops the oldest of that.
  *
- * Silence of the same length replaces dropped audio as soon as there is room, so the times behind it stay true.
+ * Silence of the same length replaces dropped audio as soon as there is room, so the later times stay correct.
  */
 export class Wire {
   readonly options: WireOptions
@@ -121,7 +121,7 @@ export class Wire {
     this.#markReady()
   }
 
-  /** The target has ended: discards what waits and everything that is offered later. */
+  /** The target has ended: discards waiting items and everything that is offered later. */
   close(): void {
     this.#isClosed = true
     this.#queue.clear()

@@ -8,7 +8,7 @@ import { Voicing } from './voicing.js'
 export interface VoiceDetector {
   /** Whether the frame, 10 ms at the detector's rate, is speech. All frames must be passed, in order, each once. */
   isSpeech(frame: Int16Array): boolean
-  /** Whether the noise floor may not rise, as within speech. */
+  /** Whether the noise floor must not rise, as within speech. */
   freezeFloor(isFrozen: boolean): void
   /** Changes the sensitivity, 1 to 10, from the next frame on; throws `invalid-field` otherwise. Keeps the noise floor. */
   setSensitivity(sensitivity: number): void
@@ -70,7 +70,9 @@ const levelRun = 5
 const levelRangeDb = 3
 const noiseShare = 0.15
 
-/** Combines WebRTC's verdict with an adaptive gate; either alone takes steady noise or a soft rustle for speech. */
+/**
+ * Combines WebRTC's verdict with an adaptive gate; each alone would classify steady noise or a soft rustle as speech.
+ */
 class GatedDetector implements VoiceDetector {
   readonly #fvad: Fvad
   #entryDb: number
@@ -142,13 +144,14 @@ class GatedDetector implements VoiceDetector {
   }
 }
 
-/** Two first-order filters in a row attenuate what lies below about this frequency. */
+/** Two consecutive first-order filters attenuate frequencies below about this one. */
 const cornerHz = 50
 const fullScalePower = 2 ** 30
 
 /**
- * Measures the level of the frames of one channel in dB of full scale, without what lies below speech: an offset of the
- * line, the rumble of wind and traffic. 10 ms hold too little of a rumble for a steady level, so it would not count as noise.
+ * Measures the level of the frames of one channel in dB of full scale, without the frequencies below speech: an offset
+ * of the line, the rumble of wind and traffic. 10 ms hold too little of a rumble for a steady level, so it would not
+ * count as noise.
  */
 export class LevelFilter {
   readonly #share: number

@@ -35,7 +35,7 @@ describe('the issuer of a state folder', () => {
       code: 'invalid-options',
       message:
         'A service that runs with this state folder has the issuer https://one.example, and this one has https://two.example. ' +
-        'Give all of them the same identity.issuer; to change it, stop all of them first.',
+        'Set the same identity.issuer for all of them; to change it, stop all of them first.',
     })
     await expect(lock('https://one.example', 'urn:other')).rejects.toMatchObject({
       message: expect.stringMatching(/has the audience urn:rxspeech:service, and this one has urn:other/) as unknown,
@@ -86,7 +86,7 @@ describe('the issuer of a state folder', () => {
     services.push(await plainService({ stateFolder }))
     await expect(plainService({ stateFolder })).rejects.toMatchObject({
       code: 'invalid-options',
-      message: expect.stringMatching(/Give all of them the same identity\.issuer/) as unknown,
+      message: expect.stringMatching(/Set the same identity\.issuer/) as unknown,
     })
   })
 })

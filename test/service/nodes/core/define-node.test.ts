@@ -92,6 +92,8 @@ describe('defineNode', () => {
   it('refuses invalid names of nodes and ports', () => {
     const rest = { summary: '', outputs: {}, options: noOptions, open: () => () => gain as never }
     expect(() => defineNode({ ...rest, name: 'My Node', inputs: {} })).toThrow('write it as my-node')
-    expect(() => defineNode({ ...rest, name: 'my-node', inputs: { 'a-b': 'audio' } })).toThrow('no name of a port')
+    expect(() => defineNode({ ...rest, name: 'my-node', inputs: { 'a-b': 'audio' } })).toThrow(
+      'not a valid name of a port',
+    )
   })
 })

@@ -152,7 +152,7 @@ describe('an Update of the recognizer', () => {
     expect(checkSettings({ VadSensitivity: 0 }, {})?.message).toContain('VadSensitivity')
     for (const name of ['ModelName', 'ModelTenant', 'ModelVersion']) {
       expect(checkSettings({ [name]: 'b' }, { [name]: 'a' })?.message).toBe(
-        `${name} must stay as it was at the start of the session.`,
+        `${name} cannot be changed after the start of the session.`,
       )
     }
     expect(checkSettings({ ModelName: 'a', VadSensitivity: 3, Other: 'x' }, { ModelName: 'a' })).toBeUndefined()

@@ -31,13 +31,13 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'a key that is there twice',
     'out: publisher',
     'out: publisher\n  out: publisher',
-    ['p.yaml:6:3: nodes.out is there twice'],
+    ['p.yaml:6:3: nodes.out is repeated'],
   ],
   [
     'an unknown node',
     'recognizer',
     'recogniser',
-    ['p.yaml:4:17: nodes.hear.node names "recogniser", which is no node; did you mean recognizer?'],
+    ['p.yaml:4:17: nodes.hear.node names "recogniser", which is not a node; did you mean recognizer?'],
   ],
   [
     'an unknown option and a bad one',
@@ -67,7 +67,7 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'a port that is not there',
     'hear -> out',
     'hear.texts -> out',
-    ['p.yaml:8:5: wires.1.from names "texts", which is no output of hear; there are events'],
+    ['p.yaml:8:5: wires.1.from names "texts", which is not an output of hear; there are events'],
   ],
   [
     'kinds that do not fit',
@@ -97,7 +97,7 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'items of audio',
     'in -> hear',
     '{ from: in, to: hear, capacity: 5 items }',
-    ['p.yaml:7:37: wires.0.capacity must be in ms, for the wire carries audio'],
+    ['p.yaml:7:37: wires.0.capacity must be in ms, because the wire carries audio'],
   ],
   [
     'a bound out of range',
@@ -116,8 +116,8 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'out: publisher',
     'out: publisher\n  two: entry',
     [
-      'p.yaml:6:3: nodes.two is a second entry; nodes.in is the first, and there may be one',
-      'p.yaml:6:3: warning: nodes.two has outputs, and no wire leads on from it',
+      'p.yaml:6:3: nodes.two is a second entry; nodes.in is the first, and only one is allowed',
+      'p.yaml:6:3: warning: nodes.two has outputs, but no wire from them',
     ],
   ],
   [
@@ -125,8 +125,8 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'out: publisher',
     'out: webhoook',
     [
-      'p.yaml:1:1: nodes must have a node publisher, or the client would hear nothing',
-      'p.yaml:5:8: nodes.out.node names "webhoook", which is no node;',
+      'p.yaml:1:1: nodes must have a node publisher, or the client gets no results',
+      'p.yaml:5:8: nodes.out.node names "webhoook", which is not a node;',
     ],
   ],
   [
@@ -134,9 +134,9 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'in -> hear',
     'in -> hear\n  - a -> b\n  - b -> a',
     [
-      'p.yaml:11:5: wires.2 closes a circle: a -> b -> a',
-      'p.yaml:5:3: nodes.a is reached by no wire from the entry',
-      'p.yaml:6:3: nodes.b is reached by no wire from the entry',
+      'p.yaml:11:5: wires.2 closes a cycle: a -> b -> a',
+      'p.yaml:5:3: nodes.a is not reached by any wire from the entry',
+      'p.yaml:6:3: nodes.b is not reached by any wire from the entry',
     ],
   ],
   [
@@ -157,7 +157,7 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'version: 1\nresources: { best: { secret: { env: KEY } } }',
     [
       'p.yaml:2:14: resources.best.secret.env names KEY, which is not set in the environment',
-      'p.yaml:2:14: warning: resources.best is used by no node',
+      'p.yaml:2:14: warning: resources.best is not used by any node',
     ],
   ],
   [
@@ -170,7 +170,7 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'an alias',
     'hear: { node: recognizer }',
     'hear: &x { node: recognizer }\n  two: *x',
-    ['p.yaml:5:8: nodes.two must not be an alias; write out what it stands for'],
+    ['p.yaml:5:8: nodes.two must not be an alias; write out its value'],
   ],
   [
     'a file that is not there',
@@ -178,7 +178,7 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'version: 1\nresources: { words: { file: ../x } }',
     [
       'p.yaml:2:14: resources.words.file names a file that is not there',
-      'p.yaml:2:14: warning: resources.words is used by no node',
+      'p.yaml:2:14: warning: resources.words is not used by any node',
     ],
   ],
 ]
@@ -220,7 +220,7 @@ describe('the check of a project', () => {
     const text = sound.replace('version: 1', 'version: 1.10')
     expect((await check(text, { versionOfFile: '1.10' })).graph?.version).toBe('1.10')
     expect((await check(text, { versionOfFile: '1.1' })).lines).toEqual([
-      "p.yaml:1:10: version is 1.10, but the file's own name says 1.1",
+      'p.yaml:1:10: version is 1.10, but the name of the file is 1.1',
     ])
   })
 
@@ -235,8 +235,8 @@ describe('the check of a project', () => {
   })
 
   it.each([
-    ['nothing', '', 'The file is empty; it must hold a project'],
-    ['no YAML', 'a: [', 'The file is no YAML here'],
+    ['nothing', '', 'The file is empty; it must contain a project'],
+    ['no YAML', 'a: [', 'The file is not YAML here'],
     ['a list', '- 1', 'The file must be a table of keys and values'],
     ['lists in lists without end', '['.repeat(19_000), 'The file '],
     ['more than may be', `# ${'x'.repeat(1_048_576)}`, 'The file must not be longer than 1048576 bytes'],
