@@ -65,7 +65,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
   const models = openModels(options)
   const defaultModel = options.defaultModel ?? models.list()[0]?.name ?? 'scripted'
   const drain$ = new ReplaySubject<Drain>(1)
-  const terms: DataflowContext = {
+  const context: DataflowContext = {
     admit: (presented) => admit(presented, token),
     projects: projectRegistry(projectsOf(options, defaultModel)),
     ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
@@ -79,9 +79,9 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
   const sessions = new Set<Subscription>()
   const serve = <Message>(
     serviceEnd: Link<Message, Message>,
-    conversation: Parameters<typeof serveLink<Message, Message>>[1],
+    serveMessages: Parameters<typeof serveLink<Message, Message>>[1],
   ): void => {
-    const session = serveLink(serviceEnd, conversation, terms).subscribe()
+    const session = serveLink(serviceEnd, serveMessages, context).subscribe()
     sessions.add(session)
     session.add(() => sessions.delete(session))
   }
@@ -96,11 +96,11 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
       recognizer: (address) =>
         dialMemory<SocketMessage, SocketMessage>((end) => {
           if (!presents(address, token)) throw notThisToken()
-          serve(end, (incoming$) => serveRecognizer(incoming$, end, { ...terms, rights: everyRight, ended$: NEVER }))
+          serve(end, (incoming$) => serveRecognizer(incoming$, end, { ...context, rights: everyRight, ended$: NEVER }))
         }, linkOptions),
       dataflow: () =>
         dialMemory<DataflowMessage, DataflowMessage>((end) => {
-          serve(end, (incoming$) => serveDataflow(incoming$, end, terms))
+          serve(end, (incoming$) => serveDataflow(incoming$, end, context))
         }, linkOptions),
     },
   )

@@ -12,7 +12,7 @@ const maxUnreadBytes = 4 * 1_048_576
  */
 export const serveLink = <In, Out>(
   link: Link<In, Out>,
-  conversation: (incoming$: Observable<In>, link: Link<In, Out>) => Observable<Out>,
+  serve: (incoming$: Observable<In>, link: Link<In, Out>) => Observable<Out>,
   context: FaultOptions = {},
 ): Observable<never> =>
   new Observable((subscriber) => {
@@ -21,7 +21,7 @@ export const serveLink = <In, Out>(
       link.close({ code: 'going-away', message: 'The service is closing.' })
     })
     subscriber.add(
-      defer(() => conversation(link.incoming$, link)).subscribe({
+      defer(() => serve(link.incoming$, link)).subscribe({
         next: (message) => {
           if (subscriber.closed) return
           link.send(message)

@@ -185,13 +185,13 @@ export class SessionWatch {
  */
 export const watchConversation =
   (watch: SessionWatch) =>
-  <Out>(conversation$: Observable<Out>): Observable<Out> =>
+  <Out>(output$: Observable<Out>): Observable<Out> =>
     new Observable((subscriber) => {
       subscriber.add(() => {
         watch.ended('cut')
       })
       subscriber.add(
-        conversation$.subscribe({
+        output$.subscribe({
           next: (message) => {
             subscriber.next(message)
           },

@@ -7,7 +7,7 @@ import {
   type RecognizerResult,
 } from '../../protocol/recognizer-messages.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
-import type { ClientRequest, Codec } from './conversation.js'
+import type { ClientRequest, Codec } from './session.js'
 import type { VerifyingResult } from './recognition.js'
 
 const noBytes = new Uint8Array(0)

@@ -4,7 +4,7 @@ import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/link.js'
 import { memoryPeer, type MemoryPeer } from '../memory-peer.js'
 import { dataflowCodec, recognizerCodec } from './codecs.js'
-import { serveConversation } from './conversation.js'
+import { serveClient } from './session.js'
 import {
   listen,
   presentedToken,
@@ -92,7 +92,7 @@ interface TrackedConnections {
 /** Serves connections and keeps a report of each. */
 const trackConnections = (behavior: ResolvedBehavior): TrackedConnections => {
   const trackers: ConnectionTracker[] = []
-  const conversations = new Set<Subscription>()
+  const sessions = new Set<Subscription>()
   const accepts = (token: string | undefined, connection: number): boolean =>
     behavior.accepts === undefined || (token !== undefined && behavior.accepts(token, connection))
   const track = (over: 'websocket' | 'grpc'): ConnectionTracker => {
@@ -100,10 +100,10 @@ const trackConnections = (behavior: ResolvedBehavior): TrackedConnections => {
     trackers.push(tracker)
     return tracker
   }
-  const keep = (conversation: Subscription, close: () => void): void => {
-    conversations.add(conversation)
-    conversation.add(() => {
-      conversations.delete(conversation)
+  const keep = (session: Subscription, close: () => void): void => {
+    sessions.add(session)
+    session.add(() => {
+      sessions.delete(session)
       close()
     })
   }
@@ -115,20 +115,20 @@ const trackConnections = (behavior: ResolvedBehavior): TrackedConnections => {
     },
     acceptSocket: (link) => {
       const context = { behavior, tracker: track('websocket'), accepts: () => true }
-      keep(serveConversation(link, recognizerCodec(behavior.times), context), () => link.close())
+      keep(serveClient(link, recognizerCodec(behavior.times), context), () => link.close())
     },
     acceptStream: (link) => {
       const tracker = track('grpc')
       const connection = trackers.length
       const context = { behavior, tracker, accepts: (token?: string) => accepts(token, connection) }
-      keep(serveConversation(link, dataflowCodec(behavior.times), context), () => link.close())
+      keep(serveClient(link, dataflowCodec(behavior.times), context), () => link.close())
     },
   }
   return {
     endpoints,
     reports: () => trackers.map((tracker) => tracker.report()),
     reset: () => {
-      for (const conversation of [...conversations]) conversation.unsubscribe()
+      for (const session of [...sessions]) session.unsubscribe()
       trackers.splice(0)
     },
   }

@@ -22,7 +22,7 @@ export interface Codec<Message> {
   readonly hasHalfClose: boolean
 }
 
-export interface ConversationContext {
+export interface SessionContext {
   readonly behavior: ResolvedBehavior
   readonly tracker: ConnectionTracker
   /** Checks the token of the start request. */
@@ -30,20 +30,20 @@ export interface ConversationContext {
 }
 
 /** Serves one client until either side ends the connection. Unsubscribe to stop. */
-export const serveConversation = <Message>(
+export const serveClient = <Message>(
   link: Link<Message, Message>,
   codec: Codec<Message>,
-  context: ConversationContext,
+  context: SessionContext,
 ): Subscription => {
-  const conversation = new Conversation(link, codec, context)
+  const session = new VerifyingSession(link, codec, context)
   const subscription = new Subscription(() => {
     context.tracker.isOpen = false
   })
   subscription.add(
     link.incoming$.subscribe({
-      next: (message) => conversation.onMessage(message),
+      next: (message) => session.onMessage(message),
       complete: () => {
-        if (codec.hasHalfClose) conversation.finalize()
+        if (codec.hasHalfClose) session.finalize()
         // A client that half-closed waits for the results, which never come without an answer to finalize.
         if (!codec.hasHalfClose || context.behavior.answersFinalize) subscription.unsubscribe()
       },
@@ -53,14 +53,14 @@ export const serveConversation = <Message>(
   return subscription
 }
 
-class Conversation<Message> {
+class VerifyingSession<Message> {
   readonly #link: Link<Message, Message>
   readonly #codec: Codec<Message>
-  readonly #context: ConversationContext
+  readonly #context: SessionContext
   #recognition: VerifyingRecognition | undefined
   #hasSentMalformed = false
 
-  constructor(link: Link<Message, Message>, codec: Codec<Message>, context: ConversationContext) {
+  constructor(link: Link<Message, Message>, codec: Codec<Message>, context: SessionContext) {
     this.#link = link
     this.#codec = codec
     this.#context = context
