@@ -24,7 +24,7 @@ export const benchClient = async () => {
     return result.value
   }
 
-  const median = (values) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]
+  const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
 
   const compare = async (transport, load) => {
     const raw = []

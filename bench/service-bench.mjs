@@ -57,7 +57,7 @@ Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20
       await load.ask('pace', { durationMs: 2000 })
       const isProfiled = by === 'ws' && count === counts.at(-1)
       await service.ask('begin', false)
-      const heard = await load.ask('pace', { durationMs })
+      const latencies = await load.ask('pace', { durationMs })
       const used = await service.ask('end', false)
       if (isProfiled) {
         await service.ask('begin', true)
@@ -71,10 +71,10 @@ Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20
         `${(used.cores * 100).toFixed(0)} %`,
         Math.round(count / used.cores),
         ms(used.delayP99Ms),
-        ms(heard.p50),
-        ms(heard.p99),
-        heard.results,
-        ms(heard.lateMs),
+        ms(latencies.p50),
+        ms(latencies.p99),
+        latencies.results,
+        ms(latencies.lateMs),
       ]
       console.log(cells.map((text, at) => column(text, widths[at])).join(''))
     }
@@ -94,8 +94,8 @@ Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20
   }
 
   console.log(`\nWhere the time goes, WebSocket, ${counts.at(-1)} sessions:\n`)
-  for (const [room, share] of profile.filter(([, part]) => part >= 0.005)) {
-    console.log(`${room.padEnd(32)}${column(`${(share * 100).toFixed(1)} %`, 8)}`)
+  for (const [layer, share] of profile.filter(([, part]) => part >= 0.005)) {
+    console.log(`${layer.padEnd(32)}${column(`${(share * 100).toFixed(1)} %`, 8)}`)
   }
   load.end()
   service.end()

@@ -25,7 +25,7 @@ const chunkAt = (index) => {
 let latencies = []
 
 /** A milestone's end is where its silence was long enough: the chunk that holds this moment decided it. */
-const heard = (sentAt, endMs) => {
+const received = (sentAt, endMs) => {
   const at = sentAt.get(Math.floor(endMs / chunkMs))
   if (at !== undefined) latencies.push(performance.now() - at)
 }
@@ -35,10 +35,10 @@ let begun = 0
 const session = () => ({ sentAt: new Map(), next: 0, from: (begun += 97) })
 
 /** Remembers when each chunk went out, for as long as a result of it may come. */
-const sent = (one) => {
-  one.sentAt.set(one.next, performance.now())
-  one.sentAt.delete(one.next - 500)
-  one.next += 1
+const sent = (item) => {
+  item.sentAt.set(item.next, performance.now())
+  item.sentAt.delete(item.next - 500)
+  item.next += 1
 }
 
 const recognizeText = JSON.stringify({
@@ -51,19 +51,19 @@ const recognizeText = JSON.stringify({
 
 const openSocket = ({ wsUrl, token }) =>
   new Promise((resolve, reject) => {
-    const one = session()
+    const item = session()
     const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
     socket.once('error', reject)
     socket.once('open', () => socket.send(recognizeText))
     socket.on('message', (data) => {
       const message = JSON.parse(data.toString())
-      if (message['message-name'] === 'milestone-result') heard(one.sentAt, Number(message['end-msec']))
+      if (message['message-name'] === 'milestone-result') received(item.sentAt, Number(message['end-msec']))
       else if (message['message-name'] === 'recognize-response') {
         if (message['operation-result'] !== 'Success') reject(new Error(message['operation-result']))
         resolve({
           send: () => {
-            socket.send(chunkAt(one.from + one.next))
-            sent(one)
+            socket.send(chunkAt(item.from + item.next))
+            sent(item)
           },
           close: () => new Promise((closed) => socket.once('close', closed).close(1000)),
         })
@@ -79,7 +79,7 @@ const method = definition['dataflow']['Stream']
 
 const openStream = ({ channel, token }) =>
   new Promise((resolve, reject) => {
-    const one = session()
+    const item = session()
     const call = channel.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize)
     call.on('error', reject)
     call.write({
@@ -97,13 +97,13 @@ const openStream = ({ channel, token }) =>
     })
     call.on('data', ({ message }) => {
       const json = JSON.parse(message.content)
-      if (json['Name'] === 'SR Milestone') heard(one.sentAt, json['EndMsec'])
+      if (json['Name'] === 'SR Milestone') received(item.sentAt, json['EndMsec'])
       else if ('operation-result' in json) {
         if (json['operation-result'] !== 'success') reject(new Error(json['operation-result']))
         resolve({
           send: () => {
-            call.write({ message: { binary_content: chunkAt(one.from + one.next), content_type: 0 } })
-            sent(one)
+            call.write({ message: { binary_content: chunkAt(item.from + item.next), content_type: 0 } })
+            sent(item)
           },
           close: () =>
             new Promise((closed) => {
@@ -169,7 +169,7 @@ const orders = {
     return { results: latencies.length, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), lateMs }
   },
   close: async () => {
-    await Promise.all(running.map((one) => one.close()))
+    await Promise.all(running.map((session) => session.close()))
     running = []
   },
   /** Sessions opened and closed for some time, so many at once. */

@@ -54,14 +54,14 @@ const form = {
 const answer = await fetch(`${service.authUrl}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
 const { access_token: token } = await answer.json()
 
-const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
+const pollDelay = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 /** What is held when everything that can be let go of is. */
 const held = async () => {
   let least = Infinity
   // The memory below buffers is given back by threads of V8, some time after the collection.
   for (let [round, since] = [0, 0]; round < 60 && since < 5; round += 1, since += 1) {
-    await turn()
+    await pollDelay()
     globalThis.gc()
     const { heapUsed, external } = process.memoryUsage()
     if (heapUsed + external < least - 50_000) [least, since] = [heapUsed + external, 0]

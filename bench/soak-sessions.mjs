@@ -19,13 +19,13 @@ const recognize = {
 /** The messages of a socket, one after another: several may arrive at once. */
 const listen = (socket) => {
   const messages = []
-  let told = () => undefined
+  let onReceived = () => undefined
   socket.on('message', (data) => {
     messages.push(JSON.parse(String(data)))
-    told()
+    onReceived()
   })
   return async () => {
-    while (messages.length === 0) await new Promise((resolve) => (told = resolve))
+    while (messages.length === 0) await new Promise((resolve) => (onReceived = resolve))
     return messages.shift()
   }
 }
@@ -38,22 +38,22 @@ const expectResult = (message, wanted) => {
 export const socketSession = async ({ wsUrl, token }, way) => {
   const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
   socket.on('error', () => undefined)
-  const heard = listen(socket)
+  const received = listen(socket)
   await once(socket, 'open')
   const closed = once(socket, 'close')
-  const say = (message) => socket.send(JSON.stringify(message))
-  say(way === 'refusal' ? { ...recognize, 'model-name': 'none' } : recognize)
-  expectResult(await heard(), way === 'refusal' ? 'model-denied' : 'success')
+  const send = (message) => socket.send(JSON.stringify(message))
+  send(way === 'refusal' ? { ...recognize, 'model-name': 'none' } : recognize)
+  expectResult(await received(), way === 'refusal' ? 'model-denied' : 'success')
   if (way !== 'refusal') socket.send(audio)
   if (way === 'final') {
-    say({ 'message-name': 'finalize-recognition' })
+    send({ 'message-name': 'finalize-recognition' })
     for (;;) {
-      const message = await heard()
+      const message = await received()
       if (message['message-name'] === 'final-result') break
     }
   } else if (way === 'stop') {
-    say({ 'message-name': 'stop-recognition' })
-    while ((await heard())['message-name'] !== 'stop-recognition-response');
+    send({ 'message-name': 'stop-recognition' })
+    while ((await received())['message-name'] !== 'stop-recognition-response');
   }
   if (way === 'kill') socket.terminate()
   else socket.close(1000)

@@ -57,7 +57,11 @@ const pack = async (name) => {
   const folder = join(root, 'dist/packages', name)
   const packed = JSON.parse(await run('npm', ['pack', '--json', '--pack-destination', scratch], folder))
   const [{ filename, files }] = Object.values(packed)
-  return { file: join(scratch, filename), folder, files: files.map((/** @type {{ path: string }} */ one) => one.path) }
+  return {
+    file: join(scratch, filename),
+    folder,
+    files: files.map((/** @type {{ path: string }} */ file) => file.path),
+  }
 }
 
 /** Writes a project in the one that has the package, and returns its folder. @param {string} name @param {Record<string, string | object>} files */

@@ -75,10 +75,12 @@ const wordMs = 100
  * Nothing is lost, or a gap says exactly what: all that was lost, and nothing that was told. A milestone may be lost on
  * its way to the client, so that a gap holds more than the service knows of. Who completes without a gap has the whole text.
  */
-const isAccounted = ({ settled, isWhole, untoldMs }: RunRecord, { lostMs, inFlightMs, gapMs }: Losses): boolean => {
+const isAccounted = ({ settled, isWhole, unreportedMs }: RunRecord, { lostMs, inFlightMs, gapMs }: Losses): boolean => {
   const gaveMs = gapMs - lostMs - inFlightMs
   const isExact =
-    untoldMs === undefined ? Math.abs(gaveMs) <= roundingMs : gaveMs >= -roundingMs && gapMs <= untoldMs + wordMs
+    unreportedMs === undefined
+      ? Math.abs(gaveMs) <= roundingMs
+      : gaveMs >= -roundingMs && gapMs <= unreportedMs + wordMs
   return isExact && settled.type === 'complete' && (gapMs > 0 || isWhole !== false)
 }
 

@@ -73,8 +73,8 @@ const tokensFor = (name: NamedFault, { token }: FaultTarget): TokenSource => {
     const expiresAtMs = asked === 1 ? Date.now() + expiresAfterMs : Number.MAX_SAFE_INTEGER
     const source$: Observable<string | Token> = token.type === 'fixed' ? of(token.token) : token.token$
     return source$.pipe(
-      map((one): Token => ({
-        accessToken: typeof one === 'string' ? one : one.accessToken,
+      map((value): Token => ({
+        accessToken: typeof value === 'string' ? value : value.accessToken,
         tokenType: 'Bearer',
         expiresAtMs,
       })),
@@ -129,14 +129,14 @@ const watch = (
 const verifiedBy = (
   { verifier }: FaultTarget,
   events: RunRecord['events'],
-): Pick<RunRecord, 'proof' | 'untoldMs' | 'isWhole'> => {
+): Pick<RunRecord, 'proof' | 'unreportedMs' | 'isWhole'> => {
   if (verifier === undefined) return {}
   const { sampleRateHz } = audioFormat
   const source = { sampleCount: (audioMs * sampleRateHz) / 1_000, sampleRateHz }
   const text = events.map(({ event }) => (event.type === 'milestone' ? event.text : '')).join('')
   const whole = verifier.transcript(source)
   const words = whole.split(' ')
-  const told = new Set(text.split(' '))
-  const untoldMs = (words.filter((word) => !told.has(word)).length * audioMs) / words.length
-  return { proof: verifier.verify(source), untoldMs, isWhole: text === whole }
+  const transcribed = new Set(text.split(' '))
+  const unreportedMs = (words.filter((word) => !transcribed.has(word)).length * audioMs) / words.length
+  return { proof: verifier.verify(source), unreportedMs, isWhole: text === whole }
 }

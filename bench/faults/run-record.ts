@@ -19,7 +19,7 @@ export interface RunRecord {
   /** Where the service can verify what arrived. */
   readonly proof?: VerificationReport
   /** Audio whose words are not in the text of the milestones; undefined where it is not known. */
-  readonly untoldMs?: number
+  readonly unreportedMs?: number
   /** Whether the text of all milestones is that of the whole audio; undefined where it is not known. */
   readonly isWhole?: boolean
 }

@@ -124,14 +124,14 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
       end('never ended')
     }, longestRunMs)
     signal.addEventListener('abort', abort, { once: true })
-    const hear = (event: SessionEvent): void => {
+    const onEvent = (event: SessionEvent): void => {
       if (event.type === 'gap' && event.cause !== 'silence') gapMs += event.toMs - event.fromMs
       if (event.type !== 'connection') return
       proxy.signal(event.state)
       if (event.state === 'streaming') setImmediate(begin)
     }
     const subscription: Subscription | undefined = session$.subscribe({
-      next: hear,
+      next: onEvent,
       error: (error: unknown) => end(`failed with ${codeOf(error) ?? 'something untyped'}`),
       complete: () => end('ended with its final'),
     })
@@ -142,11 +142,11 @@ const judgeFlood = ({ grewBytes, gapMs, end }: Flooded, { verifier }: FaultTarge
   const { sampleRateHz } = audioFormat
   const proof = verifier?.verify({ sampleCount, sampleRateHz })
   const missingMs = proof && proof.missingMs + proof.unfinalizedMs
-  const isTold = missingMs === undefined ? gapMs > 0 : Math.abs(missingMs - gapMs) <= 1
+  const isReported = missingMs === undefined ? gapMs > 0 : Math.abs(missingMs - gapMs) <= 1
   const isWithin = grewBytes !== undefined && grewBytes <= allowedBytes
   const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
   return {
-    promise: isWithin && isTold && !end.startsWith('never') ? 'kept' : 'broken',
+    promise: isWithin && isReported && !end.startsWith('never') ? 'kept' : 'broken',
     inShort: grewBytes === undefined ? end : `+${Math.round(Math.max(0, grewBytes) / 1_000_000)} MB`,
     findings: [
       grewBytes === undefined

@@ -30,13 +30,13 @@ it('goes on when the heap grows under a running stream', async () => {
   const options = { fromHz: 48000, toHz: 8000, channels: 2 } as const
   const before = loaded[0]?.HEAP16.byteLength ?? NaN
   const input = Int16Array.from({ length: 9600 }, (_, i) => (i % 200) * 50)
-  const calm = await createResampler(options)
-  const expected = calm.process(input)
+  const reference = await createResampler(options)
+  const expected = reference.process(input)
   const first = await createResampler(options)
   const others = []
   while ((loaded[0]?.HEAP16.byteLength ?? NaN) === before) others.push(await createResampler(options))
   expect(first.process(input)).toEqual(expected)
-  for (const resampler of [calm, first, ...others]) resampler.free()
+  for (const resampler of [reference, first, ...others]) resampler.free()
 })
 
 it('refuses a stream by name when the heap is full', async () => {

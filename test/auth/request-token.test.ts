@@ -24,7 +24,7 @@ const answer = (
 const outcome = async (fetch: TokenFetch, more: Partial<RequestTokenOptions> = {}): Promise<unknown> =>
   firstValueFrom(requestToken({ ...options, fetch, ...more })).catch((error: unknown) => error)
 
-const outcomeOf = (...said: Parameters<typeof answer>): Promise<unknown> => outcome(() => of(answer(...said)))
+const outcomeOf = (...response: Parameters<typeof answer>): Promise<unknown> => outcome(() => of(answer(...response)))
 const refusal = (error: string, description?: string): string =>
   JSON.stringify({ error, ...(description !== undefined && { error_description: description }) })
 
@@ -145,8 +145,8 @@ describe('requestToken', () => {
     ['no token', [200, '{}'], 'token-endpoint-failed', true],
     ['an empty body', [200, EMPTY], 'token-endpoint-failed', true],
     ['no content', [204, ''], 'token-endpoint-failed', false],
-  ] as const)('types %s', async (_, said, code, retryable) => {
-    expect(await outcomeOf(...(said as unknown as Parameters<typeof answer>))).toMatchObject({ code, retryable })
+  ] as const)('types %s', async (_, response, code, retryable) => {
+    expect(await outcomeOf(...(response as unknown as Parameters<typeof answer>))).toMatchObject({ code, retryable })
   })
 
   it('takes the redirect that a browser hides', async () => {

@@ -56,7 +56,7 @@ describe('parseToken', () => {
       fc.property(
         fc.oneof(
           fc.string(),
-          answer.map((one) => JSON.stringify(one)),
+          answer.map((part) => JSON.stringify(part)),
         ),
         (body) => {
           const token = parseToken(body, 0)
@@ -79,8 +79,8 @@ describe('tokenResponse', () => {
       { requiredKeys: ['accessToken', 'expiresInSeconds', 'tokenType'] },
     )
     fc.assert(
-      fc.property(response, (one) => {
-        expect(tokenResponse.decode(tokenResponse.encode(one))).toEqual(either.right(one))
+      fc.property(response, (item) => {
+        expect(tokenResponse.decode(tokenResponse.encode(item))).toEqual(either.right(item))
       }),
     )
   })

@@ -42,11 +42,11 @@ log: { level: warn }
     expect((await fetch(`${access['operations'] ?? ''}/livez`)).status).toBe(200)
     const client = ['--auth-url', access['authUrl'] ?? '', '--client-id', 'acme', '--plaintext']
     const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-    const heard = await runInProcess(
+    const outcome = await runInProcess(
       ['transcribe', ...raw, '--grpc', access['grpc'] ?? '', ...client, '--tenant', 'Acme', '--project', 'calls'],
       { env: { RXSPEECH_CLIENT_SECRET: env.SECRET }, stdin: callSamples(3500) },
     )
-    expect(heard).toMatchObject({ code: 0, stdout: expect.stringContaining(`left: ${callBeginning.left}`) })
+    expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining(`left: ${callBeginning.left}`) })
     served.kill('SIGTERM')
     // At the level of the file there is nothing to tell.
     expect(await served.end).toMatchObject({ code: 0, stderr: '' })

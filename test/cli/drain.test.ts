@@ -49,8 +49,8 @@ const serve = async (models: readonly string[]): Promise<Served> => {
 
 const recognizing = async ({ open }: Served): Promise<PlainSocket> => {
   const socket = await open()
-  socket.say(recognizeOf({ 'model-name': 'call' }))
-  expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+  socket.send(recognizeOf({ 'model-name': 'call' }))
+  expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
   return socket
 }
 
@@ -62,13 +62,13 @@ describe('SIGTERM', () => {
     for (const socket of [speaking, deaf]) socket.audio(speech)
     deaf.raw.pause()
     // What is heard has been taken in.
-    expect(await speaking.hear()).toMatchObject({ 'message-name': 'partial-result' })
+    expect(await speaking.receive()).toMatchObject({ 'message-name': 'partial-result' })
     served.signal('SIGTERM')
-    expect(await idle.hear()).toMatchObject({ close: 1001 })
-    let message = await speaking.hear()
-    while (message['message-name'] !== 'final-result') message = await speaking.hear()
+    expect(await idle.receive()).toMatchObject({ close: 1001 })
+    let message = await speaking.receive()
+    while (message['message-name'] !== 'final-result') message = await speaking.receive()
     expect(message).toMatchObject({ 'operation-result': 'Success', text: callBeginning.left })
-    expect(await speaking.hear()).toMatchObject({ close: 1001 })
+    expect(await speaking.receive()).toMatchObject({ close: 1001 })
     const { code, stderr } = await served.end
     expect(code).toBe(0)
     expect(stderr).toContain('The service has ended.')

@@ -21,7 +21,7 @@ const fileOf = async (text: string): Promise<string> => {
 }
 
 /** What a command wrote, and the exit code that it ended with. */
-const heard = async (
+const outcome = async (
   run: (output: Output) => Promise<void>,
 ): Promise<{ readonly text: string; readonly code: unknown }> => {
   let text = ''
@@ -34,9 +34,9 @@ const heard = async (
   return { text, code }
 }
 const check = (argument: string, typed: TypedFlags = {}, env: Host['env'] = {}) =>
-  heard((output) => checkProjectFile({ argument, flags: readFlags(checkFlags, typed), host: { env }, output }))
+  outcome((output) => checkProjectFile({ argument, flags: readFlags(checkFlags, typed), host: { env }, output }))
 const list = (typed: TypedFlags) =>
-  heard((output) =>
+  outcome((output) =>
     listProjects({ argument: undefined, flags: readFlags(listFlags, typed), host: { env: {} }, output }),
   )
 

@@ -25,9 +25,9 @@ const recorded = async (flags: readonly string[]) => {
   const { authUrl = '', grpc = '' } = JSON.parse(await firstLine(served)) as Readonly<Record<string, string>>
   const client = ['--auth-url', authUrl, '--client-id', 'acme', '--grpc', grpc, '--plaintext', '--project', 'kept']
   const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-  const heard = await runInProcess(['transcribe', ...raw, ...client], { env, stdin: callSamples(1_000) })
+  const outcome = await runInProcess(['transcribe', ...raw, ...client], { env, stdin: callSamples(1_000) })
   served.kill('SIGTERM')
-  return { ...heard, log: (await served.end).stderr }
+  return { ...outcome, log: (await served.end).stderr }
 }
 
 describe('rxspeech serve --recordings', () => {

@@ -12,7 +12,7 @@ afterEach(async () => {
 
 const audioMs = 6_000
 /** The service tells that a session has ended soon after its client has. */
-const told = { interval: 10 }
+const options = { interval: 10 }
 
 /** Transcribes 6 s of speech with a service that limits the pace, as one for others does. */
 const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] = []) => {
@@ -38,7 +38,7 @@ describe('rxspeech transcribe with a service that limits the pace', () => {
       const { code, stderr, stdout, ends, tookMs } = await transcribed(over)
       expect([code, stderr]).toEqual([0, expect.not.stringMatching(/no connection|too-fast|connected again/)])
       expect(stdout).toContain('hello world')
-      await expect.poll(() => ends, told).toMatchObject([{ outcome: 'completed', audioMs }])
+      await expect.poll(() => ends, options).toMatchObject([{ outcome: 'completed', audioMs }])
       expect(tookMs).toBeGreaterThan((audioMs - 4_000) / 1.2)
     },
   )
@@ -52,6 +52,6 @@ describe('rxspeech transcribe with a service that limits the pace', () => {
       ['failed', 'too-fast'],
       ['completed', undefined],
     ]
-    await expect.poll(outcomes, told).toEqual(expected)
+    await expect.poll(outcomes, options).toEqual(expected)
   })
 })

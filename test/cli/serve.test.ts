@@ -87,14 +87,14 @@ describe('rxspeech serve --dev', () => {
     const { grpc = '', wsUrl = '', ca = '' } = served.access
     const token = (await runInProcess(['token', ...client], { env })).stdout.trim()
     const stdin = callSamples(3500)
-    const heard = await Promise.all([
+    const received = await Promise.all([
       runInProcess(['transcribe', ...raw, '--grpc', grpc, ...client], { env, stdin }),
       runInProcess(['transcribe', ...raw, '--url', wsUrl, '--ca', ca, '--model', 'call'], {
         env: { RXSPEECH_TOKEN: token },
         stdin,
       }),
     ])
-    for (const { code, stdout } of heard) {
+    for (const { code, stdout } of received) {
       expect(stdout).toContain(`left: ${callBeginning.left}`)
       expect(code).toBe(0)
     }
@@ -124,22 +124,22 @@ describe('rxspeech serve --dev', () => {
     const child = start(['transcribe', ...raw, '--format', 'ndjson', '--grpc', grpc, ...client], { env })
     child.stdin.on('error', () => undefined)
     const clientEnd = ended(child)
-    const heard = new Promise<void>((resolve) => {
+    const received = new Promise<void>((resolve) => {
       child.stdout.on('data', (text: string) => {
         if (text.includes('"type":"partial"')) resolve()
       })
     })
     child.stdin.write(callSamples(3000))
-    await heard
+    await received
     served.child.kill('SIGTERM')
     const { code, stdout, stderr } = await served.end
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${served.line}\n` })
     expect(stderr).not.toContain(served.access['clientSecret'])
     // The client looks for another service, which is not there, until it is told to end as well.
     child.kill('SIGTERM')
-    const { stdout: told } = await clientEnd
-    expect(told).toContain('"type":"milestone"')
-    expect(told).toMatch(/"state":"reconnecting".*"cause":"going-away"/)
+    const { stdout: clientOutput } = await clientEnd
+    expect(clientOutput).toContain('"type":"milestone"')
+    expect(clientOutput).toMatch(/"state":"reconnecting".*"cause":"going-away"/)
   })
 })
 

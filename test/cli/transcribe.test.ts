@@ -115,16 +115,16 @@ describe('rxspeech transcribe', () => {
   })
 
   it('hears the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
-    const heard = async (address: readonly string[]) => {
+    const transcribed = async (address: readonly string[]) => {
       const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...address]
       const { code, stdout } = await runInProcess(args, { env, stdin: callSamples(durationMs) })
       expect(code).toBe(0)
       return eventsOf(stdout)
         .filter(({ type }) => type === 'milestone' || type === 'final')
         .map(({ type, channel, startMs, endMs, text }) => ({ type, channel, startMs, endMs, text }))
-        .sort((one, other) => one.channel - other.channel)
+        .sort((a, b) => a.channel - b.channel)
     }
-    const [grpc, websocket] = await Promise.all([heard(overGrpc), heard(overWebSocket)])
+    const [grpc, websocket] = await Promise.all([transcribed(overGrpc), transcribed(overWebSocket)])
     expect(grpc.filter(({ type }) => type === 'milestone').map(({ text }) => text)).toContain(left)
     expect(websocket).toEqual(grpc)
   })
@@ -156,8 +156,8 @@ describe('rxspeech transcribe', () => {
     stdin.write(callSamples(3400))
     await linesUntil(stdout, '"type":"partial"')
     kill('SIGINT')
-    const { code, stdout: told } = await end
-    expect(eventsOf(told).filter(({ type }) => type === 'final')).toHaveLength(2)
+    const { code, stdout: output } = await end
+    expect(eventsOf(output).filter(({ type }) => type === 'final')).toHaveLength(2)
     expect(code).toBe(0)
   })
 })

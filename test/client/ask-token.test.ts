@@ -17,7 +17,7 @@ import {
 
 const tokenOf = (accessToken: string): Token => ({ accessToken, tokenType: 'Bearer', expiresAtMs: Infinity })
 const refusal = new SpeechError('unauthenticated', 'Not this token.')
-const tokensSaid = (messages: readonly DataflowMessage[]): string[] =>
+const tokensSent = (messages: readonly DataflowMessage[]): string[] =>
   messages.flatMap(({ contentType, content }) =>
     contentType === 2 ? [(JSON.parse(content) as { readonly Token: string }).Token] : [],
   )
@@ -32,10 +32,10 @@ describe('the token', () => {
   ])('is taken from %s', (_what, token) => {
     virtually(({ clock, watch, flowing }) => {
       const messages: DataflowMessage[] = []
-      const service = scriptedService(clock, [plainDataflow(0)], { tapHeard: (one) => messages.push(one) })
+      const service = scriptedService(clock, [plainDataflow(0)], { onMessage: (message) => messages.push(message) })
       const { log } = watch(flowing({ dial: service.dial, token })([]))
       return () => {
-        expect(tokensSaid(messages)).toEqual(['T'])
+        expect(tokensSent(messages)).toEqual(['T'])
         expect(log.at(-1)).toBe('0 complete')
       }
     })
@@ -71,8 +71,9 @@ describe('the token', () => {
 
   it('never stands in an event or an error', () => {
     virtually(({ clock, recognizing, flowing, cold }) => {
-      const said: string[] = []
-      const note = (one: unknown): void => void said.push(JSON.stringify(one, Object.getOwnPropertyNames(Object(one))))
+      const texts: string[] = []
+      const note = (value: unknown): void =>
+        void texts.push(JSON.stringify(value, Object.getOwnPropertyNames(Object(value))))
       const socket = scriptedService<SocketMessage>(clock, [{ recognize: [0, refusal] }])
       const stream = scriptedService<DataflowMessage>(clock, [{ Start: [0, refusal] }])
       const token$ = of('secret-token')
@@ -85,8 +86,8 @@ describe('the token', () => {
         session$.subscribe({ next: note, error: note })
       }
       return () => {
-        expect(said.length).toBeGreaterThan(8)
-        expect(said.join()).not.toContain('secret-token')
+        expect(texts.length).toBeGreaterThan(8)
+        expect(texts.join()).not.toContain('secret-token')
       }
     })
   })
@@ -103,14 +104,14 @@ describe('a token that is refused before the session streams', () => {
     virtually(({ clock, watch, flowing, cold }) => {
       const messages: DataflowMessage[] = []
       const service = scriptedService(clock, [{ Start: refused }, plainDataflow(0)], {
-        tapHeard: (one) => messages.push(one),
+        onMessage: (message) => messages.push(message),
       })
       let asked = 0
       const token$ = defer(() => of(`T${++asked}`))
       const source$ = cold('a 9ms |', { a: new Uint8Array(320) })
       const { log } = watch(flowing({ dial: service.dial, token: token$ })(source$))
       return () => {
-        expect(tokensSaid(messages)).toEqual(['T1', 'T2'])
+        expect(tokensSent(messages)).toEqual(['T1', 'T2'])
         expect(log).toEqual([
           '0 authorizing',
           '0 connecting',
@@ -168,7 +169,7 @@ describe('a token that is refused before the session streams', () => {
       const service = scriptedService(clock, [{ Start: refused }])
       const { log } = watch(flowing({ dial: service.dial, token })(NEVER))
       return () => {
-        expect(log.filter((one) => one === '0 authorizing')).toHaveLength(authorizings)
+        expect(log.filter((entry) => entry === '0 authorizing')).toHaveLength(authorizings)
         expect(log.at(-1)).toBe('0 error unauthenticated')
         expect([service.dials.made, service.dials.open, clock.pending()]).toEqual([1, 0, 0])
       }
@@ -182,8 +183,8 @@ describe('a token that is refused before the session streams', () => {
         let requested = 0
         const request$ = defer(() => timer(5, clock).pipe(map(() => tokenOf(`T${++requested}`))))
         const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
-        const told: string[] = []
-        rejected$.subscribe(({ accessToken }) => told.push(accessToken))
+        const rejected: string[] = []
+        rejected$.subscribe(({ accessToken }) => rejected.push(accessToken))
         const token$ = request$.pipe(keepFresh({ rejected$, scheduler: clock }))
         const service = scriptedService<SocketMessage>(clock, [
           ...(state === 'starting' ? [{ recognize: [0, refusal] as const }] : []),
@@ -202,7 +203,7 @@ describe('a token that is refused before the session streams', () => {
         clock.schedule(() => void watch(session([])), 50)
         return () => {
           expect(presented).toEqual(['Bearer T1', 'Bearer T2', 'Bearer T2'])
-          expect([requested, told]).toEqual([2, ['T1']])
+          expect([requested, rejected]).toEqual([2, ['T1']])
           expect(first.log.slice(-2)).toEqual(['10 done', '10 complete'])
           expect([service.dials.open, clock.pending()]).toEqual([0, 0])
         }

@@ -13,7 +13,7 @@ describe('audio on its way', () => {
       const source$ = cold('a 9ms b 9ms c 59ms (d|)', { a: audio(1), b: audio(2), c: audio(3), d: audio(4) })
       watch(flowing({ dial: service.dial })(source$))
       return () => {
-        expect(service.heard).toEqual(['0 Start', '50 audio 1', '50 audio 2', '50 audio 3', '80 audio 4', '80 end'])
+        expect(service.received).toEqual(['0 Start', '50 audio 1', '50 audio 2', '50 audio 3', '80 audio 4', '80 end'])
       }
     })
   })
@@ -24,8 +24,8 @@ describe('audio on its way', () => {
       const source$ = cold('a 19ms a 19ms a 19ms a 19ms a 39ms (a|)', { a: audio(20) })
       const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 50 } })(source$))
       return () => {
-        expect(log.filter((one) => one.includes('gap'))).toEqual(['120 gap 50-100 buffer-full'])
-        expect(service.heard).toEqual([
+        expect(log.filter((entry) => entry.includes('gap'))).toEqual(['120 gap 50-100 buffer-full'])
+        expect(service.received).toEqual([
           '0 recognize',
           '100 audio 20',
           '100 audio 20',
@@ -44,7 +44,7 @@ describe('audio on its way', () => {
       const source$ = cold('a b 9ms |', { a: audio(70), b: new Uint8Array(1) })
       const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 50 } })(source$))
       return () => {
-        expect(log.filter((one) => one.includes('gap'))).toEqual([
+        expect(log.filter((entry) => entry.includes('gap'))).toEqual([
           '11 gap 50-70 buffer-full',
           '11 gap 70-70.0625 cut-sample',
         ])
@@ -65,7 +65,7 @@ describe('audio on its way', () => {
       const source$ = cold('60ms a 9ms a 9ms a 9ms (b|)', { a: audio(20), b: audio(5) })
       const { log } = watch(recognizing({ dial: service.dial })(source$))
       return () => {
-        expect(service.heard).toEqual([
+        expect(service.received).toEqual([
           '30 recognize',
           '90 audio 20',
           '100 audio 20',
@@ -88,7 +88,10 @@ describe('audio on its way', () => {
       const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 30 }, stop$: cold('50ms s') })(source$))
       return () => {
         // 2 x 20 ms went to the link and have no result, 30 ms are held, the rest does not fit.
-        expect(log.filter((one) => one.includes('gap'))).toEqual(['50 gap 0-70 stopped', '50 gap 70-100 buffer-full'])
+        expect(log.filter((entry) => entry.includes('gap'))).toEqual([
+          '50 gap 0-70 stopped',
+          '50 gap 70-100 buffer-full',
+        ])
       }
     })
   })
@@ -96,7 +99,7 @@ describe('audio on its way', () => {
   it('is carried over cuts within a sample, and no empty message is sent', () => {
     virtually(({ clock, watch, flowing }) => {
       const messages: DataflowMessage[] = []
-      const service = scriptedService(clock, [plainDataflow(0)], { tapHeard: (one) => messages.push(one) })
+      const service = scriptedService(clock, [plainDataflow(0)], { onMessage: (message) => messages.push(message) })
       const bytes = numbered(2, 7)
       const parts = [
         bytes.subarray(0, 1),
@@ -119,12 +122,12 @@ describe('audio on its way', () => {
     (encoding) => {
       virtually(({ clock, watch, recognizing }) => {
         const messages: SocketMessage[] = []
-        const service = scriptedService(clock, [plainRecognizer(0)], { tapHeard: (one) => messages.push(one) })
+        const service = scriptedService(clock, [plainRecognizer(0)], { onMessage: (message) => messages.push(message) })
         const bytes = numbered(1, 3)
         const format = { encoding, sampleRateHz: 8000, channels: 1 } as const
         watch(recognizing({ dial: service.dial, format, buffer: { maxChunkBytes: 7 } })([bytes]))
         return () => {
-          const sent = messages.filter((one) => typeof one !== 'string')
+          const sent = messages.filter((message) => typeof message !== 'string')
           expect(sent.map(({ length }) => length)).toEqual(encoding === 'pcm' ? [6, 6, 4] : [6, 6, 6, 6, 6, 2])
         }
       })
@@ -151,7 +154,7 @@ describe('audio on its way', () => {
       return () => {
         // What was sent has no result; the second half of the third one waits for room, beyond the bound of what is pushed.
         expect(asked).toBe(3)
-        expect(log.filter((one) => one.includes('gap'))).toEqual(['9 gap 0-300 stopped'])
+        expect(log.filter((entry) => entry.includes('gap'))).toEqual(['9 gap 0-300 stopped'])
       }
     })
   })
@@ -168,8 +171,10 @@ describe('audio on its way', () => {
         const options = { dial: service.dial, buffer: { maxChunkBytes: maxAudioMessageBytes } }
         const { log } = watch(recognizing(options)([audio(100), audio(100), audio(100)]))
         return () => {
-          const sentMs = service.heard.flatMap((one) => (one.includes('audio') ? [Number(one.split(' ')[2])] : []))
-          expect(sentMs.reduce((sum, one) => sum + one, 0)).toBe(300)
+          const sentMs = service.received.flatMap((message) =>
+            message.includes('audio') ? [Number(message.split(' ')[2])] : [],
+          )
+          expect(sentMs.reduce((sum, value) => sum + value, 0)).toBe(300)
           expect(log.at(-1)).toContain('complete')
         }
       })
@@ -204,7 +209,7 @@ describe('audio on its way', () => {
       const service = scriptedService<SocketMessage>(
         clock,
         [{ ...plainRecognizer(0), audio: [0, '{"message-name":"partial-result","text":"x"}'] }],
-        { tapHeard: (one) => typeof one !== 'string' && lengths.push(one.length / 16) },
+        { onMessage: (message) => typeof message !== 'string' && lengths.push(message.length / 16) },
       )
       const source$ = new Subject<Uint8Array>()
       let pushed = 1

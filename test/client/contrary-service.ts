@@ -4,7 +4,7 @@ import { SpeechError } from '../../src/errors/speech-error.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { MemoryLinkOptions } from '../../src/transport/memory/link.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
-import { event, ok, response, said } from './virtual-session.js'
+import { event, ok, response, recognizerMessage } from './virtual-session.js'
 
 /** Loud enough to be heard: with less, audio would be silence. */
 export const loudness = 1_000
@@ -55,40 +55,41 @@ interface Result {
 }
 
 class Recognition {
-  readonly #heard: number[] = []
-  readonly #told: number[]
+  readonly #received: number[] = []
+  readonly #reportedCounts: number[]
   readonly #texts: string[]
   readonly #options: Contrariness
   #rest = new Uint8Array(0)
-  readonly lanes: readonly number[]
+  readonly channelNumbers: readonly number[]
 
-  constructor(options: Contrariness, lanes: readonly number[]) {
+  constructor(options: Contrariness, channelNumbers: readonly number[]) {
     this.#options = options
-    this.lanes = lanes
-    this.#told = lanes.map(() => 0)
-    this.#texts = lanes.map(() => '')
+    this.channelNumbers = channelNumbers
+    this.#reportedCounts = channelNumbers.map(() => 0)
+    this.#texts = channelNumbers.map(() => '')
   }
 
   get count(): number {
-    return this.#heard.length
+    return this.#received.length
   }
 
-  hear(bytes: Uint8Array): readonly Result[] {
+  receive(bytes: Uint8Array): readonly Result[] {
     const all = new Uint8Array(this.#rest.length + bytes.length)
     all.set(this.#rest)
     all.set(bytes, this.#rest.length)
-    const size = chunkBytes * this.lanes.length
+    const size = chunkBytes * this.channelNumbers.length
     let at = 0
     // What is sent again may begin in a chunk: the word is that of the chunk that fills most of the time.
     for (; at + size <= all.length; at += size) {
-      this.#heard.push(new DataView(all.buffer).getInt16(at + size / 2, true) - loudness)
+      this.#received.push(new DataView(all.buffer).getInt16(at + size / 2, true) - loudness)
     }
     this.#rest = all.slice(at)
-    return this.lanes.flatMap((channel, lane) => {
+    return this.channelNumbers.flatMap((channel, channelIndex) => {
       const results: Result[] = []
       const most = this.#options.milestoneWords[channel === 0 ? 0 : 1]
-      while (this.count - (this.#told[lane] ?? 0) >= most) results.push(this.#milestone(lane, most))
-      const from = this.#told[lane] ?? 0
+      while (this.count - (this.#reportedCounts[channelIndex] ?? 0) >= most)
+        results.push(this.#milestone(channelIndex, most))
+      const from = this.#reportedCounts[channelIndex] ?? 0
       const text = this.#words(channel, from, this.count)
       return text === '' ? results : [...results, { kind: 'partial', channel, text, from, to: this.count }]
     })
@@ -96,33 +97,33 @@ class Recognition {
 
   rest(): readonly Result[] {
     if (this.#options.restInFinal) return []
-    return this.lanes.flatMap((_channel, lane) => {
-      const left = this.count - (this.#told[lane] ?? 0)
-      return left === 0 ? [] : [this.#milestone(lane, left)]
+    return this.channelNumbers.flatMap((_channel, channelIndex) => {
+      const left = this.count - (this.#reportedCounts[channelIndex] ?? 0)
+      return left === 0 ? [] : [this.#milestone(channelIndex, left)]
     })
   }
 
   finals(): readonly { readonly channel: number; readonly text: string; readonly to: number }[] {
-    return this.lanes.map((channel, lane) => {
-      const left = this.#words(channel, this.#told[lane] ?? 0, this.count)
-      const text = this.#texts[lane] ?? ''
+    return this.channelNumbers.map((channel, channelIndex) => {
+      const left = this.#words(channel, this.#reportedCounts[channelIndex] ?? 0, this.count)
+      const text = this.#texts[channelIndex] ?? ''
       return { channel, text: text === '' || left === '' ? text + left : `${text} ${left}`, to: this.count }
     })
   }
 
-  #milestone(lane: number, count: number): Result {
-    const from = this.#told[lane] ?? 0
+  #milestone(channelIndex: number, count: number): Result {
+    const from = this.#reportedCounts[channelIndex] ?? 0
     const to = from + count
-    this.#told[lane] = to
-    const channel = this.lanes[lane] ?? 0
+    this.#reportedCounts[channelIndex] = to
+    const channel = this.channelNumbers[channelIndex] ?? 0
     const words = this.#words(channel, from, to)
-    const text = this.#texts[lane] === '' ? words : ` ${words}`
-    this.#texts[lane] = (this.#texts[lane] ?? '') + text
+    const text = this.#texts[channelIndex] === '' ? words : ` ${words}`
+    this.#texts[channelIndex] = (this.#texts[channelIndex] ?? '') + text
     return { kind: 'milestone', channel, text, from, to }
   }
 
   #words(channel: number, from: number, to: number): string {
-    return this.#heard
+    return this.#received
       .slice(from, to)
       .map((index) => wordOf(channel, index))
       .join(' ')
@@ -145,13 +146,13 @@ const dialling = <Message>(
   manner: Manner<Message>,
   scheduler: SchedulerLike,
   options: Contrariness,
-  lanes: readonly number[],
+  channelNumbers: readonly number[],
 ): (() => Dial<Message, Message>) => {
   let closedUntilMs = 0
   let made = 0
   const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
     const nth = made++
-    const recognition = new Recognition(options, lanes)
+    const recognition = new Recognition(options, channelNumbers)
     const broken = options.breaks[nth]
     const lateMs = broken?.finalBeforeMs === undefined ? options.lateMs : ([0, 0] as const)
     let isBroken = false
@@ -207,7 +208,7 @@ const dialling = <Message>(
           return concat(of(manner.stopped), manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
         case undefined: {
           const before = recognition.count
-          const found = recognition.hear(manner.audio(message))
+          const found = recognition.receive(manner.audio(message))
           const deafMs = options.deafMs[nth] ?? 0
           if (before < 5 && recognition.count >= 5 && deafMs > 0) {
             link.pause()
@@ -250,12 +251,14 @@ export const contraryRecognizer = (
     {
       request: (message) => (typeof message === 'string' ? nameIn(message) : undefined),
       audio: (message) => (typeof message === 'string' ? new Uint8Array(0) : message),
-      started: (refused) => said('recognize-response', refused ? { 'operation-result': 'overloaded: Later.' } : ok),
-      finalizing: said('finalize-recognition-response', ok),
-      stopped: said('stop-recognition-response', ok),
-      result: ({ kind, text, from, to }) => said(`${kind}-result`, { text, ...times(from, to), 'recognition-id': 'r' }),
+      started: (refused) =>
+        recognizerMessage('recognize-response', refused ? { 'operation-result': 'overloaded: Later.' } : ok),
+      finalizing: recognizerMessage('finalize-recognition-response', ok),
+      stopped: recognizerMessage('stop-recognition-response', ok),
+      result: ({ kind, text, from, to }) =>
+        recognizerMessage(`${kind}-result`, { text, ...times(from, to), 'recognition-id': 'r' }),
       final: ({ text, to }, failed) =>
-        said('final-result', {
+        recognizerMessage('final-result', {
           ...(failed ? { 'operation-result': 'engine-failed: Broken.' } : ok),
           text,
           confidence: '0.9',
@@ -273,7 +276,7 @@ export const contraryDataflow = (
   scheduler: SchedulerLike,
   options: Contrariness,
 ): (() => Dial<DataflowMessage, DataflowMessage>) => {
-  const say = (name: string, channel: number, from: number, to: number, data: object): DataflowMessage =>
+  const send = (name: string, channel: number, from: number, to: number, data: object): DataflowMessage =>
     event(
       JSON.stringify({
         Name: name,
@@ -291,9 +294,9 @@ export const contraryDataflow = (
       finalizing: response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
       stopped: response('{"MessageName":"StopResponse","operation-result":"success"}'),
       result: ({ kind, channel, text, from, to }) =>
-        say(kind === 'partial' ? 'SR Partial' : 'SR Milestone', channel, from, to, { Text: text }),
+        send(kind === 'partial' ? 'SR Partial' : 'SR Milestone', channel, from, to, { Text: text }),
       final: ({ channel, text, to }, failed) =>
-        say('SR Final', channel, 0, to, { Text: text, ...(failed ? { Error: 'engine-failed: Broken.' } : {}) }),
+        send('SR Final', channel, 0, to, { Text: text, ...(failed ? { Error: 'engine-failed: Broken.' } : {}) }),
       endsLink: true,
     },
     scheduler,

@@ -202,12 +202,12 @@ const checkText = (
   const ofChannel = (event: MilestoneEvent | FinalEvent): boolean => (event.channel ?? 0) === channel
   const milestones = events.filter((event) => event.type === 'milestone').filter(ofChannel)
   const finals = events.filter((event) => event.type === 'final').filter(ofChannel)
-  const told = numbersIn(
+  const reported = numbersIn(
     milestones.map(({ text }) => text),
     channel,
     plot.transport === 'grpc',
   )
-  expect(told).toEqual([...new Set(told)].sort((a, b) => a - b))
+  expect(reported).toEqual([...new Set(reported)].sort((a, b) => a - b))
   let endMs = 0
   for (const milestone of milestones) {
     if (milestone.startMs === undefined || milestone.endMs === undefined) continue
@@ -226,7 +226,7 @@ const checkText = (
     plot.transport === 'grpc',
   )
   expect(whole).toEqual([...new Set(whole)].sort((a, b) => a - b))
-  for (const word of told) expect(whole).toContain(word)
+  for (const word of reported) expect(whole).toContain(word)
   if (isUnasked) return
   const captured = own.filter((event) => event.type === 'ledger').at(-1)?.capturedMs ?? 0
   for (let word = 0; (word + 1) * wordMs <= captured; word++) {

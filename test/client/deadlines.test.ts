@@ -7,7 +7,7 @@ import {
   ok,
   plainDataflow,
   plainRecognizer,
-  said,
+  recognizerMessage,
   scriptedService,
   virtually,
   type Answers,
@@ -99,19 +99,19 @@ describe('the deadlines', () => {
   it('waits for the final as long as results come, each within the deadline', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const milestone = (startMs: number, endMs: number): string =>
-        said('milestone-result', { text: 'x', 'start-msec': String(startMs), 'end-msec': String(endMs) })
+        recognizerMessage('milestone-result', { text: 'x', 'start-msec': String(startMs), 'end-msec': String(endMs) })
       const late = (afterMs: number, ...messages: readonly string[]) =>
         timer(afterMs, clock).pipe(mergeMap(() => from(messages)))
       const slow = scriptedDial<SocketMessage, SocketMessage>(({ heard$ }) =>
         heard$.pipe(
           mergeMap((message) => {
             if (typeof message !== 'string') return EMPTY
-            if (message.includes('"recognize"')) return of(said('recognize-response', ok))
+            if (message.includes('"recognize"')) return of(recognizerMessage('recognize-response', ok))
             return merge(
-              of(said('finalize-recognition-response', ok)),
+              of(recognizerMessage('finalize-recognition-response', ok)),
               late(60, milestone(0, 10)),
               late(120, milestone(10, 20)),
-              late(180, said('final-result', { ...ok, text: 'xx', confidence: '0.9' })),
+              late(180, recognizerMessage('final-result', { ...ok, text: 'xx', confidence: '0.9' })),
             )
           }),
         ),
@@ -148,7 +148,7 @@ describe('the deadlines', () => {
       const source$ = cold('90ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })
       const { log } = watch(recognizing({ dial: service.dial, timeouts: { finalizeMs: 70, startMs: 500 } })(source$))
       return () => {
-        expect(service.heard.map((one) => one.replace(/^\d+ /, ''))).toEqual([
+        expect(service.received.map((message) => message.replace(/^\d+ /, ''))).toEqual([
           'recognize',
           'audio 30',
           'audio 30',

@@ -3,7 +3,7 @@ import { map, Observable, of, Subject, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import type { Link, SocketMessage } from '../../src/transport/link.js'
-import { audio, labelOf, ok, said, virtually } from './virtual-session.js'
+import { audio, labelOf, ok, recognizerMessage, virtually } from './virtual-session.js'
 
 const lost = new SpeechError('connection-lost', 'Cut.')
 
@@ -14,7 +14,7 @@ const openLink = () => {
   const link: Link<SocketMessage, SocketMessage> = {
     incoming$: new Observable((subscriber) => {
       subscriber.add(incoming$.subscribe(subscriber))
-      if (isStarted) subscriber.next(said('recognize-response', ok))
+      if (isStarted) subscriber.next(recognizerMessage('recognize-response', ok))
     }),
     send: () => (isStarted = true),
     bufferedBytes: 0,
@@ -35,9 +35,9 @@ describe('a session that loses its connection and the successor of it at once', 
       const log: string[] = []
       const dial = () =>
         new Observable<Link<SocketMessage, SocketMessage>>((subscriber) => {
-          const one = openLink()
-          links.push(one)
-          subscriber.next(one.link)
+          const link = openLink()
+          links.push(link)
+          subscriber.next(link.link)
         })
       const resumption = { firstDelayMs: 100, maxConnectionMs: 1_000 }
       const source$ = timer(10, 20, clock).pipe(map(() => audio(20)))
@@ -49,7 +49,7 @@ describe('a session that loses its connection and the successor of it at once', 
         error: (error: unknown) => log.push(String(error)),
       })
       // The successor has been ready since 950 ms.
-      clock.schedule(() => links[0]?.incoming$.next(said('milestone-result', { text: 'one' })), 960)
+      clock.schedule(() => links[0]?.incoming$.next(recognizerMessage('milestone-result', { text: 'one' })), 960)
       clock.schedule(() => subscription.unsubscribe(), 1_500)
       return () =>
         expect([links.length, log.slice(4)]).toEqual([

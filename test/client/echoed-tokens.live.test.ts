@@ -25,21 +25,22 @@ afterEach(async () => {
 /** All that a session tells, in every spelling in which somebody might print it, and its cassette. */
 const printed = async (session: (wrap: ReturnType<typeof record>) => Recognition): Promise<string> => {
   const lines: string[] = []
-  const told: unknown[] = []
+  const observed: unknown[] = []
   await new Promise<void>((resolve) => {
     const recorded = session(record((line: string) => void lines.push(line)))
     recorded([new Uint8Array(320)]).subscribe({
-      next: (event) => told.push(event),
+      next: (event) => observed.push(event),
       error: (error: unknown) => {
-        told.push(error)
+        observed.push(error)
         resolve()
       },
       complete: resolve,
     })
   })
-  return [...told.map((one) => inspect(one, { depth: 12, showHidden: true, breakLength: Infinity })), ...lines].join(
-    '\n',
-  )
+  return [
+    ...observed.map((label) => inspect(label, { depth: 12, showHidden: true, breakLength: Infinity })),
+    ...lines,
+  ].join('\n')
 }
 
 const tracesOf = (text: string): readonly string[] =>
@@ -60,7 +61,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 interface SocketEcho {
   readonly upgrade?: (socket: Socket) => void
-  readonly say?: (socket: WebSocket, name: string) => void
+  readonly answer?: (socket: WebSocket, name: string) => void
 }
 
 const refuse =
@@ -69,18 +70,18 @@ const refuse =
     void socket.end(
       `HTTP/1.1 ${status} ${reason}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Token: ${token}\r\nConnection: close\r\n\r\n${body}`,
     )
-const said = (name: string, fields: Fields): string => JSON.stringify({ 'message-name': name, ...fields })
-const plain = (socket: WebSocket, name: string): void => {
-  if (name === 'recognize') socket.send(said('recognize-response', ok))
-  else socket.send(said('final-result', { ...ok, text: 'done' }))
+const messageText = (name: string, fields: Fields): string => JSON.stringify({ 'message-name': name, ...fields })
+const plainAnswer = (socket: WebSocket, name: string): void => {
+  if (name === 'recognize') socket.send(messageText('recognize-response', ok))
+  else socket.send(messageText('final-result', { ...ok, text: 'done' }))
 }
 const before =
   (text: string) =>
   (socket: WebSocket, name: string): void => {
-    if (name === 'recognize') plain(socket, name)
+    if (name === 'recognize') plainAnswer(socket, name)
     else {
       socket.send(text)
-      plain(socket, name)
+      plainAnswer(socket, name)
     }
   }
 
@@ -93,35 +94,35 @@ const socketEchoes: Readonly<Record<string, SocketEcho>> = {
     upgrade: refuse(403, `tenant-denied: Basic ${Buffer.from(`client:${token}`).toString('base64')}`),
   },
   'an answer that is no HTTP': { upgrade: (socket) => void socket.end(`no HTTP ${token}\r\n\r\n`) },
-  'the reason of a close': { say: (socket) => socket.close(1008, `I do not like ${token}`.slice(0, 120)) },
+  'the reason of a close': { answer: (socket) => socket.close(1008, `I do not like ${token}`.slice(0, 120)) },
   'the reason of a close that names a code': {
-    say: (socket) => socket.close(4403, `tenant-denied: ${token}`.slice(0, 120)),
+    answer: (socket) => socket.close(4403, `tenant-denied: ${token}`.slice(0, 120)),
   },
   'the answer to the start': {
-    say: (socket) =>
-      socket.send(said('recognize-response', { 'operation-result': `unauthenticated: ${token} ended.` })),
+    answer: (socket) =>
+      socket.send(messageText('recognize-response', { 'operation-result': `unauthenticated: ${token} ended.` })),
   },
   'the answer to the start, without a code': {
-    say: (socket) => socket.send(said('recognize-response', { 'operation-result': `bad token '${token}'` })),
+    answer: (socket) => socket.send(messageText('recognize-response', { 'operation-result': `bad token '${token}'` })),
   },
   'an answer to the start that cannot be read': {
-    say: (socket) => socket.send(`{"message-name":"recognize-response","why":"${escaped}"}`),
+    answer: (socket) => socket.send(`{"message-name":"recognize-response","why":"${escaped}"}`),
   },
-  'a partial': { say: before(said('partial-result', { text: `your ${token}` })) },
-  'a milestone, escaped': { say: before(`{"message-name":"milestone-result","text":"your ${escaped}"}`) },
+  'a partial': { answer: before(messageText('partial-result', { text: `your ${token}` })) },
+  'a milestone, escaped': { answer: before(`{"message-name":"milestone-result","text":"your ${escaped}"}`) },
   'the error of a final': {
-    say: (socket, name) =>
+    answer: (socket, name) =>
       name === 'recognize'
-        ? plain(socket, name)
-        : socket.send(said('final-result', { 'operation-result': `internal: ${token}`, text: token })),
+        ? plainAnswer(socket, name)
+        : socket.send(messageText('final-result', { 'operation-result': `internal: ${token}`, text: token })),
   },
-  'a message that is none': { say: before(`no JSON but ${token}`) },
-  'a message of an unknown name': { say: before(said(token, { token })) },
+  'a message that is none': { answer: before(`no JSON but ${token}`) },
+  'a message of an unknown name': { answer: before(messageText(token, { token })) },
 }
 
 const socketAt = async ({
   upgrade,
-  say = plain,
+  answer = plainAnswer,
 }: SocketEcho): Promise<(wrap: ReturnType<typeof record>) => Recognition> => {
   const server = createServer()
   const sockets = new WebSocketServer({ noServer: true })
@@ -132,7 +133,7 @@ const socketAt = async ({
     if (upgrade !== undefined) return upgrade(socket)
     sockets.handleUpgrade(request, socket, head, (opened) =>
       opened.on('message', (data: Buffer, isBinary) => {
-        if (!isBinary) say(opened, (JSON.parse(data.toString()) as { 'message-name': string })['message-name'])
+        if (!isBinary) answer(opened, (JSON.parse(data.toString()) as { 'message-name': string })['message-name'])
       }),
     )
   })
@@ -158,11 +159,11 @@ const fail =
     metadata.set('x-token', token)
     call.emit('error', { code, details, metadata })
   }
-const tell =
+const answering =
   (...messages: readonly DataflowMessage[]) =>
   (call: Call): void => {
     call.write(message(contentType.response, '{"operation-result":"success"}'))
-    for (const one of messages) call.write(one)
+    for (const message of messages) call.write(message)
   }
 
 const streamEchoes: Readonly<Record<string, (call: Call) => void>> = {
@@ -173,18 +174,18 @@ const streamEchoes: Readonly<Record<string, (call: Call) => void>> = {
   'the answer to the start': (call) =>
     void call.write(message(contentType.response, JSON.stringify({ 'operation-result': `unauthenticated: ${token}` }))),
   'an answer to the start that cannot be read': (call) => void call.write(message(contentType.response, `no ${token}`)),
-  'the data of an event': tell(event({ Name: 'Echo', Data: { Request: { Token: token }, [token]: [token] } })),
-  'the name and tags of an event': tell(event({ Name: `Echo ${token}`, GroupId: token, Tags: [token] })),
-  'the data of an event, escaped': tell(message(contentType.event, `{"Name":"Echo","Data":"${escaped}"}`)),
-  'a milestone': tell(
+  'the data of an event': answering(event({ Name: 'Echo', Data: { Request: { Token: token }, [token]: [token] } })),
+  'the name and tags of an event': answering(event({ Name: `Echo ${token}`, GroupId: token, Tags: [token] })),
+  'the data of an event, escaped': answering(message(contentType.event, `{"Name":"Echo","Data":"${escaped}"}`)),
+  'a milestone': answering(
     event({
       Name: 'SR Milestone',
       Channel: 0,
       Data: { Text: token, Words: [{ Text: token, StartMsec: 0, EndMsec: 1, Confidence: 1 }] },
     }),
   ),
-  'an event that cannot be read': tell(message(contentType.event, `{"Name":5,"Token":"${token}"}`)),
-  'a message of an unknown type': tell(message(77, token)),
+  'an event that cannot be read': answering(message(contentType.event, `{"Name":5,"Token":"${token}"}`)),
+  'a message of an unknown type': answering(message(77, token)),
 }
 
 const streamAt = async (echo: (call: Call) => void): Promise<(wrap: ReturnType<typeof record>) => Recognition> => {

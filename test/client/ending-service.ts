@@ -2,7 +2,7 @@ import { concat, EMPTY, merge, mergeMap, NEVER, of, Subject, timer, type Observa
 import { SpeechError } from '../../src/errors/speech-error.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
-import { event, ok, response, said } from './virtual-session.js'
+import { event, ok, response, recognizerMessage } from './virtual-session.js'
 
 /** A chunk lasts 20 ms. It is silent, or all its samples are `loudness + n`, and it is the word `a<n>` or `b<n>`. */
 export const chunkMs = 20
@@ -15,8 +15,8 @@ export type Spoken = readonly (number | undefined)[]
 export const chunksOf = (spoken: readonly Spoken[]): Uint8Array => {
   const channels = spoken[0]?.length ?? 1
   const samples = new Int16Array(chunkSamples * channels * spoken.length)
-  for (const [nth, one] of spoken.entries()) {
-    for (const [channel, word] of one.entries()) {
+  for (const [nth, item] of spoken.entries()) {
+    for (const [channel, word] of item.entries()) {
       if (word === undefined) continue
       const begin = nth * chunkSamples * channels
       for (let at = channel; at < chunkSamples * channels; at += channels) samples[begin + at] = loudness + word
@@ -43,7 +43,7 @@ export interface Endings {
   /** The nth connection is cut after so many chunks; every third time in the middle of what it says. */
   readonly cutsAfterChunks?: readonly number[]
   /** Whether a final says how far it has heard. */
-  readonly tellsHeard?: boolean
+  readonly reportsHeardMs?: boolean
   /** Says each final twice. */
   readonly finalsTwice?: boolean
 }
@@ -52,7 +52,7 @@ export interface EndingService<Message> {
   readonly dial: () => Dial<Message, Message>
   readonly counts: { connections: number; recognitions: number }
   /** The words that it has heard, on any connection, by channel; a socket has one channel. */
-  readonly heard: readonly ReadonlySet<number>[]
+  readonly receivedChunks: readonly ReadonlySet<number>[]
 }
 
 interface Manner<Message> {
@@ -75,7 +75,7 @@ interface Manner<Message> {
 /** One channel of one recognition. */
 class RecognizeChannel {
   readonly #words: string[] = []
-  #told = ''
+  #reportedText = ''
   #span: { from: number; to: number } | undefined
   #startMs: number | undefined
   #endMs = 0
@@ -84,7 +84,7 @@ class RecognizeChannel {
   constructor(private readonly channel: number) {}
 
   /** Returns a milestone where a word is followed by silence, or there are five of them. */
-  hear(word: number | undefined, at: number): boolean {
+  receive(word: number | undefined, at: number): boolean {
     if (word === undefined) {
       this.silentChunks += 1
       return this.#words.length > 0
@@ -99,8 +99,8 @@ class RecognizeChannel {
     const span = this.#span
     if (span === undefined) return undefined
     const words = this.#words.splice(0).join(' ')
-    const text = this.#told === '' ? words : ` ${words}`
-    this.#told += text
+    const text = this.#reportedText === '' ? words : ` ${words}`
+    this.#reportedText += text
     this.#span = undefined
     this.#startMs ??= span.from * chunkMs
     this.#endMs = span.to * chunkMs
@@ -108,21 +108,21 @@ class RecognizeChannel {
   }
 
   /** Without a word it ends where the audio does that was heard. */
-  final(heard: number): { readonly text: string; readonly times: readonly [number, number] } {
+  final(receivedChunks: number): { readonly text: string; readonly times: readonly [number, number] } {
     return {
-      text: this.#told,
-      times: this.#startMs === undefined ? [0, heard * chunkMs] : [this.#startMs, this.#endMs],
+      text: this.#reportedText,
+      times: this.#startMs === undefined ? [0, receivedChunks * chunkMs] : [this.#startMs, this.#endMs],
     }
   }
 }
 
 class Recognition {
-  readonly lanes: readonly RecognizeChannel[]
-  heard = 0
+  readonly channelStates: readonly RecognizeChannel[]
+  receivedChunks = 0
   #rest = new Uint8Array(0)
 
   constructor(private readonly channels: number) {
-    this.lanes = Array.from({ length: channels }, (_none, channel) => new RecognizeChannel(channel))
+    this.channelStates = Array.from({ length: channels }, (_none, channel) => new RecognizeChannel(channel))
   }
 
   /** The whole chunks that a message completes. */
@@ -135,7 +135,9 @@ class Recognition {
     let at = 0
     for (; at + size <= all.length; at += size) {
       // By its last sample: the first may belong to a chunk of which the beginning was not sent again.
-      const samples = this.lanes.map((_lane, channel) => view.getInt16(at + size - 2 * (this.channels - channel), true))
+      const samples = this.channelStates.map((_state, channel) =>
+        view.getInt16(at + size - 2 * (this.channels - channel), true),
+      )
       yield samples.map((sample) => (sample === 0 ? undefined : sample - loudness))
     }
     this.#rest = all.slice(at)
@@ -149,7 +151,7 @@ const serving = <Message>(
   channels: number,
 ): EndingService<Message> => {
   const counts = { connections: 0, recognitions: 0 }
-  const heard = Array.from({ length: channels }, () => new Set<number>())
+  const receivedChunks = Array.from({ length: channels }, () => new Set<number>())
   const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
     counts.connections += 1
     const aside$ = new Subject<Message>()
@@ -158,8 +160,8 @@ const serving = <Message>(
     let limit = Infinity
     let idle = { unsubscribe: (): void => undefined }
     const results = (recognition: Recognition): Message[] =>
-      recognition.lanes.flatMap((lane, channel) => {
-        const milestone = lane.milestone()
+      recognition.channelStates.flatMap((channelState, channel) => {
+        const milestone = channelState.milestone()
         return milestone === undefined
           ? []
           : [manner.milestone(channel, milestone.text, endings.timed ? milestone.times : undefined)]
@@ -167,29 +169,29 @@ const serving = <Message>(
     const end = (recognition: Recognition, asked: boolean): Message[] => {
       idle.unsubscribe()
       running = undefined
-      const finals = recognition.lanes.map((lane, channel) => {
-        const { text, times } = lane.final(recognition.heard)
+      const finals = recognition.channelStates.map((channelState, channel) => {
+        const { text, times } = channelState.final(recognition.receivedChunks)
         return manner.final(
           channel,
           text,
           endings.timed ? times : undefined,
-          endings.tellsHeard ? recognition.heard * chunkMs : undefined,
+          endings.reportsHeardMs ? recognition.receivedChunks * chunkMs : undefined,
         )
       })
-      const said = [...results(recognition), ...finals, ...(endings.finalsTwice ? finals : [])]
+      const messages = [...results(recognition), ...finals, ...(endings.finalsTwice ? finals : [])]
       const closesAfterMs = manner.endsLink ? 0 : asked ? undefined : endings.closesAfterMs
       if (closesAfterMs !== undefined) scheduler.schedule(() => link.close(), closesAfterMs)
-      return said
+      return messages
     }
     const watch = (recognition: Recognition): void => {
       idle.unsubscribe()
       if (endings.idleMs === undefined) return
-      idle = scheduler.schedule(() => end(recognition, false).forEach((one) => aside$.next(one)), endings.idleMs)
+      idle = scheduler.schedule(() => end(recognition, false).forEach((item) => aside$.next(item)), endings.idleMs)
     }
-    const hear = (bytes: Uint8Array): Message[] => {
-      const said: Message[] = []
+    const receive = (bytes: Uint8Array): Message[] => {
+      const messages: Message[] = []
       const recognition = running
-      if (recognition === undefined) return said
+      if (recognition === undefined) return messages
       watch(recognition)
       for (const spoken of recognition.chunks(bytes)) {
         chunksLeft -= 1
@@ -197,18 +199,20 @@ const serving = <Message>(
           running = undefined
           idle.unsubscribe()
           link.close(new SpeechError(counts.connections % 2 === 0 ? 'connection-lost' : 'going-away', 'Cut.'))
-          return counts.connections % 3 === 0 ? [] : said
+          return counts.connections % 3 === 0 ? [] : messages
         }
-        for (const [channel, word] of spoken.entries()) if (word !== undefined) heard[channel]?.add(word)
-        const due = recognition.lanes.filter((lane, channel) => lane.hear(spoken[channel], recognition.heard))
-        recognition.heard += 1
-        if (due.length > 0) said.push(...results(recognition))
-        const silentMs = Math.min(...recognition.lanes.map(({ silentChunks }) => silentChunks)) * chunkMs
-        if (silentMs >= (endings.gracefulMs ?? Infinity) || recognition.heard >= limit) {
-          return [...said, ...end(recognition, false)]
+        for (const [channel, word] of spoken.entries()) if (word !== undefined) receivedChunks[channel]?.add(word)
+        const due = recognition.channelStates.filter((channelState, channel) =>
+          channelState.receive(spoken[channel], recognition.receivedChunks),
+        )
+        recognition.receivedChunks += 1
+        if (due.length > 0) messages.push(...results(recognition))
+        const silentMs = Math.min(...recognition.channelStates.map(({ silentChunks }) => silentChunks)) * chunkMs
+        if (silentMs >= (endings.gracefulMs ?? Infinity) || recognition.receivedChunks >= limit) {
+          return [...messages, ...end(recognition, false)]
         }
       }
-      return said
+      return messages
     }
     const answer = (message: Message): Observable<Message> => {
       switch (manner.request(message)) {
@@ -223,7 +227,7 @@ const serving = <Message>(
         case 'stop':
           return of(manner.finalizing)
         default:
-          return of(...hear(manner.audio(message)))
+          return of(...receive(manner.audio(message)))
       }
     }
     const halfClose$ = manner.endsLink
@@ -232,7 +236,7 @@ const serving = <Message>(
     return merge(NEVER, aside$, concat(heard$.pipe(mergeMap(answer)), halfClose$))
   })
   // A timer of a connection that was left ends with its test.
-  return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts, heard }
+  return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts, receivedChunks }
 }
 
 const requests = {
@@ -258,12 +262,14 @@ export const endingRecognizer = (scheduler: SchedulerLike, endings: Endings): En
     {
       request: (message) => (typeof message === 'string' ? requestIn(message) : undefined),
       audio: (message) => (typeof message === 'string' ? new Uint8Array(0) : message),
-      started: said('recognize-response', ok),
-      finalizing: said('finalize-recognition-response', ok),
-      refused: said('finalize-recognition-response', { 'operation-result': 'no-recognition: Nothing runs.' }),
-      milestone: (_channel, text, times) => said('milestone-result', fields(text, times)),
+      started: recognizerMessage('recognize-response', ok),
+      finalizing: recognizerMessage('finalize-recognition-response', ok),
+      refused: recognizerMessage('finalize-recognition-response', {
+        'operation-result': 'no-recognition: Nothing runs.',
+      }),
+      milestone: (_channel, text, times) => recognizerMessage('milestone-result', fields(text, times)),
       final: (_channel, text, times, heardMs) =>
-        said('final-result', {
+        recognizerMessage('final-result', {
           ...ok,
           ...fields(text, times),
           confidence: '0.9',
@@ -278,7 +284,7 @@ export const endingRecognizer = (scheduler: SchedulerLike, endings: Endings): En
 }
 
 export const endingDataflow = (scheduler: SchedulerLike, endings: Endings): EndingService<DataflowMessage> => {
-  const say = (Name: string, Channel: number, times: readonly [number, number] | undefined, Data: object) =>
+  const send = (Name: string, Channel: number, times: readonly [number, number] | undefined, Data: object) =>
     event(JSON.stringify({ Name, Channel, ...(times && { StartMsec: times[0], EndMsec: times[1] }), Data }))
   return serving<DataflowMessage>(
     {
@@ -287,8 +293,8 @@ export const endingDataflow = (scheduler: SchedulerLike, endings: Endings): Endi
       started: response('{"MessageName":"StartResponse","operation-result":"success"}'),
       finalizing: response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
       refused: response('{"MessageName":"FinalizeResponse","operation-result":"no-recognition: Nothing runs."}'),
-      milestone: (channel, text, times) => say('SR Milestone', channel, times, { Text: text }),
-      final: (channel, text, times, HeardMsec) => say('SR Final', channel, times, { Text: text, HeardMsec }),
+      milestone: (channel, text, times) => send('SR Milestone', channel, times, { Text: text }),
+      final: (channel, text, times, HeardMsec) => send('SR Final', channel, times, { Text: text, HeardMsec }),
       endsLink: true,
     },
     scheduler,

@@ -49,7 +49,7 @@ const listening = async (server: TcpServer): Promise<number> => {
 }
 
 /** Takes each connection to the next of these ports, and every further one to the last. */
-const inTurns = async (
+const answeringInOrder = async (
   ...ports: readonly number[]
 ): Promise<{ readonly port: number; readonly taken: () => number }> => {
   let taken = 0
@@ -117,13 +117,13 @@ const socketService = async (answer: () => string): Promise<number> => {
   const server = createHttps(keyOf(tls))
   const sockets = new WebSocketServer({ server })
   sockets.on('connection', (socket) => {
-    const say = (name: string, fields: Headers): void =>
+    const send = (name: string, fields: Headers): void =>
       socket.send(JSON.stringify({ 'message-name': name, ...fields }))
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) return
       const { 'message-name': name } = JSON.parse(data.toString()) as Headers
-      if (name === 'recognize') say('recognize-response', { 'operation-result': answer() })
-      else say('final-result', { 'operation-result': 'Success', text: 'hello' })
+      if (name === 'recognize') send('recognize-response', { 'operation-result': answer() })
+      else send('final-result', { 'operation-result': 'Success', text: 'hello' })
     })
   })
   return listening(server)
@@ -131,7 +131,7 @@ const socketService = async (answer: () => string): Promise<number> => {
 
 const grpcService = async (answer: () => string): Promise<number> => {
   const server = new Server()
-  const said = (type: number, content: object): DataflowMessage => ({
+  const messageOf = (type: number, content: object): DataflowMessage => ({
     contentType: type,
     content: JSON.stringify(content),
     binaryContent: new Uint8Array(0),
@@ -139,10 +139,10 @@ const grpcService = async (answer: () => string): Promise<number> => {
   const Stream = (call: ServerDuplexStream<DataflowMessage, DataflowMessage>): void => {
     call.on('error', () => undefined)
     call.on('data', ({ contentType: type }: DataflowMessage) => {
-      if (type === contentType.request) call.write(said(contentType.response, { 'operation-result': answer() }))
+      if (type === contentType.request) call.write(messageOf(contentType.response, { 'operation-result': answer() }))
     })
     call.on('end', () => {
-      call.write(said(contentType.event, { Name: 'SR Final', Channel: 0, Data: { Text: 'hello' } }))
+      call.write(messageOf(contentType.event, { Name: 'SR Final', Channel: 0, Data: { Text: 'hello' } }))
       call.end()
     })
   }
@@ -172,14 +172,14 @@ const sessionAt = (over: Over, port: number, resumption: boolean | ResumptionOpt
     : recognize({ ...common, url: `wss://127.0.0.1:${port}`, ca: tls.ca, model: 'm' })
 }
 
-interface Told {
+interface Outcome {
   readonly states: readonly string[]
   readonly events: readonly SessionEvent[]
   readonly error: SpeechError | undefined
 }
 
 /** Until the session ends, or waits for longer than a test may. */
-const told = (session: Recognition): Promise<Told> =>
+const outcomeOf = (session: Recognition): Promise<Outcome> =>
   new Promise((resolve) => {
     const events: SessionEvent[] = []
     const result = (error?: SpeechError): void => {
@@ -198,7 +198,7 @@ const told = (session: Recognition): Promise<Told> =>
     })
   })
 
-const waits = ({ events }: Told): readonly (readonly [attempt: number, cause: string, delayMs: number])[] =>
+const waits = ({ events }: Outcome): readonly (readonly [attempt: number, cause: string, delayMs: number])[] =>
   events.flatMap((event) =>
     event.type === 'connection' && event.state === 'reconnecting' ? [[event.attempt, event.cause, event.delayMs]] : [],
   )
@@ -212,8 +212,8 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
   const afterAnswer = over === 'grpc' ? goodFromStarting : good
 
   it.each([429, 503, 502, 504])('is tried again after HTTP %d', async (status) => {
-    const port = await inTurns(await answering(over, status), await service(over))
-    const run = await told(sessionAt(over, port.port, quick))
+    const port = await answeringInOrder(await answering(over, status), await service(over))
+    const run = await outcomeOf(sessionAt(over, port.port, quick))
     expect([run.error, run.states]).toEqual([undefined, afterAnswer])
     expect(waits(run)).toEqual([[1, status === 429 || status === 503 ? 'overloaded' : 'connection-lost', 1]])
     expect(port.taken()).toBe(2)
@@ -225,7 +225,7 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
     ['503 with a date', 503, () => inSeconds(30), 30_000],
   ])('waits as long as Retry-After asks: %s', async (_what, status, retryAfter, delayMs) => {
     const beganMs = performance.now()
-    const run = await told(sessionAt(over, await answering(over, status, { 'retry-after': retryAfter() }), quick))
+    const run = await outcomeOf(sessionAt(over, await answering(over, status, { 'retry-after': retryAfter() }), quick))
     const tookMs = performance.now() - beganMs
     const [[attempt, cause, waited] = [0, '', 0]] = waits(run)
     expect([attempt, cause]).toEqual([1, 'overloaded'])
@@ -236,14 +236,14 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
 
   it('fails at once where Retry-After asks for more than the time for attempts', async () => {
     const port = await answering(over, 503, { 'retry-after': '61' })
-    const { states, error } = await told(sessionAt(over, port, quick))
+    const { states, error } = await outcomeOf(sessionAt(over, port, quick))
     expect(error).toMatchObject({ code: 'overloaded', retryAfterMs: 61_000 })
     expect(states).not.toContain('reconnecting')
   })
 
   it('is tried again after a peer that breaks off behind its TLS handshake', async () => {
-    const port = await inTurns(await breakingOff(), await breakingOff(), await service(over))
-    const run = await told(sessionAt(over, port.port, quick))
+    const port = await answeringInOrder(await breakingOff(), await breakingOff(), await service(over))
+    const run = await outcomeOf(sessionAt(over, port.port, quick))
     // The gRPC package may begin an attempt of its own meanwhile, so that the number of ours is open.
     expect([run.error, run.states.filter((state, index) => state !== run.states[index - 1])]).toEqual([undefined, good])
     expect(new Set(waits(run).map(([, cause]) => cause))).toEqual(new Set(['connection-lost']))
@@ -251,7 +251,7 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
   })
 
   it.each(['overloaded', 'going-away'])('is tried again after a start that is answered by %s', async (code) => {
-    const run = await told(sessionAt(over, await service(over, `${code}: Later.`), quick))
+    const run = await outcomeOf(sessionAt(over, await service(over, `${code}: Later.`), quick))
     expect([run.error, run.states]).toEqual([undefined, goodFromStarting])
     expect(waits(run)).toEqual([[1, code, 1]])
     const answers = run.events.flatMap((event) => (event.type === 'response' ? [event.success] : []))
@@ -263,7 +263,7 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
     ['a break behind TLS', breakingOff, 'connection-lost'],
     ['a start that is answered by overloaded', (): Promise<number> => service(over, 'overloaded: Full.'), 'overloaded'],
   ])('fails at once after %s with resumption off', async (_what, serve, code) => {
-    const { states, error } = await told(sessionAt(over, await serve(), false))
+    const { states, error } = await outcomeOf(sessionAt(over, await serve(), false))
     expect([error?.code, states.at(-1)]).toEqual([code, 'failed'])
     expect(states).not.toContain('reconnecting')
   })
@@ -274,7 +274,7 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
     ['a refused token', (): Promise<number> => answering(over, 401), 'unauthenticated'],
     ['a start that is refused', (): Promise<number> => service(over, 'internal: Broken.'), 'internal'],
   ])('fails at once after %s', async (_what, serve, code) => {
-    const { states, error } = await told(sessionAt(over, await serve(), quick))
+    const { states, error } = await outcomeOf(sessionAt(over, await serve(), quick))
     expect([error?.code, states.at(-1)]).toEqual([code, 'failed'])
     expect(states).not.toContain('reconnecting')
   })
@@ -282,8 +282,8 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
 
 describe('the first connection of a session over gRPC', () => {
   it.each(['session', 'stream'] as const)('is tried again after GOAWAY to its %s', async (when) => {
-    const port = await inTurns(await goingAway(when), await service('grpc'))
-    const run = await told(sessionAt('grpc', port.port, quick))
+    const port = await answeringInOrder(await goingAway(when), await service('grpc'))
+    const run = await outcomeOf(sessionAt('grpc', port.port, quick))
     expect(run.error).toBeUndefined()
     expect(run.states.filter((state) => state !== 'starting')).toEqual(good)
     expect(waits(run)).toEqual([[1, 'connection-lost', 1]])

@@ -9,7 +9,7 @@ import type { ResumptionOptions } from '../../src/client/options.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { Dial, SocketMessage } from '../../src/transport/link.js'
 import { chunkMs, chunkOf, provingRecognizer, type Faults } from './proving-service.js'
-import { ok, said, virtually, type Tools } from './virtual-session.js'
+import { ok, recognizerMessage, virtually, type Tools } from './virtual-session.js'
 
 const expired = new SpeechError('unauthenticated', 'Expired.')
 const lost = new SpeechError('connection-lost', 'Broken.')
@@ -26,7 +26,7 @@ const dueMs = 4_030
 
 /** What a second connection does in place of serving. */
 type Spoiled = (scheduler: SchedulerLike) => Dial<SocketMessage, SocketMessage>
-const started = said('recognize-response', ok)
+const started = recognizerMessage('recognize-response', ok)
 const answering =
   (...answers: readonly (string | SpeechError)[]): Spoiled =>
   (scheduler) =>
@@ -35,8 +35,8 @@ const answering =
         heard$.pipe(
           take(1),
           concatMap(() => from(answers)),
-          concatMap((one) =>
-            timer(10, scheduler).pipe(mergeMap(() => (isSpeechError(one) ? throwError(() => one) : of(one)))),
+          concatMap((item) =>
+            timer(10, scheduler).pipe(mergeMap(() => (isSpeechError(item) ? throwError(() => item) : of(item)))),
           ),
         ),
         NEVER,
@@ -329,11 +329,19 @@ describe('a successor that does not come about', () => {
   it.each<[string, number, Spoiled]>([
     ['is refused the connection', 1, refusing],
     ['never gets its connection', 2, never],
-    ['is refused its start', 1, answering(said('recognize-response', { 'operation-result': 'overloaded: Full.' }))],
+    [
+      'is refused its start',
+      1,
+      answering(recognizerMessage('recognize-response', { 'operation-result': 'overloaded: Full.' })),
+    ],
     ['never has its start answered', 2, answering()],
     ['is lost at its start', 1, answering(new SpeechError('connection-lost', 'Cut.'))],
     ['is lost once it is ready', 1, answering(started, new SpeechError('going-away', 'Drained.'))],
-    ['is ended in good order once it is ready', 1, answering(started, said('final-result', { ...ok, text: '' }))],
+    [
+      'is ended in good order once it is ready',
+      1,
+      answering(started, recognizerMessage('final-result', { ...ok, text: '' })),
+    ],
   ])('and %s leaves the connection to its end, and the rest to any other', (_what, openBefore, spoiled) => {
     virtually((tools) => {
       const { seen, proof } = run(tools, { spoiled })

@@ -20,7 +20,7 @@ import { format, virtually, type Tools } from './virtual-session.js'
 import { runs } from '../thorough.js'
 
 type Over = 'websocket' | 'grpc'
-const overBoth: readonly Over[] = ['websocket', 'grpc']
+const bothTransports: readonly Over[] = ['websocket', 'grpc']
 /** How the audio comes: as it is spoken, all at once, or as the session asks for it. */
 type Pace = 'spoken' | 'at once' | 'pulled'
 
@@ -33,21 +33,21 @@ const speech = (count: number, from = 0, channels = 1): readonly Spoken[] =>
 const silence = (ms: number, channels = 1): readonly Spoken[] =>
   Array.from({ length: ms / chunkMs }, () => Array.from({ length: channels }, () => undefined))
 
-const isSilent = (one: Spoken): boolean => one.every((word) => word === undefined)
+const isSilent = (item: Spoken): boolean => item.every((word) => word === undefined)
 
 /** Silence comes in longer messages. */
 const messagesOf = (spoken: readonly Spoken[]): readonly (readonly Spoken[])[] => {
   const messages: Spoken[][] = []
-  for (const one of spoken) {
+  for (const chunk of spoken) {
     const last = messages.at(-1)
-    if (last?.[0] !== undefined && isSilent(one) && isSilent(last[0]) && last.length < 25) last.push(one)
-    else messages.push([one])
+    if (last?.[0] !== undefined && isSilent(chunk) && isSilent(last[0]) && last.length < 25) last.push(chunk)
+    else messages.push([chunk])
   }
   return messages
 }
 
 const sourceOf = (spoken: readonly Spoken[], pace: Pace, { clock }: Tools): ObservableInput<Uint8Array> => {
-  const messages = messagesOf(spoken).map((one) => ({ bytes: chunksOf(one), forMs: one.length * chunkMs }))
+  const messages = messagesOf(spoken).map((message) => ({ bytes: chunksOf(message), forMs: message.length * chunkMs }))
   if (pace === 'pulled') return messages.map(({ bytes }) => bytes)
   if (pace === 'at once') return from(messages).pipe(map(({ bytes }) => bytes))
   return from(messages).pipe(concatMap(({ bytes, forMs }) => timer(forMs, clock).pipe(concatMap(() => of(bytes)))))
@@ -56,7 +56,7 @@ const sourceOf = (spoken: readonly Spoken[], pace: Pace, { clock }: Tools): Obse
 interface Seen {
   readonly events: SessionEvent[]
   readonly counts: EndingService<unknown>['counts']
-  readonly heard: EndingService<unknown>['heard']
+  readonly receivedChunks: EndingService<unknown>['receivedChunks']
   end: string
 }
 
@@ -74,10 +74,10 @@ const run = (
     format: { ...format, channels: endings.channels },
     ...given,
   }
-  const { gracefulMs = 0, tellsHeard = false } = endings
+  const { gracefulMs = 0, reportsHeardMs = false } = endings
   // A half-close has no answer, so a final that crosses it must say what it is the final of.
-  const finalizeBy = tellsHeard ? 'half-close' : 'request'
-  const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'heard'>] => {
+  const finalizeBy = reportsHeardMs ? 'half-close' : 'request'
+  const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'receivedChunks'>] => {
     if (over === 'websocket') {
       const { dial, ...service } = endingRecognizer(clock, endings)
       return [
@@ -94,7 +94,7 @@ const run = (
   const [session$, service] = open()
   const seen: Seen = { events: [], ...service, end: 'none' }
   session$.subscribe({
-    next: (one) => seen.events.push(one),
+    next: (value) => seen.events.push(value),
     complete: () => (seen.end = 'complete'),
     error: (error: unknown) => (seen.end = isSpeechError(error) ? error.code : String(error)),
   })
@@ -103,24 +103,24 @@ const run = (
 
 const wordsIn = (events: readonly SessionEvent[], type: 'milestone' | 'final', channel = 0): readonly string[] =>
   events
-    .flatMap((one) => (one.type === type && (one.channel ?? 0) === channel ? [one.text] : []))
+    .flatMap((event) => (event.type === type && (event.channel ?? 0) === channel ? [event.text] : []))
     .join(' ')
     .split(/\s+/)
     .filter((word) => word !== '')
 
 const wordsOf = (spoken: readonly Spoken[], channel = 0): readonly string[] =>
-  spoken.flatMap((one) => (one[channel] === undefined ? [] : [wordOf(channel, one[channel])]))
+  spoken.flatMap((chunk) => (chunk[channel] === undefined ? [] : [wordOf(channel, chunk[channel])]))
 
 const ledgerOf = (events: readonly SessionEvent[], channel?: number): readonly number[] => {
-  const last = events.flatMap((one) => (one.type === 'ledger' && one.channel === channel ? [one] : [])).at(-1)
+  const last = events.flatMap((event) => (event.type === 'ledger' && event.channel === channel ? [event] : [])).at(-1)
   return last === undefined
     ? []
     : [last.capturedMs, last.finalizedMs, last.pendingMs + last.replayedPendingMs, last.droppedMs]
 }
-const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((one) => happeningsOf(one))
-const gapsOf = (events: readonly SessionEvent[]) => events.flatMap((one) => (one.type === 'gap' ? [one] : []))
+const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((event) => happeningsOf(event))
+const gapsOf = (events: readonly SessionEvent[]) => events.flatMap((event) => (event.type === 'gap' ? [event] : []))
 
-describe.each(overBoth)('a session over %s whose service ends recognitions by itself', (over) => {
+describe.each(bothTransports)('a session over %s whose service ends recognitions by itself', (over) => {
   it.each<Pace>(['spoken', 'at once', 'pulled'])('hears what follows a silence, where the audio is %s', (pace) => {
     virtually((tools) => {
       const spoken = [...speech(40), ...silence(13_000), ...speech(40, 40)]
@@ -150,7 +150,7 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
       const spoken = [...speech(5), ...silence(3_000), ...speech(5, 5), ...silence(3_000), ...speech(5, 10)]
       const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 1_000 }, sourceOf(spoken, 'spoken', tools))
       const times = (type: 'milestone' | 'final'): unknown =>
-        seen.events.flatMap((one) => (one.type === type ? [[one.startMs, one.endMs]] : []))
+        seen.events.flatMap((event) => (event.type === type ? [[event.startMs, event.endMs]] : []))
       const expected = [
         [0, 100],
         [3_100, 3_200],
@@ -182,8 +182,8 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
   it('goes on after a muted microphone, which gives no bytes at all', () => {
     virtually((tools) => {
       const muted$ = timer(45_000, tools.clock).pipe(concatMap(() => []))
-      const said = (one: readonly Spoken[]) => from(sourceOf(one, 'spoken', tools))
-      const source$ = concat(said(speech(10)), muted$, said(speech(10, 10)))
+      const spokenSource = (item: readonly Spoken[]) => from(sourceOf(item, 'spoken', tools))
+      const source$ = concat(spokenSource(speech(10)), muted$, spokenSource(speech(10, 10)))
       const seen = run(over, tools, { channels: 1, timed: true, idleMs: 30_000 }, source$)
       return () => {
         const { events, end, counts } = seen
@@ -239,7 +239,7 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
       return () => {
         const { events } = seen
         expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
-        const unknown = events.flatMap((one) => (one.type === 'unknown' ? [one.reason] : []))
+        const unknown = events.flatMap((event) => (event.type === 'unknown' ? [event.reason] : []))
         expect(unknown.length).toBeGreaterThan(0)
         expect(new Set(unknown)).toEqual(new Set(['A second final of a recognition.']))
       }
@@ -257,7 +257,7 @@ describe.each(overBoth)('a session over %s whose service ends recognitions by it
           .pipe(accumulateMilestones())
           .subscribe((transcript) => (text = transcript.text))
         expect(text).toBe(wordsOf(spoken).join(' '))
-        expect(events.flatMap((one) => (one.type === 'milestone' ? [one.text] : [])).join('')).toBe(text)
+        expect(events.flatMap((event) => (event.type === 'milestone' ? [event.text] : [])).join('')).toBe(text)
       }
     })
   })
@@ -301,8 +301,8 @@ describe('a stereo call', () => {
       return () => {
         const { events, end } = seen
         for (const channel of [0, 1]) {
-          const heard = wordsIn(events, 'milestone', channel).map((word) => word.slice(1))
-          expect(heard).toEqual(wordsOf(spoken, channel).map((word) => word.slice(1)))
+          const words = wordsIn(events, 'milestone', channel).map((word) => word.slice(1))
+          expect(words).toEqual(wordsOf(spoken, channel).map((word) => word.slice(1)))
         }
         expect(end).toBe('complete')
         for (const { cause, channel } of gapsOf(events)) expect([cause, channel]).toEqual(['silence', 1])
@@ -313,14 +313,14 @@ describe('a stereo call', () => {
 
 /** A service that ends whenever it likes, and audio of speech and silence in any mixture. */
 const plots = fc.record({
-  over: fc.constantFrom(...overBoth),
+  over: fc.constantFrom(...bothTransports),
   channels: fc.constantFrom<(1 | 2)[]>(1, 2),
   timed: fc.boolean(),
   gracefulMs: fc.constantFrom(undefined, 400, 2_000, 10_000),
   endsAfterChunks: fc.array(fc.constantFrom(30, 60, 200, 900), { maxLength: 6 }),
   closesAfterMs: fc.constantFrom(undefined, 0, 1, 700),
   finalsTwice: fc.boolean(),
-  tellsHeard: fc.boolean(),
+  reportsHeardMs: fc.boolean(),
   stretches: fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(20, 500, 3_000, 15_000)), {
     minLength: 1,
     maxLength: 6,
@@ -362,20 +362,20 @@ const checkAccount = (
   spoken: readonly Spoken[],
   channel: number | undefined,
 ): void => {
-  const ledgers = events.flatMap((one) => (one.type === 'ledger' && one.channel === channel ? [one] : []))
-  for (const one of ledgers) {
-    const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = one
+  const ledgers = events.flatMap((event) => (event.type === 'ledger' && event.channel === channel ? [event] : []))
+  for (const ledger of ledgers) {
+    const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs, sentMs } = ledger
     expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBeCloseTo(capturedMs, 6)
     expect(Math.min(finalizedMs, pendingMs, replayedPendingMs, droppedMs)).toBeGreaterThanOrEqual(0)
     expect(finalizedMs).toBeLessThanOrEqual(sentMs)
   }
-  const gaps = gapsOf(events).filter((one) => one.channel === channel)
+  const gaps = gapsOf(events).filter((gap) => gap.channel === channel)
   const droppedMs = gaps.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
   expect(ledgers.at(-1)?.droppedMs).toBeCloseTo(droppedMs, 6)
   expect([ledgers.at(-1)?.pendingMs, ledgers.at(-1)?.replayedPendingMs]).toEqual([0, 0])
   for (const { cause, fromMs, toMs } of gaps.filter((gap) => gap.cause === 'silence')) {
     const lost = spoken.filter(
-      (one, at) => one.some((word) => word !== undefined) && at * chunkMs < toMs && (at + 1) * chunkMs > fromMs,
+      (chunk, at) => chunk.some((word) => word !== undefined) && at * chunkMs < toMs && (at + 1) * chunkMs > fromMs,
     )
     expect([cause, lost]).toEqual(['silence', []])
   }
@@ -388,9 +388,9 @@ const check = (plot: Plot, pace: Pace): ReturnType<typeof play> => {
   const accounts = plot.over === 'websocket' && plot.channels === 2 ? [0, 1] : [undefined]
   for (const account of accounts) checkAccount(events, spoken, account)
   for (let channel = 0; channel < plot.channels; channel++) {
-    const told = [...new Set([...wordsIn(events, 'milestone', channel), ...wordsIn(events, 'final', channel)])]
+    const words = [...new Set([...wordsIn(events, 'milestone', channel), ...wordsIn(events, 'final', channel)])]
     expect(wordsIn(events, 'milestone', channel)).toHaveLength(new Set(wordsIn(events, 'milestone', channel)).size)
-    const numbers = told.map((word) => Number(word.slice(1)))
+    const numbers = words.map((word) => Number(word.slice(1)))
     const whole = wordsOf(spoken, channel).map((word) => Number(word.slice(1)))
     if (plot.continuous) expect(numbers.sort((a, b) => a - b)).toEqual(whole)
     else expect(whole.slice(0, numbers.length)).toEqual(numbers.sort((a, b) => a - b))
@@ -412,9 +412,9 @@ describe('a session with a service that ends whenever it likes', () => {
 
   it('gives the same text and loses nothing in any pace, where the service gives times', { timeout: 120_000 }, () => {
     const results = ({ events }: Seen): unknown => ({
-      text: events.flatMap((one) => (one.type === 'milestone' ? [one.text] : [])).join(''),
+      text: events.flatMap((event) => (event.type === 'milestone' ? [event.text] : [])).join(''),
       causes: [...new Set(gapsOf(events).map(({ cause }) => cause))].filter((cause) => cause !== 'silence'),
-      estimated: events.some((one) => one.type === 'ledger' && one.estimated),
+      estimated: events.some((event) => event.type === 'ledger' && event.estimated),
     })
     fc.assert(
       fc.property(plots, (plot) => {
@@ -437,15 +437,15 @@ describe('a session with a service that ends whenever it likes', () => {
           cuts,
           fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
           (plot, cutsAfterChunks, pace) => {
-            const { events, heard, spoken } = check({ ...plot, continuous: true, cutsAfterChunks }, pace)
+            const { events, receivedChunks, spoken } = check({ ...plot, continuous: true, cutsAfterChunks }, pace)
             const isPair = plot.over === 'websocket' && plot.channels === 2
             for (let channel = 0; channel < plot.channels; channel++) {
               const gaps = gapsOf(events).filter((gap) => !isPair || gap.channel === channel)
-              for (const [at, one] of spoken.entries()) {
-                const word = one[channel]
+              for (const [at, item] of spoken.entries()) {
+                const word = item[channel]
                 const isLost = gaps.some(({ fromMs, toMs }) => fromMs < (at + 1) * chunkMs && toMs > at * chunkMs)
                 if (word !== undefined && !isLost)
-                  expect([word, heard[isPair ? 0 : channel]?.has(word)]).toEqual([word, true])
+                  expect([word, receivedChunks[isPair ? 0 : channel]?.has(word)]).toEqual([word, true])
               }
             }
           },

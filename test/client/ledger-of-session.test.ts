@@ -82,7 +82,7 @@ const check = (schedule: Schedule): void => {
     if (event.type !== 'ledger') continue
     const { capturedMs, finalizedMs, pendingMs, replayedPendingMs, droppedMs } = event
     expect(finalizedMs + pendingMs + replayedPendingMs + droppedMs).toBe(capturedMs)
-    for (const one of [finalizedMs, pendingMs, replayedPendingMs, droppedMs]) expect(one).toBeGreaterThanOrEqual(0)
+    for (const item of [finalizedMs, pendingMs, replayedPendingMs, droppedMs]) expect(item).toBeGreaterThanOrEqual(0)
     expect(finalizedMs).toBeGreaterThanOrEqual(finalized)
     expect(capturedMs).toBeGreaterThanOrEqual(captured)
     finalized = finalizedMs
@@ -107,8 +107,8 @@ const checkWords = (
   gaps: readonly (readonly [number, number])[],
   endMs: number,
 ): void => {
-  const told = events.flatMap((event) => (event.type === 'milestone' ? event.text.trim().split(/\s+/) : []))
-  const numbers = told.filter((word) => word !== '').map((word) => Number(word.slice('word'.length)))
+  const words = events.flatMap((event) => (event.type === 'milestone' ? event.text.trim().split(/\s+/) : []))
+  const numbers = words.filter((word) => word !== '').map((word) => Number(word.slice('word'.length)))
   expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b))
   const wordMs = chunkMs
   for (let word = 0; (word + 1) * wordMs <= endMs; word++) {
@@ -117,7 +117,7 @@ const checkWords = (
   }
   const finals = events.filter((event) => event.type === 'final')
   expect(finals).toHaveLength(1)
-  expect(finals[0]?.text.trim().split(/\s+/).join(' ')).toBe(told.filter((word) => word !== '').join(' '))
+  expect(finals[0]?.text.trim().split(/\s+/).join(' ')).toBe(words.filter((word) => word !== '').join(' '))
 }
 
 describe('the ledger of a session', () => {

@@ -14,26 +14,26 @@ const bytesPerMs = 32
 const callMs = 200_000
 
 /** What a service hears on one connection: someone speaks on channel 0 all the time, and nobody on channel 1. */
-class Hearing {
+class FakeRecognizer {
   heardMs = 0
   #milestoneMs = 0
   #silenceMs = 0
 
-  constructor(private readonly tellsSilence: boolean) {}
+  constructor(private readonly reportsSilence: boolean) {}
 
-  hear(bytes: Uint8Array): readonly DataflowMessage[] {
+  receive(bytes: Uint8Array): readonly DataflowMessage[] {
     this.heardMs += bytes.length / bytesPerMs
-    const said: DataflowMessage[] = []
+    const messages: DataflowMessage[] = []
     for (; this.heardMs - this.#milestoneMs >= 1_000; this.#milestoneMs += 1_000) {
       const Data = { Text: this.#milestoneMs === 0 ? 'word' : ' word' }
-      said.push(this.#event('SR Milestone', 0, this.#milestoneMs, this.#milestoneMs + 1_000, Data))
+      messages.push(this.#event('SR Milestone', 0, this.#milestoneMs, this.#milestoneMs + 1_000, Data))
     }
     const endMs = Math.floor(this.heardMs / 30_000) * 30_000 - 360
-    if (this.tellsSilence && endMs > this.#silenceMs) {
-      said.push(this.#event('SR Silence', 1, this.#silenceMs, endMs))
+    if (this.reportsSilence && endMs > this.#silenceMs) {
+      messages.push(this.#event('SR Silence', 1, this.#silenceMs, endMs))
       this.#silenceMs = endMs
     }
-    return said
+    return messages
   }
 
   end(): readonly DataflowMessage[] {
@@ -46,22 +46,22 @@ class Hearing {
 }
 
 /** A stereo call in virtual time that loses its first connection after `cutMs`. */
-const call = (cutMs: number, tellsSilence: boolean): readonly SessionEvent[] => {
+const call = (cutMs: number, reportsSilence: boolean): readonly SessionEvent[] => {
   const events: SessionEvent[] = []
   marbles(({ scheduler }) => {
     let connections = 0
     const dial = scriptedDial<DataflowMessage, DataflowMessage>(({ heard$, link }) => {
       connections += 1
       const isFirst = connections === 1
-      const hearing = new Hearing(tellsSilence)
+      const recognizer = new FakeRecognizer(reportsSilence)
       const answer = ({ contentType, content, binaryContent }: DataflowMessage): Observable<DataflowMessage> => {
         if (contentType === 0) {
-          const said = hearing.hear(binaryContent)
-          if (isFirst && hearing.heardMs >= cutMs) link.close(new SpeechError('connection-lost', 'Cut.'))
-          return isFirst && hearing.heardMs >= cutMs ? EMPTY : of(...said)
+          const messages = recognizer.receive(binaryContent)
+          if (isFirst && recognizer.heardMs >= cutMs) link.close(new SpeechError('connection-lost', 'Cut.'))
+          return isFirst && recognizer.heardMs >= cutMs ? EMPTY : of(...messages)
         }
         if (content.includes('Start')) return of(response('{"operation-result":"success"}'))
-        const ended = [response('{"MessageName":"FinalizeResponse","operation-result":"success"}'), ...hearing.end()]
+        const ended = [response('{"MessageName":"FinalizeResponse","operation-result":"success"}'), ...recognizer.end()]
         return concat(
           ended,
           defer(() => {
@@ -76,16 +76,17 @@ const call = (cutMs: number, tellsSilence: boolean): readonly SessionEvent[] => 
     const options = { token: 'any', tenant: 'T', project: 'p', format, finalizeBy: 'request' } as const
     pace({ format, everyMs: 100, scheduler })(source)
       .pipe(dataflow({ ...options, url: 'a:1', testing: { dial, scheduler, random: () => 0.5 } }))
-      .subscribe((one) => events.push(one))
+      .subscribe((value) => events.push(value))
   })
   return events
 }
 
-const gaps = (events: readonly SessionEvent[]): readonly SessionEvent[] => events.filter((one) => one.type === 'gap')
+const gaps = (events: readonly SessionEvent[]): readonly SessionEvent[] =>
+  events.filter((event) => event.type === 'gap')
 const replays = (events: readonly SessionEvent[]): readonly number[] =>
-  events.flatMap((one) => (one.type === 'resumed' ? [one.replayedMs] : []))
+  events.flatMap((event) => (event.type === 'resumed' ? [event.replayedMs] : []))
 const silences = (events: readonly SessionEvent[]): readonly NodeEvent[] =>
-  events.filter((one): one is NodeEvent => one.type === 'event' && one.name === 'SR Silence')
+  events.filter((event): event is NodeEvent => event.type === 'event' && event.name === 'SR Silence')
 
 describe('a stereo call of which one side only listens', () => {
   it.each([
@@ -100,13 +101,15 @@ describe('a stereo call of which one side only listens', () => {
       expect(replays(events)).toEqual([replayedMs])
       const last = events.filter(({ type }) => type === 'ledger').at(-1)
       expect(last).toMatchObject({ capturedMs: callMs, finalizedMs: callMs, droppedMs: 0, pendingMs: 0 })
-      expect(events.flatMap((one) => (one.type === 'milestone' ? [one.endMs] : [])).at(-1)).toBeGreaterThan(199_000)
+      expect(events.flatMap((event) => (event.type === 'milestone' ? [event.endMs] : [])).at(-1)).toBeGreaterThan(
+        199_000,
+      )
     },
   )
 
   it('is told each silence once, in the time of the source and one behind the other', () => {
-    const told = silences(call(145_000, true)).map(({ channel, startMs, endMs }) => [channel, startMs, endMs])
-    expect(told).toEqual([
+    const spans = silences(call(145_000, true)).map(({ channel, startMs, endMs }) => [channel, startMs, endMs])
+    expect(spans).toEqual([
       [1, 0, 29_640],
       [1, 29_640, 59_640],
       [1, 59_640, 89_640],

@@ -782,10 +782,10 @@ describe('the machine of a session, whatever comes in whatever order', () => {
   const policy = fc.constantFrom(socket, stream, lastingSocket, lastingStream)
 
   /** Signals and inputs of a connection are those of the present one or of its successor. */
-  const from = (state: ClientState, one: ClientInput, isSuccessor: boolean): ClientInput =>
-    'connection' in one
-      ? { ...one, connection: (isSuccessor ? state.handover?.successor?.id : undefined) ?? state.connection.id }
-      : one
+  const from = (state: ClientState, input: ClientInput, isSuccessor: boolean): ClientInput =>
+    'connection' in input
+      ? { ...input, connection: (isSuccessor ? state.handover?.successor?.id : undefined) ?? state.connection.id }
+      : input
 
   it('ends at most once, starts no effect that is not alive, and never lacks a deadline', () => {
     const sequence = fc.array(fc.tuple(input, facts, fc.boolean()), { maxLength: 60 })
@@ -794,9 +794,9 @@ describe('the machine of a session, whatever comes in whatever order', () => {
         const machine = new ClientMachine(ofOne, quiet)
         let { state } = machine.start
         const done: string[] = []
-        for (const [one, found, isSuccessor] of [[inputs.begin, quiet, false] as const, ...steps]) {
+        for (const [item, found, isSuccessor] of [[inputs.begin, quiet, false] as const, ...steps]) {
           const { state: before } = { state }
-          const next = step(state, from(state, one, isSuccessor), ofOne, found)
+          const next = step(state, from(state, item, isSuccessor), ofOne, found)
           if (isEnd(before.phase)) expect(next).toEqual({ state: before })
           state = next.state
           const alive = machine.alive(state)

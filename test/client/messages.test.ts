@@ -10,14 +10,14 @@ import {
   plainDataflow,
   plainRecognizer,
   response,
-  said,
+  recognizerMessage,
   scriptedService,
   virtually,
   type Answer,
 } from './virtual-session.js'
 
-const accepted = said('recognize-response', ok)
-const final = said('final-result', { ...ok, text: 'hello', confidence: '0.9' })
+const accepted = recognizerMessage('recognize-response', ok)
+const final = recognizerMessage('final-result', { ...ok, text: 'hello', confidence: '0.9' })
 
 /** What a session logs when `recognize` is answered so, from the first answer on. */
 const logOf = (answer: Answer<SocketMessage>, finalize?: Answer<SocketMessage>): readonly string[] => {
@@ -48,7 +48,7 @@ describe('a service that does not behave', () => {
     ['no JSON', 'not json', 'unknown not json'],
     ['JSON that is no object', '[1]', 'unknown [1]'],
     ['a message without a name', '{}', 'unknown {}'],
-    ['a message of an unknown name', said('surprise'), `unknown ${said('surprise')}`],
+    ['a message of an unknown name', recognizerMessage('surprise'), `unknown ${recognizerMessage('surprise')}`],
     ['a field of the wrong type', '{"message-name":"partial-result","text":5}', undefined],
     ['__proto__', '{"__proto__":{"message-name":"final-result"}}', undefined],
     ['nothing', '', 'unknown '],
@@ -69,14 +69,22 @@ describe('a service that does not behave', () => {
   })
 
   it('gives results that come before the start-response, and in their order', () => {
-    const log = logOf([0, said('milestone-result', { text: 'b' }), said('partial-result', { text: 'a' }), accepted])
+    const log = logOf([
+      0,
+      recognizerMessage('milestone-result', { text: 'b' }),
+      recognizerMessage('partial-result', { text: 'a' }),
+      accepted,
+    ])
     expect(log.slice(0, 4)).toEqual(['0 milestone b', '0 partial a', '0 response recognize Success', '0 streaming'])
     expect(log.slice(4)).toEqual(tail)
   })
 
   it('ends with the first final when it comes twice, and gives nothing after it', () => {
-    const finalizing = said('finalize-recognition-response', ok)
-    const log = logOf([0, accepted], [0, finalizing, final, said('milestone-result', { text: 'late' }), final])
+    const finalizing = recognizerMessage('finalize-recognition-response', ok)
+    const log = logOf(
+      [0, accepted],
+      [0, finalizing, final, recognizerMessage('milestone-result', { text: 'late' }), final],
+    )
     const answered = '10 response finalize-recognition Success'
     expect(log.slice(2)).toEqual(['10 finalizing', answered, '10 final hello', '10 done', '10 complete'])
   })
@@ -90,14 +98,14 @@ describe('a service that does not behave', () => {
   it('does not take answers to what was not asked for more than values', () => {
     const log = logOf([
       0,
-      said('finalize-recognition-response', ok),
-      said('stop-recognition-response', { 'operation-result': 'no-recognition: nothing runs' }),
+      recognizerMessage('finalize-recognition-response', ok),
+      recognizerMessage('stop-recognition-response', { 'operation-result': 'no-recognition: nothing runs' }),
       accepted,
-      said('finalize-recognition-response', { 'operation-result': 'no' }),
-      said('stop-recognition-response', ok),
+      recognizerMessage('finalize-recognition-response', { 'operation-result': 'no' }),
+      recognizerMessage('stop-recognition-response', ok),
     ])
     expect(log.slice(-tail.length)).toEqual(tail)
-    expect(log.filter((one) => one.startsWith('0 response'))).toHaveLength(5)
+    expect(log.filter((entry) => entry.startsWith('0 response'))).toHaveLength(5)
   })
 
   it.each([
@@ -106,7 +114,7 @@ describe('a service that does not behave', () => {
     ['', 'refused', 'no reason'],
   ])('errors by name when the start is refused with "%s"', (text, code, words) => {
     virtually(({ clock, watch, recognizing, cold }) => {
-      const refused = said('recognize-response', { 'operation-result': text })
+      const refused = recognizerMessage('recognize-response', { 'operation-result': text })
       const service = scriptedService<SocketMessage>(clock, [{ recognize: [10, refused] }])
       const watched = watch(recognizing({ dial: service.dial })(cold('a', { a: audio(20) })))
       return () => {
@@ -136,7 +144,7 @@ describe('a service that does not behave', () => {
   })
 
   it('gives a final that carries an error, then errors with it', () => {
-    const failed = said('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'hel' })
+    const failed = recognizerMessage('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'hel' })
     expect(logOf([0, accepted], [0, failed]).slice(2)).toEqual([
       '10 finalizing',
       '10 final hel',
@@ -147,12 +155,12 @@ describe('a service that does not behave', () => {
   })
 
   it('errors when the finalize is refused', () => {
-    const refused = said('finalize-recognition-response', { 'operation-result': 'internal: Broken.' })
+    const refused = recognizerMessage('finalize-recognition-response', { 'operation-result': 'internal: Broken.' })
     expect(logOf([0, accepted], [0, refused]).at(-1)).toBe('10 error internal')
   })
 
   it('errors when the connection closes in good order without a final, or without an answer to the start', () => {
-    expect(logOf([0, accepted], [0, said('partial-result', { text: 'hel' }), close]).slice(3)).toEqual([
+    expect(logOf([0, accepted], [0, recognizerMessage('partial-result', { text: 'hel' }), close]).slice(3)).toEqual([
       '10 partial hel',
       '10 gap 0-20 failed',
       '10 failed',
@@ -169,15 +177,15 @@ describe('a service that does not behave', () => {
       const lost = new SpeechError('going-away', 'Bye.')
       const service = scriptedService<SocketMessage>(clock, [
         {
-          recognize: answer.length === 1 ? [3, said('partial-result', { text: 'a' }), lost] : answer,
-          audio: [7, said('partial-result', { text: 'a' }), lost],
+          recognize: answer.length === 1 ? [3, recognizerMessage('partial-result', { text: 'a' }), lost] : answer,
+          audio: [7, recognizerMessage('partial-result', { text: 'a' }), lost],
         },
       ])
       const watched = watch(recognizing({ dial: service.dial })([audio(20)]))
       watched.subscription.add(NEVER.subscribe())
       return () => {
-        expect(watched.log.filter((one) => !one.includes('gap')).slice(-3)).toEqual(
-          [`partial a`, `failed`, `error going-away`].map((one) => `${at} ${one}`),
+        expect(watched.log.filter((entry) => !entry.includes('gap')).slice(-3)).toEqual(
+          [`partial a`, `failed`, `error going-away`].map((value) => `${at} ${value}`),
         )
         expect(watched.log.includes('7 gap 0-20 failed')).toBe(at === '7')
         expect(watched.error?.retryable).toBe(true)
@@ -193,10 +201,10 @@ describe('a service that does not behave', () => {
           recognize: [0, accepted],
           'stop-recognition': [
             5,
-            said('partial-result', { text: 'late' }),
+            recognizerMessage('partial-result', { text: 'late' }),
             'junk',
             final,
-            said('stop-recognition-response', { 'operation-result': 'no-recognition: over' }),
+            recognizerMessage('stop-recognition-response', { 'operation-result': 'no-recognition: over' }),
           ],
         },
       ])
@@ -207,7 +215,7 @@ describe('a service that does not behave', () => {
 
   it('errors when the stop is refused', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
-      const refused = said('stop-recognition-response', { 'operation-result': 'internal: no' })
+      const refused = recognizerMessage('stop-recognition-response', { 'operation-result': 'internal: no' })
       const service = scriptedService<SocketMessage>(clock, [
         { recognize: [0, accepted], 'stop-recognition': [5, refused] },
       ])
@@ -237,7 +245,7 @@ describe('a dataflow service', () => {
       ])
       const { log } = watch(flowing({ dial: service.dial })([]))
       return () => {
-        expect(log.filter((one) => one.includes('unknown'))).toHaveLength(junk.length)
+        expect(log.filter((entry) => entry.includes('unknown'))).toHaveLength(junk.length)
         expect(log.slice(-2)).toEqual(['0 done', '0 complete'])
       }
     })
@@ -286,15 +294,15 @@ describe('a dataflow service', () => {
   it.each([
     ['has lost its service where there is no final', [], '5 gap 20-60 failed'],
     ['is done at the final, which confirms no more than its milestones', ['SR Final'], '5 gap 20-60 ended'],
-  ])('%s, where the service ends the stream early and one recognition is wanted', (_what, names, said) => {
+  ])('%s, where the service ends the stream early and one recognition is wanted', (_what, names, expected) => {
     virtually(({ clock, watch, flowing, cold }) => {
-      const said$ = names.map((name) => event(`{"Name":"${name}","Channel":0,"Data":{"Text":"hi"}}`))
+      const events = names.map((name) => event(`{"Name":"${name}","Channel":0,"Data":{"Text":"hi"}}`))
       const milestone = event('{"Name":"SR Milestone","Channel":0,"StartMsec":0,"EndMsec":20,"Data":{"Text":"hi"}}')
       const service = scriptedService<DataflowMessage>(clock, [
-        { Start: start, audio: [5, milestone, ...said$, close] },
+        { Start: start, audio: [5, milestone, ...events, close] },
       ])
       const { log } = watch(flowing({ dial: service.dial, continuous: false })(cold('a', { a: audio(60) })))
-      return () => expect(log.find((line) => / (gap|done) ?/.test(line))).toBe(said)
+      return () => expect(log.find((line) => / (gap|done) ?/.test(line))).toBe(expected)
     })
   })
 

@@ -15,7 +15,7 @@ const samples = Uint8Array.of(0, 127, 128, 255)
 const wire = (options: Partial<RecognizeOptions>): SocketMessage[] => {
   const messages: SocketMessage[] = []
   virtually(({ clock, watch, recognizing }) => {
-    const service = scriptedService(clock, [plainRecognizer(0)], { tapHeard: (one) => messages.push(one) })
+    const service = scriptedService(clock, [plainRecognizer(0)], { onMessage: (message) => messages.push(message) })
     watch(recognizing({ dial: service.dial, ...options })([samples]))
     return () => undefined
   })
@@ -27,7 +27,9 @@ const dataflowWire = (options: Partial<DataflowOptions>): DataflowMessage[] => {
     const plain = plainDataflow(0)
     const lowerCase = Object.entries(plain).map(([name, answer]) => [name.toLowerCase(), answer] as const)
     const answers = { ...plain, ...Object.fromEntries(lowerCase) }
-    const service = scriptedService<DataflowMessage>(clock, [answers], { tapHeard: (one) => messages.push(one) })
+    const service = scriptedService<DataflowMessage>(clock, [answers], {
+      onMessage: (message) => messages.push(message),
+    })
     watch(flowing({ dial: service.dial, ...options })([samples]))
     return () => undefined
   })
@@ -50,7 +52,9 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
         gracefulSilenceThresholdMs: 0,
       },
     })
-    expect(messages.map((one) => (typeof one === 'string' ? (JSON.parse(one) as unknown) : one))).toEqual([
+    expect(
+      messages.map((message) => (typeof message === 'string' ? (JSON.parse(message) as unknown) : message)),
+    ).toEqual([
       {
         'message-name': 'recognize',
         'audio-format': 'pcm',
@@ -159,7 +163,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
             Update: [1, response('{"operation-result":"no"}')],
           },
         ],
-        { tapHeard: (one) => messages.push(one) },
+        { onMessage: (message) => messages.push(message) },
       )
       const update$ = hot('5ms a 9ms b 4ms b', {
         a: { settings: { A: 1 } },
@@ -211,7 +215,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
         return () => (open -= 1)
       })
       const service = scriptedService<DataflowMessage>(clock, [plainDataflow(0)], {
-        tapHeard: ({ content }) => content.includes('Update') && leaves$.next(undefined),
+        onMessage: ({ content }) => content.includes('Update') && leaves$.next(undefined),
       })
       const session$ = flowing({ dial: service.dial, update$ })(new Subject<Uint8Array>())
       const subscription = session$.pipe(takeUntil(leaves$)).subscribe()

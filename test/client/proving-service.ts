@@ -14,7 +14,7 @@ import {
 import { SpeechError } from '../../src/errors/speech-error.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
-import { event, ok, response, said } from './virtual-session.js'
+import { event, ok, response, recognizerMessage } from './virtual-session.js'
 
 /** Loud enough to be heard: with less, audio would be silence. */
 const loudness = 1_000
@@ -60,37 +60,37 @@ export interface Proof {
 }
 
 /** The state of one recognition: all that it heard since the connection began. */
-class Hearing {
+class FakeRecognizer {
   readonly chunks: number[] = []
-  #told = 0
+  #reportedChunks = 0
   text = ''
 
   constructor(private readonly timed: boolean) {}
 
-  hear(bytes: Uint8Array): readonly Result[] {
+  receive(bytes: Uint8Array): readonly Result[] {
     for (let at = 0; at < bytes.length; at += chunkBytes) this.chunks.push(indexOf(bytes, at))
     const results: Result[] = []
-    while (this.chunks.length - this.#told >= chunksAMilestone) {
+    while (this.chunks.length - this.#reportedChunks >= chunksAMilestone) {
       results.push(this.#milestone(chunksAMilestone))
     }
-    const words = this.#words(this.#told, this.chunks.length)
+    const words = this.#words(this.#reportedChunks, this.chunks.length)
     if (words.length > 0)
-      results.push({ kind: 'partial', text: words.join(' '), ...this.#times(this.#told, this.chunks.length) })
+      results.push({ kind: 'partial', text: words.join(' '), ...this.#times(this.#reportedChunks, this.chunks.length) })
     return results
   }
 
   rest(): readonly Result[] {
-    const left = this.chunks.length - this.#told
+    const left = this.chunks.length - this.#reportedChunks
     return left === 0 ? [] : [this.#milestone(left)]
   }
 
   #milestone(count: number): Result {
-    const from = this.#told
-    this.#told += count
-    const piece = this.#words(from, this.#told).join(' ')
+    const from = this.#reportedChunks
+    this.#reportedChunks += count
+    const piece = this.#words(from, this.#reportedChunks).join(' ')
     const text = this.text === '' ? piece : ` ${piece}`
     this.text += text
-    return { kind: 'milestone', text, ...this.#times(from, this.#told) }
+    return { kind: 'milestone', text, ...this.#times(from, this.#reportedChunks) }
   }
 
   /** Named by where they stand in the source. */
@@ -112,12 +112,12 @@ interface Result extends Times {
   readonly text: string
 }
 
-type Say<Message> = (result: Result) => Message
+type Encode<Message> = (result: Result) => Message
 interface Manner<Message> {
   readonly request: (message: Message) => string | undefined
   readonly audio: (message: Message) => Uint8Array
   readonly started: Message
-  readonly say: Say<Message>
+  readonly encode: Encode<Message>
   readonly ended: (text: string) => readonly Message[]
   readonly start: string
   readonly finalize: string
@@ -137,8 +137,8 @@ const proving =
     const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
       const connection = proof.dials.made
       proof.dials.made += 1
-      const hearing = new Hearing(timed)
-      proof.arrived.push(hearing.chunks)
+      const recognizer = new FakeRecognizer(timed)
+      proof.arrived.push(recognizer.chunks)
       const limit = cutAfterChunks[connection] ?? Infinity
       const cut = (): Observable<never> => {
         closedUntilMs = scheduler.now() + outageMs
@@ -151,8 +151,8 @@ const proving =
         if (request === manner.start) return isCutAt('start') ? cut() : later(of(manner.started))
         if (request === manner.finalize) {
           if (isCutAt('finalize')) return cut()
-          const rest = hearing.rest().map(manner.say)
-          return later(of(...rest, ...(isCutAt('final') ? [] : manner.ended(hearing.text)))).pipe(
+          const rest = recognizer.rest().map(manner.encode)
+          return later(of(...rest, ...(isCutAt('final') ? [] : manner.ended(recognizer.text)))).pipe(
             tap({
               complete: () => {
                 if (isCutAt('final')) void cut()
@@ -163,11 +163,11 @@ const proving =
         }
         if (request === manner.stop) return later(of(manner.stopped))
         if (request !== undefined) return EMPTY
-        const results = hearing.hear(manner.audio(message))
-        return hearing.chunks.length >= limit ? cut() : later(of(...results.map(manner.say)))
+        const results = recognizer.receive(manner.audio(message))
+        return recognizer.chunks.length >= limit ? cut() : later(of(...results.map(manner.encode)))
       }
-      const later = (said$: Observable<Message>): Observable<Message> =>
-        answerMs === 0 ? said$ : timer(answerMs, scheduler).pipe(mergeMap(() => said$))
+      const later = (message$: Observable<Message>): Observable<Message> =>
+        answerMs === 0 ? message$ : timer(answerMs, scheduler).pipe(mergeMap(() => message$))
       return merge(NEVER, concat(heard$).pipe(mergeMap(answer)))
     })
     return {
@@ -197,12 +197,12 @@ export const provingRecognizer = (
       endsLink: false,
       finalize: 'finalize-recognition',
       stop: 'stop-recognition',
-      stopped: said('stop-recognition-response', ok),
-      started: said('recognize-response', { ...ok, 'recognition-id': 'r' }),
-      say: ({ kind, ...fields }) => said(`${kind}-result`, { ...fields, 'recognition-id': 'r' }),
+      stopped: recognizerMessage('stop-recognition-response', ok),
+      started: recognizerMessage('recognize-response', { ...ok, 'recognition-id': 'r' }),
+      encode: ({ kind, ...fields }) => recognizerMessage(`${kind}-result`, { ...fields, 'recognition-id': 'r' }),
       ended: (text) => [
-        said('finalize-recognition-response', ok),
-        said('final-result', { ...ok, text, confidence: '0.9', 'recognition-id': 'r' }),
+        recognizerMessage('finalize-recognition-response', ok),
+        recognizerMessage('final-result', { ...ok, text, confidence: '0.9', 'recognition-id': 'r' }),
       ],
     },
     scheduler,
@@ -213,7 +213,7 @@ export const provingDataflow = (
   scheduler: SchedulerLike,
   faults: Faults,
 ): { dial: () => Dial<DataflowMessage, DataflowMessage>; proof: Proof } => {
-  const say = (name: string, text: string, times: Times): DataflowMessage =>
+  const encode = (name: string, text: string, times: Times): DataflowMessage =>
     event(
       JSON.stringify({
         Name: name,
@@ -233,10 +233,10 @@ export const provingDataflow = (
       stop: 'Stop',
       stopped: response('{"MessageName":"StopResponse","operation-result":"success"}'),
       started: response('{"MessageName":"StartResponse","operation-result":"success"}'),
-      say: ({ kind, text, ...times }) => say(kind === 'partial' ? 'SR Partial' : 'SR Milestone', text, times),
+      encode: ({ kind, text, ...times }) => encode(kind === 'partial' ? 'SR Partial' : 'SR Milestone', text, times),
       ended: (text) => [
         response('{"MessageName":"FinalizeResponse","operation-result":"success"}'),
-        say('SR Final', text, {}),
+        encode('SR Final', text, {}),
       ],
     },
     scheduler,

@@ -32,7 +32,7 @@ describe('a handler that acts from within an event', () => {
       }
       const { log } = watch(recognizing({ dial: service.dial, stop$ })(source$).pipe(tap(stopAt)))
       return () => {
-        expect(log.slice(-2).map((one) => one.replace(/^\d+ /, ''))).toEqual(['stopped', 'complete'])
+        expect(log.slice(-2).map((entry) => entry.replace(/^\d+ /, ''))).toEqual(['stopped', 'complete'])
         expect([clock.pending(), service.dials.open, stop$.observed]).toEqual([0, 0, false])
       }
     })
@@ -48,9 +48,9 @@ describe('a handler that acts from within an event', () => {
       }
       const { log } = watch(recognizing({ dial: service.dial, finalize$ })(source$).pipe(tap(finalizeAt)))
       return () => {
-        expect(log.filter((one) => one.includes('finalizing'))).toHaveLength(1)
-        expect(service.heard.filter((one) => one.includes('finalize'))).toHaveLength(1)
-        expect(log.slice(-2).map((one) => one.replace(/^\d+ /, ''))).toEqual(['done', 'complete'])
+        expect(log.filter((entry) => entry.includes('finalizing'))).toHaveLength(1)
+        expect(service.received.filter((message) => message.includes('finalize'))).toHaveLength(1)
+        expect(log.slice(-2).map((entry) => entry.replace(/^\d+ /, ''))).toEqual(['done', 'complete'])
       }
     })
   })
@@ -134,7 +134,7 @@ describe('a handler that acts from within an event', () => {
             return event
           }),
         )
-        .subscribe({ error: (one: unknown) => (error = one) })
+        .subscribe({ error: (item: unknown) => (error = item) })
       watch(NEVER.pipe(take(0)))
       expect([clock.pending(), service.dials.open]).toEqual([0, 0])
       return () => expect(error).toEqual(new Error('mine'))

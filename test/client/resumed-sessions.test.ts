@@ -12,7 +12,7 @@ import {
   labelOf,
   ok,
   response,
-  said,
+  recognizerMessage,
   scriptedService,
   virtually,
   type Answers,
@@ -50,20 +50,21 @@ describe('a resumed session', () => {
 
   it('asks anew what was asked while the other connection was being made', () => {
     virtually(({ clock, flowing, watch }) => {
-      const heard: string[] = []
-      const tapHeard = (message: DataflowMessage): unknown => message.contentType === 2 && heard.push(message.content)
+      const received: string[] = []
+      const onMessage = (message: DataflowMessage): unknown =>
+        message.contentType === 2 && received.push(message.content)
       const slow: Answers<DataflowMessage> = {
         Start: [50, started],
         Update: [1, response('{"operation-result":"success"}')],
       }
-      const { dial } = scriptedService(clock, [{ Start: [1, started], audio: [1, lost] }, slow], { tapHeard })
+      const { dial } = scriptedService(clock, [{ Start: [1, started], audio: [1, lost] }, slow], { onMessage })
       const update$ = new Subject<UpdateRequest>()
       watch(flowing({ dial, resumption, update$ })(concat(of(wordChunk(0, 1)), NEVER)), 400)
       // The second start was said at 52 ms and is answered at 102 ms.
       clock.schedule(() => update$.next({ settings: { Mode: 'late' } }), 80)
       return () => {
-        expect(heard.map((one) => one.includes('late'))).toEqual([false, false, true])
-        expect(heard[2]).toContain('Update')
+        expect(received.map((message) => message.includes('late'))).toEqual([false, false, true])
+        expect(received[2]).toContain('Update')
       }
     })
   })
@@ -110,7 +111,7 @@ describe('a resumed session', () => {
     virtually(({ clock, recognizing, watch }) => {
       // Each connection lasts longer than the longest wait, which renews the budget while audio is still coming.
       const answers: Answers<SocketMessage> = {
-        recognize: [1, said('recognize-response', ok)],
+        recognize: [1, recognizerMessage('recognize-response', ok)],
         'finalize-recognition': [5_000, lost],
       }
       const { dial, dials } = scriptedService(clock, [answers])
@@ -133,10 +134,10 @@ describe('a resumed session', () => {
       for (let nth = 1; nth < 6; nth++) {
         virtually(({ clock, recognizing }) => {
           const answers: Answers<SocketMessage> = {
-            recognize: [1, said('recognize-response', ok)],
+            recognize: [1, recognizerMessage('recognize-response', ok)],
             audio: [
               1,
-              said('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'a word more' }),
+              recognizerMessage('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'a word more' }),
               lost,
             ],
           }
@@ -149,8 +150,8 @@ describe('a resumed session', () => {
           const subscriber = new Subscriber<SessionEvent>({
             error: (error: unknown) => expect.unreachable(String(error)),
             complete: () => expect.unreachable('It was left.'),
-            next: (one) => {
-              const isIt = one.type === at || (one.type === 'connection' && one.state === at)
+            next: (event) => {
+              const isIt = event.type === at || (event.type === 'connection' && event.state === at)
               if (isIt && ++seen === nth) {
                 subscriber.unsubscribe()
                 // After the handler has returned: that is when the session goes on.
@@ -168,25 +169,25 @@ describe('a resumed session', () => {
   it('knows an event of a node again after two losses', () => {
     virtually(({ clock, flowing }) => {
       const speech = event('{"Name":"Speech Started","Channel":0,"StartMsec":80,"EndMsec":80}')
-      let heard = 0
+      let received = 0
       let connection = 0
       const dial = scriptedDial<DataflowMessage, DataflowMessage>(
         ({ heard$, link }) => {
           connection += 1
-          heard = 0
+          received = 0
           const mine = connection
           return merge(
             NEVER,
             heard$.pipe(
               mergeMap((message) => {
                 if (message.contentType === 2) return of(started)
-                heard += 1
-                if (mine === 1 && heard === 5) link.close(lost)
-                if (mine === 2 && heard === 2) {
+                received += 1
+                if (mine === 1 && received === 5) link.close(lost)
+                if (mine === 2 && received === 2) {
                   link.pause()
                   clock.schedule(() => link.close(lost), 10)
                 }
-                return heard === 4 ? of(speech) : EMPTY
+                return received === 4 ? of(speech) : EMPTY
               }),
             ),
           )
@@ -195,7 +196,7 @@ describe('a resumed session', () => {
       )
       const events: SessionEvent[] = []
       const audio$ = concat(from([0, 1, 2, 3, 4].map((index) => wordChunk(index, 1))), NEVER)
-      const subscription = flowing({ dial, resumption })(audio$).subscribe((one) => events.push(one))
+      const subscription = flowing({ dial, resumption })(audio$).subscribe((value) => events.push(value))
       clock.schedule(() => subscription.unsubscribe(), 3_000)
       return () => {
         expect(connection).toBe(3)
@@ -221,17 +222,20 @@ describe('a resumed session', () => {
             }
             const mine = words.splice(0, 10)
             if (mine.length > 0)
-              return of(said('milestone-result', { text: `${round === 0 ? '' : ' '}${mine.join(' ')}` }))
+              return of(recognizerMessage('milestone-result', { text: `${round === 0 ? '' : ' '}${mine.join(' ')}` }))
             if (!ending.asked) return EMPTY
             ending.asked = false
-            return of(said('finalize-recognition-response', ok), said('final-result', { ...ok, text: '' }))
+            return of(
+              recognizerMessage('finalize-recognition-response', ok),
+              recognizerMessage('final-result', { ...ok, text: '' }),
+            )
           }),
         )
         const answers$ = heard$.pipe(
           mergeMap((message) => {
             if (typeof message === 'string') {
               if (message.includes('finalize')) ending.asked = true
-              return message.includes('finalize') ? EMPTY : of(said('recognize-response', ok))
+              return message.includes('finalize') ? EMPTY : of(recognizerMessage('recognize-response', ok))
             }
             words.push(wordOf(0, new DataView(message.buffer, message.byteOffset).getInt16(0, true) - loudness))
             return nth < 3 && words.length === 400
@@ -241,19 +245,19 @@ describe('a resumed session', () => {
         )
         return merge(milestones$, answers$)
       })
-      const told: string[] = []
+      const labels: string[] = []
       const chunks = Array.from({ length: count }, (_, index) => wordChunk(index, 1))
       const audio$ = concat(
         from(chunks.slice(0, -1)),
         timer(4_000, clock).pipe(mergeMap(() => of(wordChunk(count - 1, 1)))),
       )
-      const subscription = recognizing({ dial, resumption })(audio$).subscribe((one) => {
-        if (one.type === 'milestone') told.push(...one.text.trim().split(' '))
+      const subscription = recognizing({ dial, resumption })(audio$).subscribe((event) => {
+        if (event.type === 'milestone') labels.push(...event.text.trim().split(' '))
       })
       clock.schedule(() => subscription.unsubscribe(), 60_000)
       return () => {
         expect(connection).toBe(3)
-        expect(told).toEqual(Array.from({ length: count }, (_, index) => wordOf(0, index)))
+        expect(labels).toEqual(Array.from({ length: count }, (_, index) => wordOf(0, index)))
         expect(wordMs * count).toBe(10_000)
       }
     })

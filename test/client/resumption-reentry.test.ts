@@ -4,7 +4,7 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { chunkMs, chunkOf, provingRecognizer } from './proving-service.js'
 import { virtually } from './virtual-session.js'
 
-const told = (event: SessionEvent): string => (event.type === 'connection' ? event.state : event.type)
+const labelOf = (event: SessionEvent): string => (event.type === 'connection' ? event.state : event.type)
 
 describe.each(['reconnecting', 'resumed', 'ledger', 'milestone', 'gap'])(
   'a handler of %s that acts from within',
@@ -22,7 +22,7 @@ describe.each(['reconnecting', 'resumed', 'ledger', 'milestone', 'gap'])(
         let acted = 0
         const subscription = recognizing({ dial, resumption, stop$, finalize$ })(audio$).subscribe({
           next: (event) => {
-            if (told(event) !== at) return
+            if (labelOf(event) !== at) return
             acted += 1
             if (act === 'unsubscribe') subscription.unsubscribe()
             else if (act === 'stop') stop$.next(undefined)

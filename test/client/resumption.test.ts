@@ -218,7 +218,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
       const options = { resumption: { ...resumption, maxReplayBytes: 5 * 320 } }
       const { seen, proof } = run(transport, tools, { cutAfterChunks: [18], outageMs: 0 }, { options })
       return () => {
-        expect(connectionOf(seen.events).filter((one) => one.startsWith('gap'))).toEqual(['gap 200-260 replay-full'])
+        expect(connectionOf(seen.events).filter((item) => item.startsWith('gap'))).toEqual(['gap 200-260 replay-full'])
         expect(proof.arrived[1]?.[0]).toBe(13)
         expect([seen.end, lastLedger(seen.events)]).toEqual(['complete', '1200 = 1140 + 0 + 0 + 60'])
         checkLedger(seen.events)
@@ -269,7 +269,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
       )
       const { seen, proof } = run(transport, tools, {}, { options: { token: token$ } })
       return () => {
-        expect(connectionOf(seen.events).filter((one) => one !== 'gap')).toEqual([
+        expect(connectionOf(seen.events).filter((item) => item !== 'gap')).toEqual([
           ...beginning,
           'resumed 80',
           'finalizing',
@@ -304,7 +304,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
         { answerMs: 500 },
         { audio$: spoken(tools.clock, 60), options: { timeouts: { silenceMs: 100 } } },
       )
-      return () => expect(connectionOf(seen.events).filter((one) => one.startsWith('silent')).length).toBe(1)
+      return () => expect(connectionOf(seen.events).filter((item) => item.startsWith('silent')).length).toBe(1)
     })
   })
 })

@@ -30,7 +30,7 @@ interface Run {
   readonly error: unknown
 }
 
-interface Scene {
+interface TokenSetup {
   readonly seconds: number
   readonly faults: string
   readonly tokenLifeMs: number
@@ -39,7 +39,7 @@ interface Scene {
 }
 
 /** A session in virtual time, whose tokens come from an endpoint as `requestToken` asks it: one request a subscription. */
-const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: Scene): Run => {
+const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: TokenSetup): Run => {
   const scheduler = new TestScheduler(() => undefined)
   const service = verifyingService({ wordMs: 250 })
   const events: SessionEvent[] = []
@@ -68,7 +68,7 @@ const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: Scene): R
         : recognize(service.recognizer({ ...common, testing: { ...testing, dial: faulty.wrap(dials.recognizer) } }))(
             audio$,
           )
-    session$.subscribe({ next: (event) => events.push(event), error: (one: unknown) => (error = one) })
+    session$.subscribe({ next: (event) => events.push(event), error: (item: unknown) => (error = item) })
   })
   const states = events.flatMap((event) => happeningsOf(event))
   return {
@@ -127,7 +127,7 @@ interface Kept {
   readonly tokens: SessionToken
   /** How often the source was asked. */
   readonly asked: () => number
-  readonly told: string[]
+  readonly taken$: string[]
   readonly scheduler: TestScheduler
   readonly taken: (token$: Observable<TokenInHand>) => string
 }
@@ -135,13 +135,13 @@ interface Kept {
 const kept = (source: (asked: number, scheduler: TestScheduler) => ObservableInput<string | Token>): Kept => {
   const scheduler = new TestScheduler(() => undefined)
   scheduler.maxFrames = Infinity
-  const told: string[] = []
+  const taken$: string[] = []
   let asked = 0
   const token$ = defer(() => {
     asked += 1
     return source(asked, scheduler)
   })
-  const rejected$ = { next: ({ accessToken }: Pick<Token, 'accessToken'>): void => void told.push(accessToken) }
+  const rejected$ = { next: ({ accessToken }: Pick<Token, 'accessToken'>): void => void taken$.push(accessToken) }
   const tokens = new SessionToken({ token: token$, rejected$, scheduler, deadlines: { authorizing: 20_000 } })
   const taken = (token$: Observable<TokenInHand>): string => {
     let result = 'nothing'
@@ -152,7 +152,7 @@ const kept = (source: (asked: number, scheduler: TestScheduler) => ObservableInp
     scheduler.flush()
     return result
   }
-  return { tokens, asked: () => asked, told, scheduler, taken }
+  return { tokens, asked: () => asked, taken$, scheduler, taken }
 }
 
 describe('the token in hand', () => {
@@ -171,10 +171,10 @@ describe('the token in hand', () => {
   })
 
   it('tells its source which token was refused, and says where that has no other', () => {
-    const { tokens, taken, told } = kept(() => of('T1'))
+    const { tokens, taken, taken$ } = kept(() => of('T1'))
     taken(tokens.take())
-    expect([taken(tokens.renew('T1')), told]).toEqual(['T1, the same', ['T1']])
-    expect([taken(tokens.renew(undefined)), told]).toEqual(['T1, the same', ['T1', 'T1']])
+    expect([taken(tokens.renew('T1')), taken$]).toEqual(['T1, the same', ['T1']])
+    expect([taken(tokens.renew(undefined)), taken$]).toEqual(['T1, the same', ['T1', 'T1']])
   })
 
   it('is not asked for where another one than the refused is in hand', () => {

@@ -35,7 +35,7 @@ describe('the three verbs, in every state', () => {
           '70 done',
           '70 complete',
         ])
-        expect(service.heard).toEqual([
+        expect(service.received).toEqual([
           '20 recognize',
           '30 audio 20',
           '40 audio 20',
@@ -56,13 +56,15 @@ describe('the three verbs, in every state', () => {
       expectSubscriptions(source$.subscriptions).toBe(`^ ${at - 1}ms !`)
       return () => {
         const finalizingAt = Math.max(30, at)
-        expect(service.heard).toEqual([
+        expect(service.received).toEqual([
           '20 recognize',
           '30 audio 20',
           `${finalizingAt} finalize-recognition`,
           `${finalizingAt + 10} end`,
         ])
-        expect(log.slice(-3)).toEqual([`final hello`, `done`, `complete`].map((one) => `${finalizingAt + 10} ${one}`))
+        expect(log.slice(-3)).toEqual(
+          [`final hello`, `done`, `complete`].map((value) => `${finalizingAt + 10} ${value}`),
+        )
         expect([state, clock.pending(), service.dials.open]).toEqual([state, 0, 0])
       }
     })
@@ -81,7 +83,7 @@ describe('the three verbs, in every state', () => {
             ? ['45 gap 0-40 stopped', '55 response stop-recognition Success', '55 stopped', '55 complete']
             : [`${at} gap 0-${at < 20 ? 20 : 40} stopped`, `${at} stopped`, `${at} complete`]
         expect(log).toEqual([...announcedBy(at), ...end])
-        expect(service.heard.includes('45 stop-recognition')).toBe(state === 'streaming')
+        expect(service.received.includes('45 stop-recognition')).toBe(state === 'streaming')
         expect([clock.pending(), service.dials.open]).toEqual([0, 0])
       }
     })
@@ -116,8 +118,8 @@ describe('the three verbs, in every state', () => {
           '30 stopped',
           '30 complete',
         ])
-        expect(first.heard).toEqual(['0 recognize', '10 finalize-recognition', '20 stop-recognition', '30 end'])
-        expect(second.heard).toEqual(['0 recognize', '10 finalize-recognition', '20 end'])
+        expect(first.received).toEqual(['0 recognize', '10 finalize-recognition', '20 stop-recognition', '30 end'])
+        expect(second.received).toEqual(['0 recognize', '10 finalize-recognition', '20 end'])
         expect(twice.log.at(-1)).toBe('10 finalizing')
         expect([clock.pending(), first.dials.open, second.dials.open]).toEqual([0, 0, 0])
       }
@@ -131,7 +133,7 @@ describe('the three verbs, in every state', () => {
       ['0 Start', '20 Finalize', '25 Stop', '35 end'],
       ['20 finalizing', '35 response Stop success', '35 stopped', '35 complete'],
     ],
-  ] as const)('stop$ after a finalize by %s ends the stream in the way that is left', (finalizeBy, heard, log) => {
+  ] as const)('stop$ after a finalize by %s ends the stream in the way that is left', (finalizeBy, received, log) => {
     virtually(({ clock, cold, watch, flowing }) => {
       const { Start, Stop } = plainDataflow(10)
       const service = scriptedService<DataflowMessage>(clock, [{ ...(Start && { Start }), ...(Stop && { Stop }) }])
@@ -140,7 +142,7 @@ describe('the three verbs, in every state', () => {
       )
       return () => {
         expect(watched.log.slice(5)).toEqual(log)
-        expect(service.heard).toEqual(heard)
+        expect(service.received).toEqual(received)
         expect([clock.pending(), service.dials.open]).toEqual([0, 0])
       }
     })

@@ -19,10 +19,13 @@ export const audio = (durationMs: number): Uint8Array => new Uint8Array(duration
 export const close = { end: 'good order' } as const
 
 /** What a scripted service says to one message: after so many ms, these. */
-export type Answer<Said> = readonly [afterMs: number, ...said: readonly (Said | SpeechError | typeof close)[]]
-export type Answers<Said> = Readonly<Record<string, Answer<Said>>>
+export type Answer<Message> = readonly [
+  afterMs: number,
+  ...recognizerMessage: readonly (Message | SpeechError | typeof close)[],
+]
+export type Answers<Message> = Readonly<Record<string, Answer<Message>>>
 
-export const said = (name: string, fields: Readonly<Record<string, string>> = {}): string =>
+export const recognizerMessage = (name: string, fields: Readonly<Record<string, string>> = {}): string =>
   JSON.stringify({ 'message-name': name, ...fields })
 export const ok = { 'operation-result': 'Success' }
 export const response = (content: string): DataflowMessage => ({
@@ -34,14 +37,14 @@ export const event = (content: string): DataflowMessage => ({ ...response(conten
 
 /** A service of the description, `afterMs` late with each answer. */
 export const plainRecognizer = (afterMs: number): Answers<SocketMessage> => ({
-  recognize: [afterMs, said('recognize-response', ok)],
+  recognize: [afterMs, recognizerMessage('recognize-response', ok)],
   'finalize-recognition': [
     afterMs,
-    said('finalize-recognition-response', ok),
-    said('milestone-result', { text: 'hello' }),
-    said('final-result', { ...ok, text: 'hello', confidence: '0.9' }),
+    recognizerMessage('finalize-recognition-response', ok),
+    recognizerMessage('milestone-result', { text: 'hello' }),
+    recognizerMessage('final-result', { ...ok, text: 'hello', confidence: '0.9' }),
   ],
-  'stop-recognition': [afterMs, said('stop-recognition-response', ok)],
+  'stop-recognition': [afterMs, recognizerMessage('stop-recognition-response', ok)],
 })
 
 export const plainDataflow = (afterMs: number): Answers<DataflowMessage> => ({
@@ -63,50 +66,50 @@ const nameOf = (json: string): string => {
   return kebab ?? pascal ?? ''
 }
 
-export interface ScriptedServiceOptions<Said> extends MemoryLinkOptions {
+export interface ScriptedServiceOptions<Message> extends MemoryLinkOptions {
   readonly connectMs?: number
   /** Stops reading after so many messages. */
   readonly pauseAfter?: number
-  readonly tapHeard?: (message: Said) => unknown
+  readonly onMessage?: (message: Message) => unknown
 }
 
-export interface ScriptedService<Said> {
-  readonly dial: () => Dial<Said, Said>
+export interface ScriptedService<Message> {
+  readonly dial: () => Dial<Message, Message>
   /** What the service heard, with times. */
-  readonly heard: string[]
+  readonly received: string[]
   /** How many connections were made, and how many are open. */
   readonly dials: { made: number; open: number }
 }
 
 /** Listens and answers by name, the nth connection by the nth answers; audio by `audio`, the end of the stream by `end`. */
-export const scriptedService = <Said extends SocketMessage | DataflowMessage>(
+export const scriptedService = <Message extends SocketMessage | DataflowMessage>(
   scheduler: SchedulerLike,
-  answers: readonly [Answers<Said>, ...Answers<Said>[]],
-  { connectMs = 0, pauseAfter, tapHeard, ...link }: ScriptedServiceOptions<Said> = {},
-): ScriptedService<Said> => {
-  const heard: string[] = []
+  answers: readonly [Answers<Message>, ...Answers<Message>[]],
+  { connectMs = 0, pauseAfter, onMessage, ...link }: ScriptedServiceOptions<Message> = {},
+): ScriptedService<Message> => {
+  const received: string[] = []
   const dials = { made: 0, open: 0 }
   const startMs = scheduler.now()
-  const note = (kind: string): void => void heard.push(`${scheduler.now() - startMs} ${kind}`)
-  const dial = scriptedDial<Said, Said>(({ heard$, link: end }) => {
+  const note = (kind: string): void => void received.push(`${scheduler.now() - startMs} ${kind}`)
+  const dial = scriptedDial<Message, Message>(({ heard$, link: end }) => {
     const ofThis = answers[dials.made - 1] ?? answers.at(-1) ?? answers[0]
-    const say = (kind: string): Observable<Said> => {
+    const answer = (kind: string): Observable<Message> => {
       const [afterMs, ...parts] = ofThis[kind.split(' ')[0] ?? ''] ?? []
       if (afterMs === undefined) return EMPTY
-      const said$ = from(parts).pipe(
+      const message$ = from(parts).pipe(
         mergeMap((part) => {
           if (typeof part === 'object' && !('contentType' in part) && !ArrayBuffer.isView(part)) {
             end.close('code' in part ? part : undefined)
             return EMPTY
           }
-          return of(part as Said)
+          return of(part as Message)
         }),
       )
-      return afterMs === 0 ? said$ : timer(afterMs, scheduler).pipe(mergeMap(() => said$))
+      return afterMs === 0 ? message$ : timer(afterMs, scheduler).pipe(mergeMap(() => message$))
     }
     let count = 0
-    const look = (message: Said): void => {
-      tapHeard?.(message)
+    const look = (message: Message): void => {
+      onMessage?.(message)
       count += 1
       if (count === pauseAfter) end.pause()
     }
@@ -115,11 +118,11 @@ export const scriptedService = <Said extends SocketMessage | DataflowMessage>(
       NEVER,
       concat(heard$.pipe(tap(look), map(kindOf)), of('end')).pipe(
         tap(note),
-        mergeMap((kind) => say(kind)),
+        mergeMap((kind) => answer(kind)),
       ),
     )
   }, link)
-  const connected = (): Dial<Said, Said> =>
+  const connected = (): Dial<Message, Message> =>
     defer(() => {
       dials.made += 1
       dials.open += 1
@@ -127,34 +130,34 @@ export const scriptedService = <Said extends SocketMessage | DataflowMessage>(
     })
   return {
     dial: () => (connectMs === 0 ? connected() : timer(connectMs, scheduler).pipe(mergeMap(() => connected()))),
-    heard,
+    received,
     dials,
   }
 }
 
-export const labelOf = (one: SessionEvent): string => {
-  switch (one.type) {
+export const labelOf = (event: SessionEvent): string => {
+  switch (event.type) {
     case 'connection':
-      return one.state
+      return event.state
     case 'resumed':
     case 'silent':
-      return one.type
+      return event.type
     case 'gap':
-      return `gap ${one.fromMs}-${one.toMs} ${one.cause}${one.channel === undefined ? '' : ` on ${one.channel}`}`
+      return `gap ${event.fromMs}-${event.toMs} ${event.cause}${event.channel === undefined ? '' : ` on ${event.channel}`}`
     case 'response':
-      return `response ${one.request} ${one.operationResult}`
+      return `response ${event.request} ${event.operationResult}`
     case 'partial':
     case 'milestone':
     case 'final':
-      return `${one.type} ${one.text}${one.channel === undefined ? '' : ` on ${one.channel}`}`
+      return `${event.type} ${event.text}${event.channel === undefined ? '' : ` on ${event.channel}`}`
     case 'event':
-      return `event ${one.name}`
+      return `event ${event.name}`
     case 'ledger':
-      return `ledger ${one.capturedMs} = ${one.finalizedMs} + ${one.pendingMs} + ${one.replayedPendingMs} + ${one.droppedMs}`
+      return `ledger ${event.capturedMs} = ${event.finalizedMs} + ${event.pendingMs} + ${event.replayedPendingMs} + ${event.droppedMs}`
     case 'audio':
-      return `audio ${one.bytes.length}`
+      return `audio ${event.bytes.length}`
     case 'unknown':
-      return `unknown ${one.raw}`
+      return `unknown ${event.raw}`
   }
 }
 
@@ -209,9 +212,9 @@ const watch = (session$: Observable<SessionEvent>, scheduler: SchedulerLike, uns
   const note = (text: string): void => void watched.log.push(`${scheduler.now() - startMs} ${text}`)
   watched.subscription.add(
     session$.subscribe({
-      next: (one) => {
-        if (one.type === 'ledger') watched.ledger.push(one)
-        else note(labelOf(one))
+      next: (event) => {
+        if (event.type === 'ledger') watched.ledger.push(event)
+        else note(labelOf(event))
       },
       complete: () => note('complete'),
       error: (error: unknown) => {
@@ -227,15 +230,15 @@ const watch = (session$: Observable<SessionEvent>, scheduler: SchedulerLike, uns
 
 const countingClock = (scheduler: SchedulerLike): Tools['clock'] => {
   const waiting = new Set<object>()
-  function schedule<T>(work: (this: SchedulerAction<T>, one: T) => void, delay: number, state: T): Subscription
-  function schedule<T>(work: (this: SchedulerAction<T>, one?: T) => void, delay?: number, state?: T): Subscription
-  function schedule<T>(work: (this: SchedulerAction<T>, one: T) => void, delay = 0, state?: T): Subscription {
+  function schedule<T>(work: (this: SchedulerAction<T>, value: T) => void, delay: number, state: T): Subscription
+  function schedule<T>(work: (this: SchedulerAction<T>, value?: T) => void, delay?: number, state?: T): Subscription
+  function schedule<T>(work: (this: SchedulerAction<T>, value: T) => void, delay = 0, state?: T): Subscription {
     const ticket = {}
     waiting.add(ticket)
     const subscription = scheduler.schedule<T>(
-      function (one) {
+      function (item) {
         waiting.delete(ticket)
-        work.call(this, one)
+        work.call(this, item)
       },
       delay,
       state as T,

@@ -60,7 +60,7 @@ const expectConsistent = ({ output, segments: decided }: TestChannel, hasWords: 
       last = word.startMs
     }
   }
-  for (const one of output) if (one.type === 'progress') expect(one.sampleCount).toBeGreaterThan(0)
+  for (const hypothesis of output) if (hypothesis.type === 'progress') expect(hypothesis.sampleCount).toBeGreaterThan(0)
 }
 
 /**
@@ -88,15 +88,15 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
         .send(...spoken(0))
         .complete()
       expect(await channel.ended()).toBe('complete')
-      expect(channel.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
+      expect(channel.segments.map((segment) => segment.text)).toEqual([expect.stringMatching(text)])
     }
-    const withEngine = async (run: (one: EngineUnderTest) => Promise<void>): Promise<void> => {
-      const one = await make()
+    const withEngine = async (run: (subject: EngineUnderTest) => Promise<void>): Promise<void> => {
+      const subject = await make()
       try {
-        await run(one)
+        await run(subject)
       } finally {
-        await one.engine.close()
-        await one.release?.()
+        await subject.engine.close()
+        await subject.release?.()
       }
     }
 
@@ -156,7 +156,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
         expect(await channel.ended()).toBe('complete')
         expect(channel.processedSamples).toBe(speech.length)
         expect(channel.output.at(-1)?.type).toBe('segment')
-        expect(channel.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
+        expect(channel.segments.map((segment) => segment.text)).toEqual([expect.stringMatching(text)])
       })
 
       it('closes the open segment where its audio ends when the input completes', async () => {
@@ -184,7 +184,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
           .complete()
         expect(await channel.ended()).toBe('complete')
         expect(channel.segments.map(({ startMs }) => startMs)).toEqual([0, 20_000, 40_000])
-        for (const one of channel.segments) expect(one.text).toMatch(text)
+        for (const segment of channel.segments) expect(segment.text).toMatch(text)
         expectConsistent(channel, shared.engine.capabilities.words)
         expect(channel.processedSamples).toBe(3 * speech.length)
       })
@@ -196,7 +196,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
           [7, 7],
           [9, 9],
         ])
-        for (const one of channel.segments) expect(one.text).toMatch(quietText)
+        for (const segment of channel.segments) expect(segment.text).toMatch(quietText)
       })
 
       it.each(['digital silence', 'a quiet line'])('returns no text for %s', async (kind) => {
@@ -253,7 +253,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
         expect(channels.map((channel) => channel.segments.map(({ startMs }) => startMs))).toEqual(
           channels.map((_, at) => [at, 60_000 + at]),
         )
-        for (const channel of channels) for (const one of channel.segments) expect(one.text).toMatch(text)
+        for (const channel of channels) for (const segment of channel.segments) expect(segment.text).toMatch(text)
         for (const channel of channels) expect(channel.processedSamples).toBe(2 * speech.length)
       })
     })
@@ -336,14 +336,14 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
           const end = await reading.ended()
           if (retriesCrash) {
             expect(end).toBe('complete')
-            expect(reading.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
+            expect(reading.segments.map((segment) => segment.text)).toEqual([expect.stringMatching(text)])
           } else {
             expect(end).toMatchObject({ code: 'engine-failed' })
             expect(reading.segments).toEqual([])
           }
           idle.send(...spoken(0)).complete()
           expect(await idle.ended()).toBe('complete')
-          expect(idle.segments.map((one) => one.text)).toEqual([expect.stringMatching(text)])
+          expect(idle.segments.map((segment) => segment.text)).toEqual([expect.stringMatching(text)])
         })
       })
     })

@@ -4,7 +4,7 @@ import type { ModelDescription } from '../../src/service/engines/engine.js'
 import { loadNativeLibrary } from '../../src/service/engines/pocketsphinx/native-library.js'
 import { pocketsphinx, createPocketsphinx } from '../../src/service/engines/pocketsphinx/pocketsphinx.js'
 import { dictationIsSkipped, dictationTitle } from '../service/engines/debian-packages.js'
-import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engines/recordings.js'
+import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../service/engines/recordings.js'
 import { engineConformance } from './engine-conformance.js'
 
 const directions = (change: Readonly<Record<string, unknown>> = {}): ModelDescription => ({
@@ -40,7 +40,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(`${dictationTitle} of 
       }
     },
     {
-      speech: async () => withLine(await recording('go-forward-ten-meters.16k.raw')),
+      speech: async () => withLineNoise(await recording('go-forward-ten-meters.16k.raw')),
       text: /^go forward ten meters$/,
       openWrongRate: () => pocketsphinx().open(directions({ sampleRateHz: 16_000 })),
       timeoutMs: 120_000,

@@ -1,6 +1,6 @@
 import { describe } from 'vitest'
 import { remote } from '../../src/service/engines/remote/remote.js'
-import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engines/recordings.js'
+import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../service/engines/recordings.js'
 import { farService } from '../service/engines/remote/far-service.js'
 import { tcpProxy } from '../transport/tcp-proxy.js'
 import { engineConformance } from './engine-conformance.js'
@@ -22,7 +22,7 @@ describe.skipIf(!recordingsAreHere)(recordingsTitle, () => {
       }
     },
     {
-      speech: async () => withLine(await recording('seven-of-clubs.wav')),
+      speech: async () => withLineNoise(await recording('seven-of-clubs.wav')),
       text: /^seven of clubs$/,
       openWrongRate: () =>
         remote().open({

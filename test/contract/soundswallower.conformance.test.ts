@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { ModelDescription } from '../../src/service/engines/engine.js'
 import { soundswallower } from '../../src/service/engines/soundswallower/soundswallower.js'
-import { recording, recordingsAreHere, recordingsTitle, withLine } from '../service/engines/recordings.js'
+import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../service/engines/recordings.js'
 import { engineConformance } from './engine-conformance.js'
 
 const cards = (change: Readonly<Record<string, unknown>> = {}): ModelDescription => ({
@@ -40,7 +40,7 @@ describe.skipIf(!recordingsAreHere)(recordingsTitle, () => {
       }
     },
     {
-      speech: async () => withLine(await recording('seven-of-clubs.wav')),
+      speech: async () => withLineNoise(await recording('seven-of-clubs.wav')),
       text: /^seven of clubs$/,
       openWrongRate: () => kind.open(cards({ sampleRateHz: 11_025 })),
     },

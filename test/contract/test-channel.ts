@@ -60,15 +60,18 @@ export class TestChannel {
   }
 
   get processedSamples(): number {
-    return this.output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
+    return this.output.reduce(
+      (sum, hypothesis) => sum + (hypothesis.type === 'progress' ? hypothesis.sampleCount : 0),
+      0,
+    )
   }
 
   get segments(): readonly (Hypothesis & { readonly type: 'segment' })[] {
-    return this.output.flatMap((one) => (one.type === 'segment' ? [one] : []))
+    return this.output.flatMap((hypothesis) => (hypothesis.type === 'segment' ? [hypothesis] : []))
   }
 
   get partials(): readonly (Hypothesis & { readonly type: 'partial' })[] {
-    return this.output.flatMap((one) => (one.type === 'partial' ? [one] : []))
+    return this.output.flatMap((hypothesis) => (hypothesis.type === 'partial' ? [hypothesis] : []))
   }
 
   #finish(end: unknown): void {
@@ -77,10 +80,10 @@ export class TestChannel {
   }
 
   #check(): void {
-    for (const one of this.#waiting) {
-      if (this.end === 'open' && !one.test(this.output)) continue
-      this.#waiting.delete(one)
-      one.done()
+    for (const item of this.#waiting) {
+      if (this.end === 'open' && !item.test(this.output)) continue
+      this.#waiting.delete(item)
+      item.done()
     }
   }
 }

@@ -42,7 +42,9 @@ describe('docs/ERRORS.md', () => {
   })
 
   it('names no code in its text that the table does not have', () => {
-    const named = [...document.matchAll(/case '([a-z-]+)'|code === '([a-z-]+)'/g)].map(([, one, other]) => one ?? other)
+    const named = [...document.matchAll(/case '([a-z-]+)'|code === '([a-z-]+)'/g)].map(
+      ([, first, second]) => first ?? second,
+    )
     expect(named.length).toBeGreaterThan(0)
     for (const code of named) expect(Object.keys(errorTable)).toContain(code)
   })

@@ -19,10 +19,10 @@ const faultsOf = (definition: AnyNodeDefinition, options: unknown): readonly Opt
 
 /** The options of a node, as it tells them to who gives wrong ones: name, whether it must be there, what it must be. */
 const optionsInCode = (definition: AnyNodeDefinition) => {
-  const [told = ''] = faultsOf(definition, { '?': 0 }).flatMap(({ path, message }) =>
+  const [fault = ''] = faultsOf(definition, { '?': 0 }).flatMap(({ path, message }) =>
     path[0] === '?' ? [message] : [],
   )
-  const names = told.includes('the options are ') ? (told.split('the options are ')[1] ?? '').split(', ') : []
+  const names = fault.includes('the options are ') ? (fault.split('the options are ')[1] ?? '').split(', ') : []
   const needed = faultsOf(definition, {}).map(({ path }) => path[0])
   return names.map((name) => {
     const fault = faultsOf(definition, { [name]: unfit }).find(({ path }) => path[0] === name)

@@ -34,7 +34,7 @@ describe('docs/PROJECTS.md', () => {
   })
 
   it('names the ranges of limits and wires', () => {
-    const rows = new Map(tableBelow(page, 'limits').map(([key, said = '']) => [named(key), said]))
+    const rows = new Map(tableBelow(page, 'limits').map(([key, description = '']) => [named(key), description]))
     for (const [key, [least, most]] of Object.entries(limitRanges)) {
       expect(rows.get(key)).toContain(String(least))
       if (most < 2 ** 31 - 1) expect(rows.get(key)).toContain(String(most))

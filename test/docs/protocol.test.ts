@@ -307,8 +307,8 @@ describe('the JSON in PROTOCOL.md', () => {
       .map((text) => readDataflowRequest(text))
       .flatMap((read) => (either.isRight(read) ? [read.right] : []))
     expect(starts).toHaveLength(2)
-    const [one, other] = starts.map((read: DataflowRequest) => ({ ...read, settings: undefined }))
-    expect(one).toEqual(other)
+    const [first, second] = starts.map((read: DataflowRequest) => ({ ...read, settings: undefined }))
+    expect(first).toEqual(second)
   })
 
   it('has a milestone that is one', () => {

@@ -26,7 +26,7 @@ const causes: Readonly<Record<GapCause, true>> = {
 }
 /** What may happen to a connection; `resumed` is good news. */
 type Happening = ResumedEvent | SilentEvent | GapEvent
-const news: Readonly<Record<Exclude<ConnectionEvent['state'], AnnouncedState> | Happening['type'], true>> = {
+const notices: Readonly<Record<Exclude<ConnectionEvent['state'], AnnouncedState> | Happening['type'], true>> = {
   reconnecting: true,
   resumed: true,
   gap: true,
@@ -72,10 +72,10 @@ const folders: readonly string[] = ['src', ...foldersIn('src')].map((folder) =>
 )
 
 /** Whether the code says it, with anything at all where the page has "…", in one folder that has the error's code too. */
-const isSaid = (code: string, message: string): boolean => {
+const isInSources = (code: string, message: string): boolean => {
   const escaped = message.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-  const said = new RegExp(`['"\`]${escaped.join('[^\\n]*?')}`)
-  return folders.some((text) => new RegExp(`['\\s]${code}['\\s:]`).test(text) && said.test(text))
+  const mention = new RegExp(`['"\`]${escaped.join('[^\\n]*?')}`)
+  return folders.some((text) => new RegExp(`['\\s]${code}['\\s:]`).test(text) && mention.test(text))
 }
 
 describe('docs/TROUBLESHOOTING.md', () => {
@@ -85,11 +85,11 @@ describe('docs/TROUBLESHOOTING.md', () => {
 
   it('has a part for every cause of a gap, and for what else a connection tells', () => {
     expect(named(/^`gap`, `([a-z-]+)`$/)).toEqual(Object.keys(causes))
-    expect([...unique(named(/^`([a-z-]+)`(?:,|$)/)), 'resumed'].sort()).toEqual(Object.keys(news).sort())
+    expect([...unique(named(/^`([a-z-]+)`(?:,|$)/)), 'resumed'].sort()).toEqual(Object.keys(notices).sort())
   })
 
   it.each(messages)('has for %s a message that is said: %s', (code, message) => {
-    expect(isSaid(code, message)).toBe(true)
+    expect(isInSources(code, message)).toBe(true)
   })
 
   it.each(parts)('says of $heading what it means, what the session does, and what to do', ({ lines }) => {

@@ -43,12 +43,12 @@ const callWith = async (connectionAgeMs: number) => {
 describe('a call that lasts longer than its gRPC connection may', () => {
   // Takes some seconds: the call is sent in the pace of a microphone, twice at the same time.
   it('moves to other connections, and loses and repeats nothing', async () => {
-    const [calm, moved] = await Promise.all([callWith(0), callWith(500)])
-    expect(calm.started).toBe(1)
+    const [reference, moved] = await Promise.all([callWith(0), callWith(500)])
+    expect(reference.started).toBe(1)
     expect(moved.started).toBeGreaterThan(1)
     expect(moved.states).toContain('resumed')
     expect(moved.states).not.toContain('gap')
-    expect(moved.milestones).toEqual(calm.milestones)
+    expect(moved.milestones).toEqual(reference.milestones)
     expect(moved.ledger).toMatchObject({ capturedMs: 10_000, finalizedMs: 10_000, droppedMs: 0, pendingMs: 0 })
   })
 })

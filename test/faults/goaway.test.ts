@@ -14,19 +14,19 @@ const chunkMs = 20
 const chunkCount = 60
 const goesAfterChunks = 25
 
-const said = (type: number, content: object): DataflowMessage => ({
+const messageOf = (type: number, content: object): DataflowMessage => ({
   contentType: type,
   content: JSON.stringify(content),
   binaryContent: new Uint8Array(0),
 })
 
-const result = (Name: string, heard: readonly number[], from: number): DataflowMessage =>
-  said(contentType.event, {
+const result = (Name: string, received: readonly number[], from: number): DataflowMessage =>
+  messageOf(contentType.event, {
     Name,
     Channel: 0,
     StartMsec: from * chunkMs,
-    EndMsec: heard.length * chunkMs,
-    Data: { Text: heard.slice(from).join(' ') },
+    EndMsec: received.length * chunkMs,
+    Data: { Text: received.slice(from).join(' ') },
   })
 
 describe('a gRPC service that takes its leave by GOAWAY and lets its streams go on', () => {
@@ -39,17 +39,17 @@ describe('a gRPC service that takes its leave by GOAWAY and lets its streams go 
     streams = []
     server = new Server()
     const Stream = (call: ServerCall): void => {
-      const heard: number[] = []
-      streams.push(heard)
+      const received: number[] = []
+      streams.push(received)
       call.on('data', ({ contentType: type, binaryContent }: DataflowMessage) => {
-        if (type === contentType.request) call.write(said(contentType.response, { 'operation-result': 'success' }))
+        if (type === contentType.request) call.write(messageOf(contentType.response, { 'operation-result': 'success' }))
         if (type !== contentType.audio) return
-        heard.push(binaryContent[0] ?? -1)
-        if (heard.length % 10 === 0) call.write(result('SR Milestone', heard, heard.length - 10))
-        if (streams.length === 1 && heard.length === goesAfterChunks) server.drain(`127.0.0.1:${port}`, 60_000)
+        received.push(binaryContent[0] ?? -1)
+        if (received.length % 10 === 0) call.write(result('SR Milestone', received, received.length - 10))
+        if (streams.length === 1 && received.length === goesAfterChunks) server.drain(`127.0.0.1:${port}`, 60_000)
       })
       call.on('end', () => {
-        call.write(result('SR Final', heard, 0))
+        call.write(result('SR Final', received, 0))
         call.end()
       })
       call.on('error', () => undefined)

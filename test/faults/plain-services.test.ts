@@ -40,7 +40,7 @@ const textOf = (events: readonly SessionEvent[]): string =>
   events.map((event) => (event.type === 'milestone' ? event.text : '')).join('')
 const replays = (events: readonly SessionEvent[]): readonly number[] =>
   events.flatMap((event) => (event.type === 'resumed' ? [event.replayedMs] : []))
-const wholeOf = (service: VerifyingService, seconds: number): string =>
+const completeTranscript = (service: VerifyingService, seconds: number): string =>
   service.transcript({ sampleCount: seconds * 8_000, sampleRateHz: 8_000 })
 
 describe.each(transports)('a session over %s with a service that gives no times', (over) => {
@@ -48,7 +48,7 @@ describe.each(transports)('a session over %s with a service that gives no times'
     for (const at of ['5s', '7700ms', '9s', '11200ms']) {
       const { service, events } = run(over, 16, `${at} r`, { milestoneLagMs })
       expect(replays(events)).toHaveLength(1)
-      expect(textOf(events), `${milestoneLagMs} ms late, cut after ${at}`).toBe(wholeOf(service, 16))
+      expect(textOf(events), `${milestoneLagMs} ms late, cut after ${at}`).toBe(completeTranscript(service, 16))
     }
   })
 
@@ -57,6 +57,6 @@ describe.each(transports)('a session over %s with a service that gives no times'
     expect(replays(events)).toHaveLength(8)
     expect(Math.max(...replays(events))).toBeLessThan(8_000)
     expect(events.filter((event) => event.type === 'gap')).toEqual([])
-    expect(textOf(events)).toBe(wholeOf(service, 1_000))
+    expect(textOf(events)).toBe(completeTranscript(service, 1_000))
   })
 })

@@ -7,7 +7,7 @@ import { format, gapsOf, outcomeOf, sourceOf, stage, timesOf, transports, type S
 
 const opened: Stage[] = []
 afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close()
+  for (const item of opened.splice(0)) await item.close()
 })
 
 const set = async (...args: Parameters<typeof stage>): Promise<Stage> => {
@@ -32,7 +32,7 @@ const dropAt = (direction: 'to-service' | 'to-client', count: number, outageMs: 
   },
 ]
 
-const proveWhole = async ({ session, service }: Stage, over: (typeof transports)[number], audio = live()) => {
+const verifyComplete = async ({ session, service }: Stage, over: (typeof transports)[number], audio = live()) => {
   const { events, text, end } = await outcomeOf(session(over)(audio))
   expect(end).toBe('complete')
   expect(text).toBe(service.transcript(source))
@@ -63,8 +63,8 @@ const moments = [
 
 describe.each(transports)('a session over %s', (over) => {
   it.each(moments)('loses nothing by a drop after %s %d bytes, back at once', async (direction, count) => {
-    const one = await set({}, dropAt(direction, count, 0))
-    const events = await proveWhole(one, over)
+    const stage = await set({}, dropAt(direction, count, 0))
+    const events = await verifyComplete(stage, over)
     expect(events.filter((event) => event.type === 'resumed')).toHaveLength(1)
   })
 
@@ -72,20 +72,20 @@ describe.each(transports)('a session over %s', (over) => {
     ['to-service', 20_000],
     ['to-client', 1_501],
   ] as const)('loses nothing by an outage of 1.5 s after %s %d bytes', async (direction, count) => {
-    await proveWhole(await set({}, dropAt(direction, count, 1_500)), over)
+    await verifyComplete(await set({}, dropAt(direction, count, 1_500)), over)
   })
 
   it('loses nothing when the service gives no times', async () => {
-    const one = await set({ times: false }, dropAt('to-service', 33_333, 0))
-    const { end, text } = await outcomeOf(one.session(over)(live()))
+    const stage = await set({ times: false }, dropAt('to-service', 33_333, 0))
+    const { end, text } = await outcomeOf(stage.session(over)(live()))
     expect(end).toBe('complete')
-    expect(one.service.verify(source)).toMatchObject({ missing: [], unfinalized: [] })
-    expect(text).toBe(one.service.transcript(source))
+    expect(stage.service.verify(source)).toMatchObject({ missing: [], unfinalized: [] })
+    expect(text).toBe(stage.service.transcript(source))
   })
 
   it('loses nothing of a pulled source, and of one that has ended before the drop', async () => {
-    await proveWhole(await set({}, dropAt('to-service', 50_000, 0)), over, from(sourceOf(sourceMs)))
-    await proveWhole(await set({}, dropAt('to-client', 900, 300)), over, from(sourceOf(sourceMs)))
+    await verifyComplete(await set({}, dropAt('to-service', 50_000, 0)), over, from(sourceOf(sourceMs)))
+    await verifyComplete(await set({}, dropAt('to-client', 900, 300)), over, from(sourceOf(sourceMs)))
   })
 
   it('loses nothing by five drops, wherever they are', async () => {
@@ -93,8 +93,8 @@ describe.each(transports)('a session over %s', (over) => {
       at: { when: 'bytes', direction: 'to-service', count },
       fault: { do: 'reset' },
     }))
-    const one = await set({}, drops)
-    const events = await proveWhole(one, over)
+    const stage = await set({}, drops)
+    const events = await verifyComplete(stage, over)
     expect(events.filter((event) => event.type === 'resumed').length).toBeGreaterThan(3)
   })
 
@@ -104,37 +104,37 @@ describe.each(transports)('a session over %s', (over) => {
       { do: 'slice', bytes: 100 },
     ] as const
     const script = shapes.map((fault): FaultScript[number] => ({ at: { when: 'elapsed', ms: 0 }, fault }))
-    await proveWhole(await set({}, [...script, ...dropAt('to-service', 20_000, 0)]), over)
+    await verifyComplete(await set({}, [...script, ...dropAt('to-service', 20_000, 0)]), over)
   })
 
   it('presents the token in hand to another connection, and asks for a fresh one where that is refused', async () => {
     const presented: string[] = []
     const accepts = (token: string): boolean => presented.push(token) !== 2
-    const one = await set({ accepts }, dropAt('to-service', 20_000, 0))
+    const stage = await set({ accepts }, dropAt('to-service', 20_000, 0))
     let asked = 0
     const token = { subscribe: undefined, [Symbol.iterator]: () => [`token-${(asked += 1)}`][Symbol.iterator]() }
-    const { end } = await outcomeOf(one.session(over, { token })(live()))
+    const { end } = await outcomeOf(stage.session(over, { token })(live()))
     expect(end).toBe('complete')
     expect(presented).toEqual(['token-1', 'token-1', 'token-2'])
   })
 
   it('says an exact gap when the budget ends before the outage', async () => {
-    const one = await set({}, [
+    const stage = await set({}, [
       { at: { when: 'bytes', direction: 'to-service', count: 20_000 }, fault: { do: 'outage' } },
     ])
-    const session = one.session(over, { resumption: { budgetMs: 400, firstDelayMs: 20, maxDelayMs: 50 } })
+    const session = stage.session(over, { resumption: { budgetMs: 400, firstDelayMs: 20, maxDelayMs: 50 } })
     const { events, end } = await outcomeOf(session(from(sourceOf(sourceMs))))
     expect(end).not.toBe('complete')
-    expect(one.service.verify(source).missingMs).toBeGreaterThan(0)
+    expect(stage.service.verify(source).missingMs).toBeGreaterThan(0)
     // A milestone that was on its way when the connection broke was not delivered, so its audio is in the gap, too.
     expect(gapsOf(events)).toBe(sourceMs - Math.max(0, ...timesOf(events)))
   })
 
   it('leaves nothing open after it was unsubscribed in an outage', async () => {
-    const one = await set({}, dropAt('to-service', 20_000, 60_000))
+    const stage = await set({}, dropAt('to-service', 20_000, 60_000))
     await expectNoHandles(async () => {
       const states: string[] = []
-      const subscription = one
+      const subscription = stage
         .session(over)(live())
         .subscribe((event) => {
           if (event.type === 'connection') states.push(event.state)
@@ -142,21 +142,21 @@ describe.each(transports)('a session over %s', (over) => {
       await expect.poll(() => states.filter((state) => state === 'reconnecting').length).toBeGreaterThan(1)
       subscription.unsubscribe()
       // The proxy's own timer of the outage is not the session's.
-      one.proxies[over].restore()
-      await one.close()
+      stage.proxies[over].restore()
+      await stage.close()
     }, patience)
   })
 
   it('waits for nobody when it is unsubscribed while nobody is at the other end', async () => {
-    const one = await set()
+    const stage = await set()
     const states: string[] = []
-    const subscription = one
+    const subscription = stage
       .session(over)(live())
       .subscribe((event) => {
         if (event.type === 'connection') states.push(event.state)
       })
     await expect.poll(() => states).toContain('streaming')
-    one.proxies[over].halfOpen()
+    stage.proxies[over].halfOpen()
     // The socket is older; what waits to cut it is not.
     await expectNoHandles(() => subscription.unsubscribe(), patience)
   })

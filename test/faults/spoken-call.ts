@@ -13,7 +13,7 @@ import { readRecording } from '../audio/read-recording.js'
 import { sessionOptions, type Over, type SpokenService } from '../interop/session-options.js'
 import { gapsOf, outcomeOf } from './proved-session.js'
 
-export const overBoth: readonly Over[] = ['grpc', 'websocket']
+export const bothTransports: readonly Over[] = ['grpc', 'websocket']
 
 /** A service whose model knows the sentences of the sample call alone, and reads four times as fast as the sample's own. */
 export const callService = { modelFolders: ['test/faults/models'], defaultModel: 'call' } as const
@@ -44,17 +44,17 @@ export class SpokenCall {
    * The guest asks for a time, the restaurant for a moment, and while it speaks the guest agrees: no silence has been
    * long enough to close what was said last on either channel.
    */
-  static shortTalk(): Promise<SpokenCall> {
+  static shortCall(): Promise<SpokenCall> {
     return SpokenCall.between(8_800, 13_100)
   }
 
   /** At so many times the speed of speech; `act` is called once so much of it was said. */
   played(speed: number, atMs = Infinity, act: () => void = () => undefined): Observable<Uint8Array> {
-    let saidMs = 0
+    let playedMs = 0
     return pace({ format: this.format, speed })(this.chunks).pipe(
       tap(() => {
-        saidMs += 20
-        if (saidMs === atMs) act()
+        playedMs += 20
+        if (playedMs === atMs) act()
       }),
     )
   }
@@ -88,7 +88,7 @@ export const proxiedSession = async (
   return { proxy, session }
 }
 
-export interface Heard {
+export interface CallOutcome {
   readonly over: Over
   readonly events: readonly SessionEvent[]
   readonly end: string
@@ -99,13 +99,13 @@ export const undisturbed = async (
   live: SpokenService,
   call: SpokenCall,
   options: Partial<SessionOptions> = {},
-): Promise<Heard> => {
+): Promise<CallOutcome> => {
   const { proxy, session } = await proxiedSession(live, 'grpc', call, options)
-  const heard = await outcomeOf(session(call.played(8)))
+  const outcome = await outcomeOf(session(call.played(8)))
   await proxy.close()
-  expect(heard.end).toBe('complete')
-  expect(statesOf(heard.events)).not.toContain('reconnecting')
-  return { over: 'grpc', ...heard }
+  expect(outcome.end).toBe('complete')
+  expect(statesOf(outcome.events)).not.toContain('reconnecting')
+  return { over: 'grpc', ...outcome }
 }
 
 export const statesOf = (events: readonly SessionEvent[]): readonly string[] =>
@@ -116,12 +116,12 @@ export const transcriptOf = (events: readonly SessionEvent[], channel: number) =
   const own = results.filter((event) => event.channel === channel)
   return {
     milestones: own.flatMap(({ type, text }) => (type === 'milestone' ? [text] : [])),
-    final: asOneFinal(own.filter(({ type }) => type === 'final')),
+    final: mergedFinal(own.filter(({ type }) => type === 'final')),
   }
 }
 
 /** A drained service ends its recognitions, and the next service begins others: together they are as one. */
-const asOneFinal = (finals: readonly { readonly text: string; readonly endMs?: number }[]) => {
+const mergedFinal = (finals: readonly { readonly text: string; readonly endMs?: number }[]) => {
   const spoken = finals.filter(({ text }) => text !== '')
   const last = spoken.at(-1) ?? finals.at(-1)
   return last && { text: spoken.map(({ text }) => text).join(' '), endMs: last.endMs }
@@ -145,22 +145,22 @@ const lastAccounts = (events: readonly SessionEvent[]): readonly LedgerEvent[] =
 }
 
 /** Nothing is lost, twice or elsewhere: what was heard is what is heard without any fault. */
-export const expectSame = (heard: Heard, calm: Heard, { durationMs }: SpokenCall): void => {
-  expect(heard.end).toBe('complete')
+export const expectSame = (outcome: CallOutcome, reference: CallOutcome, { durationMs }: SpokenCall): void => {
+  expect(outcome.end).toBe('complete')
   for (const channel of [0, 1]) {
-    expect(transcriptOf(heard.events, channel)).toEqual(transcriptOf(calm.events, channel))
-    const milestones = milestonesOf(heard.events, channel)
+    expect(transcriptOf(outcome.events, channel)).toEqual(transcriptOf(reference.events, channel))
+    const milestones = milestonesOf(outcome.events, channel)
     const times = timesOf(milestones)
     expect(times).toEqual([...times].sort((a, b) => a - b))
     // A detector that has heard less before takes an onset for one a frame of 10 ms earlier or later.
-    const apart = milestonesOf(calm.events, channel).map(
+    const apart = milestonesOf(reference.events, channel).map(
       ({ startMs = NaN }, index) => (milestones[index]?.startMs ?? NaN) - startMs,
     )
     expect(Math.max(0, ...apart.map(Math.abs))).toBeLessThanOrEqual(20)
   }
-  expect(gapsOf(heard.events)).toBe(0)
-  const accounts = lastAccounts(heard.events)
-  expect(accounts.map(({ channel }) => channel ?? 'all').sort()).toEqual(heard.over === 'grpc' ? ['all'] : [0, 1])
+  expect(gapsOf(outcome.events)).toBe(0)
+  const accounts = lastAccounts(outcome.events)
+  expect(accounts.map(({ channel }) => channel ?? 'all').sort()).toEqual(outcome.over === 'grpc' ? ['all'] : [0, 1])
   const whole = { capturedMs: durationMs, finalizedMs: durationMs, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0 }
   for (const account of accounts) expect(account).toMatchObject(whole)
 }

@@ -13,27 +13,27 @@ import {
   callService,
   expectSame,
   midWordMs,
-  overBoth,
+  bothTransports,
   proxiedSession,
   SpokenCall,
   undisturbed,
-  type Heard,
+  type CallOutcome,
 } from './spoken-call.js'
 
 let live: LiveService
 let call: SpokenCall
-let calm: Heard
+let reference: CallOutcome
 beforeAll(async () => {
   live = await liveService(callService)
-  call = await SpokenCall.shortTalk()
-  calm = await undisturbed(live, call)
+  call = await SpokenCall.shortCall()
+  reference = await undisturbed(live, call)
 }, 60_000)
 afterAll(() => live.close())
 
 const isMilestone = ({ type }: SessionEvent): boolean => type === 'milestone'
 const connectionsOf = { grpc: 1, websocket: 2 } as const
 
-describe.concurrent.each(overBoth)('a cassette of a call over %s whose line broke', (over) => {
+describe.concurrent.each(bothTransports)('a cassette of a call over %s whose line broke', (over) => {
   it('has every connection, shows how the session went on, and plays it again', async () => {
     const lines: string[] = []
     const recorded = record((line) => void lines.push(line))
@@ -41,8 +41,8 @@ describe.concurrent.each(overBoth)('a cassette of a call over %s whose line brok
     const broken$ = session(call.played(2, midWordMs, () => proxy.reset()))
     const stamped = await lastValueFrom(broken$.pipe(timestamp(), toArray()))
     await proxy.close()
-    const heard = { over, events: stamped.map(({ value }) => value), end: 'complete' }
-    expectSame(heard, calm, call)
+    const outcome = { over, events: stamped.map(({ value }) => value), end: 'complete' }
+    expectSame(outcome, reference, call)
 
     const cassette = parseCassette(lines.join('\n'))
     const count = connectionsOf[over]
@@ -61,15 +61,15 @@ describe.concurrent.each(overBoth)('a cassette of a call over %s whose line brok
     expect(ofEvents.match(/^connection .*━/gm)).toHaveLength(1)
     expect(ofEvents.match(/connection +! lost: connection-lost, attempt 1$/gm)?.length).toBeGreaterThanOrEqual(count)
 
-    const tape = replay(cassette)
-    const played = over === 'grpc' ? dataflow(tape.dataflow()) : recognize(tape.recognizer())
+    const buffer = replay(cassette)
+    const played = over === 'grpc' ? dataflow(buffer.dataflow()) : recognize(buffer.recognizer())
     const again = await outcomeOf(played(call.played(8)))
-    expectSame({ over, ...again }, calm, call)
+    expectSame({ over, ...again }, reference, call)
     // Channel by channel: each has a connection of its own, and how the two are interleaved depends on the machine.
     const milestonesOf = (events: readonly SessionEvent[], channel: number) =>
-      events.filter(isMilestone).filter((one) => 'channel' in one && one.channel === channel)
+      events.filter(isMilestone).filter((event) => 'channel' in event && event.channel === channel)
     for (const channel of [0, 1]) {
-      expect(milestonesOf(again.events, channel)).toEqual(milestonesOf(heard.events, channel))
+      expect(milestonesOf(again.events, channel)).toEqual(milestonesOf(outcome.events, channel))
     }
   })
 })

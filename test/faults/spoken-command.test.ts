@@ -4,7 +4,7 @@ import type { FaultScript } from '../../src/testing/faults/fault-script.js'
 import { run, sampleCall, type Ended } from '../cli/command.js'
 import { liveService, type LiveService } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'
-import { callService, overBoth } from './spoken-call.js'
+import { callService, bothTransports } from './spoken-call.js'
 
 let live: LiveService
 beforeAll(async () => {
@@ -36,22 +36,22 @@ const inOrder = ({ stdout }: Ended): readonly string[] => stdout.trimEnd().split
 const noticesOf = ({ stderr }: Ended): readonly string[] =>
   stderr.split('\n').filter((line) => line.startsWith('rxspeech: '))
 
-let calm: Ended
+let reference: Ended
 beforeAll(async () => {
-  calm = await transcribed('grpc', [])
+  reference = await transcribed('grpc', [])
 }, 60_000)
 
 // Each plays the whole call in 4 s, both at the same time.
-describe.concurrent.each(overBoth)('rxspeech transcribe of a call over %s on a line that breaks', (over) => {
+describe.concurrent.each(bothTransports)('rxspeech transcribe of a call over %s on a line that breaks', (over) => {
   const of = over === 'grpc' ? '' : ' of (left|right)'
   const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
   const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent again\\.$`)
 
   it('prints the lines of a good line, and tells on stderr what it does about it', async () => {
     const broken = await transcribed(over, [cutAfter(100_000), cutAfter(350_000)])
-    expect(inOrder(broken)).toEqual(inOrder(calm))
+    expect(inOrder(broken)).toEqual(inOrder(reference))
     expect(broken.stdout.match(/^\[00:\d\d\.\d\] (left|right): [a-z ]+$/gm)).toHaveLength(14)
-    expect([calm.code, noticesOf(calm)]).toEqual([0, []])
+    expect([reference.code, noticesOf(reference)]).toEqual([0, []])
     expect(broken.code).toBe(0)
     const notices = noticesOf(broken)
     expect(notices.filter((line) => lost.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)

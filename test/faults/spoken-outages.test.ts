@@ -5,34 +5,34 @@ import {
   callService,
   expectSame,
   midWordMs,
-  overBoth,
+  bothTransports,
   proxiedSession,
   SpokenCall,
   transcriptOf,
   undisturbed,
-  type Heard,
+  type CallOutcome,
 } from './spoken-call.js'
 
 let live: LiveService
 let call: SpokenCall
-let calm: Heard
+let reference: CallOutcome
 beforeAll(async () => {
   live = await liveService(callService)
-  call = await SpokenCall.shortTalk()
-  calm = await undisturbed(live, call)
+  call = await SpokenCall.shortCall()
+  reference = await undisturbed(live, call)
 }, 60_000)
 afterAll(() => live.close())
 
 // Each waits until its line is up again, all of them at the same time.
-describe.concurrent.each(overBoth)('a call over %s', (over) => {
+describe.concurrent.each(bothTransports)('a call over %s', (over) => {
   it('is read as the undisturbed one after an outage of 3 s', async () => {
     const { proxy, session } = await proxiedSession(live, over, call)
-    const heard = await outcomeOf(session(call.played(4, midWordMs, () => proxy.outage(3_000))))
+    const outcome = await outcomeOf(session(call.played(4, midWordMs, () => proxy.outage(3_000))))
     await proxy.close()
-    expectSame({ over, ...heard }, calm, call)
-    expect(transcriptOf(heard.events, 0).milestones.join('')).toBe('one moment please')
-    expect(transcriptOf(heard.events, 1).milestones.join('')).toBe('friday at half past seven please sure')
-    const attempts = heard.events.flatMap((event) =>
+    expectSame({ over, ...outcome }, reference, call)
+    expect(transcriptOf(outcome.events, 0).milestones.join('')).toBe('one moment please')
+    expect(transcriptOf(outcome.events, 1).milestones.join('')).toBe('friday at half past seven please sure')
+    const attempts = outcome.events.flatMap((event) =>
       event.type === 'connection' && event.state === 'reconnecting' ? [event.attempt] : [],
     )
     expect(Math.max(...attempts)).toBeGreaterThan(2)
@@ -41,10 +41,10 @@ describe.concurrent.each(overBoth)('a call over %s', (over) => {
   it('is read as the undisturbed one when its line goes half-open', async () => {
     const patience = { heartbeatMs: 1_000 }
     const { proxy, session } = await proxiedSession(live, over, call, patience)
-    const heard = await outcomeOf(session(call.played(4, midWordMs, () => proxy.halfOpen())))
+    const outcome = await outcomeOf(session(call.played(4, midWordMs, () => proxy.halfOpen())))
     await proxy.close()
-    expectSame({ over, ...heard }, calm, call)
-    const causes = heard.events.flatMap((event) =>
+    expectSame({ over, ...outcome }, reference, call)
+    const causes = outcome.events.flatMap((event) =>
       event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : [],
     )
     expect(causes).toContain('connection-lost')

@@ -7,13 +7,13 @@ import { outcomeOf } from './proved-session.js'
 import {
   callService,
   expectSame,
-  overBoth,
+  bothTransports,
   proxiedSession,
   SpokenCall,
   statesOf,
   transcriptOf,
   undisturbed,
-  type Heard,
+  type CallOutcome,
 } from './spoken-call.js'
 
 /** The guest has just said "that works for us", and no silence has closed it yet: only a finalize does. */
@@ -23,39 +23,42 @@ const midWordMs = 7_000
 
 let live: LiveService
 let call: SpokenCall
-let calm: Heard
+let reference: CallOutcome
 beforeAll(async () => {
   live = await liveService(callService)
   call = await SpokenCall.between(fromMs, untilMs)
-  calm = await undisturbed(live, call)
+  reference = await undisturbed(live, call)
 }, 60_000)
 afterAll(() => live.close())
 
 const isFinalizeAnswer = (event: SessionEvent): boolean => event.type === 'response' && /^finalize/i.test(event.request)
 
 /** Broken off in the middle of a word, and again when the service has begun to finalize. */
-const brokenTwice = async (over: Over): Promise<Heard> => {
+const brokenTwice = async (over: Over): Promise<CallOutcome> => {
   const { proxy, session } = await proxiedSession(live, over, call)
   let answers = 0
   const resetAtFirstAnswer = tap((event: SessionEvent) => {
     if (isFinalizeAnswer(event) && (answers += 1) === 1) proxy.reset()
   })
-  const heard = await outcomeOf(session(call.played(8, midWordMs, () => proxy.reset())).pipe(resetAtFirstAnswer))
+  const outcome = await outcomeOf(session(call.played(8, midWordMs, () => proxy.reset())).pipe(resetAtFirstAnswer))
   await proxy.close()
-  return { over, ...heard }
+  return { over, ...outcome }
 }
 
-describe.concurrent.each(overBoth)('a call over %s whose line breaks in mid-word and before the final', (over) => {
-  it('is read as the undisturbed one', async () => {
-    const heard = await brokenTwice(over)
-    expectSame(heard, calm, call)
-    const states = statesOf(heard.events)
-    const finalizing = states.indexOf('finalizing')
-    expect(states.slice(0, finalizing)).toContain('resumed')
-    expect(states.slice(finalizing)).toContain('resumed')
-    // How sure the service is of a part is not taken for the whole: where milestones say nothing of it there may be none.
-    for (const event of heard.events) if (event.type === 'final') expect(event.confidence ?? 1).toBeGreaterThan(0.8)
-    expect(transcriptOf(calm.events, 0).milestones.join('')).toMatch(/^one moment please .* quarter past eight$/)
-    expect(transcriptOf(calm.events, 1).milestones.join('')).toMatch(/^friday .* sure that works for us$/)
-  })
-})
+describe.concurrent.each(bothTransports)(
+  'a call over %s whose line breaks in mid-word and before the final',
+  (over) => {
+    it('is read as the undisturbed one', async () => {
+      const outcome = await brokenTwice(over)
+      expectSame(outcome, reference, call)
+      const states = statesOf(outcome.events)
+      const finalizing = states.indexOf('finalizing')
+      expect(states.slice(0, finalizing)).toContain('resumed')
+      expect(states.slice(finalizing)).toContain('resumed')
+      // How sure the service is of a part is not taken for the whole: where milestones say nothing of it there may be none.
+      for (const event of outcome.events) if (event.type === 'final') expect(event.confidence ?? 1).toBeGreaterThan(0.8)
+      expect(transcriptOf(reference.events, 0).milestones.join('')).toMatch(/^one moment please .* quarter past eight$/)
+      expect(transcriptOf(reference.events, 1).milestones.join('')).toMatch(/^friday .* sure that works for us$/)
+    })
+  },
+)

@@ -14,11 +14,11 @@ import {
   callService,
   expectSame,
   midWordMs,
-  overBoth,
+  bothTransports,
   proxiedSession,
   SpokenCall,
   undisturbed,
-  type Heard,
+  type CallOutcome,
 } from './spoken-call.js'
 
 /** A service that can be started again: that keeps the state folder, and with it the certificates and the keys. */
@@ -52,19 +52,19 @@ type RestartableService = Awaited<ReturnType<typeof restartableService>>
 /** One for each transport: a restart of one leaves the other alone. */
 let services: Record<Over, RestartableService>
 let call: SpokenCall
-let calm: Heard
+let reference: CallOutcome
 beforeAll(async () => {
   const [grpc, websocket] = await Promise.all([restartableService(), restartableService()])
   services = { grpc, websocket }
-  call = await SpokenCall.shortTalk()
-  calm = await undisturbed(grpc.live(), call, { token: grpc.token$ })
+  call = await SpokenCall.shortCall()
+  reference = await undisturbed(grpc.live(), call, { token: grpc.token$ })
 }, 60_000)
 afterAll(() => Promise.all([services.grpc.close(), services.websocket.close()]))
 
-const causesOf = ({ events }: Pick<Heard, 'events'>): readonly string[] =>
+const causesOf = ({ events }: Pick<CallOutcome, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
-describe.concurrent.each(overBoth)('a call over %s', { timeout: 60_000 }, (over) => {
+describe.concurrent.each(bothTransports)('a call over %s', { timeout: 60_000 }, (over) => {
   it('is read as the undisturbed one when the service is drained and another one takes its place', async () => {
     const { live, token$, restart } = services[over]
     const { proxy, session } = await proxiedSession(live(), over, call, { token: token$ })
@@ -72,10 +72,10 @@ describe.concurrent.each(overBoth)('a call over %s', { timeout: 60_000 }, (over)
     const begin = (): void => {
       restarted = restart()
     }
-    const heard = await outcomeOf(session(call.played(4, midWordMs, begin)))
+    const outcome = await outcomeOf(session(call.played(4, midWordMs, begin)))
     await restarted
     await proxy.close()
-    expectSame({ over, ...heard }, calm, call)
-    expect(causesOf(heard)).toContain('going-away')
+    expectSame({ over, ...outcome }, reference, call)
+    expect(causesOf(outcome)).toContain('going-away')
   })
 })

@@ -12,12 +12,12 @@ import { credentialsOf } from '../interop/live-service.js'
 import {
   callService,
   expectSame,
-  overBoth,
+  bothTransports,
   proxiedSession,
   SpokenCall,
   statesOf,
   undisturbed,
-  type Heard,
+  type CallOutcome,
 } from './spoken-call.js'
 
 /** Where its certificates and its keys are. */
@@ -25,7 +25,7 @@ let stateFolder: string
 let service: DevelopmentService
 let ca: Buffer
 let call: SpokenCall
-let calm: Heard
+let reference: CallOutcome
 
 const token$ = defer(() => requestToken({ ...credentialsOf(service.access), fetch: nodeFetch({ ca }) })).pipe(
   map(({ accessToken }) => accessToken),
@@ -36,8 +36,8 @@ beforeAll(async () => {
   stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
   service = await startDevelopmentService({ ...callService, stateFolder })
   ca = await readFile(service.access.ca)
-  call = await SpokenCall.shortTalk()
-  calm = await undisturbed(live(), call, { token: token$ })
+  call = await SpokenCall.shortCall()
+  reference = await undisturbed(live(), call, { token: token$ })
 }, 60_000)
 afterAll(async () => {
   await service.close({ drainMs: 1_000 })
@@ -53,21 +53,21 @@ const shortToken = async (token: string, seconds: number): Promise<string> => {
   return new SignJWT(claims).setProtectedHeader({ ...header, alg: 'ES256' }).sign(await importJWK(jwk, 'ES256'))
 }
 
-const causesOf = ({ events }: Pick<Heard, 'events'>): readonly string[] =>
+const causesOf = ({ events }: Pick<CallOutcome, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
 // Each takes longer than its token lasts, both at the same time.
-describe.concurrent.each(overBoth)('a call over %s', (over) => {
+describe.concurrent.each(bothTransports)('a call over %s', (over) => {
   it('is read as the undisturbed one when its token ends in mid-call', async () => {
     let given = 0
     // The first ends unannounced: a text does not say when.
     const short = async (token: string): Promise<string> => ((given += 1) <= 2 ? await shortToken(token, 2) : token)
     const short$ = defer(() => firstValueFrom(token$).then(short))
     const { proxy, session } = await proxiedSession(live(), over, call, { token: short$ })
-    const heard = await outcomeOf(session(call.played(1.5)))
+    const outcome = await outcomeOf(session(call.played(1.5)))
     await proxy.close()
-    expectSame({ over, ...heard }, calm, call)
-    expect(causesOf(heard)).toContain('unauthenticated')
-    expect(statesOf(heard.events)).toContain('resumed')
+    expectSame({ over, ...outcome }, reference, call)
+    expect(causesOf(outcome)).toContain('unauthenticated')
+    expect(statesOf(outcome.events)).toContain('resumed')
   })
 })

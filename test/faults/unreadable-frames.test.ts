@@ -12,15 +12,15 @@ afterEach(() => {
 })
 
 /** Says bytes on its first connection that are no message, as soon as audio has come; else it is a plain service. */
-const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; readonly heard: Uint8Array[][] }> => {
+const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; readonly received: Uint8Array[][] }> => {
   const server = createServer()
   const sockets = new WebSocketServer({ server })
-  const heard: Uint8Array[][] = []
+  const received: Uint8Array[][] = []
   sockets.on('connection', (socket: WebSocket & { readonly _socket?: Duplex }) => {
     const mine: Uint8Array[] = []
-    heard.push(mine)
-    const isFirst = heard.length === 1
-    const say = (name: string, fields: object): void =>
+    received.push(mine)
+    const isFirst = received.length === 1
+    const send = (name: string, fields: object): void =>
       socket.send(JSON.stringify({ 'message-name': name, 'operation-result': 'Success', ...fields }))
     socket.on('error', () => undefined)
     socket.on('message', (data: Buffer, isBinary) => {
@@ -30,11 +30,11 @@ const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; re
         return
       }
       const asked = data.toString()
-      if (asked.includes('"recognize"')) say('recognize-response', {})
+      if (asked.includes('"recognize"')) send('recognize-response', {})
       if (!asked.includes('"finalize-recognition"')) return
-      say('finalize-recognition-response', {})
-      say('milestone-result', { text: 'all of it' })
-      say('final-result', { text: 'all of it', confidence: '0.9' })
+      send('finalize-recognition-response', {})
+      send('milestone-result', { text: 'all of it' })
+      send('final-result', { text: 'all of it', confidence: '0.9' })
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -43,7 +43,7 @@ const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; re
     server.close()
   })
   const address = server.address()
-  return { url: `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, heard }
+  return { url: `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, received }
 }
 
 /** An unmasked frame (RFC 6455 section 5.2) of up to 65,535 bytes. */
@@ -56,7 +56,7 @@ describe('a session whose service says a frame that cannot be read', () => {
     ['text that is not UTF-8', new Uint8Array([0x81, 2, 0xc3, 0x28]), 'invalid-json'],
     ['a reserved kind of frame', new Uint8Array([0x83, 1, 0x28]), 'protocol-violation'],
   ])('goes on over another connection after %s, and loses nothing', async (_what, poison, cause) => {
-    const { url, heard } = await poisonous(poison)
+    const { url, received } = await poisonous(poison)
     const session = recognize({
       url,
       model: 'm',
@@ -68,7 +68,7 @@ describe('a session whose service says a frame that cannot be read', () => {
     const { events, text, end } = await outcomeOf(session(pace({ format, speed: 8 })(sourceOf(2_000))))
     expect([end, text]).toEqual(['complete', 'all of it'])
     expect(events.flatMap((event) => ('attempt' in event ? [event.cause] : []))).toEqual([cause])
-    expect(heard).toHaveLength(2)
-    expect(Buffer.concat(heard[1] ?? [])).toEqual(Buffer.concat(sourceOf(2_000)))
+    expect(received).toHaveLength(2)
+    expect(Buffer.concat(received[1] ?? [])).toEqual(Buffer.concat(sourceOf(2_000)))
   })
 })

@@ -47,8 +47,8 @@ const run = async (
   signals: { readonly reload: NodeJS.Signals; readonly end: NodeJS.Signals },
 ): Promise<Balancer> => {
   const child = spawn(programPath(program) ?? program, args, { stdio: ['ignore', 'inherit', 'pipe'] })
-  let said = ''
-  child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-4_000)))
+  let stderr = ''
+  child.stderr.on('data', (bytes: Buffer) => (stderr = `${stderr}${bytes.toString()}`.slice(-4_000)))
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const close = async (): Promise<void> => {
     child.kill(signals.end)
@@ -59,7 +59,7 @@ const run = async (
   }
   await vi.waitFor(listens, { timeout: 60_000 }).catch(async () => {
     await close()
-    throw new Error(`${program} does not listen: ${said}`)
+    throw new Error(`${program} does not listen: ${stderr}`)
   })
   return {
     reload: () => child.kill(signals.reload),

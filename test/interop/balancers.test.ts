@@ -14,7 +14,14 @@ import {
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { outcomeOf } from '../faults/proved-session.js'
-import { expectSame, overBoth, SpokenCall, statesOf, undisturbed, type Heard } from '../faults/spoken-call.js'
+import {
+  expectSame,
+  bothTransports,
+  SpokenCall,
+  statesOf,
+  undisturbed,
+  type CallOutcome,
+} from '../faults/spoken-call.js'
 import { freePort } from '../transport/tcp-proxy.js'
 import {
   adaptConfiguration,
@@ -33,14 +40,14 @@ let pair: ServedPair
 /** Of the balancer, which is not that of the services. */
 let own: DevelopmentCertificates
 let call: SpokenCall
-let calm: Heard
+let reference: CallOutcome
 beforeAll(async () => {
   // Faster than speech, so that tests are short.
   pair = await servedPair({ limits: { maxPacePercent: 0 }, trustedProxies: ['127.0.0.1'] })
   own = await developmentCertificates(join(pair.folder, 'balancer'))
   await pair.one.start()
   call = await SpokenCall.until(8_640)
-  calm = await undisturbed(await pair.behind(pair.one, pair.certificates.ca), call)
+  reference = await undisturbed(await pair.behind(pair.one, pair.certificates.ca), call)
 }, 60_000)
 afterAll(() => pair.close())
 
@@ -61,7 +68,7 @@ const [reloadAtMs, stopAtMs] = [1_900, 5_500]
  * A call over each transport at the same time, both carried by the one service. While the restaurant speaks the balancer
  * is reloaded. Then the other service is started, and while the guest speaks the first one is stopped.
  */
-const disturbed = async (service: SpokenService, reload: () => void): Promise<readonly Heard[]> => {
+const disturbed = async (service: SpokenService, reload: () => void): Promise<readonly CallOutcome[]> => {
   const [carrier, other] = pair.one.isRunning() ? [pair.one, pair.two] : [pair.two, pair.one]
   await other.stop()
   const [restaurant, resumed, guest] = [meeting(), meeting(), meeting()]
@@ -72,8 +79,8 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
   ])
   // However late they are: what ends in mid-call has ended before the call.
   const endOfCall$ = defer(() => acts).pipe(ignoreElements())
-  const heard = await Promise.all(
-    overBoth.map(async (over) => {
+  const outcome = await Promise.all(
+    bothTransports.map(async (over) => {
       const spoken$ = concat(call.played(1), endOfCall$).pipe(
         map((chunk, index) => {
           if (index === reloadAtMs / 20) restaurant.arrive(over)
@@ -92,12 +99,12 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
       return { over, ...(await outcomeOf(session$)) }
     }),
   )
-  return heard
+  return outcome
 }
 
 /** Resolves once the sessions of both transports have arrived. */
 const meeting = (): { readonly met: Promise<void>; readonly arrive: (over: Over) => void } => {
-  const missing = new Set(overBoth)
+  const missing = new Set(bothTransports)
   let meet = (): void => undefined
   const met = new Promise<void>((resolve) => (meet = resolve))
   return {
@@ -109,10 +116,10 @@ const meeting = (): { readonly met: Promise<void>; readonly arrive: (over: Over)
   }
 }
 
-const expectWhole = (heard: readonly Heard[]): void => {
-  for (const one of heard) {
-    expectSame(one, calm, call)
-    expect(statesOf(one.events)).toContain('resumed')
+const expectComplete = (outcome: readonly CallOutcome[]): void => {
+  for (const message of outcome) {
+    expectSame(message, reference, call)
+    expect(statesOf(message.events)).toContain('resumed')
   }
 }
 
@@ -156,7 +163,7 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () =
   let service: SpokenService
   beforeAll(async () => {
     const port = await freePort()
-    const { folder, certificates, one, two } = pair
+    const { folder, certificates, one: item, two } = pair
     await writeFile(join(folder, 'chain.pem'), own.certificate)
     await writeFile(join(folder, 'key.pem'), own.key, { mode: 0o600 })
     await writeFile(join(folder, 'services-ca.pem'), certificates.ca)
@@ -169,9 +176,9 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () =
       ['/var/log/nginx/error.log', 'stderr crit'],
       ['0.0.0.0:443', `127.0.0.1:${port}`],
       ['/etc/nginx/speech', folder],
-      ['127.0.0.1:8443', one.http],
+      ['127.0.0.1:8443', item.http],
       ['127.0.0.1:8543', two.http],
-      ['127.0.0.1:8444', one.grpc],
+      ['127.0.0.1:8444', item.grpc],
       ['127.0.0.1:8544', two.grpc],
       ['speech.internal', 'localhost'],
     ]
@@ -182,12 +189,12 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () =
   afterAll(() => nginx?.close())
 
   it('loses no word of a call, over either transport, when it is reloaded and then a service is stopped', async () => {
-    expectWhole(await disturbed(service, () => nginx?.reload()))
+    expectComplete(await disturbed(service, () => nginx?.reload()))
   })
 
   it('tells the services who asks for a token', async () => {
     await askForToken(service.service.access.wsUrl, '127.0.0.7')
-    await expect.poll(() => pair.peersNotLetIn()).toContain('127.0.0.7')
+    await expect.poll(() => pair.rejectedPeers()).toContain('127.0.0.7')
   })
 
   it('passes a stream of more than the 1 MiB that nginx takes of a body by default', async () => {
@@ -205,18 +212,18 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
   let service: SpokenService
   beforeAll(async () => {
     const ports = [await freePort(), await freePort()] as const
-    const { folder, certificates, one, two } = pair
+    const { folder, certificates, one: item, two } = pair
     const changes: Changes = [
       ['maxconn 20000', 'maxconn 200'],
       ['hard-stop-after 5m', 'hard-stop-after 200ms'],
       ['inter 2s', 'inter 100ms'],
       ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],
       ['0.0.0.0:444', `127.0.0.1:${ports[1]}`],
-      ['127.0.0.1:8443', one.http],
+      ['127.0.0.1:8443', item.http],
       ['127.0.0.1:8543', two.http],
-      ['127.0.0.1:8444', one.grpc],
+      ['127.0.0.1:8444', item.grpc],
       ['127.0.0.1:8544', two.grpc],
-      ['port 9464', `port ${portOf(one.operations)}`],
+      ['port 9464', `port ${portOf(item.operations)}`],
       ['port 9564', `port ${portOf(two.operations)}`],
     ]
     haproxy = await startHaproxy(await adaptConfiguration('haproxy.cfg', changes, folder), ports)
@@ -228,10 +235,10 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
     const { access } = service.service
     await askForToken(access.wsUrl, '127.0.0.5')
     await startStream(access.grpc, '127.0.0.6')
-    await expect.poll(() => pair.peersNotLetIn()).toEqual(expect.arrayContaining(['127.0.0.5', '127.0.0.6']))
+    await expect.poll(() => pair.rejectedPeers()).toEqual(expect.arrayContaining(['127.0.0.5', '127.0.0.6']))
   })
 
   it('loses no word of a call, over either transport, when it is reloaded and then a service is stopped', async () => {
-    expectWhole(await disturbed(service, () => haproxy?.reload()))
+    expectComplete(await disturbed(service, () => haproxy?.reload()))
   })
 })

@@ -17,10 +17,10 @@ afterAll(() => live.close())
 
 /** The documents of an output of JSON, which `buf` writes one behind the other over several lines. */
 const documents = (text: string): readonly Record<string, unknown>[] =>
-  text.split(/(?<=^\})$/m).flatMap((one) => (one.trim() === '' ? [] : [JSON.parse(one) as Record<string, unknown>]))
+  text.split(/(?<=^\})$/m).flatMap((item) => (item.trim() === '' ? [] : [JSON.parse(item) as Record<string, unknown>]))
 
 /** The JSON of the service's messages. */
-const said = (stdout: string): readonly Record<string, unknown>[] =>
+const contentsOf = (stdout: string): readonly Record<string, unknown>[] =>
   documents(stdout).map(
     ({ message }) => JSON.parse((message as { readonly content: string }).content) as Record<string, unknown>,
   )
@@ -92,11 +92,11 @@ describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), () 
     const schema = ['--schema', 'proto']
     const listed = await bufCurl([...schema, '--list-methods'])
     expect(listed).toMatchObject({ stdout: 'dataflow/Stream\n', exitCode: 0 })
-    const stdin = [start(), request({ MessageName: 'Stop' })].map((one) => JSON.stringify(one)).join('\n')
+    const stdin = [start(), request({ MessageName: 'Stop' })].map((value) => JSON.stringify(value)).join('\n')
     const { stdout, exitCode } = await bufCurl([...common, ...schema, '--data', '@-', `${url}/dataflow/Stream`], {
       stdin,
     })
-    expect(said(stdout)).toEqual([
+    expect(contentsOf(stdout)).toEqual([
       { MessageName: 'StartResponse', 'operation-result': 'success' },
       { MessageName: 'StopResponse', 'operation-result': 'success' },
     ])
@@ -109,12 +109,12 @@ describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), () 
       message: { binary_content: samples.subarray(at * chunkBytes, (at + 1) * chunkBytes).toString('base64') },
     }))
     const stdin = [start(), ...chunks, request({ MessageName: 'Finalize' })]
-      .map((one) => JSON.stringify(one))
+      .map((value) => JSON.stringify(value))
       .join('\n')
     const { stdout, exitCode } = await bufCurl([...common, '--data', '@-', `${url}/dataflow/Stream`], { stdin })
-    const heard = said(stdout)
-    expect(heard[0]).toEqual({ MessageName: 'StartResponse', 'operation-result': 'success' })
-    const finals = heard.filter(({ Name }) => Name === 'SR Final')
+    const events = contentsOf(stdout)
+    expect(events[0]).toEqual({ MessageName: 'StartResponse', 'operation-result': 'success' })
+    const finals = events.filter(({ Name }) => Name === 'SR Final')
     expect(finals.map(({ Channel, Data }) => [Channel, (Data as { readonly Text: string }).Text]).sort()).toEqual([
       [0, transcriptOf(0)],
       [1, transcriptOf(1)],

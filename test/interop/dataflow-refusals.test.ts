@@ -128,7 +128,7 @@ describe('a stream that begins wrong', () => {
 describe('a session that runs', () => {
   /** Starts, says the rest after the start-response, and gives what came. */
   const running = (
-    say: (write: (message: { content?: string; binary_content?: Uint8Array; content_type: number }) => void) => void,
+    send: (write: (message: { content?: string; binary_content?: Uint8Array; content_type: number }) => void) => void,
     change: Record<string, unknown> = {},
     end = true,
   ): ReturnType<typeof converse> =>
@@ -139,7 +139,7 @@ describe('a session that runs', () => {
       },
       (response, stream) => {
         if (response['MessageName'] !== 'StartResponse' || response['operation-result'] !== 'success') return
-        say((message) => stream.write({ message }))
+        send((message) => stream.write({ message }))
         if (end) stream.end()
       },
     )
@@ -148,12 +148,12 @@ describe('a session that runs', () => {
     const { responses, status, events } = await running((write) => {
       write({ content: JSON.stringify(start()), content_type: 2 })
     })
-    expect(responses.map((one) => one['operation-result'])).toEqual([
+    expect(responses.map((response) => response['operation-result'])).toEqual([
       'success',
       expect.stringMatching(/^already-started: /),
     ])
     expect(status).toBe('OK')
-    expect(events.map((one) => one['Name'])).toEqual(['SR Final'])
+    expect(events.map((event) => event['Name'])).toEqual(['SR Final'])
   })
 
   it('answers an unknown request by its name and goes on', async () => {
@@ -193,8 +193,12 @@ describe('a session that runs', () => {
       {},
       false,
     )
-    expect(responses.map((one) => one['MessageName'])).toEqual(['StartResponse', 'UpdateResponse', 'FinalizeResponse'])
-    expect(events.map((one) => one['Name'])).toEqual(['SR Final'])
+    expect(responses.map((response) => response['MessageName'])).toEqual([
+      'StartResponse',
+      'UpdateResponse',
+      'FinalizeResponse',
+    ])
+    expect(events.map((event) => event['Name'])).toEqual(['SR Final'])
     expect(status).toBe('OK')
   })
 

@@ -33,12 +33,12 @@ const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string
           resumption,
         })(audio$)
       : recognize({ url: access.wsUrl, ca, model: 'call', token, format, resumption })(audio$)
-  const told: string[] = []
+  const labels: string[] = []
   const note = (event: SessionEvent): void => {
     if (event.type === 'connection')
-      told.push(event.state === 'reconnecting' ? `${event.state} for ${event.cause}` : event.state)
-    if (event.type === 'resumed' || event.type === 'gap') told.push(event.type)
-    if (event.type === 'final') told.push('final')
+      labels.push(event.state === 'reconnecting' ? `${event.state} for ${event.cause}` : event.state)
+    if (event.type === 'resumed' || event.type === 'gap') labels.push(event.type)
+    if (event.type === 'final') labels.push('final')
   }
   await new Promise<void>((resolve) => {
     session$.subscribe({
@@ -49,30 +49,34 @@ const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string
         }
       },
       error: (error: unknown) => {
-        told.push(isSpeechError(error) ? `error ${error.code}` : String(error))
+        labels.push(isSpeechError(error) ? `error ${error.code}` : String(error))
         resolve()
       },
       complete: () => {
-        told.push('complete')
+        labels.push('complete')
         resolve()
       },
     })
   })
-  return told
+  return labels
 }
 
 describe('a service that is drained in mid-session', () => {
   it.each(['grpc', 'websocket'] as const)(
     'is left for another over %s, and never taken for the end',
     async (transport) => {
-      const told = await drained(transport)
+      const labels = await drained(transport)
       // On a socket the final comes first, and the next recognition is wanted by then.
       const causes =
         transport === 'grpc' ? /^reconnecting for going-away$/ : /^reconnecting for (connection-failed|going-away)$/
-      expect(told.find((one) => one.startsWith('reconnecting'))).toMatch(causes)
+      expect(labels.find((label) => label.startsWith('reconnecting'))).toMatch(causes)
       // There is no other here: the session says so, with a gap. The final is that of the recognition which the drain ended.
-      expect(told.slice(-3)).toEqual(['gap', 'failed', expect.stringMatching(/^error (connection-failed|going-away)$/)])
-      expect(told.filter((one) => one === 'final')).toHaveLength(1)
+      expect(labels.slice(-3)).toEqual([
+        'gap',
+        'failed',
+        expect.stringMatching(/^error (connection-failed|going-away)$/),
+      ])
+      expect(labels.filter((label) => label === 'final')).toHaveLength(1)
     },
   )
 

@@ -53,24 +53,25 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const socket = await openSocket(live)
-        for (const one of steps) {
-          if ('text' in one) socket.say(one.text)
-          else socket.audio(one.bytes)
+        for (const step of steps) {
+          if ('text' in step) socket.send(step.text)
+          else socket.audio(step.bytes)
         }
         // Behind whatever came before, this has its answer, unless the socket was closed upon.
-        socket.say({ 'message-name': 'stop-recognition' })
+        socket.send({ 'message-name': 'stop-recognition' })
         let responses = 0
         const wanted =
           1 +
-          steps.filter((one) => 'text' in one && /"message-name":"(stop|finalize)-recognition"/.test(one.text)).length
+          steps.filter((step) => 'text' in step && /"message-name":"(stop|finalize)-recognition"/.test(step.text))
+            .length
         for (;;) {
-          const heard = await socket.hear()
-          if ('close' in heard) {
-            expect([1000, 1003, 1007, 1008, 1009]).toContain(heard['close'])
+          const received = await socket.receive()
+          if ('close' in received) {
+            expect([1000, 1003, 1007, 1008, 1009]).toContain(received['close'])
             return
           }
-          expect(Object.values(heard).every((value) => typeof value === 'string')).toBe(true)
-          if (/^(stop|finalize)-recognition-response$/.test(String(heard['message-name']))) responses += 1
+          expect(Object.values(received).every((value) => typeof value === 'string')).toBe(true)
+          if (/^(stop|finalize)-recognition-response$/.test(String(received['message-name']))) responses += 1
           if (responses === wanted) break
         }
         socket.close()
@@ -108,16 +109,18 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.boolean(), async (steps, startsWell) => {
         const stream = openStream(client)
         if (startsWell) stream.request(start)
-        for (const one of steps) {
-          if ('request' in one) stream.request(one.request)
-          else stream.raw(one.raw)
+        for (const step of steps) {
+          if ('request' in step) stream.request(step.request)
+          else stream.raw(step.raw)
         }
         stream.stream.end()
         const { responses, status } = await stream.ended
         expect(status).toMatch(/^(OK|INVALID_ARGUMENT|FAILED_PRECONDITION|UNAUTHENTICATED|PERMISSION_DENIED)$/)
         if (startsWell) expect(responses[0]).toMatchObject({ 'operation-result': 'success' })
         expect(responses.length).toBeGreaterThan(0)
-        expect(responses.every((one) => /^success$|^[a-z-]+: \S/.test(String(one['operation-result'])))).toBe(true)
+        expect(responses.every((response) => /^success$|^[a-z-]+: \S/.test(String(response['operation-result'])))).toBe(
+          true,
+        )
       }),
       someRuns,
     )
@@ -127,12 +130,12 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
 
   it('leave a service that recognizes as before', async () => {
     const socket = await openSocket(live)
-    socket.say(recognizeOf())
-    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
     socket.audio(new Uint8Array(16_000))
-    socket.say({ 'message-name': 'finalize-recognition' })
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'finalize-recognition-response' })
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'operation-result': 'Success' })
+    socket.send({ 'message-name': 'finalize-recognition' })
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'finalize-recognition-response' })
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'final-result', 'operation-result': 'Success' })
     socket.close()
   })
 })

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { outcomeOf } from '../faults/proved-session.js'
-import { overBoth, proxiedSession, SpokenCall, transcriptOf as heardOf } from '../faults/spoken-call.js'
+import {
+  bothTransports,
+  proxiedSession,
+  SpokenCall,
+  transcriptOf as transcriptOfEvents,
+} from '../faults/spoken-call.js'
 import { grpcHeaders, startMessage } from './grpc-message.js'
 import { h2load, h2loadPackage, type LoadOutcome } from './h2load.js'
 import { liveService, type LiveService } from './live-service.js'
@@ -42,17 +47,17 @@ const heartbeatMs = 60_000
 
 /** A session over each transport hears the greeting, as if nothing happened beside it. */
 const expectGreeting = async (): Promise<void> => {
-  const heard = await Promise.all(
-    overBoth.map(async (over) => {
+  const texts = await Promise.all(
+    bothTransports.map(async (over) => {
       const { proxy, session } = await proxiedSession(live, over, greeting, { heartbeatMs })
       const outcome = await outcomeOf(session(greeting.played(4)))
       await proxy.close()
       return outcome
     }),
   )
-  for (const { events, end } of heard) {
+  for (const { events, end } of texts) {
     expect(end).toBe('complete')
-    expect(heardOf(events, 0).milestones).toEqual([turnsOf(0)[0]])
+    expect(transcriptOfEvents(events, 0).milestones).toEqual([turnsOf(0)[0]])
     expect(events.filter((event) => event.type === 'connection' && event.state === 'reconnecting')).toEqual([])
   }
 }

@@ -51,13 +51,13 @@ const variants = (message: Json, fields: readonly string[]): readonly string[] =
 
 /** What a refusal never has: the inside of the service, the token, or the words of the client. */
 const inside = /\bat .*\.[jt]s:\d|node_modules|\w+Error\b|position \d+|Unexpected token|polluted|passwd|<script>|OR 1=1/
-const expectPlain = (told: unknown): void => {
-  const text = JSON.stringify(told)
+const expectPlain = (answer: unknown): void => {
+  const text = JSON.stringify(answer)
   expect(text).not.toMatch(inside)
   expect(text).not.toContain(service.token.slice(-40))
 }
 /** Each, or a share, with a session of its own. */
-const inTurns = async <Work>(works: readonly Work[], run: (work: Work) => Promise<void>): Promise<void> => {
+const oneByOne = async <Work>(works: readonly Work[], run: (work: Work) => Promise<void>): Promise<void> => {
   const line = works.filter((_work, at) => at % everyNth(4) === 0)
   const next = async (): Promise<void> => {
     for (let work = line.shift(); work !== undefined; work = line.shift()) await run(work)
@@ -88,7 +88,7 @@ describe('hostile messages', () => {
         'call-properties',
       ]),
     ]
-    await inTurns([...first.map((text) => [text]), ...later.map((text) => [start, text, text])], async (requests) => {
+    await oneByOne([...first.map((text) => [text]), ...later.map((text) => [start, text, text])], async (requests) => {
       const stream = openStream(client)
       for (const request of requests) stream.request(request)
       stream.raw({ binary_content: new Uint8Array(320), content_type: 0 })
@@ -117,21 +117,21 @@ describe('hostile messages', () => {
     ]
     const first = [...junk, ...variants(recognizeOf(), fields)]
     const marker = '{"message-name":"stop-recognition"}'
-    await inTurns([...first.map((text) => [text]), ...junk.map((text) => [recognizeOf(), text])], async (texts) => {
+    await oneByOne([...first.map((text) => [text]), ...junk.map((text) => [recognizeOf(), text])], async (texts) => {
       const socket = await openSocket(service)
-      for (const text of texts) socket.say(text)
-      socket.say(marker)
+      for (const text of texts) socket.send(text)
+      socket.send(marker)
       for (;;) {
-        const heard = await socket.hear()
-        expectPlain(heard)
-        if ('close' in heard) {
-          expect([1003, 1007, 1008, 1009]).toContain(heard['close'])
+        const received = await socket.receive()
+        expectPlain(received)
+        if ('close' in received) {
+          expect([1003, 1007, 1008, 1009]).toContain(received['close'])
           return
         }
-        if (heard['message-name'] === 'stop-recognition-response') break
+        if (received['message-name'] === 'stop-recognition-response') break
       }
       socket.close()
-      await socket.hear()
+      await socket.receive()
     })
     expect(first.length + junk.length).toBeGreaterThan(200)
     expect(service.faults).toEqual([])

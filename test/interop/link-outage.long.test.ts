@@ -74,13 +74,13 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
     service.send({ host: linked.serviceHost, ...certificate, count: sessions.length, source })
     const listening = await messageOf<readonly { readonly url: string; readonly address: string }[]>(service)
     const client = linked.fork('client', join(__dirname, 'namespaces/client.mjs'))
-    client.send({ ca, durationMs, sessions: sessions.map((one, index) => ({ ...one, ...listening[index] })) })
+    client.send({ ca, durationMs, sessions: sessions.map((session, index) => ({ ...session, ...listening[index] })) })
     expect(await messageOf(client)).toBe('heard')
-    const told = messageOf<readonly Outcome[]>(client)
+    const outcomes$ = messageOf<readonly Outcome[]>(client)
     await linked.set('down')
     await delay(outageMs)
     await linked.set('up')
-    const outcomes = await told
+    const outcomes = await outcomes$
     service.send('prove')
     const evidence = await messageOf<readonly Evidence[]>(service)
     outcomes.forEach(({ states, text, gapMs, ledger, longestPauseMs, end }, index) => {

@@ -97,12 +97,12 @@ export const openStream = (
 /** One stream on a channel of its own, from its opening to its end. */
 export const converse = async (
   service: Reachable,
-  say: (stream: { request: (json: unknown) => void; raw: (input: Input['message']) => void; end: () => void }) => void,
+  send: (stream: { request: (json: unknown) => void; raw: (input: Input['message']) => void; end: () => void }) => void,
   onResponse?: (response: Record<string, unknown>, stream: Stream) => void,
 ): Promise<Conversation> => {
   const client = plainClient(service)
   const { stream, request, raw, ended } = openStream(client, onResponse)
-  say({
+  send({
     request,
     raw,
     end: () => {

@@ -3,10 +3,10 @@ import type { Reachable } from './live-service.js'
 
 /** One socket, seen from a client of the WebSocket package alone. */
 export interface PlainSocket {
-  readonly say: (json: unknown) => void
+  readonly send: (json: unknown) => void
   readonly audio: (bytes: Uint8Array) => void
   /** The next message of the service, or the close, whichever comes first. */
-  readonly hear: () => Promise<Record<string, unknown>>
+  readonly receive: () => Promise<Record<string, unknown>>
   readonly close: () => void
   readonly raw: WebSocket
 }
@@ -28,11 +28,11 @@ export const openSocket = async (
   const { path = '/recognizer', token = good, protocols = [], withoutHeader = false, scheme = 'Bearer ' } = way
   const headers = withoutHeader ? {} : { Authorization: `${scheme}${token}` }
   const socket = new WebSocket(service.access.wsUrl + path, [...protocols], { headers, ...(ca && { ca }) })
-  const heard: Record<string, unknown>[] = []
+  const received: Record<string, unknown>[] = []
   const waiting: ((message: Record<string, unknown>) => void)[] = []
   const arrive = (message: Record<string, unknown>): void => {
     const next = waiting.shift()
-    if (next === undefined) heard.push(message)
+    if (next === undefined) received.push(message)
     else next(message)
   }
   socket.on('message', (data: Buffer, isBinary) => {
@@ -53,14 +53,14 @@ export const openSocket = async (
     })
   })
   return {
-    say: (json) => {
+    send: (json) => {
       socket.send(typeof json === 'string' ? json : JSON.stringify(json))
     },
     audio: (bytes) => {
       socket.send(bytes)
     },
-    hear: () => {
-      const next = heard.shift()
+    receive: () => {
+      const next = received.shift()
       if (next !== undefined) return Promise.resolve(next)
       return new Promise((resolve) => waiting.push(resolve))
     },

@@ -68,9 +68,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
     ] as const)('reads the whole call, ended by %s', async (_name, ending, more) => {
       const lines = await dataflow([['request', start()], ['hear', 1], audio(), ...ending], more)
       expect(jsonOf(lines[0] ?? {})).toEqual({ MessageName: 'StartResponse', 'operation-result': 'success' })
-      const finals = eventsNamed(lines, 'SR Final').toSorted(
-        (one, other) => Number(one['Channel']) - Number(other['Channel']),
-      )
+      const finals = eventsNamed(lines, 'SR Final').toSorted((a, b) => Number(a['Channel']) - Number(b['Channel']))
       expect(finals.map(({ Data }) => (Data as { readonly Text: string }).Text)).toEqual([
         transcriptOf(0),
         transcriptOf(1),
@@ -149,7 +147,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       expect(
         lines
           .flatMap((line) => ('message-name' in line ? Object.values(line) : []))
-          .filter((one) => typeof one !== 'string'),
+          .filter((item) => typeof item !== 'string'),
       ).toEqual([])
       expect(lines.at(-1)).toMatchObject({ close: 1000 })
     })

@@ -31,11 +31,11 @@ const table: Readonly<Record<string, { readonly good: readonly unknown[]; readon
 }
 
 const answerTo = async (field: string, value: unknown): Promise<string> => {
-  socket.say(recognizeOf({ [field]: value }))
-  const { 'operation-result': result } = await socket.hear()
+  socket.send(recognizeOf({ [field]: value }))
+  const { 'operation-result': result } = await socket.receive()
   if (result === 'Success') {
-    socket.say({ 'message-name': 'stop-recognition' })
-    await socket.hear()
+    socket.send({ 'message-name': 'stop-recognition' })
+    await socket.receive()
   }
   return String(result)
 }

@@ -43,8 +43,8 @@ describe('an upgrade', () => {
 
   it.each(['', 'bearer ', 'BEARER '])('takes a token behind %j in the header', async (scheme) => {
     const socket = await open({ scheme })
-    socket.say(recognize)
-    expect(await socket.hear()).toEqual(success)
+    socket.send(recognize)
+    expect(await socket.receive()).toEqual(success)
     socket.close()
   })
 
@@ -58,15 +58,15 @@ describe('an upgrade', () => {
 
   it('takes a token by subprotocol and chooses the other one', async () => {
     const socket = await open({ withoutHeader: true, protocols: ['rxspeech', `bearer.${live.token}`] })
-    socket.say(recognize)
-    expect(await socket.hear()).toEqual(success)
+    socket.send(recognize)
+    expect(await socket.receive()).toEqual(success)
     socket.close()
-    expect(await socket.hear()).toMatchObject({ close: 1005, protocol: 'rxspeech' })
+    expect(await socket.receive()).toMatchObject({ close: 1005, protocol: 'rxspeech' })
   })
 
   it('is closed with 4401 for a wrong token by subprotocol, since a browser cannot see a status', async () => {
     const socket = await open({ withoutHeader: true, protocols: ['rxspeech', 'bearer.wrong'] })
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       close: 4401,
       reason: expect.stringMatching(/^unauthenticated: /) as unknown,
     })
@@ -74,8 +74,8 @@ describe('an upgrade', () => {
 
   it('is taken at / too', async () => {
     const socket = await open({ path: '/' })
-    socket.say(recognize)
-    expect(await socket.hear()).toEqual(success)
+    socket.send(recognize)
+    expect(await socket.receive()).toEqual(success)
   })
 })
 
@@ -104,14 +104,14 @@ describe('a recognize that cannot be', () => {
     ['vad-graceful-silence-threshold-msec', -1],
   ])('is answered with the field %s for %j, and may be sent again', async (field, value) => {
     const socket = await open()
-    socket.say({ ...recognize, [field]: value })
-    expect(await socket.hear()).toEqual({
+    socket.send({ ...recognize, [field]: value })
+    expect(await socket.receive()).toEqual({
       'message-name': 'recognize-response',
       'operation-result': expect.stringMatching(new RegExp(`^invalid-field: ${field} `)) as unknown,
       'recognition-id': '',
     })
-    socket.say(recognize)
-    expect(await socket.hear()).toEqual(success)
+    socket.send(recognize)
+    expect(await socket.receive()).toEqual(success)
   })
 
   it.each([
@@ -120,20 +120,20 @@ describe('a recognize that cannot be', () => {
     ['an unknown model version', { 'model-version': '99' }, /^model-denied: /],
   ])('is answered for %s', async (_name, change, result) => {
     const socket = await open()
-    socket.say({ ...recognize, ...change })
-    expect((await socket.hear())['operation-result']).toMatch(result)
+    socket.send({ ...recognize, ...change })
+    expect((await socket.receive())['operation-result']).toMatch(result)
   })
 
   it('is answered when the address names another model', async () => {
     const socket = await open({ path: '/recognizer?ModelName=other' })
-    socket.say(recognize)
-    expect((await socket.hear())['operation-result']).toMatch(/^model-mismatch: /)
+    socket.send(recognize)
+    expect((await socket.receive())['operation-result']).toMatch(/^model-mismatch: /)
   })
 
   it('is taken with integers as strings', async () => {
     const socket = await open()
-    socket.say({ ...recognize, 'sample-rate': '16000', 'vad-sensitivity': '3' })
-    expect(await socket.hear()).toEqual(success)
+    socket.send({ ...recognize, 'sample-rate': '16000', 'vad-sensitivity': '3' })
+    expect(await socket.receive()).toEqual(success)
   })
 })
 
@@ -145,14 +145,14 @@ describe('a message out of its place', () => {
     ['no name', '{}', 1003, /^unknown-message: /],
   ])('closes the socket for %s', async (_name, text, close, reason) => {
     const socket = await open()
-    socket.say(text)
-    expect(await socket.hear()).toMatchObject({ close, reason: expect.stringMatching(reason) as unknown })
+    socket.send(text)
+    expect(await socket.receive()).toMatchObject({ close, reason: expect.stringMatching(reason) as unknown })
   })
 
   it('closes the socket for audio before recognize', async () => {
     const socket = await open()
     socket.audio(new Uint8Array(320))
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       close: 1008,
       reason: expect.stringMatching(/^not-started: /) as unknown,
     })
@@ -160,14 +160,14 @@ describe('a message out of its place', () => {
 
   it('answers stop and finalize without a recognition with an error', async () => {
     const socket = await open()
-    socket.say({ 'message-name': 'stop-recognition' })
+    socket.send({ 'message-name': 'stop-recognition' })
     const error = expect.stringMatching(/^no-recognition: /) as unknown
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       'message-name': 'stop-recognition-response',
       'operation-result': error,
     })
-    socket.say({ 'message-name': 'finalize-recognition' })
-    expect(await socket.hear()).toMatchObject({
+    socket.send({ 'message-name': 'finalize-recognition' })
+    expect(await socket.receive()).toMatchObject({
       'message-name': 'finalize-recognition-response',
       'operation-result': error,
     })
@@ -175,53 +175,56 @@ describe('a message out of its place', () => {
 
   it('answers a second recognize with an error and goes on', async () => {
     const socket = await open()
-    socket.say(recognize)
-    const { 'recognition-id': id } = await socket.hear()
-    socket.say(recognize)
-    expect((await socket.hear())['operation-result']).toMatch(/^already-started: /)
-    socket.say({ 'message-name': 'finalize-recognition' })
-    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success', 'recognition-id': id })
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'recognition-id': id })
+    socket.send(recognize)
+    const { 'recognition-id': id } = await socket.receive()
+    socket.send(recognize)
+    expect((await socket.receive())['operation-result']).toMatch(/^already-started: /)
+    socket.send({ 'message-name': 'finalize-recognition' })
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success', 'recognition-id': id })
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'final-result', 'recognition-id': id })
   })
 
   it('ends the recognition and the socket for a cut sample, naming the bytes', async () => {
     const socket = await open()
-    socket.say(recognize)
-    await socket.hear()
+    socket.send(recognize)
+    await socket.receive()
     socket.audio(new Uint8Array(321))
     const error = expect.stringMatching(/^cut-sample: .*321 bytes/) as unknown
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       'message-name': 'final-result',
       'operation-result': error,
       'start-msec': '0',
       'end-msec': '0',
     })
-    expect(await socket.hear()).toMatchObject({ close: 1003, reason: error })
+    expect(await socket.receive()).toMatchObject({ close: 1003, reason: error })
   })
 
   it('ends the recognition with its final and closes with 1009 for a message that is too big', async () => {
     const socket = await open()
-    socket.say(recognize)
-    await socket.hear()
+    socket.send(recognize)
+    await socket.receive()
     socket.audio(new Uint8Array(1_048_578))
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       'message-name': 'final-result',
       'operation-result': expect.stringMatching(/^message-too-big: /) as unknown,
     })
-    expect(await socket.hear()).toMatchObject({ close: 1009 })
+    expect(await socket.receive()).toMatchObject({ close: 1009 })
   })
 })
 
 describe('the verbs of a recognition', () => {
   it('finalizes to exactly one final with an empty text for silence; audio after it does not count', async () => {
     const socket = await open()
-    socket.say(recognize)
-    const { 'recognition-id': id } = await socket.hear()
+    socket.send(recognize)
+    const { 'recognition-id': id } = await socket.receive()
     socket.audio(new Uint8Array(16_000))
-    socket.say({ 'message-name': 'finalize-recognition' })
+    socket.send({ 'message-name': 'finalize-recognition' })
     socket.audio(new Uint8Array(16_000))
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'finalize-recognition-response', 'recognition-id': id })
-    expect(await socket.hear()).toEqual({
+    expect(await socket.receive()).toMatchObject({
+      'message-name': 'finalize-recognition-response',
+      'recognition-id': id,
+    })
+    expect(await socket.receive()).toEqual({
       'message-name': 'final-result',
       'recognition-id': id,
       'operation-result': 'Success',
@@ -233,32 +236,32 @@ describe('the verbs of a recognition', () => {
       'heard-msec': '1000',
     })
     socket.audio(new Uint8Array(320))
-    socket.say(recognize)
-    expect(await socket.hear()).toEqual(success)
+    socket.send(recognize)
+    expect(await socket.receive()).toEqual(success)
   })
 
   it('stops without a final, and recognizes again on the same socket', async () => {
     const socket = await open()
-    socket.say(recognize)
-    const { 'recognition-id': id } = await socket.hear()
+    socket.send(recognize)
+    const { 'recognition-id': id } = await socket.receive()
     socket.audio(new Uint8Array(16_000))
-    socket.say({ 'message-name': 'stop-recognition' })
-    expect(await socket.hear()).toEqual({
+    socket.send({ 'message-name': 'stop-recognition' })
+    expect(await socket.receive()).toEqual({
       'message-name': 'stop-recognition-response',
       'operation-result': 'Success',
       'recognition-id': id,
     })
-    socket.say(recognize)
-    expect(await socket.hear()).toEqual(success)
+    socket.send(recognize)
+    expect(await socket.receive()).toEqual(success)
   })
 
   it('ends with one final of its own after a graceful silence', async () => {
     const socket = await open()
-    socket.say({ ...recognize, 'vad-graceful-silence-threshold-msec': 1000 })
-    await socket.hear()
+    socket.send({ ...recognize, 'vad-graceful-silence-threshold-msec': 1000 })
+    await socket.receive()
     socket.audio(new Uint8Array(32_000))
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', text: '', 'end-msec': '1000' })
-    socket.say({ 'message-name': 'finalize-recognition' })
-    expect((await socket.hear())['operation-result']).toMatch(/^no-recognition: /)
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'final-result', text: '', 'end-msec': '1000' })
+    socket.send({ 'message-name': 'finalize-recognition' })
+    expect((await socket.receive())['operation-result']).toMatch(/^no-recognition: /)
   })
 })

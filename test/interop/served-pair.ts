@@ -41,7 +41,7 @@ export interface ServedPair {
   readonly one: ServedProcess
   readonly two: ServedProcess
   /** The addresses that their logs name of whoever was not let in. */
-  readonly peersNotLetIn: () => readonly string[]
+  readonly rejectedPeers: () => readonly string[]
   /** A way to them for a client that trusts `ca`. */
   readonly behind: (addresses: { readonly http: string; readonly grpc: string }, ca: string) => Promise<SpokenService>
   readonly close: () => Promise<void>
@@ -108,15 +108,15 @@ export const servedPair = async (more: object = {}): Promise<ServedPair> => {
   const certificates = await developmentCertificates(join(folder, 'certificates'))
   await writeFile(join(folder, 'service.pem'), certificates.certificate)
   await writeFile(join(folder, 'service.key'), certificates.key, { mode: 0o600 })
-  const one = await servedProcess(folder, 'one', more)
+  const first = await servedProcess(folder, 'one', more)
   const two = await servedProcess(folder, 'two', more)
   return {
     folder,
     certificates,
-    one,
+    one: first,
     two,
-    peersNotLetIn: () =>
-      `${one.logged()}${two.logged()}`
+    rejectedPeers: () =>
+      `${first.logged()}${two.logged()}`
         .split('\n')
         .filter((line) => line.includes('"Not let in"'))
         .map((line) => (JSON.parse(line) as { readonly peer: string }).peer),
@@ -130,7 +130,7 @@ export const servedPair = async (more: object = {}): Promise<ServedPair> => {
       return { service: { access }, ca: Buffer.from(ca), token: accessToken }
     },
     close: async () => {
-      await Promise.all([one.stop(), two.stop()])
+      await Promise.all([first.stop(), two.stop()])
       await rm(folder, { recursive: true })
     },
   }

@@ -39,7 +39,7 @@ describe('the sample call', () => {
     )
     const overSocket = resultsByChannel(await run('websocket', format, 'call', cut))
     const paced = resultsByChannel(await run('grpc', format, 'call', pace({ format, speed: 8 })([bytes])))
-    expect(whole.every((lane) => lane.length > 3)).toBe(true)
+    expect(whole.every((channel) => channel.length > 3)).toBe(true)
     expect(overSocket).toEqual(whole)
     expect(paced).toEqual(whole)
   }, 120_000)

@@ -7,15 +7,15 @@ import { marbles } from './marbles.js'
 export interface ReportingOperator<Out> {
   readonly operator: () => OperatorFunction<SessionEvent, Out>
   /** An event that makes it emit, and one that does not. */
-  readonly told: SessionEvent
-  readonly untold: SessionEvent
+  readonly reported: SessionEvent
+  readonly unreported: SessionEvent
   /** `e` for what is emitted for the event, `r` for the report, `f` for that of a failure. */
   readonly nameOf: (out: Out) => 'e' | 'r' | 'f'
 }
 
 /** What holds for every operator that emits for some events, and once more at the end. */
-export const itReportsAtTheEnd = <Out>({ operator, told, untold, nameOf }: ReportingOperator<Out>): void => {
-  const values = { a: told, o: untold }
+export const itReportsAtTheEnd = <Out>({ operator, reported, unreported, nameOf }: ReportingOperator<Out>): void => {
+  const values = { a: reported, o: unreported }
   /** Emissions by their names; a frame is a millisecond. */
   const drawn = (source: string, unsubscribe?: string): { out: string[]; subscriptions: unknown } => {
     const out: string[] = []

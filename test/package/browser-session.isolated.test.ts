@@ -24,8 +24,8 @@ describe('recognize of a browser, whose first connection loads what it needs', (
     const events = await lastValueFrom(events$)
     expect(statesOf(events)).toEqual(['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done'])
     expect(events).toContainEqual(expect.objectContaining({ type: 'final', text: 'hello' }))
-    const heard = service.heard.map((one) => one.replace(/^\d+ /, ''))
-    expect(heard).toEqual(['recognize', 'audio 20', 'audio 40', 'finalize-recognition', 'end'])
+    const received = service.received.map((message) => message.replace(/^\d+ /, ''))
+    expect(received).toEqual(['recognize', 'audio 20', 'audio 40', 'finalize-recognition', 'end'])
   })
 
   it('is stopped before it has connected by a stop that comes meanwhile', async () => {

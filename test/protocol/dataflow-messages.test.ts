@@ -127,8 +127,8 @@ describe('readDataflowRequest', () => {
       const isOptional = ['Audio.Output', 'Language', 'Settings', 'CallProperties'].includes(field)
       for (const value of isOptional ? values : [...values, undefined]) {
         const result = read(message(value))
-        const { code, message: said } = refusalOf(result)
-        expect([value, code, said.split(' must be ')[0]]).toEqual([value, 'invalid-field', field])
+        const { code, message: remedy } = refusalOf(result)
+        expect([value, code, remedy.split(' must be ')[0]]).toEqual([value, 'invalid-field', field])
         expect(either.isLeft(result) && result.left.request).toBe('Start')
       }
     }
@@ -143,7 +143,7 @@ describe('readDataflowRequest', () => {
 
   it('never says a value of the message, such as the token', () => {
     const secret = 'very-secret'
-    for (const name of Object.keys(startJson).filter((one) => one !== 'MessageName')) {
+    for (const name of Object.keys(startJson).filter((key) => key !== 'MessageName')) {
       expect(refusalOf(read({ ...startJson, [name]: [secret] })).message).not.toContain(secret)
     }
     fc.assert(
@@ -154,10 +154,10 @@ describe('readDataflowRequest', () => {
   })
 
   it('refuses an unknown or missing name by itself, cut to 60 characters', () => {
-    const said = 'send Start, Update, Finalize or Stop.'
+    const remedy = 'send Start, Update, Finalize or Stop.'
     expect(refusalOf(read({ MessageName: 'Begin' }))).toEqual({
       code: 'unknown-message',
-      message: `MessageName "Begin" is unknown; ${said}`,
+      message: `MessageName "Begin" is unknown; ${remedy}`,
     })
     expect(refusalOf(read({ MessageName: 'x'.repeat(1_000_000) })).message.length).toBeLessThan(140)
     for (const name of ['constructor', '__proto__', 'toString', 'StartResponse', 'Start ']) {
@@ -166,7 +166,7 @@ describe('readDataflowRequest', () => {
     for (const message of [{}, { MessageName: 5 }, { MessageName: null }, { MessageName: [] }, { MessageName: '' }]) {
       expect(refusalOf(read(message))).toEqual({
         code: 'unknown-message',
-        message: `MessageName must be a string; ${said}`,
+        message: `MessageName must be a string; ${remedy}`,
       })
     }
   })

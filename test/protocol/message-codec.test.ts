@@ -107,10 +107,10 @@ describe('messageCodec', () => {
 
   it('never throws', () => {
     fc.assert(
-      fc.property(fc.anything(), fc.anything(), fc.anything(), (value, one, two) => {
+      fc.property(fc.anything(), fc.anything(), fc.anything(), (value, item, two) => {
         decode(value)
-        decode({ Token: one, Inner: two })
-        decode({ Token: 't', Inner: { Rate: one }, Note: two })
+        decode({ Token: item, Inner: two })
+        decode({ Token: 't', Inner: { Rate: item }, Note: two })
       }),
     )
   })

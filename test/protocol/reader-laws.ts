@@ -74,7 +74,7 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
   it('ignores fields it does not know, those with inherited names among them', () => {
     const name = fc.oneof(
       fc.constantFrom(...inherited),
-      fc.string().map((one) => `x-${one}`),
+      fc.string().map((value) => `x-${value}`),
     )
     fc.assert(
       fc.property(messages, name, fc.jsonValue(), (message, extra, value) => {

@@ -78,23 +78,23 @@ describe('a recognizer request', () => {
   })
 
   it('never says the value that it refuses', () => {
-    for (const name of Object.keys(fullJson).filter((one) => one !== 'message-name')) {
+    for (const name of Object.keys(fullJson).filter((key) => key !== 'message-name')) {
       expect(refusalOf(read({ ...fullJson, [name]: ['very-secret'] })).message).not.toContain('secret')
     }
   })
 
   it('refuses an unknown or missing name by itself, cut to 60 characters', () => {
-    const said = 'send recognize, stop-recognition or finalize-recognition.'
+    const remedy = 'send recognize, stop-recognition or finalize-recognition.'
     expect(refusalOf(read({ 'message-name': 'begin' }))).toEqual({
       code: 'unknown-message',
-      message: `message-name "begin" is unknown; ${said}`,
+      message: `message-name "begin" is unknown; ${remedy}`,
     })
     expect(refusalOf(read({ 'message-name': 'x'.repeat(1_000_000) })).message.length).toBeLessThan(160)
     for (const name of ['constructor', '__proto__', 'toString', 'Recognize', 'recognize-response']) {
       expect(refusalOf(read({ ...fullJson, 'message-name': name })).code).toBe('unknown-message')
     }
     for (const message of [{}, { 'message-name': 5 }, { 'message-name': null }, { MessageName: 'recognize' }]) {
-      expect(refusalOf(read(message)).message).toBe(`message-name must be a string; ${said}`)
+      expect(refusalOf(read(message)).message).toBe(`message-name must be a string; ${remedy}`)
     }
   })
 })

@@ -5,7 +5,7 @@ import { proxyOfTarget } from '../../src/transport/grpc/channel.js'
 
 const names = ['https_proxy', 'http_proxy', 'all_proxy', 'no_proxy', 'wss_proxy', 'ws_proxy', 'grpc_proxy']
 beforeEach(() => {
-  for (const name of names.flatMap((one) => [one, one.toUpperCase()])) vi.stubEnv(name, '')
+  for (const name of names.flatMap((name) => [name, name.toUpperCase()])) vi.stubEnv(name, '')
 })
 afterEach(() => vi.unstubAllEnvs())
 

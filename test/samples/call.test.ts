@@ -40,7 +40,7 @@ const chunksOf = (audio: Int16Array, chunkSamples: number): readonly Int16Array[
     audio.slice(at * chunkSamples, (at + 1) * chunkSamples),
   )
 
-const isPart = (one: { readonly type: string }): one is SegmentPart => ['open', 'audio', 'close'].includes(one.type)
+const isPart = (item: { readonly type: string }): item is SegmentPart => ['open', 'audio', 'close'].includes(item.type)
 
 describe('the sample call', () => {
   it('is stereo µ-law of 8 kHz, 30 to 60 s long and under 600 kB, as its transcript says', () => {
@@ -76,8 +76,8 @@ describe('the sample call', () => {
         { type: 'audio', samples: audio.slice(startMs * 8, endMs * 8) },
         { type: 'close', endMs },
       ]
-      const said = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
-      expect(said.at(-1)).toMatchObject({ type: 'segment', text: turn.text })
+      const hypotheses = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
+      expect(hypotheses.at(-1)).toMatchObject({ type: 'segment', text: turn.text })
     }
   })
 
@@ -88,9 +88,9 @@ describe('the sample call', () => {
       const chunks = chunksOf(channels[channel], 160)
       const outputs = [...chunks.flatMap((chunk) => segmenter.push(chunk)), ...segmenter.finish()]
       segmenter.free()
-      const parts = outputs.flatMap((one) => (isPart(one) ? [one] : []))
-      const said = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
-      const segments = said.flatMap((one) => (one.type === 'segment' ? [one] : []))
+      const parts = outputs.flatMap((output) => (isPart(output) ? [output] : []))
+      const hypotheses = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
+      const segments = hypotheses.flatMap((hypothesis) => (hypothesis.type === 'segment' ? [hypothesis] : []))
       expect(segments.map(({ text }) => text)).toEqual(turnsOf(channel).map(({ text }) => text))
       for (const [at, { startMs, endMs }] of turnsOf(channel).entries()) {
         const words = segments[at]?.words ?? []

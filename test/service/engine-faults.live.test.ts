@@ -41,18 +41,18 @@ const overGrpc = async (service: PlainService, audio: Uint8Array, start: object 
 
 const overSocket = async (service: PlainService, audio: Uint8Array): Promise<readonly Record<string, unknown>[]> => {
   const socket = await openSocket(service)
-  socket.say(recognizeOf())
-  const heard = [await socket.hear()]
+  socket.send(recognizeOf())
+  const messages = [await socket.receive()]
   socket.audio(audio)
-  socket.say({ 'message-name': 'finalize-recognition' })
-  while (heard.at(-1)?.['message-name'] !== 'final-result') heard.push(await socket.hear())
-  const final = heard.at(-1)
-  if (final?.['operation-result'] !== 'Success') heard.push(await socket.hear())
+  socket.send({ 'message-name': 'finalize-recognition' })
+  while (messages.at(-1)?.['message-name'] !== 'final-result') messages.push(await socket.receive())
+  const final = messages.at(-1)
+  if (final?.['operation-result'] !== 'Success') messages.push(await socket.receive())
   else {
     socket.close()
-    await socket.hear()
+    await socket.receive()
   }
-  return heard
+  return messages
 }
 
 const named = (events: Conversation['events'], name: string) => events.filter((event) => event['Name'] === name)
@@ -77,9 +77,9 @@ describe('an engine that breaks once', () => {
 
   it('is not told on the WebSocket, whose contract has no message for it, and changes no result', async () => {
     const audio = await spoken(4_000)
-    const results = (heard: readonly Record<string, unknown>[]) =>
-      heard
-        .filter((one) => ['milestone-result', 'final-result'].includes(String(one['message-name'])))
+    const results = (messages: readonly Record<string, unknown>[]) =>
+      messages
+        .filter((message) => ['milestone-result', 'final-result'].includes(String(message['message-name'])))
         .map(({ 'recognition-id': _id, ...rest }) => rest)
     const whole = results(await overSocket(await started([]), audio))
     await open?.close()
@@ -116,8 +116,8 @@ describe('an engine that breaks three times in one segment', () => {
   })
 
   it('ends a WebSocket recognition with the error in its one final, and closes with 1011', async () => {
-    const heard = await overSocket(await started([2, 2, 2]), await spoken(4_000))
-    expect(heard.slice(-2)).toMatchObject([
+    const messages = await overSocket(await started([2, 2, 2]), await spoken(4_000))
+    expect(messages.slice(-2)).toMatchObject([
       { 'message-name': 'final-result', 'operation-result': 'engine-failed: A scripted fault.', text: '' },
       { close: 1011 },
     ])
@@ -140,8 +140,8 @@ describe('an engine that is overloaded', () => {
   })
 
   it('is reported as such on the WebSocket, in the final and by the close code', async () => {
-    const heard = await overSocket(await started([2], overloaded), await spoken(4_000))
-    expect(heard.slice(-2)).toMatchObject([
+    const messages = await overSocket(await started([2], overloaded), await spoken(4_000))
+    expect(messages.slice(-2)).toMatchObject([
       { 'message-name': 'final-result', 'operation-result': result },
       { close: 4429 },
     ])
@@ -154,10 +154,10 @@ describe('an engine that is overloaded', () => {
     expect(responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': result }])
     expect(status).toBe('RESOURCE_EXHAUSTED')
     const socket = await openSocket(open)
-    socket.say(recognizeOf())
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'recognize-response', 'operation-result': result })
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'recognize-response', 'operation-result': result })
     socket.close()
-    await socket.hear()
+    await socket.receive()
   })
 })
 

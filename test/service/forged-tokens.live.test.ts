@@ -85,8 +85,8 @@ describe('forged tokens, on both interfaces of a service', () => {
         socket: code(socket.replace(/^.*HTTP 401: /, '')),
       }
     }
-    socket.say(recognizeOf({ 'model-name': model, 'model-tenant': tenant }))
-    const answer = await socket.hear()
+    socket.send(recognizeOf({ 'model-name': model, 'model-tenant': tenant }))
+    const answer = await socket.receive()
     socket.close()
     return { grpc: code(responses[0]?.['operation-result']), status, socket: code(answer['operation-result']) }
   }

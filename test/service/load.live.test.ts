@@ -17,7 +17,7 @@ const roomFor = { sessions: cap, sessionsPerToken: 100, sessionsPerTenant: 100 }
 /** Whatever a socket hears until a message of that name, or its close. */
 const until = async (socket: PlainSocket, name: string): Promise<Record<string, unknown>> => {
   for (;;) {
-    const message = await socket.hear()
+    const message = await socket.receive()
     if (message['message-name'] === name || 'close' in message) return message
   }
 }
@@ -30,19 +30,19 @@ describe('half as much again as the service carries, all at once', () => {
       offered.map(async () => {
         const socket = await openSocket(service).catch(String)
         if (typeof socket === 'string') return socket
-        socket.say(recognizeOf())
+        socket.send(recognizeOf())
         for (let at = 0; at < speech.length; at += 3_200) socket.audio(speech.subarray(at, at + 3_200))
-        socket.say({ 'message-name': 'finalize-recognition' })
+        socket.send({ 'message-name': 'finalize-recognition' })
         const { 'operation-result': result, text } = await until(socket, 'final-result')
         // Nobody leaves before all have come.
-        return { socket, told: `${String(result)} ${String(text)}` }
+        return { socket, transcript: `${String(result)} ${String(text)}` }
       }),
     )
     const refused = ends.filter((end) => typeof end === 'string')
-    const told = ends.flatMap((end) => (typeof end === 'string' ? [] : [end.told]))
-    expect(told).toHaveLength(cap)
-    expect(new Set(told).size).toBe(1)
-    expect(told[0]).toMatch(/^Success hello world/)
+    const transcript = ends.flatMap((end) => (typeof end === 'string' ? [] : [end.transcript]))
+    expect(transcript).toHaveLength(cap)
+    expect(new Set(transcript).size).toBe(1)
+    expect(transcript[0]).toMatch(/^Success hello world/)
     expect(new Set(refused)).toEqual(
       new Set([`Error: HTTP 429: overloaded: The service has ${cap} sessions, its limit; try again later.`]),
     )
@@ -58,19 +58,19 @@ describe('half as much again as the service carries, all at once', () => {
     const speech = await spoken(3_000)
     const client = plainClient(service)
     const streams = offered.map(() => openStream(client))
-    for (const one of streams) one.request(startOf(service.token))
-    await Promise.all(streams.map((one) => one.answered))
+    for (const stream of streams) stream.request(startOf(service.token))
+    await Promise.all(streams.map((stream) => stream.answered))
     const results = streams.map(({ responses }) => String(responses[0]?.['operation-result']).replace(/: .*/, ''))
     expect(results.filter((result) => result === 'success')).toHaveLength(cap)
     expect(results.filter((result) => result === 'overloaded')).toHaveLength(cap / 2)
-    for (const one of streams) {
-      if (one.responses[0]?.['operation-result'] !== 'success') continue
+    for (const stream of streams) {
+      if (stream.responses[0]?.['operation-result'] !== 'success') continue
       for (let at = 0; at < speech.length; at += 3_200) {
-        one.raw({ binary_content: speech.subarray(at, at + 3_200), content_type: 0 })
+        stream.raw({ binary_content: speech.subarray(at, at + 3_200), content_type: 0 })
       }
-      one.stream.end()
+      stream.stream.end()
     }
-    const ends = await Promise.all(streams.map((one) => one.ended))
+    const ends = await Promise.all(streams.map((stream) => stream.ended))
     const finals = ends
       .filter(({ status }) => status === 'OK')
       .map(({ events }) => (events.at(-1)?.['Data'] as { readonly Text: string }).Text)
@@ -108,7 +108,7 @@ describe('what has not started', () => {
     next.request(startOf(service.token))
     await next.answered
     expect(next.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
-    for (const one of [...waiting, next]) one.stream.cancel()
+    for (const item of [...waiting, next]) item.stream.cancel()
     client.close()
   })
 
@@ -126,9 +126,9 @@ describe('connections of one address', () => {
     const [, grpcPort] = service.started.grpcAddress.split(':')
     const held = await Promise.all(
       [port, port, grpcPort].map(
-        (one) =>
+        (value) =>
           new Promise<ReturnType<typeof connect>>((resolve) => {
-            const socket = connect(Number(one), '127.0.0.1', () => {
+            const socket = connect(Number(value), '127.0.0.1', () => {
               resolve(socket)
             })
           }),
@@ -162,6 +162,6 @@ describe('an address that names two models', () => {
     )
     const socket = await openSocket(service, { path: '/recognizer?ModelName=m&ModelName=m' })
     socket.close()
-    await socket.hear()
+    await socket.receive()
   })
 })

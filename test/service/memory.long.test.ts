@@ -115,7 +115,7 @@ describe('the memory of the service', { timeout }, () => {
     }
     const { status, responses } = await stream.ended
     expect(status).toBe('RESOURCE_EXHAUSTED')
-    const results = responses.map((one) => String(one['operation-result']).replace(/:.*/, ''))
+    const results = responses.map((response) => String(response['operation-result']).replace(/:.*/, ''))
     expect(new Set(results)).toEqual(new Set(['success', 'invalid-field', 'too-many-requests']))
     expect(results.filter((result) => result === 'success')).toHaveLength(2)
     expect((await held()).heapBytes - before.heapBytes).toBeLessThan(4_000_000)

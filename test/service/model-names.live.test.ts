@@ -53,10 +53,10 @@ const overGrpc = async (settings: Readonly<Record<string, string>>): Promise<str
 
 const overSocket = async (fields: Readonly<Record<string, string>>): Promise<string> => {
   const socket = await openSocket(service)
-  socket.say(recognizeOf(fields))
-  const answer = await socket.hear()
+  socket.send(recognizeOf(fields))
+  const answer = await socket.receive()
   socket.close()
-  await socket.hear()
+  await socket.receive()
   return String(answer['operation-result'])
 }
 

@@ -25,7 +25,7 @@ const metric = async (line: string): Promise<number> => {
   return Number(
     body
       .split('\n')
-      .find((one) => one.startsWith(`${line} `))
+      .find((item) => item.startsWith(`${line} `))
       ?.slice(line.length + 1),
   )
 }
@@ -33,7 +33,7 @@ const states = ['opened', 'running', 'flushing', 'idle'] as const
 const atRest = async (by: string): Promise<void> => {
   const sessions = async () =>
     Promise.all(states.map((state) => metric(`rxspeech_sessions{interface="${by}",state="${state}"}`)))
-  while ((await sessions()).some((one) => one !== 0)) await new Promise(setImmediate)
+  while ((await sessions()).some((session) => session !== 0)) await new Promise(setImmediate)
   expect(await metric(`rxspeech_sessions_started_total{interface="${by}",tenant="Default",model="m"}`)).toBe(count)
 }
 
@@ -43,13 +43,13 @@ describe('20 recognitions in a row, each ended by the service', () => {
     const socket = await openSocket(service)
     const finals: Record<string, unknown>[] = []
     for (let run = 0; run < count; run += 1) {
-      socket.say(recognizeOf({ 'vad-graceful-silence-threshold-msec': 1_000 }))
-      expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+      socket.send(recognizeOf({ 'vad-graceful-silence-threshold-msec': 1_000 }))
+      expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
       for (let at = 0; at < audio.length; at += 3_200) socket.audio(audio.subarray(at, at + 3_200))
-      let heard: Record<string, unknown>
-      do heard = await socket.hear()
-      while (heard['message-name'] !== 'final-result')
-      finals.push(heard)
+      let received: Record<string, unknown>
+      do received = await socket.receive()
+      while (received['message-name'] !== 'final-result')
+      finals.push(received)
       // What is still on its way belongs to no recognition.
       socket.audio(new Uint8Array(3_200))
     }
@@ -62,12 +62,12 @@ describe('20 recognitions in a row, each ended by the service', () => {
     expect(new Set(finals.map((final) => final['recognition-id'])).size).toBe(count)
     for (const final of finals) expect({ ...final, 'recognition-id': '' }).toEqual({ ...first, 'recognition-id': '' })
     socket.raw.close(1000)
-    expect(await socket.hear()).toMatchObject({ close: 1000 })
+    expect(await socket.receive()).toMatchObject({ close: 1000 })
     await atRest('websocket')
     expect(await metric('rxspeech_sessions_ended_total{interface="websocket",outcome="completed"}')).toBe(1)
     const next = await openSocket(service)
     next.close()
-    await next.hear()
+    await next.receive()
     expect(service.faults).toEqual([])
   })
 

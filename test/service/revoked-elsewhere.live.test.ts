@@ -54,20 +54,20 @@ describe('what another process changes', () => {
     await stream.answered
     expect(stream.responses).toMatchObject([{ 'operation-result': 'success' }])
     const [running, resting] = await Promise.all([openSocket(service, { token }), openSocket(service, { token })])
-    running.say(recognizeOf())
-    expect(await running.hear()).toMatchObject({ 'operation-result': 'Success' })
+    running.send(recognizeOf())
+    expect(await running.receive()).toMatchObject({ 'operation-result': 'Success' })
     return { stream, running, resting, close: () => client.close() }
   }
 
   const expectEnded = async (sessions: Awaited<ReturnType<typeof sessionsOf>>, sentence: RegExp): Promise<void> => {
     const { stream, running, resting, close } = sessions
     expect(await stream.ended).toMatchObject({ status: 'UNAUTHENTICATED', details: expect.stringMatching(sentence) })
-    expect(await running.hear()).toMatchObject({
+    expect(await running.receive()).toMatchObject({
       'message-name': 'final-result',
       'operation-result': expect.stringMatching(sentence),
     })
-    expect(await running.hear()).toMatchObject({ close: 4401 })
-    expect(await resting.hear()).toMatchObject({ close: 4401 })
+    expect(await running.receive()).toMatchObject({ close: 4401 })
+    expect(await resting.receive()).toMatchObject({ close: 4401 })
     close()
   }
 
@@ -81,8 +81,8 @@ describe('what another process changes', () => {
     await expectEnded(sessions, /^unauthenticated: The token was revoked|^The token was revoked/)
     expect(Date.now() - revokedAtMs).toBeLessThan(withinMs)
     await expect(openSocket(service, { token })).rejects.toThrow(/HTTP 401: unauthenticated: The token was revoked/)
-    unharmed.say(recognizeOf())
-    expect(await unharmed.hear()).toMatchObject({ 'operation-result': 'Success' })
+    unharmed.send(recognizeOf())
+    expect(await unharmed.receive()).toMatchObject({ 'operation-result': 'Success' })
     unharmed.close()
     expect(tokenIdOf(other)).not.toBe(tokenIdOf(token))
   })
@@ -122,9 +122,9 @@ describe('what another process changes', () => {
       /^The key [\w-]{43} is used in 10 minutes; earlier tokens stay valid.\n$/,
     )
     ;(await openSocket(service, { token: before })).close()
-    const said = await rxspeech(['keys', 'rotate', '--alone'])
-    const [kid = ''] = /[\w-]{43}/.exec(said) ?? []
-    expect(said).toContain('is the only one')
+    const printed = await rxspeech(['keys', 'rotate', '--alone'])
+    const [kid = ''] = /[\w-]{43}/.exec(printed) ?? []
+    expect(printed).toContain('is the only one')
     // By the token itself, before anybody asks for a new one.
     await expect(openSocket(service, { token: before })).rejects.toThrow(/HTTP 401: unauthenticated/)
     const after = await service.newToken()

@@ -149,10 +149,10 @@ const askedOf = async (
   const over = async (): Promise<string> => {
     const socket = await openSocket(service, { token }).catch((error: unknown) => String(error))
     if (typeof socket === 'string') return socket.replace(/^Error: HTTP \d+: /, '').replace(/: .*/s, '')
-    socket.say(recognizeOf({ 'model-name': model.name, ...(model.tenant && { 'model-tenant': model.tenant }) }))
-    const answer = await socket.hear()
+    socket.send(recognizeOf({ 'model-name': model.name, ...(model.tenant && { 'model-tenant': model.tenant }) }))
+    const answer = await socket.receive()
     socket.close()
-    await socket.hear()
+    await socket.receive()
     return code(answer['operation-result'])
   }
   return { grpc: code(responses[0]?.['operation-result']), socket: await over() }
@@ -217,8 +217,8 @@ describe('closing', () => {
   it('lets sessions that run tell their finals, then ends them, and takes no more', async () => {
     const service = await plainService()
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    await socket.hear()
+    socket.send(recognizeOf())
+    await socket.receive()
     socket.audio(new Uint8Array(1_600))
     const idle = await openSocket(service)
     const client = plainClient(service)
@@ -230,33 +230,33 @@ describe('closing', () => {
     unstarted.raw({})
     await unstarted.answered
     const closed = Promise.all([service.started.close({ drainMs: 5_000 }), service.close()])
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'operation-result': 'Success' })
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'final-result', 'operation-result': 'Success' })
+    expect(await socket.receive()).toMatchObject({
       close: 1001,
       reason: expect.stringMatching(/^going-away: /) as unknown,
     })
-    expect(await idle.hear()).toMatchObject({ close: 1001 })
+    expect(await idle.receive()).toMatchObject({ close: 1001 })
     const { status, events } = await stream.ended
     expect({ status, names: events.map((event) => event['Name']) }).toEqual({ status: 'OK', names: ['SR Final'] })
     await closed
     client.close()
     expect(await connects(service.started.authUrl)).toBe(false)
     await expect(openSocket(service)).rejects.toThrow(/ECONNREFUSED/)
-    expect((await converse(service, (one) => one.request(startOf(service.token)))).status).toBe('UNAVAILABLE')
+    expect((await converse(service, (item) => item.request(startOf(service.token)))).status).toBe('UNAVAILABLE')
   })
 
   it('ends sessions that are not done in time, and says so', async () => {
     const stuck = { ...scriptedEngine({ texts: [] }), recognize: () => () => new Subject<never>() }
     const service = await plainService({}, [], stuck)
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    await socket.hear()
+    socket.send(recognizeOf())
+    await socket.receive()
     const client = plainClient(service)
     const stream = openStream(client)
     stream.request(startOf(service.token))
     await stream.answered
     const closed = service.started.close({ drainMs: 1 })
-    expect(await socket.hear()).toMatchObject({ close: 1001 })
+    expect(await socket.receive()).toMatchObject({ close: 1001 })
     expect(await stream.ended).toMatchObject({
       status: 'UNAVAILABLE',
       details: expect.stringMatching(/^going-away: /) as unknown,

@@ -20,4 +20,4 @@ export class VirtualClock extends VirtualTimeScheduler {
 }
 
 /** Lets all promises that can settle do so. */
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+export const flushPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -42,15 +42,15 @@ const run = (over: Over, service: InMemoryService, format: AudioFormat, source: 
   lastValueFrom(session(over, service, format)(source).pipe(toArray()))
 
 /** What was said on each channel, milestone by milestone, and how it ended. */
-const said = (events: readonly SessionEvent[]): readonly unknown[] =>
+const resultsOf = (events: readonly SessionEvent[]): readonly unknown[] =>
   [0, 1].flatMap((channel) =>
-    events.flatMap((one) => {
-      if ((one.type !== 'milestone' && one.type !== 'final') || (one.channel ?? 0) !== channel) return []
-      return [[one.type, channel, one.text, one.startMs, one.endMs]]
+    events.flatMap((event) => {
+      if ((event.type !== 'milestone' && event.type !== 'final') || (event.channel ?? 0) !== channel) return []
+      return [[event.type, channel, event.text, event.startMs, event.endMs]]
     }),
   )
 
-const states = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((one) => happeningsOf(one))
+const states = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((event) => happeningsOf(event))
 const wholeLife = ['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done']
 
 describe('a service in memory', () => {
@@ -63,7 +63,7 @@ describe('a service in memory', () => {
         const events = await run(over, open({ engine: scriptedEngine({ texts }) }), format, make())
         expect(states(events)).toEqual(wholeLife)
         expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
-        runs.push(said(events))
+        runs.push(resultsOf(events))
       }
     }
     expect(JSON.stringify(runs[0])).toContain('four five')
@@ -76,11 +76,11 @@ describe('a service in memory', () => {
       const { format, bytes } = await readRecording('../shared/audio/librivox-0870.wav')
       const engine = (): ReturnType<typeof scriptedEngine> =>
         scriptedEngine({ texts: ['a b', 'c'], sampleRateHz: format.sampleRateHz })
-      const [one, other] = await Promise.all(
+      const [first, second] = await Promise.all(
         (['recognize', 'dataflow'] as const).map((over) => run(over, open({ engine: engine() }), format, [bytes])),
       )
-      expect(said(one ?? []).length).toBeGreaterThan(1)
-      expect(said(one ?? [])).toEqual(said(other ?? []))
+      expect(resultsOf(first ?? []).length).toBeGreaterThan(1)
+      expect(resultsOf(first ?? [])).toEqual(resultsOf(second ?? []))
     },
   )
 
@@ -101,8 +101,8 @@ describe('a service in memory', () => {
   it('recognizes real words with the models of a folder', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const service = open({ modelFolders: [callModels], defaultModel: 'call' })
-    const text = (await run('dataflow', service, format, [bytes])).flatMap((one) =>
-      one.type === 'final' ? [one.text] : [],
+    const text = (await run('dataflow', service, format, [bytes])).flatMap((event) =>
+      event.type === 'final' ? [event.text] : [],
     )
     expect(text.join(' ')).toContain('friday')
   })
@@ -115,7 +115,7 @@ describe('a service in memory', () => {
       recognizer: (options) => service.recognizer({ ...options, token: 'wrong' }),
       dataflow: (options) => service.dataflow({ ...options, token: 'wrong' }),
     }
-    const error = await run(over, wrong, format, []).catch((one: unknown) => one)
+    const error = await run(over, wrong, format, []).catch((error: unknown) => error)
     expect(isSpeechError(error) && error.code).toBe('unauthenticated')
   })
 
@@ -134,9 +134,9 @@ describe('a service in memory', () => {
           // It looks for another service, and there is none.
           { budgetMs: 2_000 },
         )(of(bytes)).subscribe({
-          next: (one) => {
-            events.push(one)
-            if (one.type === 'connection' && one.state === 'streaming' && count++ === 0)
+          next: (event) => {
+            events.push(event)
+            if (event.type === 'connection' && event.state === 'streaming' && count++ === 0)
               queueMicrotask(() => service.drain())
           },
           complete: () => resolve('complete'),
@@ -146,7 +146,7 @@ describe('a service in memory', () => {
       const end = await ended
       expect(end === 'complete' ? 'going-away' : isSpeechError(end) && end.code).toBe('going-away')
       const late$ = session(over, service, format, { budgetMs: 100 })([]).pipe(toArray())
-      const after = await lastValueFrom(late$).catch((one: unknown) => one)
+      const after = await lastValueFrom(late$).catch((error: unknown) => error)
       expect(isSpeechError(after) && after.retryable).toBe(true)
     },
   )

@@ -14,7 +14,7 @@ const connect = (
   const [link] = links
   if (link === undefined) throw new Error('no link')
   link.incoming$.subscribe({
-    next: (one) => log.push(one),
+    next: (value) => log.push(value),
     complete: () => log.push('complete'),
     error: (error: unknown) => log.push(isSpeechError(error) ? error.code : 'junk'),
   })

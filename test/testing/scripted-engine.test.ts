@@ -4,12 +4,12 @@ import type { Hypothesis, SegmentPart } from '../../src/service/engines/engine.j
 import { scriptedEngine, type ScriptedEngineOptions } from '../../src/testing/scripted-engine.js'
 
 const speech = (durationMs: number): SegmentPart => ({ type: 'audio', samples: new Int16Array(durationMs * 8) })
-const hear = (options: ScriptedEngineOptions, parts: readonly SegmentPart[]): Hypothesis[] => {
-  let heard: Hypothesis[] = []
+const outputOf = (options: ScriptedEngineOptions, parts: readonly SegmentPart[]): Hypothesis[] => {
+  let output: Hypothesis[] = []
   recognizeWith(options, from(parts))
     .pipe(toArray())
-    .subscribe((all) => (heard = all))
-  return heard
+    .subscribe((all) => (output = all))
+  return output
 }
 const recognizeWith = (options: ScriptedEngineOptions, part$: Observable<SegmentPart>): Observable<Hypothesis> =>
   part$.pipe(scriptedEngine(options).recognize())
@@ -17,13 +17,13 @@ const recognizeWith = (options: ScriptedEngineOptions, part$: Observable<Segment
 const open = (startMs: number): SegmentPart => ({ type: 'open', startMs })
 const close = (endMs: number): SegmentPart => ({ type: 'close', endMs })
 const segments = (all: readonly Hypothesis[]): string[] =>
-  all.flatMap((one) => (one.type === 'segment' ? [one.text] : []))
+  all.flatMap((hypothesis) => (hypothesis.type === 'segment' ? [hypothesis.text] : []))
 const partials = (all: readonly Hypothesis[]): string[] =>
-  all.flatMap((one) => (one.type === 'partial' ? [one.text] : []))
+  all.flatMap((event) => (event.type === 'partial' ? [event.text] : []))
 
 describe('the scripted engine', () => {
   it('says a word more at every 300 ms, and the whole with its words when the segment closes', () => {
-    const all = hear({ texts: ['one two'], confidence: 0.5 }, [
+    const all = outputOf({ texts: ['one two'], confidence: 0.5 }, [
       open(1000),
       speech(299),
       speech(1),
@@ -44,15 +44,15 @@ describe('the scripted engine', () => {
   })
 
   it('accounts for every sample', () => {
-    const all = hear({ texts: ['one'] }, [open(0), speech(20), speech(5), close(25), open(30), speech(10)])
-    const counts = all.flatMap((one) => (one.type === 'progress' ? [one.sampleCount] : []))
+    const all = outputOf({ texts: ['one'] }, [open(0), speech(20), speech(5), close(25), open(30), speech(10)])
+    const counts = all.flatMap((hypothesis) => (hypothesis.type === 'progress' ? [hypothesis.sampleCount] : []))
     expect(counts).toEqual([160, 40, 80])
   })
 
   it('says its texts in turn and begins again; each session from the first', () => {
     const parts = [0, 1, 2].flatMap((at) => [open(at), close(at + 1)])
-    expect(segments(hear({ texts: ['a', 'b'] }, parts))).toEqual(['a', 'b', 'a'])
-    expect(segments(hear({ texts: ['a', 'b'] }, [open(0), close(1)]))).toEqual(['a'])
-    expect(segments(hear({ texts: [] }, [open(0), close(1)]))).toEqual([''])
+    expect(segments(outputOf({ texts: ['a', 'b'] }, parts))).toEqual(['a', 'b', 'a'])
+    expect(segments(outputOf({ texts: ['a', 'b'] }, [open(0), close(1)]))).toEqual(['a'])
+    expect(segments(outputOf({ texts: [] }, [open(0), close(1)]))).toEqual([''])
   })
 })

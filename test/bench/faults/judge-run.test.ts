@@ -31,7 +31,7 @@ const mended: RunRecord = {
   faultAtMs: 2_000,
   tokensAsked: 2,
   proof: proof(0, 0),
-  untoldMs: 0,
+  unreportedMs: 0,
   isWhole: true,
 }
 const failedWith = (code: string, atMs = 3_000): RunRecord['settled'] => ({ type: 'error', code, message: '', atMs })
@@ -58,12 +58,12 @@ describe('what is promised of a drop', () => {
   })
 
   it('is kept with an exact gap, whose text is not whole', () => {
-    const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], untoldMs: 100, isWhole: false }
+    const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], unreportedMs: 100, isWhole: false }
     expect(judgeRun('outage-30s', run)).toMatchObject({ promise: 'kept', inShort: '2 +3' })
   })
 
   it('goes by the ledger where the service proves nothing, and counts what was never taken', () => {
-    const { proof: _proof, untoldMs: _untoldMs, isWhole: _isWhole, ...unproved } = mended
+    const { proof: _proof, unreportedMs: _unreportedMs, isWhole: _isWhole, ...unproved } = mended
     const ledger = {
       type: 'ledger',
       capturedMs: 8_000,

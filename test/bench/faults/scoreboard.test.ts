@@ -42,7 +42,7 @@ describe('the scoreboard', () => {
   it('goes on below where a line is long', () => {
     const [first] = runs
     if (first === undefined) throw new Error('no runs')
-    const findings = Array.from({ length: 9 }, (_, one) => `finding number ${one}`).join(', ')
+    const findings = Array.from({ length: 9 }, (_, item) => `finding number ${item}`).join(', ')
     const text = runLine({ ...first, verdict: { ...first.verdict, findings } }, 80, plain)
     expect(Math.max(...text.split('\n').map(displayWidth))).toBeLessThanOrEqual(80)
     expect(text.replace(/\n */g, ' ')).toContain(findings)

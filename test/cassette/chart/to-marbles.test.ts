@@ -7,8 +7,8 @@ import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { marbles } from '../../operators/marbles.js'
 import { header, line } from '../cassette-lines.js'
 
-const name = (one: string, fields: object = {}): { readonly text: string } => ({
-  text: JSON.stringify({ 'message-name': one, ...fields }),
+const name = (text: string, fields: object = {}): { readonly text: string } => ({
+  text: JSON.stringify({ 'message-name': text, ...fields }),
 })
 const ok = { 'operation-result': 'Success' }
 const second = { bytes: 16_000, base64: Buffer.alloc(16_000).toString('base64') }
@@ -58,7 +58,7 @@ finals         ─────────────────────�
 
   it.each([60, 80, 120, 400])('uses at most %i columns', (width) => {
     const lines = toMarbles(cassette, { width }).split('\n')
-    expect(lines.filter((one) => Array.from(one).length > width)).toEqual([])
+    expect(lines.filter((line) => Array.from(line).length > width)).toEqual([])
   })
 
   it('draws an SVG that is well-formed, escaped, and loads nothing', () => {

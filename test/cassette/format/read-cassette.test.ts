@@ -42,7 +42,7 @@ describe('parseCassette', () => {
       { atMs: 4, event: 'lost', lines: 2, bytes: 100 },
       { atMs: 5, event: 'end', outcome: 'error', code: 'going-away', message: 'Soon.' },
     ]
-    const text = [headerLine, ...lines].map((one) => writeLine(one)).join('\n')
+    const text = [headerLine, ...lines].map((value) => writeLine(value)).join('\n')
     expect(parseCassette(`${text}\n`)).toEqual({ header: headerLine, lines })
     expect(parseCassette(text.replaceAll('{"atMs"', '{"later":true,"atMs"')).lines).toEqual(lines)
   })

@@ -123,18 +123,18 @@ describe('record', () => {
         { Start: [10, response('{"operation-result":"project-denied: Not you."}')] },
       ])
       const noWay = { dial: () => throwError(() => new SpeechError('tenant-denied', 'Not you.')) }
-      const [one, other] = [keptLines(), keptLines()]
-      const first = tools.watch(record(one.write)(dataflow, streamOptions(tools, refused))(NEVER))
-      const second = tools.watch(record(other.write)(recognize, socketOptions(tools, noWay))(NEVER))
+      const [left, right] = [keptLines(), keptLines()]
+      const first = tools.watch(record(left.write)(dataflow, streamOptions(tools, refused))(NEVER))
+      const second = tools.watch(record(right.write)(recognize, socketOptions(tools, noWay))(NEVER))
       return () => {
         expect(first.log.at(-1)).toBe('10 error project-denied')
-        expect(outlineOf(one.lines).slice(-3)).toEqual([
+        expect(outlineOf(left.lines).slice(-3)).toEqual([
           '10 1 received operation-result',
           '10 1 close',
           '10 end error project-denied',
         ])
         expect(second.log.at(-1)).toBe('0 error tenant-denied')
-        expect(outlineOf(other.lines)).toEqual([
+        expect(outlineOf(right.lines)).toEqual([
           '0 1 dial',
           '0 1 dial-failed tenant-denied',
           '0 end error tenant-denied',
@@ -359,9 +359,9 @@ describe('a sink', () => {
       await recordHello(sink)
       await recordHello(sink)
       expect(statSync(file).mode & 0o777).toBe(0o600)
-      const [one, two] = [await readCassette(file), await readCassette(join(folder, 'call-2.jsonl'))]
-      expect(one.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
-      expect(two.lines.map(({ event }) => event)).toEqual(one.lines.map(({ event }) => event))
+      const [first, two] = [await readCassette(file), await readCassette(join(folder, 'call-2.jsonl'))]
+      expect(first.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
+      expect(two.lines.map(({ event }) => event)).toEqual(first.lines.map(({ event }) => event))
       expect(readFileSync(file, 'utf8')).toMatch(/\n$/)
       const losses: CassetteLoss[] = []
       await recordHello(toFile(join(folder, 'none', 'call.jsonl')), { onLoss: (loss) => losses.push(loss) })

@@ -86,7 +86,7 @@ const dialOf = (played: Replay): NonNullable<NonNullable<RecognizeOptions['testi
 }
 
 const results = (log: readonly string[]): readonly string[] =>
-  log.filter((one) => /partial|final |complete|error/.test(one))
+  log.filter((entry) => /partial|final |complete|error/.test(entry))
 
 describe('replay of the service', () => {
   it('sends each message of the service as soon as the client has sent what precedes it', () => {
@@ -180,7 +180,7 @@ describe('replay of the service', () => {
       const played = replay(recognition(), {
         speed: 1,
         scheduler: tools.clock,
-        onMismatch: (one) => mismatches.push(one),
+        onMismatch: (mismatch) => mismatches.push(mismatch),
       })
       const { log } = tools.watch(recognize(played.recognizer({ testing: { scheduler: tools.clock } }))(NEVER), 10)
       return () => {
@@ -205,7 +205,11 @@ describe('replay of the service', () => {
         line(30, 'ended', { connection: 2, code: 'going-away', message: 'Soon.' }),
       ])
       const mismatches: CassetteMismatch[] = []
-      const played = replay(cassette, { speed: 1, scheduler: tools.clock, onMismatch: (one) => mismatches.push(one) })
+      const played = replay(cassette, {
+        speed: 1,
+        scheduler: tools.clock,
+        onMismatch: (mismatch) => mismatches.push(mismatch),
+      })
       const dial = dialOf(played)
       const log: string[] = []
       const attempt = (name: string): void => {
@@ -238,7 +242,7 @@ describe('replay of the service', () => {
     const ended = line(0, 'ended', { code: 'connection-lost', message: 'A.' })
     const lines = [header('websocket'), ...first, ended, ...failing(2, 1, 'B.'), ...failing(3, 1, 'C.')]
     const dial = dialOf(replay(parseCassette(lines)))
-    const said: string[] = []
+    const contents: string[] = []
     for (const channel of [1, 0, 1, 0] as const) {
       const heard$ = dial({ url: 'ws://localhost', channel }).pipe(
         mergeMap((link) => {
@@ -246,9 +250,9 @@ describe('replay of the service', () => {
           return link.incoming$
         }),
       )
-      await lastValueFrom(heard$).catch((error: unknown) => said.push(String(error)))
+      await lastValueFrom(heard$).catch((error: unknown) => contents.push(String(error)))
     }
-    expect(said.map((text) => text.replace('SpeechError: ', ''))).toEqual([
+    expect(contents.map((text) => text.replace('SpeechError: ', ''))).toEqual([
       'B.',
       'A.',
       'C.',
@@ -267,15 +271,15 @@ describe('replay of the service', () => {
   })
 
   it('keeps the order when an answer is sent from inside the message that causes it', () => {
-    const heard: string[] = []
+    const received: string[] = []
     const heard$ = dialOf(replay(recognition()))({ url: 'ws://localhost' }).pipe(
       mergeMap((link) => {
         // Sends the next message from inside the handler of the answer.
         const answering$ = link.incoming$.pipe(
           tap((message) => {
-            heard.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
-            if (heard.length === 1) link.send(bytes(20, 1))
-            if (heard.length !== 2) return
+            received.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
+            if (received.length === 1) link.send(bytes(20, 1))
+            if (received.length !== 2) return
             link.send(bytes(20, 2))
             link.send(text('finalize-recognition').text)
           }),
@@ -288,7 +292,7 @@ describe('replay of the service', () => {
       }),
     )
     heard$.subscribe().unsubscribe()
-    expect(heard).toEqual(['recognize-response', 'partial-result', 'finalize-recognition-response', 'final-result'])
+    expect(received).toEqual(['recognize-response', 'partial-result', 'finalize-recognition-response', 'final-result'])
   })
 
   it('has the options of the recorded stream, and replays its events', () => {
@@ -358,12 +362,12 @@ describe('replay of the client', () => {
       replay(parseCassette(lines)).client(connect, { token: 'another-token' }).pipe(toArray()),
     )
     await Promise.all([first.close(), second.close()])
-    const said = (all: typeof events): readonly unknown[] =>
+    const contents = (all: typeof events): readonly unknown[] =>
       all
         .filter(({ type }) => type === 'milestone' || type === 'final' || type === 'response')
         .map((event) => ({ ...event, recognitionId: undefined }))
-    expect(said(events).length).toBeGreaterThanOrEqual(over === 'grpc' ? 3 : 4)
-    expect(said(played)).toEqual(said(events))
+    expect(contents(events).length).toBeGreaterThanOrEqual(over === 'grpc' ? 3 : 4)
+    expect(contents(played)).toEqual(contents(events))
   })
 
   it('keeps the recorded times, and limits the wait for answers', () => {

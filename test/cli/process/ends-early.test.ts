@@ -13,10 +13,10 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 /** A session over a link that tells nothing and holds nothing: `says` is what its service answers. */
-const program = (says: Readonly<Record<string, unknown>>, timeouts: Readonly<Record<string, number>>): string => `
+const program = (answers: Readonly<Record<string, unknown>>, timeouts: Readonly<Record<string, number>>): string => `
 const { NEVER, of, Subject } = require('rxjs')
 const { recognize } = require(${JSON.stringify(join(root, 'dist/cjs/index.js'))})
-const says = ${JSON.stringify(says)}
+const says = ${JSON.stringify(answers)}
 const incoming = new Subject()
 const link = {
   incoming$: incoming, bufferedBytes: 0, isCongested: false, drain$: of(undefined), pause() {}, resume() {}, finish() {}, close() {},
@@ -26,7 +26,7 @@ const link = {
   },
 }
 recognize({
-  url: 'ws://localhost', model: 'm', token: 't', testing: { dial: () => ${'connect' in says ? 'NEVER' : 'of(link)'} },
+  url: 'ws://localhost', model: 'm', token: 't', testing: { dial: () => ${'connect' in answers ? 'NEVER' : 'of(link)'} },
   format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, timeouts: ${JSON.stringify(timeouts)},
 })([new Uint8Array(320).fill(50)]).subscribe({
   error: ({ code }) => console.log(code),
@@ -34,16 +34,16 @@ recognize({
 })
 `
 
-const said = (name: string): object => ({ 'message-name': name, 'operation-result': 'Success' })
+const messageOf = (name: string): object => ({ 'message-name': name, 'operation-result': 'Success' })
 
 describe('a process that waits for nothing but a session', () => {
   it.each([
     ['connection', 'connect-timeout', { connect: true }, { connectMs: 50 }],
     ['start', 'start-timeout', {}, { startMs: 50 }],
-    ['final', 'finalize-timeout', { recognize: said('recognize-response') }, { finalizeMs: 50 }],
-  ])('is told that the %s did not come', async (_what, code, says, timeouts) => {
+    ['final', 'finalize-timeout', { recognize: messageOf('recognize-response') }, { finalizeMs: 50 }],
+  ])('is told that the %s did not come', async (_what, code, answers, timeouts) => {
     const file = join(folder, `${code}.cjs`)
-    await writeFile(file, program(says, timeouts))
+    await writeFile(file, program(answers, timeouts))
     const child = spawn(process.execPath, [file], { cwd: root, env: { NODE_PATH: join(root, 'node_modules') } })
     expect(await ended(child)).toEqual({ code: 0, stdout: `${code}\n`, stderr: '' })
   })

@@ -3,7 +3,7 @@ import { captionView } from '../../../src/cli/view/caption-view.js'
 import { TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
-const said = (text: string, times: object = {}): SessionEvent => ({ type: 'milestone', text, ...times })
+const milestone = (text: string, times: object = {}): SessionEvent => ({ type: 'milestone', text, ...times })
 
 /** Two milestones of a service, the second when 4 s of audio have been sent. */
 const shown = (
@@ -23,9 +23,9 @@ const shown = (
   })
   view.event({ type: 'connection', state: 'streaming' })
   view.sent(1_000)
-  view.event(said('good evening', times[0]))
+  view.event(milestone('good evening', times[0]))
   view.sent(4_000)
-  view.event(said(' and welcome', times[1]))
+  view.event(milestone(' and welcome', times[1]))
   view.end()
   return { vtt, notes }
 }

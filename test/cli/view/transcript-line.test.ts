@@ -4,11 +4,11 @@ import { displayWidth, lastColumns, plainText } from '../../../src/cli/view/plai
 import { clockText, finishedLine, liveLine, type LineStyle } from '../../../src/cli/view/transcript-line.js'
 
 const style: LineStyle = { speakers: ['agent', 'customer'], paint: (_color, text) => text }
-const said = { channel: 0, startMs: 62_345, text: 'how can i help you' }
+const milestone = { channel: 0, startMs: 62_345, text: 'how can i help you' }
 
 describe('a line of a transcript', () => {
   it('has time, speaker and text', () => {
-    expect(finishedLine(said, style)).toBe('[01:02.3] agent: how can i help you')
+    expect(finishedLine(milestone, style)).toBe('[01:02.3] agent: how can i help you')
   })
 
   it('has no time where the service gives none, and no speaker where there is but one', () => {
@@ -20,10 +20,10 @@ describe('a line of a transcript', () => {
   })
 
   it('is cut at its beginning while it may change, to the columns that there are', () => {
-    expect(liveLine(said, style, 29)).toBe('[01:02.3] agent: … i help you')
-    expect(liveLine(said, style, 12)).toBe('… i help you')
+    expect(liveLine(milestone, style, 29)).toBe('[01:02.3] agent: … i help you')
+    expect(liveLine(milestone, style, 12)).toBe('… i help you')
     for (let columns = 1; columns < 50; columns++) {
-      expect(displayWidth(liveLine(said, style, columns))).toBeLessThanOrEqual(columns)
+      expect(displayWidth(liveLine(milestone, style, columns))).toBeLessThanOrEqual(columns)
     }
   })
 

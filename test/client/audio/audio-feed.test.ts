@@ -9,9 +9,9 @@ const chunks = [1, 2, 3].map((value) => Uint8Array.of(value))
 
 /** A source of three chunks that tells whether it was let go. */
 interface Kind {
-  readonly make: () => { readonly source: ObservableInput<Uint8Array>; readonly letGo: () => boolean }
+  readonly make: () => { readonly source: ObservableInput<Uint8Array>; readonly released: () => boolean }
   /** The same, stuck before its first chunk. */
-  readonly stuck?: () => { readonly source: ObservableInput<Uint8Array>; readonly letGo: () => boolean }
+  readonly stuck?: () => { readonly source: ObservableInput<Uint8Array>; readonly released: () => boolean }
   readonly failing: () => ObservableInput<Uint8Array>
 }
 
@@ -32,7 +32,7 @@ const webStream = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error) 
     },
     { highWaterMark: 0 },
   )
-  return { source: stream as unknown as ObservableInput<Uint8Array>, letGo: () => cancelled }
+  return { source: stream as unknown as ObservableInput<Uint8Array>, released: () => cancelled }
 }
 
 const nodeStream = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error) => {
@@ -46,7 +46,7 @@ const nodeStream = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error)
       else if (end !== 'stay') this.destroy(end)
     },
   })
-  return { source: stream as AsyncIterable<Uint8Array>, letGo: () => stream.destroyed }
+  return { source: stream as AsyncIterable<Uint8Array>, released: () => stream.destroyed }
 }
 
 const iterable = (given: readonly Uint8Array[], end: 'close' | Error) => {
@@ -65,7 +65,7 @@ const iterable = (given: readonly Uint8Array[], end: 'close' | Error) => {
       },
     }),
   }
-  return { source, letGo: () => returned }
+  return { source, released: () => returned }
 }
 
 const asyncIterable = (given: readonly Uint8Array[], end: 'close' | 'stay' | Error) => {
@@ -84,7 +84,7 @@ const asyncIterable = (given: readonly Uint8Array[], end: 'close' | 'stay' | Err
       },
     }),
   }
-  return { source, letGo: () => returned }
+  return { source, released: () => returned }
 }
 
 const broken = new Error('broken')
@@ -139,7 +139,7 @@ const fed = (source: ObservableInput<Uint8Array>, want = Infinity): Fed => {
   }
 }
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const flushPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stuck, failing }) => {
   it('is pulled to its end', async () => {
@@ -152,17 +152,17 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
   })
 
   it('is pulled only when more is wanted', async () => {
-    const one = fed(make().source, 1)
-    one.feed.resume()
-    await turn()
-    expect(one.got).toEqual([1])
-    one.want = 2
-    await turn()
-    expect(one.got).toEqual([1])
-    one.feed.resume()
-    await turn()
-    expect(one.got).toEqual([1, 2])
-    one.feed.close()
+    const feed = fed(make().source, 1)
+    feed.feed.resume()
+    await flushPromises()
+    expect(feed.got).toEqual([1])
+    feed.want = 2
+    await flushPromises()
+    expect(feed.got).toEqual([1])
+    feed.feed.resume()
+    await flushPromises()
+    expect(feed.got).toEqual([1, 2])
+    feed.feed.close()
   })
 
   it('says its error after what came before it', async () => {
@@ -175,28 +175,28 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
   it('is let go of before the first pull, while it waits, and between pulls, and says nothing more', async () => {
     const unread = make()
     fed(unread.source).feed.close()
-    await turn()
-    expect(unread.letGo()).toBe(true)
+    await flushPromises()
+    expect(unread.released()).toBe(true)
 
     const halfway = make()
     const half = fed(halfway.source, 1)
     half.feed.resume()
-    await turn()
+    await flushPromises()
     half.feed.close()
     half.want = 3
     half.feed.resume()
-    await turn()
-    expect([halfway.letGo(), half.got]).toEqual([true, [1]])
+    await flushPromises()
+    expect([halfway.released(), half.got]).toEqual([true, [1]])
 
     if (stuck === undefined) return
     const waiting = stuck()
     const { feed, over } = fed(waiting.source)
     feed.resume()
-    await turn()
+    await flushPromises()
     feed.close()
-    await turn()
-    expect(waiting.letGo()).toBe(true)
-    expect(await Promise.race([over, turn()])).toBe(undefined)
+    await flushPromises()
+    expect(waiting.released()).toBe(true)
+    expect(await Promise.race([over, flushPromises()])).toBe(undefined)
   })
 })
 

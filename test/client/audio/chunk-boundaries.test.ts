@@ -20,9 +20,9 @@ describe('the runs of messages', () => {
         const runs = new ChunkBoundaries()
         let end = 0
         let edges: number[] = []
-        const append = (one: number): void => {
-          runs.append(end, one)
-          end += one
+        const append = (value: number): void => {
+          runs.append(end, value)
+          end += value
           edges.push(end)
         }
         lengths.forEach(append)

@@ -3,21 +3,21 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { scriptedDial } from '../../../src/testing/scripted-dial.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
-import { audio, labelOf, ok, said, virtually } from '../virtual-session.js'
+import { audio, labelOf, ok, recognizerMessage, virtually } from '../virtual-session.js'
 
-const started = said('recognize-response', ok)
-const partial = said('partial-result', { text: 'hello' })
+const started = recognizerMessage('recognize-response', ok)
+const partial = recognizerMessage('partial-result', { text: 'hello' })
 
-interface Talk {
+interface Exchange {
   readonly audioAtMs: readonly number[]
-  readonly saysAtMs?: readonly number[]
+  readonly messageAtMs?: readonly number[]
   /** The first connection is lost then. */
   readonly lostAtMs?: number
 }
 
 /** What a session tells of silence, with the time and its length, where a service may be silent for 100 ms. */
-const silences = ({ audioAtMs, saysAtMs = [], lostAtMs }: Talk): readonly string[] => {
-  const told: string[] = []
+const silences = ({ audioAtMs, messageAtMs = [], lostAtMs }: Exchange): readonly string[] => {
+  const reported: string[] = []
   virtually(({ clock, recognizing }) => {
     let dials = 0
     const dial = scriptedDial<SocketMessage, SocketMessage>(({ heard$, link }) => {
@@ -28,19 +28,19 @@ const silences = ({ audioAtMs, saysAtMs = [], lostAtMs }: Talk): readonly string
       return merge(
         NEVER,
         heard$.pipe(mergeMap((message) => (typeof message === 'string' ? of(started) : NEVER))),
-        from(saysAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => partial)))),
+        from(messageAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => partial)))),
       )
     })
     const audio$ = merge(NEVER, from(audioAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => audio(10))))))
     const resumption = { firstDelayMs: 100 }
     const subscription = recognizing({ dial, timeouts: { silenceMs: 100 }, resumption })(audio$).subscribe((event) => {
-      if (event.type === 'silent') told.push(`${clock.now()} silent ${event.forMs}`)
-      else if (event.type === 'resumed') told.push(`${clock.now()} ${labelOf(event)}`)
+      if (event.type === 'silent') reported.push(`${clock.now()} silent ${event.forMs}`)
+      else if (event.type === 'resumed') reported.push(`${clock.now()} ${labelOf(event)}`)
     })
     clock.schedule(() => subscription.unsubscribe(), 1_000)
     return () => expect(clock.pending()).toBe(0)
   })
-  return told
+  return reported
 }
 const every20Ms = (fromMs: number, toMs: number): number[] =>
   Array.from({ length: (toMs - fromMs) / 20 }, (_, index) => fromMs + index * 20)
@@ -51,7 +51,7 @@ describe('the silence of a service', () => {
   })
 
   it('begins anew with each word, and is then told again', () => {
-    expect(silences({ audioAtMs: every20Ms(50, 900), saysAtMs: [135, 230, 395] })).toEqual([
+    expect(silences({ audioAtMs: every20Ms(50, 900), messageAtMs: [135, 230, 395] })).toEqual([
       '330 silent 100',
       '495 silent 100',
     ])
@@ -59,16 +59,16 @@ describe('the silence of a service', () => {
 
   it('is none while no audio flows', () => {
     expect(silences({ audioAtMs: [50] })).toEqual([])
-    expect(silences({ audioAtMs: [50, 70], saysAtMs: [120] })).toEqual([])
+    expect(silences({ audioAtMs: [50, 70], messageAtMs: [120] })).toEqual([])
   })
 
   it('begins with the audio that follows a pause', () => {
-    expect(silences({ audioAtMs: [50, 70, ...every20Ms(500, 900)], saysAtMs: [120] })).toEqual(['600 silent 100'])
+    expect(silences({ audioAtMs: [50, 70, ...every20Ms(500, 900)], messageAtMs: [120] })).toEqual(['600 silent 100'])
   })
 
   it('is told again after a word that came while no audio flowed', () => {
     const audioAtMs = [...every20Ms(50, 310), ...every20Ms(600, 900)]
-    expect(silences({ audioAtMs, saysAtMs: [550] })).toEqual(['150 silent 100', '700 silent 100'])
+    expect(silences({ audioAtMs, messageAtMs: [550] })).toEqual(['150 silent 100', '700 silent 100'])
   })
 
   it('is told of each connection, and begins with its audio', () => {

@@ -5,106 +5,106 @@ import { ReplayBuffer, type Gap } from '../../../src/client/audio/replay-buffer.
 import { runs } from '../../thorough.js'
 
 const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
-const tapeOf = (maxWaitingMs: number, maxChunkBytes = 1000, format = pcm): ReplayBuffer =>
+const bufferOf = (maxWaitingMs: number, maxChunkBytes = 1000, format = pcm): ReplayBuffer =>
   new ReplayBuffer({ format, maxWaitingMs, maxChunkBytes, maxReplayBytes: 0, preRollMs: 0 })
 const ofMs = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 16)
 
-const drain = (tape: ReplayBuffer): Uint8Array[] => {
+const drain = (buffer: ReplayBuffer): Uint8Array[] => {
   const pieces: Uint8Array[] = []
-  for (let piece = tape.shift(); piece !== undefined; piece = tape.shift()) pieces.push(piece)
+  for (let piece = buffer.shift(); piece !== undefined; piece = buffer.shift()) pieces.push(piece)
   return pieces
 }
 
 describe('the audio tape', () => {
   it('lets whole frames pass while nothing stands before them, and nothing else', () => {
-    const tape = tapeOf(100, 64)
-    expect(tape.passes(new Uint8Array(64))).toBe(true)
-    expect(tape.passes(new Uint8Array(0))).toBe(false)
-    expect(tape.passes(new Uint8Array(3))).toBe(false)
-    expect(tape.passes(new Uint8Array(66))).toBe(false)
-    tape.push(new Uint8Array(1))
-    expect(tape.passes(new Uint8Array(2))).toBe(false)
-    tape.push(new Uint8Array(1))
-    expect(tape.passes(new Uint8Array(2))).toBe(false)
-    drain(tape)
-    expect(tape.passes(new Uint8Array(2))).toBe(true)
+    const buffer = bufferOf(100, 64)
+    expect(buffer.passes(new Uint8Array(64))).toBe(true)
+    expect(buffer.passes(new Uint8Array(0))).toBe(false)
+    expect(buffer.passes(new Uint8Array(3))).toBe(false)
+    expect(buffer.passes(new Uint8Array(66))).toBe(false)
+    buffer.push(new Uint8Array(1))
+    expect(buffer.passes(new Uint8Array(2))).toBe(false)
+    buffer.push(new Uint8Array(1))
+    expect(buffer.passes(new Uint8Array(2))).toBe(false)
+    drain(buffer)
+    expect(buffer.passes(new Uint8Array(2))).toBe(true)
   })
 
   it('keeps a copy: who gave the bytes may use them again', () => {
-    const tape = tapeOf(100)
+    const buffer = bufferOf(100)
     const bytes = new Uint8Array(16).fill(1)
-    tape.push(bytes)
+    buffer.push(bytes)
     bytes.fill(2)
-    expect(tape.shift()).toEqual(new Uint8Array(16).fill(1))
+    expect(buffer.shift()).toEqual(new Uint8Array(16).fill(1))
   })
 
   it('tells one gap for one stretch, however many chunks fell into it, once audio fits again', () => {
-    const tape = tapeOf(20)
+    const buffer = bufferOf(20)
     const gaps: (Gap | undefined)[] = []
     for (let i = 0; i < 5; i++) {
-      tape.push(ofMs(10))
-      gaps.push(tape.trim())
+      buffer.push(ofMs(10))
+      gaps.push(buffer.trim())
     }
     expect(gaps).toEqual([undefined, undefined, undefined, undefined, undefined])
-    tape.shift()
-    tape.push(ofMs(5))
-    expect(tape.trim()).toEqual({ fromMs: 20, toMs: 50, cause: 'buffer-full' })
-    expect(tape.end()).toEqual([])
-    tape.push(ofMs(30))
-    tape.trim()
-    drain(tape)
-    expect(tape.passes(ofMs(1))).toBe(false)
+    buffer.shift()
+    buffer.push(ofMs(5))
+    expect(buffer.trim()).toEqual({ fromMs: 20, toMs: 50, cause: 'buffer-full' })
+    expect(buffer.end()).toEqual([])
+    buffer.push(ofMs(30))
+    buffer.trim()
+    drain(buffer)
+    expect(buffer.passes(ofMs(1))).toBe(false)
   })
 
   it('drops nothing that had its place for audio that is sent once more', () => {
-    const tape = new ReplayBuffer({
+    const buffer = new ReplayBuffer({
       format: pcm,
       maxWaitingMs: 20,
       maxChunkBytes: 1000,
       maxReplayBytes: 10_000,
       preRollMs: 0,
     })
-    tape.push(ofMs(40))
-    drain(tape)
-    tape.push(ofMs(20))
-    expect(tape.trim()).toBeUndefined()
-    expect(tape.rewind()).toMatchObject({ replayedMs: 40, gaps: [] })
-    tape.push(ofMs(10))
-    tape.trim()
-    expect(tape.account).toMatchObject({ captured: 70 * 16, pending: 60 * 16, replayed: 0, dropped: 10 * 16 })
-    expect(tape.end()).toEqual([{ fromMs: 60, toMs: 70, cause: 'buffer-full' }])
+    buffer.push(ofMs(40))
+    drain(buffer)
+    buffer.push(ofMs(20))
+    expect(buffer.trim()).toBeUndefined()
+    expect(buffer.rewind()).toMatchObject({ replayedMs: 40, gaps: [] })
+    buffer.push(ofMs(10))
+    buffer.trim()
+    expect(buffer.account).toMatchObject({ captured: 70 * 16, pending: 60 * 16, replayed: 0, dropped: 10 * 16 })
+    expect(buffer.end()).toEqual([{ fromMs: 60, toMs: 70, cause: 'buffer-full' }])
   })
 
   it('drops what waits with its cause, joined where it stood together, and the open gaps with theirs', () => {
-    const tape = tapeOf(20)
-    tape.push(ofMs(10))
-    tape.push(ofMs(15))
-    tape.push(new Uint8Array(1))
-    tape.trim()
-    expect(tape.drop('stopped')).toEqual([
+    const buffer = bufferOf(20)
+    buffer.push(ofMs(10))
+    buffer.push(ofMs(15))
+    buffer.push(new Uint8Array(1))
+    buffer.trim()
+    expect(buffer.drop('stopped')).toEqual([
       { fromMs: 0, toMs: 20, cause: 'stopped' },
       { fromMs: 20, toMs: 25, cause: 'buffer-full' },
       { fromMs: 25, toMs: 25.0625, cause: 'stopped' },
     ])
-    expect(tape.isSent).toBe(true)
-    expect(tape.drop('failed')).toEqual([])
+    expect(buffer.isSent).toBe(true)
+    expect(buffer.drop('failed')).toEqual([])
   })
 
   it('does not hold the memory of a long chunk of which little is kept', () => {
-    const tape = tapeOf(1)
-    tape.push(ofMs(60_000))
-    tape.trim()
-    expect(tape.shift()?.buffer.byteLength).toBe(16)
+    const buffer = bufferOf(1)
+    buffer.push(ofMs(60_000))
+    buffer.trim()
+    expect(buffer.shift()?.buffer.byteLength).toBe(16)
   })
 
   it('forgets what went out even where it never runs empty', () => {
-    const tape = tapeOf(1000)
-    tape.push(ofMs(1))
+    const buffer = bufferOf(1000)
+    buffer.push(ofMs(1))
     for (let i = 0; i < 5000; i++) {
-      tape.push(ofMs(1))
-      expect(tape.shift()).toHaveLength(16)
+      buffer.push(ofMs(1))
+      expect(buffer.shift()).toHaveLength(16)
     }
-    expect(drain(tape)).toHaveLength(1)
+    expect(drain(buffer)).toHaveLength(1)
   })
 
   it('accounts for every byte: what comes out and the gaps are what went in, in order, in whole frames, within the bounds', () => {
@@ -126,11 +126,11 @@ describe('the audio tape', () => {
         (acts, format, maxMessage, boundFrames, end) => {
           const frame = (format.encoding === 'pcm' ? 2 : 1) * format.channels
           const toBytes = (ms: number): number => Math.round((ms * format.sampleRateHz * frame) / 1000)
-          const tape = tapeOf((boundFrames * 1000) / format.sampleRateHz, maxMessage, format)
+          const buffer = bufferOf((boundFrames * 1000) / format.sampleRateHz, maxMessage, format)
           let captured = 0
           // Each byte of the source is numbered; what happened to each is written down once.
           const fate = new Map<number, string>()
-          const tell = (gap: Gap | undefined): void => {
+          const report = (gap: Gap | undefined): void => {
             if (gap === undefined) return
             for (let at = toBytes(gap.fromMs); at < toBytes(gap.toMs); at++) {
               // What was sent and has no result is dropped as well.
@@ -140,7 +140,7 @@ describe('the audio tape', () => {
           }
           let lastOut = -1
           const take = (): void => {
-            const piece = tape.shift()
+            const piece = buffer.shift()
             if (piece === undefined) return
             expect(piece.length % frame).toBe(0)
             expect(piece.length).toBeGreaterThan(0)
@@ -155,18 +155,18 @@ describe('the audio tape', () => {
           }
           for (const act of acts) {
             if (act.do === 'push') {
-              tape.push(Uint8Array.from({ length: act.length }, (_, index) => (captured + index) % 251))
+              buffer.push(Uint8Array.from({ length: act.length }, (_, index) => (captured + index) % 251))
               captured += act.length
-              tell(tape.trim())
+              report(buffer.trim())
             } else for (let i = 0; i < act.count; i++) take()
           }
-          if (end === 'end') for (const gap of tape.end()) tell(gap)
+          if (end === 'end') for (const gap of buffer.end()) report(gap)
           const before = fate.size
-          if (end === 'end') while (!tape.isSent) take()
-          else for (const gap of tape.drop(end)) tell(gap)
+          if (end === 'end') while (!buffer.isSent) take()
+          else for (const gap of buffer.drop(end)) report(gap)
           if (end === 'end') expect(fate.size - before).toBeLessThanOrEqual(boundFrames * frame)
           expect(fate.size).toBe(captured)
-          const { captured: all, finalized, pending, replayed, dropped } = tape.account
+          const { captured: all, finalized, pending, replayed, dropped } = buffer.account
           expect([all, finalized + pending + replayed + dropped]).toEqual([captured, captured])
           expect(Math.max(-1, ...fate.keys())).toBe(captured - 1)
         },

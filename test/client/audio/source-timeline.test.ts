@@ -7,7 +7,7 @@ const acts = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 9 })), { 
 describe('the timeline of the source', () => {
   it('knows of every byte that was kept where it stood, and of every stretch', () => {
     fc.assert(
-      fc.property(acts, fc.nat(), fc.nat(), (sequence, one, other) => {
+      fc.property(acts, fc.nat(), fc.nat(), (sequence, left, right) => {
         const timeline = new SourceTimeline()
         // For each byte that was kept, its place in the source.
         const kept: number[] = []
@@ -23,7 +23,7 @@ describe('the timeline of the source', () => {
           expect(timeline.endOf(position + 1)).toBe(place + 1)
           expect(timeline.positionOf(place + 1)).toBe(position + 1)
         })
-        const [from = 0, to = 0] = [one % (kept.length + 1), other % (kept.length + 1)].sort((a, b) => a - b)
+        const [from = 0, to = 0] = [left % (kept.length + 1), right % (kept.length + 1)].sort((a, b) => a - b)
         const places = timeline
           .stretches(from, to)
           .flatMap((stretch) => Array.from({ length: stretch.to - stretch.from }, (_, index) => stretch.from + index))

@@ -5,7 +5,7 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import { sessionStates } from '../../../src/protocol/states.js'
 import { combineStates } from '../../../src/client/recognizer/recognize-stereo.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
-import { plainRecognizer, said, scriptedService, virtually } from '../virtual-session.js'
+import { plainRecognizer, recognizerMessage, scriptedService, virtually } from '../virtual-session.js'
 
 const stereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
 const audio = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 32)
@@ -35,7 +35,7 @@ describe('stereo over the recognition socket', () => {
           '35 done',
           '35 complete',
         ])
-        expect(service.heard.filter((one) => one.includes('audio'))).toEqual(['15 audio 20', '15 audio 20'])
+        expect(service.received.filter((message) => message.includes('audio'))).toEqual(['15 audio 20', '15 audio 20'])
         expect([service.dials.made, service.dials.open, clock.pending()]).toEqual([2, 0, 0])
       }
     })
@@ -43,7 +43,7 @@ describe('stereo over the recognition socket', () => {
 
   it('fails both when one fails, and tells what each still held', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
-      const refused = said('recognize-response', { 'operation-result': 'overloaded: Full.' })
+      const refused = recognizerMessage('recognize-response', { 'operation-result': 'overloaded: Full.' })
       const service = scriptedService<SocketMessage>(clock, [plainRecognizer(10), { recognize: [30, refused] }], {
         pauseAfter: 2,
         highWaterMarkBytes: 300,
@@ -66,7 +66,7 @@ describe('stereo over the recognition socket', () => {
 
   it('goes on with one channel when the service has ended the other', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
-      const final = said('final-result', { 'operation-result': 'Success', text: 'early', confidence: '1' })
+      const final = recognizerMessage('final-result', { 'operation-result': 'Success', text: 'early', confidence: '1' })
       const service = scriptedService<SocketMessage>(clock, [
         { ...plainRecognizer(0), audio: [0, final] },
         plainRecognizer(0),
@@ -74,7 +74,7 @@ describe('stereo over the recognition socket', () => {
       const source$ = cold('5ms a 9ms a 9ms |', { a: audio(20) })
       const { log } = watch(recognizing({ dial: service.dial, format: stereo })(source$))
       return () => {
-        expect(log.filter((one) => one.includes('final '))).toEqual(['5 final early on 0', '25 final hello on 1'])
+        expect(log.filter((entry) => entry.includes('final '))).toEqual(['5 final early on 0', '25 final hello on 1'])
         expect(log.slice(-2)).toEqual(['25 done', '25 complete'])
       }
     })
@@ -105,11 +105,11 @@ describe('stereo over the recognition socket', () => {
       const over$ = new Subject<string>()
       virtually(({ clock, recognizing }) => {
         const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
-          tapHeard: (one) => typeof one !== 'string' && sent.push(one),
+          onMessage: (message) => typeof message !== 'string' && sent.push(message),
         })
         const source$ = new Subject<Uint8Array>()
         recognizing({ dial: service.dial, format: stereo })(pulled ? [bytes] : source$).subscribe({
-          next: (one) => one.type === 'gap' && logs.push(`${one.cause} on ${one.channel}`),
+          next: (event) => event.type === 'gap' && logs.push(`${event.cause} on ${event.channel}`),
           complete: () => over$.complete(),
         })
         source$.next(bytes)
@@ -117,7 +117,7 @@ describe('stereo over the recognition socket', () => {
         return () => undefined
       })
       if (!over$.isStopped) await new Promise<void>((resolve) => over$.subscribe({ complete: resolve }))
-      expect(sent.map((one) => [...one])).toEqual([
+      expect(sent.map((value) => [...value])).toEqual([
         [1, 2],
         [3, 4],
         [5, 6],
@@ -152,7 +152,7 @@ describe('an error that is thrown at both', () => {
       const watched = watch(recognizing({ dial: service.dial, format: stereo })(cold('5ms a', { a: audio(20) })))
       return () => {
         expect(watched.log.slice(-2)).toEqual(['5 failed', '5 error going-away'])
-        expect(watched.log.filter((one) => one.includes('error'))).toHaveLength(1)
+        expect(watched.log.filter((entry) => entry.includes('error'))).toHaveLength(1)
       }
     })
   })

@@ -94,9 +94,9 @@ describe('a pulled stereo source in two', () => {
   it('gives an error to both, each after its audio, also when it is asked later', async () => {
     const broken = new Error('broken')
     const [left, right] = splitPulled(pullerOf([new Uint8Array(8)], broken), pcm)
-    const one = left[Symbol.asyncIterator]()
-    expect((await one.next()).value).toHaveLength(4)
-    await expect(one.next()).rejects.toBe(broken)
+    const iterator = left[Symbol.asyncIterator]()
+    expect((await iterator.next()).value).toHaveLength(4)
+    await expect(iterator.next()).rejects.toBe(broken)
     const other = right[Symbol.asyncIterator]()
     expect((await other.next()).value).toHaveLength(4)
     await expect(other.next()).rejects.toBe(broken)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { repeatedWords, wordsOf } from '../../../src/client/results/channel-text.js'
 
-const repeated = (said: string, heard: string): number => repeatedWords(wordsOf(said), wordsOf(heard))
+const repeated = (committed: string, following: string): number => repeatedWords(wordsOf(committed), wordsOf(following))
 
 describe('repeatedWords', () => {
   it.each([
@@ -24,8 +24,8 @@ describe('repeatedWords', () => {
     ['one two', 'one three four', 0],
     // What was cut is within what was said: nothing was read from before it.
     ['some coffee', 'ike some coffee please', 0],
-  ])('of “%s” and “%s” are %d', (said, heard, count) => {
-    expect(repeated(said, heard)).toBe(count)
+  ])('of “%s” and “%s” are %d', (committed, following, count) => {
+    expect(repeated(committed, following)).toBe(count)
   })
 
   it('finds every overlap of words that are all different', () => {

@@ -13,11 +13,11 @@ const milestone = (text: string, startMs: number, endMs: number, confidence?: nu
 
 /** Says "good evening" until 1900 ms, then another connection reads on from there. */
 const resumed = (confidence?: number): ChannelResults => {
-  const lane = new ChannelResults()
-  lane.begin(0)
-  lane.milestone(milestone('good evening', 500, 1_900, confidence), 2_000, 2_000)
-  lane.begin(1_900)
-  return lane
+  const results = new ChannelResults()
+  results.begin(0)
+  results.milestone(milestone('good evening', 500, 1_900, confidence), 2_000, 2_000)
+  results.begin(1_900)
+  return results
 }
 
 const silent: FinalEvent = { type: 'final', channel: 0, startMs: 1_900, endMs: 5_000, text: '', confidence: 0 }
@@ -34,33 +34,41 @@ describe('the final of a session with several connections', () => {
   })
 
   it('ends with the last word also where silence followed it', () => {
-    const lane = resumed(0.9)
-    lane.silence({ type: 'event', name: 'SR Silence', channel: 0, startMs: 1_900, endMs: 4_500, tags: [], data: null })
-    expect(lane.final(silent, 5_000, 5_000)).toMatchObject({ startMs: 500, endMs: 1_900, text: 'good evening' })
+    const results = resumed(0.9)
+    results.silence({
+      type: 'event',
+      name: 'SR Silence',
+      channel: 0,
+      startMs: 1_900,
+      endMs: 4_500,
+      tags: [],
+      data: null,
+    })
+    expect(results.final(silent, 5_000, 5_000)).toMatchObject({ startMs: 500, endMs: 1_900, text: 'good evening' })
   })
 
   it('counts for the connection alone that told it', () => {
-    const lane = new ChannelResults()
-    lane.begin(0)
-    lane.final(spoken, 5_000, 5_000)
-    expect(lane.isFinal).toBe(true)
-    lane.begin(0)
-    expect(lane.isFinal).toBe(false)
+    const results = new ChannelResults()
+    results.begin(0)
+    results.final(spoken, 5_000, 5_000)
+    expect(results.isFinal).toBe(true)
+    results.begin(0)
+    expect(results.isFinal).toBe(false)
   })
 
   it('covers the words of all of them', () => {
-    const lane = resumed(0.9)
-    lane.milestone(milestone('madam', 2_500, 4_000, 0.5), 4_100, 4_100)
-    const final = lane.final(spoken, 5_000, 5_000)
+    const results = resumed(0.9)
+    results.milestone(milestone('madam', 2_500, 4_000, 0.5), 4_100, 4_100)
+    const final = results.final(spoken, 5_000, 5_000)
     expect(final).toMatchObject({ startMs: 500, endMs: 4_000, text: 'good evening madam' })
     expect(final.confidence).toBeGreaterThan(0.5)
     expect(final.confidence).toBeLessThan(0.9)
   })
 
   it('is empty where nobody has said a word', () => {
-    const lane = new ChannelResults()
-    lane.begin(0)
-    lane.begin(0)
-    expect(lane.final({ ...silent, startMs: 0 }, 5_000, 5_000)).toEqual({ ...silent, startMs: 0 })
+    const results = new ChannelResults()
+    results.begin(0)
+    results.begin(0)
+    expect(results.final({ ...silent, startMs: 0 }, 5_000, 5_000)).toEqual({ ...silent, startMs: 0 })
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { ChannelText } from '../../../src/client/results/channel-text.js'
 
-const commit = (text: ChannelText, said: string): string => text.commit(said, text.newPart(said))
-const finalText = (text: ChannelText, said: string): string => {
-  text.commitFinal(said)
+const commit = (text: ChannelText, part: string): string => text.commit(part, text.newPart(part))
+const finalText = (text: ChannelText, part: string): string => {
+  text.commitFinal(part)
   return text.text
 }
 
@@ -26,11 +26,11 @@ describe('the text of a lane', () => {
     ['မြန်မာ', 'စာ', 'မြန်မာစာ'],
     ['one', 'two', 'one two'],
     ['one ', 'two', 'one two'],
-  ])('joins “%s” and “%s” to “%s”', (one, other, whole) => {
+  ])('joins “%s” and “%s” to “%s”', (a, b, whole) => {
     const text = new ChannelText()
-    commit(text, one)
+    commit(text, a)
     text.begin(0)
-    commit(text, other)
+    commit(text, b)
     expect(text.text).toBe(whole)
   })
 

@@ -31,18 +31,18 @@ const timelineAfter = (sentMs: number) => {
     maxReplayBytes: 60_000 * bytesPerMs,
     preRollMs: 0,
   }
-  const tape = new ReplayBuffer({ format: stereo, ...bounds })
-  const timeline = new ResultTimeline(tape, stereo, { now: () => 0 })
+  const buffer = new ReplayBuffer({ format: stereo, ...bounds })
+  const timeline = new ResultTimeline(buffer, stereo, { now: () => 0 })
   const send = (ms: number): void => {
-    for (let left = ms; left > 0; left -= 1_000) tape.push(new Uint8Array(Math.min(left, 1_000) * bytesPerMs))
-    while (!tape.isSent) tape.shift()
+    for (let left = ms; left > 0; left -= 1_000) buffer.push(new Uint8Array(Math.min(left, 1_000) * bytesPerMs))
+    while (!buffer.isSent) buffer.shift()
   }
   timeline.begin()
   send(sentMs)
   return {
     timeline,
     send,
-    settledMs: () => tape.definitive / bytesPerMs,
+    settledMs: () => buffer.definitive / bytesPerMs,
     read: (event: SessionEvent) => timeline.read(event),
   }
 }

@@ -22,7 +22,7 @@ const sessionOf = ({ over, url, address, heartbeatMs }, ca) => {
     : recognize({ ...common, url, ca, model: 'm', heartbeatMs })
 }
 
-const outcomeOf = (session$, onHeard) =>
+const outcomeOf = (session$, onReceived) =>
   new Promise((resolve) => {
     const states = []
     let text = ''
@@ -40,7 +40,7 @@ const outcomeOf = (session$, onHeard) =>
         if (event.type === 'milestone') {
           text += event.text
           const nowMs = performance.now()
-          if (resultAtMs === undefined) onHeard()
+          if (resultAtMs === undefined) onReceived()
           longestPauseMs = Math.max(longestPauseMs, nowMs - (resultAtMs ?? nowMs))
           resultAtMs = nowMs
         }
@@ -52,16 +52,16 @@ const outcomeOf = (session$, onHeard) =>
 
 process.once('message', async ({ ca, durationMs, sessions }) => {
   let missing = sessions.length
-  const onHeard = () => {
+  const onReceived = () => {
     missing -= 1
     if (missing === 0) process.send('heard')
   }
   const outcomes = await Promise.all(
-    sessions.map((one) => {
+    sessions.map((session) => {
       const chunks = Array.from({ length: durationMs / chunkMs }, (_, index) =>
         positionAudio(index * chunkMs * 8, chunkMs * 8),
       )
-      return outcomeOf(sessionOf(one, ca)(pace({ format })(chunks)), onHeard)
+      return outcomeOf(sessionOf(session, ca)(pace({ format })(chunks)), onReceived)
     }),
   )
   process.send(outcomes, () => process.disconnect())

@@ -14,7 +14,7 @@ process.once('message', async ({ host, certificate, key, count, source }) => {
       transcript: service.transcript(source),
       foreignSamples: service.connections.reduce((sum, connection) => sum + connection.foreignSamples, 0),
     }))
-    await Promise.all(listening.map((one) => one.close()))
+    await Promise.all(listening.map((service) => service.close()))
     process.send(proofs, () => process.disconnect())
   })
 })

@@ -117,13 +117,13 @@ describe('chunk', () => {
   it('keeps the order when a subscriber feeds the source while it gets a chunk', () => {
     const source$ = new Subject<Uint8Array>()
     const seen: number[][] = []
-    source$.pipe(chunk({ format, everyMs })).subscribe((one) => {
-      seen.push([...one])
+    source$.pipe(chunk({ format, everyMs })).subscribe((value) => {
+      seen.push([...value])
       if (seen.length === 1) source$.next(Uint8Array.from({ length: 8 }, (_, i) => i + 17))
     })
     source$.next(Uint8Array.from({ length: 16 }, (_, i) => i + 1))
     expect(seen.flat()).toEqual(Array.from({ length: 24 }, (_, i) => i + 1))
-    expect(seen.map((one) => one.length)).toEqual([8, 8, 8])
+    expect(seen.map((value) => value.length)).toEqual([8, 8, 8])
   })
 
   it('hands a slice that is exactly one chunk on as it is', () => {
@@ -131,7 +131,7 @@ describe('chunk', () => {
     const seen: Uint8Array[] = []
     of(slice)
       .pipe(chunk({ format }))
-      .subscribe((one) => seen.push(one))
+      .subscribe((value) => seen.push(value))
     expect(seen[0]).toBe(slice)
   })
 
@@ -139,8 +139,8 @@ describe('chunk', () => {
     const seen: Uint8Array[] = []
     of(new Uint8Array(32_000), new Uint8Array(100))
       .pipe(chunk({ format }))
-      .subscribe((one) => seen.push(one))
-    expect(new Set(seen.map((one) => one.buffer.byteLength))).toEqual(new Set([320, 100]))
+      .subscribe((value) => seen.push(value))
+    expect(new Set(seen.map((value) => value.buffer.byteLength))).toEqual(new Set([320, 100]))
   })
 
   it('rounds a chunk down to whole samples of a rate that has none', () => {
@@ -148,7 +148,7 @@ describe('chunk', () => {
     const odd: AudioFormat = { encoding: 'alaw', sampleRateHz: 11_025, channels: 2 }
     of(new Uint8Array(2000))
       .pipe(chunk({ format: odd, everyMs: 20 }))
-      .subscribe((one) => seen.push(one.length))
+      .subscribe((value) => seen.push(value.length))
     expect(seen).toEqual([440, 440, 440, 440, 240])
   })
 
@@ -167,13 +167,13 @@ describe('chunk', () => {
             )
           : from(parts)
         source$.pipe(chunk({ format: { ...format, channels }, everyMs })).subscribe({
-          next: (one) => seen.push(one),
+          next: (value) => seen.push(value),
           error: (error: unknown) => (end = error),
           complete: () => (end = 'complete'),
         })
         const whole = all.length - (all.length % frameBytes)
-        expect(seen.flatMap((one) => [...one])).toEqual(all.slice(0, whole))
-        expect(seen.slice(0, -1).every((one) => one.length === 4 * frameBytes)).toBe(true)
+        expect(seen.flatMap((value) => [...value])).toEqual(all.slice(0, whole))
+        expect(seen.slice(0, -1).every((value) => value.length === 4 * frameBytes)).toBe(true)
         if (fails) expect(end).toEqual(new Error('broken'))
         else if (whole === all.length) expect(end).toBe('complete')
         else expect(end).toEqual(cut(all.length - whole, frameBytes))

@@ -194,13 +194,13 @@ describe('interleave', () => {
       const result$ = interleave(live(20, 500), live(50, 200), {
         format,
         maxSkewMs: 50,
-        onSkew: (one) => accounts.push(one),
+        onSkew: (report) => accounts.push(report),
       })
-      const told$ = result$.pipe(
+      const summary$ = result$.pipe(
         reduce((sum, frames) => sum + frames.length, 0),
         map((sum) => ({ sum, accounts })),
       )
-      expectObservable(told$).toBe('10s (t|)', { t: { sum: 160_000, accounts: [] } })
+      expectObservable(summary$).toBe('10s (t|)', { t: { sum: 160_000, accounts: [] } })
     })
   })
 
@@ -212,7 +212,7 @@ describe('interleave', () => {
         const sent: [number, number] = [0, 0]
         const accounts: SkewReport[] = []
         const frames: number[] = []
-        interleave(...sides, { format, maxSkewMs: maxSkew / 8, onSkew: (one) => accounts.push(one) }).subscribe(
+        interleave(...sides, { format, maxSkewMs: maxSkew / 8, onSkew: (report) => accounts.push(report) }).subscribe(
           (slice) => frames.push(...slice),
         )
         for (const [channel, count] of script) {
@@ -227,7 +227,7 @@ describe('interleave', () => {
           const track = frames.filter((_, i) => i % 2 === channel)
           const total = (type: SkewReport['type']): number =>
             accounts
-              .filter((one) => one.type === type && one.channel === channel)
+              .filter((report) => report.type === type && report.channel === channel)
               .reduce((sum, { fromMs, toMs }) => sum + (toMs - fromMs) * 8, 0)
           expect(track.length).toBe(Math.max(...sent))
           expect(track.every((sample, at) => sample === at % 200 || sample === 255)).toBe(true)

@@ -296,7 +296,7 @@ describe('pace', () => {
     timers.schedule(() => (clock.offsetMs = 10_000), 201)
     timers.schedule(() => subscription.unsubscribe(), 301)
     timers.flush()
-    const at = (ms: number): number => times.filter((one) => one === ms).length
+    const at = (ms: number): number => times.filter((time) => time === ms).length
     // Lost: ten seconds, of which 100 ms are made up for, and then the pace goes on.
     expect([at(200), at(10_220), at(10_240), at(10_260)]).toEqual([1, 6, 1, 1])
   })

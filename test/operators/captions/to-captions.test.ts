@@ -152,12 +152,12 @@ describe('toCaptions', () => {
         maxLength: 14,
       })
       fc.assert(
-        fc.property(fc.array(word, { maxLength: 30 }), fc.integer({ min: 8, max: 30 }), (said, maxChars) => {
-          const shown = finals({ maxChars }, milestone(said.join(' '), { startMs: 0, endMs: said.length * 400 }))
+        fc.property(fc.array(word, { maxLength: 30 }), fc.integer({ min: 8, max: 30 }), (spoken, maxChars) => {
+          const shown = finals({ maxChars }, milestone(spoken.join(' '), { startMs: 0, endMs: spoken.length * 400 }))
           const lines = shown.flatMap(({ text }) => text.split('\n'))
           expect(Math.max(0, ...lines.map(columnsOf))).toBeLessThanOrEqual(maxChars)
           const bare = (text: string): string => text.replace(/[\s\p{Cc}]/gu, '')
-          expect(bare(lines.join(''))).toBe(bare(said.join('')))
+          expect(bare(lines.join(''))).toBe(bare(spoken.join('')))
         }),
       )
     })
@@ -201,8 +201,8 @@ describe('toCaptions', () => {
       ['one word more', 'a b c', 'a x b c d', 'a b c d', 1],
       ['other letters', 'a b c', 'A b, C. d', 'a b c d', 0],
       ['nothing of it', 'a b', 'x y z', 'a b z', 2],
-    ])('goes on behind committed words where the milestone has %s', (_, said, definitive, shown, contradicted) => {
-      const [cue] = finals({ commitAfterMs: 0 }, at(said, 1000), milestone(definitive, { startMs: 0, endMs: 2000 }))
+    ])('goes on behind committed words where the milestone has %s', (_, spoken, definitive, shown, contradicted) => {
+      const [cue] = finals({ commitAfterMs: 0 }, at(spoken, 1000), milestone(definitive, { startMs: 0, endMs: 2000 }))
       expect(cue).toMatchObject({ text: shown, contradicted })
     })
 
@@ -226,10 +226,12 @@ describe('toCaptions', () => {
     })
 
     it('never changes a committed word nor the line it stands on, whatever is said', () => {
-      const text = fc.array(fc.constantFrom('a', 'bb', 'ccc', 'dddd'), { maxLength: 12 }).map((said) => said.join(' '))
-      const said = fc.tuple(fc.constantFrom('partial', 'milestone'), text, fc.integer({ min: 50, max: 900 }))
+      const text = fc
+        .array(fc.constantFrom('a', 'bb', 'ccc', 'dddd'), { maxLength: 12 })
+        .map((spoken) => spoken.join(' '))
+      const spoken = fc.tuple(fc.constantFrom('partial', 'milestone'), text, fc.integer({ min: 50, max: 900 }))
       fc.assert(
-        fc.property(fc.array(said, { maxLength: 25 }), fc.constantFrom(0, 300, Infinity), (script, commitAfterMs) => {
+        fc.property(fc.array(spoken, { maxLength: 25 }), fc.constantFrom(0, 300, Infinity), (script, commitAfterMs) => {
           let [startMs, endMs] = [0, 0]
           const events = script.map(([type, words, ms]): SessionEvent => {
             endMs += ms
@@ -273,8 +275,8 @@ describe('toCaptions', () => {
     })
 
     it('finds them where words and text are written otherwise', () => {
-      const said = wordsOf('three p m', 1000, 500)
-      const [cue] = finals({ maxChars: 8, maxLines: 1 }, { ...said, text: '3 pm' })
+      const spoken = wordsOf('three p m', 1000, 500)
+      const [cue] = finals({ maxChars: 8, maxLines: 1 }, { ...spoken, text: '3 pm' })
       expect(cue).toMatchObject({ text: '3 pm', startMs: 1000, endMs: 2500 })
     })
 
@@ -362,8 +364,8 @@ describe('toCaptions', () => {
   })
 
   it('takes a milestone once that a resumed session repeats, and text that only the final has', () => {
-    const one = wordsOf('one two', 0, 600)
-    const shown = finals({}, one, one, final('one two three', { startMs: 0, endMs: 2000 }))
+    const words = wordsOf('one two', 0, 600)
+    const shown = finals({}, words, words, final('one two three', { startMs: 0, endMs: 2000 }))
     expect(textsOf(shown)).toEqual(['one two', 'three'])
     expect(shown[1]?.startMs).toBeGreaterThanOrEqual(1200)
   })

@@ -68,8 +68,8 @@ describe('eventsOf', () => {
         throwError(() => new Error('cut')),
       ),
     )[Symbol.asyncIterator]()
-    const heard = [await events.next(), await events.next(), await events.next()]
-    expect(heard.map(({ value }) => value && textOf(value))).toEqual(['0', '1', '2'])
+    const received = [await events.next(), await events.next(), await events.next()]
+    expect(received.map(({ value }) => value && textOf(value))).toEqual(['0', '1', '2'])
     await expect(events.next()).rejects.toThrow('cut')
     expect(await events.next()).toEqual({ done: true, value: undefined })
   })
@@ -77,10 +77,10 @@ describe('eventsOf', () => {
   it('waits for a source that pushes, and tells those who wait when it ends', async () => {
     const source$ = new Subject<SessionEvent>()
     const events = eventsOf(source$)[Symbol.asyncIterator]()
-    const [one, two, three] = [events.next(), events.next(), events.next()]
+    const [first, two, three] = [events.next(), events.next(), events.next()]
     source$.next(streaming)
     source$.error(new Error('cut'))
-    expect(await one).toEqual({ done: false, value: streaming })
+    expect(await first).toEqual({ done: false, value: streaming })
     await expect(two).rejects.toThrow('cut')
     expect(await three).toEqual({ done: true, value: undefined })
   })

@@ -8,15 +8,15 @@ import type { GapCause, SessionEvent } from '../../../src/protocol/session-event
 import { gap, ledgerOf, streaming } from '../session-events.js'
 import { itReportsAtTheEnd } from '../session-operator-laws.js'
 
-const heard = (...events: SessionEvent[]): (LedgerState | LedgerReport)[] => {
+const outputOf = (...events: SessionEvent[]): (LedgerState | LedgerReport)[] => {
   const seen: (LedgerState | LedgerReport)[] = []
   from(events)
     .pipe(ledger())
-    .subscribe((one) => seen.push(one))
+    .subscribe((value) => seen.push(value))
   return seen
 }
 const reportOf = (...events: SessionEvent[]): LedgerReport => {
-  const report = heard(...events).at(-1)
+  const report = outputOf(...events).at(-1)
   if (report?.type !== 'report') throw new Error('no report')
   return report
 }
@@ -24,9 +24,9 @@ const reportOf = (...events: SessionEvent[]): LedgerReport => {
 describe('ledger', () => {
   itReportsAtTheEnd({
     operator: ledger,
-    told: ledgerOf({ capturedMs: 100 }),
-    untold: streaming,
-    nameOf: (one) => (one.type === 'state' ? 'e' : one.outcome === 'failed' ? 'f' : 'r'),
+    reported: ledgerOf({ capturedMs: 100 }),
+    unreported: streaming,
+    nameOf: (output) => (output.type === 'state' ? 'e' : output.outcome === 'failed' ? 'f' : 'r'),
   })
 
   it('begins anew with each subscription, and keeps the order when a subscriber causes an event', () => {
@@ -68,7 +68,7 @@ describe('ledger', () => {
   })
 
   it('lists a drop from the ledger event on that counts it', () => {
-    const [state, report] = heard(ledgerOf({ capturedMs: 50 }), gap(0, 50))
+    const [state, report] = outputOf(ledgerOf({ capturedMs: 50 }), gap(0, 50))
     expect(state).toMatchObject({ type: 'state', drops: [] })
     expect(report).toMatchObject({ drops: [{ fromMs: 0, toMs: 50 }], balanced: false })
   })
@@ -103,7 +103,7 @@ describe('ledger', () => {
       throwError(() => new SpeechError('connection-lost', 'cut')),
     )
       .pipe(ledger())
-      .subscribe({ next: (one) => failed.push(one), error: () => undefined })
+      .subscribe({ next: (value) => failed.push(value), error: () => undefined })
     expect(failed).toMatchObject([{ outcome: 'failed', code: 'connection-lost' }])
   })
 
@@ -123,43 +123,43 @@ describe('ledger', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, isStereo) => {
-        const lanes = [0, 1].map(() => ({ captured: 0, sent: 0, finalized: 0, replayed: 0, dropped: 0 }))
+        const countsByChannel = [0, 1].map(() => ({ captured: 0, sent: 0, finalized: 0, replayed: 0, dropped: 0 }))
         const events: SessionEvent[] = []
         const dropped: number[] = []
         for (const { act, ms, cause, channel } of steps) {
-          const lane = lanes[isStereo ? channel : 0]
-          if (lane === undefined) continue
+          const counts = countsByChannel[isStereo ? channel : 0]
+          if (counts === undefined) continue
           const named = isStereo ? { channel } : {}
-          const held = lane.captured - lane.finalized - lane.dropped
+          const held = counts.captured - counts.finalized - counts.dropped
           const share = Math.min(ms, held)
-          if (act === 'capture') lane.captured += ms
-          if (act === 'send') lane.sent = Math.min(lane.captured, lane.sent + ms)
-          if (act === 'reconnect') lane.replayed = share
-          if (act === 'finalize') lane.finalized += share
+          if (act === 'capture') counts.captured += ms
+          if (act === 'send') counts.sent = Math.min(counts.captured, counts.sent + ms)
+          if (act === 'reconnect') counts.replayed = share
+          if (act === 'finalize') counts.finalized += share
           if (act === 'drop' && share > 0) {
-            lane.dropped += share
+            counts.dropped += share
             dropped.push(share)
-            events.push(gap(lane.captured - share, lane.captured, { cause, ...named }))
+            events.push(gap(counts.captured - share, counts.captured, { cause, ...named }))
           }
-          const left = lane.captured - lane.finalized - lane.dropped
-          lane.replayed = Math.min(lane.replayed, left)
+          const left = counts.captured - counts.finalized - counts.dropped
+          counts.replayed = Math.min(counts.replayed, left)
           if (act === 'capture' || act === 'send') continue
           events.push(
             ledgerOf({
-              capturedMs: lane.captured,
-              finalizedMs: lane.finalized,
-              pendingMs: left - lane.replayed,
-              replayedPendingMs: lane.replayed,
-              droppedMs: lane.dropped,
-              sentMs: lane.sent,
+              capturedMs: counts.captured,
+              finalizedMs: counts.finalized,
+              pendingMs: left - counts.replayed,
+              replayedPendingMs: counts.replayed,
+              droppedMs: counts.dropped,
+              sentMs: counts.sent,
               ...named,
             }),
           )
         }
-        const seen = heard(...events)
+        const seen = outputOf(...events)
         for (const { total, channels } of seen) {
-          for (const one of [total, ...channels]) {
-            expect(one.capturedMs).toBe(one.finalizedMs + one.pendingMs + one.replayedPendingMs + one.droppedMs)
+          for (const item of [total, ...channels]) {
+            expect(item.capturedMs).toBe(item.finalizedMs + item.pendingMs + item.replayedPendingMs + item.droppedMs)
           }
         }
         const report = seen.at(-1)

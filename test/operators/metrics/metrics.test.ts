@@ -11,12 +11,12 @@ const finalizing: SessionEvent = { type: 'connection', state: 'finalizing' }
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 
 /** Runs a drawing of events and gives what was told, the summary last. */
-const told = (drawing: string, values: Readonly<Record<string, SessionEvent>>) => {
+const reported = (drawing: string, values: Readonly<Record<string, SessionEvent>>) => {
   const seen: (MetricsUpdate | MetricsSummary)[] = []
   marbles(({ cold, scheduler }) => {
     cold<SessionEvent>(drawing, values)
       .pipe(metrics({ scheduler }))
-      .subscribe((one) => seen.push(one))
+      .subscribe((value) => seen.push(value))
     scheduler.flush()
   })
   return seen
@@ -25,9 +25,9 @@ const told = (drawing: string, values: Readonly<Record<string, SessionEvent>>) =
 describe('metrics', () => {
   itReportsAtTheEnd({
     operator: metrics,
-    told: ledgerOf({ capturedMs: 100 }),
-    untold: streaming,
-    nameOf: (one) => (one.type === 'metrics' ? 'e' : one.outcome === 'failed' ? 'f' : 'r'),
+    reported: ledgerOf({ capturedMs: 100 }),
+    unreported: streaming,
+    nameOf: (output) => (output.type === 'metrics' ? 'e' : output.outcome === 'failed' ? 'f' : 'r'),
   })
 
   it('takes delays from where speech was to when its results came, by real time without a ledger', () => {
@@ -38,7 +38,7 @@ describe('metrics', () => {
       z: finalizing,
       f: final('a b', { channel: 0 }),
     }
-    const seen = told('10ms s 299ms p 99ms p 489ms m 99ms z 29ms f|', values)
+    const seen = reported('10ms s 299ms p 99ms p 489ms m 99ms z 29ms f|', values)
     expect(seen.at(-1)).toEqual({
       type: 'summary',
       outcome: 'completed',
@@ -78,7 +78,7 @@ describe('metrics', () => {
   })
 
   it('goes by the ledger where there is one', () => {
-    const seen = told('s 99ms l 49ms m|', {
+    const seen = reported('s 99ms l 49ms m|', {
       s: streaming,
       l: ledgerOf({ capturedMs: 1000 }),
       m: milestone('a', { startMs: 0, endMs: 980 }),
@@ -99,19 +99,19 @@ describe('metrics', () => {
         .subscribe()
       cold<SessionEvent>('s 249ms m|', { s: streaming, m: milestone('a', { startMs: 0, endMs: 2000 }) })
         .pipe(metrics({ scheduler, clock }))
-        .subscribe((one) => seen.push(one))
+        .subscribe((value) => seen.push(value))
       scheduler.flush()
       expect(seen.at(-1)).toMatchObject({ session: { speechToMilestoneMs: 150 } })
     })
   })
 
   it('tells no delay for results without times, nor one below zero', () => {
-    const seen = told('s 9ms m n|', { s: streaming, m: milestone('a'), n: milestone('b', { endMs: 500 }) })
+    const seen = reported('s 9ms m n|', { s: streaming, m: milestone('a'), n: milestone('b', { endMs: 500 }) })
     expect(seen.at(-1)).toMatchObject({ distributions: { speechToMilestoneMs: { count: 1, maxMs: 0 } } })
   })
 
   it('counts what is held, lost, behind and sent again', () => {
-    const seen = told('(slgnrRR)-|', {
+    const seen = reported('(slgnrRR)-|', {
       s: streaming,
       l: ledgerOf({ capturedMs: 5000, finalizedMs: 1000, sentMs: 4000 }),
       g: gap(3000, 3500),
@@ -133,7 +133,7 @@ describe('metrics', () => {
   })
 
   it('adds up what channels account apart', () => {
-    const seen = told('(lmr)|', {
+    const seen = reported('(lmr)|', {
       l: ledgerOf({ capturedMs: 100, channel: 1 }),
       m: ledgerOf({ capturedMs: 300, finalizedMs: 100, channel: 0 }),
       r: { type: 'resumed', replayedMs: 50, channel: 1 },
@@ -150,8 +150,8 @@ describe('metrics', () => {
   it('begins anew with each subscription', () => {
     const figures$ = of<SessionEvent>(ledgerOf({ capturedMs: 100 })).pipe(metrics())
     const counts: unknown[] = []
-    const count = tap((one: MetricsUpdate | MetricsSummary) => {
-      if (one.type === 'summary') counts.push(one.distributions.bufferedMs?.count)
+    const count = tap((update: MetricsUpdate | MetricsSummary) => {
+      if (update.type === 'summary') counts.push(update.distributions.bufferedMs?.count)
     })
     figures$.pipe(count).subscribe()
     figures$.pipe(count).subscribe()

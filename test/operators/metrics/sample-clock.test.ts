@@ -106,10 +106,10 @@ describe('ClockMarks', () => {
         const marks = new ClockMarks(16)
         let [audioMs, wallMs] = [0, 10_000]
         for (const { audio: more, wall } of steps) marks.add({ audioMs: (audioMs += more), wallMs: (wallMs += wall) })
-        const told = Array.from({ length: 20 }, (_, at) => marks.wallMsAt((audioMs * (at + 1)) / 20))
-        const known = told.filter((one) => one !== undefined)
-        expect(known).toEqual(known.toSorted((one, other) => one - other))
-        expect(told.at(-1)).toBeDefined()
+        const times = Array.from({ length: 20 }, (_, at) => marks.wallMsAt((audioMs * (at + 1)) / 20))
+        const known = times.filter((label) => label !== undefined)
+        expect(known).toEqual(known.toSorted((a, b) => a - b))
+        expect(times.at(-1)).toBeDefined()
       }),
     )
   })
@@ -123,7 +123,7 @@ describe('Histogram', () => {
         (values) => {
           const histogram = new Histogram()
           for (const value of values) histogram.add(value)
-          const sorted = values.toSorted((one, other) => one - other)
+          const sorted = values.toSorted((a, b) => a - b)
           const rank = (part: number): number => sorted[Math.ceil(part * sorted.length) - 1] ?? NaN
           const distribution = histogram.distribution()
           expect(distribution).toMatchObject({ count: values.length, minMs: sorted[0], maxMs: sorted.at(-1) })

@@ -93,7 +93,7 @@ describe('accumulateMilestones', () => {
 
   it('replaces a partial by the next, and clears it with its milestone', () => {
     const channels = transcripts(partial('a'), partial('a b'), milestone('A B'), partial('c')).map(
-      (one) => one.channels[0],
+      (transcript) => transcript.channels[0],
     )
     expect(channels).toEqual([
       { channel: 0, committed: '', partial: 'a', closed: false },
@@ -205,15 +205,15 @@ describe('accumulateMilestones', () => {
       { requiredKeys: [] },
     )
     const make = fc.constantFrom(partial, milestone, final)
-    const event = fc.tuple(make, text, details).map(([build, said, more]): SessionEvent => build(said, more))
+    const event = fc.tuple(make, text, details).map(([build, content, more]): SessionEvent => build(content, more))
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
         const committed = new Map<number, string>()
         const seen = transcripts(...events)
         expect(seen.length).toBe(events.length)
-        for (const lane of seen.flatMap(({ channels }) => channels)) {
-          expect(lane.committed.startsWith(committed.get(lane.channel) ?? '')).toBe(true)
-          committed.set(lane.channel, lane.committed)
+        for (const channel of seen.flatMap(({ channels }) => channels)) {
+          expect(channel.committed.startsWith(committed.get(channel.channel) ?? '')).toBe(true)
+          committed.set(channel.channel, channel.committed)
         }
       }),
     )

@@ -17,7 +17,7 @@ const event = (name: string, data?: unknown): NodeItem => ({
 
 const load = async (name: string, host: CustomNodeOptions = {}, file = 'bad-nodes.mjs') => {
   const definitions = await loadCustomNodes([{ from, file, ...host }], [])
-  const definition = definitions.find((one) => one.name === name)
+  const definition = definitions.find((definition) => definition.name === name)
   if (definition === undefined) throw new Error(`no ${name}`)
   return definition
 }
@@ -104,8 +104,8 @@ describe('a node in a worker', () => {
 
   it('that emits more than is delivered does not block the service', async () => {
     const { node, context } = await open('drips')
-    const heard = await firstValueFrom(node(NEVER, context))
-    expect(heard).toEqual(event('drip'))
+    const received = await firstValueFrom(node(NEVER, context))
+    expect(received).toEqual(event('drip'))
   })
 
   it('hides the reason from clients when it refuses the session or does not open in time', async () => {
@@ -138,10 +138,10 @@ describe('loadCustomNodes', () => {
     [{ package: 'rxspeech-has-no-such-package' }, 'is not installed; run npm install rxspeech-has-no-such-package'],
     [{ file: 'bad-nodes.mjs', budgetMs: 1 }, 'budgetMs must be a whole number from 10'],
     [{ file: 'bad-nodes.mjs', run: 'elsewhere' as 'inline' }, 'run must be worker or inline'],
-  ])('refuses %j by name', async (source, said) => {
+  ])('refuses %j by name', async (source, phrase) => {
     await expect(loadCustomNodes([{ from, ...source }], [])).rejects.toMatchObject({
       code: 'invalid-options',
-      message: expect.stringContaining(said) as unknown,
+      message: expect.stringContaining(phrase) as unknown,
     })
   })
 
@@ -161,7 +161,7 @@ describe('loadCustomNodes', () => {
 
 describe.each(['worker', 'inline'] as const)('the sample nodes, run %s', (way) => {
   const host = { run: way }
-  const milestone = (said: string) => event('SR Milestone', { Text: said, Words: [{ Text: said.split(' ')[0] }] })
+  const milestone = (phrase: string) => event('SR Milestone', { Text: phrase, Words: [{ Text: phrase.split(' ')[0] }] })
 
   it('redact digits, written and spoken, except a single one', async () => {
     const items = await run(of(milestone('five one 42 is my number one'), event('Other')), 'redact-digits', {

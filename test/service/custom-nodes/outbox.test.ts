@@ -6,46 +6,46 @@ const item = (name: string): NodeItem => ({ type: 'event', event: { name } })
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const outbox = () => {
-  const said: number[] = []
-  const told: string[] = []
+  const sent: number[] = []
+  const reports: string[] = []
   const box = new Outbox({
-    send: (items) => said.push(items.length),
-    flooded: () => told.push('flooded'),
-    empty: () => told.push('empty'),
+    send: (items) => sent.push(items.length),
+    flooded: () => reports.push('flooded'),
+    empty: () => reports.push('empty'),
   })
-  return { box, said, told }
+  return { box, sent, reports }
 }
 
 it('sends what is pushed together in one message, and the rest after that was delivered', async () => {
-  const { box, said } = outbox()
+  const { box, sent } = outbox()
   for (let at = 0; at < 300; at += 1) box.push(item('x'))
   await turn()
-  expect(said).toEqual([256])
+  expect(sent).toEqual([256])
   box.push(item('y'))
   await turn()
-  expect(said).toEqual([256])
+  expect(sent).toEqual([256])
   box.delivered()
-  expect(said).toEqual([256, 45])
+  expect(sent).toEqual([256, 45])
 })
 
 it('is empty only after the last message was delivered, and accepts nothing more then', async () => {
-  const { box, said, told } = outbox()
+  const { box, sent, reports } = outbox()
   box.push(item('x'))
   box.close()
-  expect([said, told]).toEqual([[1], []])
+  expect([sent, reports]).toEqual([[1], []])
   box.delivered()
-  expect(told).toEqual(['empty'])
+  expect(reports).toEqual(['empty'])
   box.push(item('y'))
   await turn()
-  expect(said).toEqual([1])
+  expect(sent).toEqual([1])
 })
 
 it('reports a flood of items or of bytes once, and drops it', async () => {
-  const { box, said, told } = outbox()
+  const { box, sent, reports } = outbox()
   for (let at = 0; at < 20_000; at += 1) box.push(item('x'))
   await turn()
-  expect([told, said]).toEqual([['flooded'], []])
+  expect([reports, sent]).toEqual([['flooded'], []])
   const other = outbox()
   for (let at = 0; at < 17; at += 1) other.box.push({ type: 'audio', bytes: new Uint8Array(1024 * 1024) })
-  expect(other.told).toEqual(['flooded'])
+  expect(other.reports).toEqual(['flooded'])
 })

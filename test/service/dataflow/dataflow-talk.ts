@@ -9,14 +9,14 @@ import { noOptions } from '../../../src/service/nodes/core/node-options.js'
 import { graphProject, projectRegistry } from '../../../src/service/project/project.js'
 import { singleNodeGraph } from '../../../src/service/project/transcribe-projects.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
-import { turn } from '../virtual-clock.js'
-import { oneModel, stage, talk, type Stage, type Talk } from '../sessions/talk.js'
+import { flushPromises } from '../virtual-clock.js'
+import { oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/talk.js'
 
 /** A node that does what the test says, and the account of it. */
 export interface ScriptedNode {
   readonly open: OpenNode
   /** What the node raises. */
-  readonly says$: Subject<NodeItem>
+  readonly output$: Subject<NodeItem>
   readonly account: {
     /** Bytes of each audio message. */
     readonly audio: number[]
@@ -32,7 +32,7 @@ export const event = (name: string): NodeItem => ({ type: 'event', event: { name
 
 /** Raises `flushed` and completes when its input does, unless it is told to hold that back. */
 export const scriptedNode = (holdsBack = false): ScriptedNode => {
-  const says$ = new Subject<NodeItem>()
+  const output$ = new Subject<NodeItem>()
   const account: ScriptedNode['account'] = { audio: [], finished: false, running: 0 }
   const open: OpenNode = (context) => {
     account.context = context
@@ -41,7 +41,7 @@ export const scriptedNode = (holdsBack = false): ScriptedNode => {
         new Observable<NodeItem>((subscriber) => {
           account.running += 1
           subscriber.add(() => (account.running -= 1))
-          subscriber.add(says$.subscribe(subscriber))
+          subscriber.add(output$.subscribe(subscriber))
           subscriber.add(
             input$.subscribe({
               next: (item) => {
@@ -58,7 +58,7 @@ export const scriptedNode = (holdsBack = false): ScriptedNode => {
         }),
     )
   }
-  return { open, says$, account }
+  return { open, output$, account }
 }
 
 const noBytes = new Uint8Array(0)
@@ -98,18 +98,18 @@ const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): 
   return `${name}: ${String(json['operation-result']).replace(/: .*/s, '')}`
 }
 
-export interface DataflowTalk extends Stage, Talk<DataflowMessage> {
-  readonly say: (...messages: readonly DataflowMessage[]) => void
+export interface DataflowConnection extends Stage, TestConnection<DataflowMessage> {
+  readonly send: (...messages: readonly DataflowMessage[]) => void
   /** All that was heard since the last call. */
   readonly since: () => readonly string[]
 }
 
-export const dataflowTalk = (
+export const connectDataflow = (
   open: OpenNode,
   limits: Partial<SessionLimits> = {},
   admit?: () => Promise<void>,
   handlesDrain = false,
-): DataflowTalk => {
+): DataflowConnection => {
   const set = stage(
     oneModel(() => Promise.reject(new Error('no engine'))),
     limits,
@@ -127,16 +127,16 @@ export const dataflowTalk = (
   })
   const place = { tenant: 'Acme', name: 'talk', version: '1' }
   const projects = projectRegistry([graphProject(place, singleNodeGraph(node), { name: 'm' })])
-  const one = talk<DataflowMessage>(set.clock, (incoming$, link) =>
-    serveDataflow(incoming$, link, { ...set.terms, projects }),
+  const connection = connect<DataflowMessage>(set.clock, (incoming$, link) =>
+    serveDataflow(incoming$, link, { ...set.context, projects }),
   )
   return {
     ...set,
-    ...one,
-    say: (...messages) => {
-      for (const message of messages) one.client.send(message)
+    ...connection,
+    send: (...messages) => {
+      for (const message of messages) connection.client.send(message)
     },
-    since: () => one.heard.splice(0).map(brief),
+    since: () => connection.received.splice(0).map(brief),
   }
 }
 
@@ -144,20 +144,20 @@ export const states = ['opened', 'running', 'flushing'] as const
 export type State = (typeof states)[number]
 
 /** A talk that has come to a state, its answers until then taken. */
-export const inState = async (state: State): Promise<DataflowTalk & { readonly node: ScriptedNode }> => {
+export const inState = async (state: State): Promise<DataflowConnection & { readonly node: ScriptedNode }> => {
   const node = scriptedNode(state === 'flushing')
-  const one = dataflowTalk(node.open)
+  const connection = connectDataflow(node.open)
   if (state !== 'opened') {
-    one.say(start())
-    await turn()
-    if (state === 'flushing') one.say(finalize)
-    one.since()
+    connection.send(start())
+    await flushPromises()
+    if (state === 'flushing') connection.send(finalize)
+    connection.since()
   }
-  return { ...one, node }
+  return { ...connection, node }
 }
 
 /** Places, nodes, timers and subscriptions are all given back. */
-export const nothingLeft = ({ clock, places, drain$ }: DataflowTalk, node?: ScriptedNode): void => {
+export const nothingLeft = ({ clock, places, drain$ }: DataflowConnection, node?: ScriptedNode): void => {
   expect({
     places: places(),
     running: node?.account.running ?? 0,
@@ -167,6 +167,6 @@ export const nothingLeft = ({ clock, places, drain$ }: DataflowTalk, node?: Scri
 }
 
 /** The connection of a client breaks. */
-export const vanish = ({ client }: DataflowTalk): void => {
+export const vanish = ({ client }: DataflowConnection): void => {
   client.close({ code: 'connection-lost', message: 'Gone.' })
 }

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { OpenNode } from '../../../src/service/nodes/core/node.js'
-import { turn } from '../virtual-clock.js'
-import { dataflowTalk, event, inState, nothingLeft, scriptedNode, start, states, vanish } from './dataflow-talk.js'
+import { flushPromises } from '../virtual-clock.js'
+import { connectDataflow, event, inState, nothingLeft, scriptedNode, start, states, vanish } from './dataflow-talk.js'
 import { deferred } from '../sessions/talk.js'
 
 describe('a client that vanishes', () => {
   it.each(states)('leaves nothing behind when %s', async (state) => {
-    const { node, ...one } = await inState(state)
-    vanish(one)
-    nothingLeft(one, node)
-    node.says$.next(event('late'))
-    expect(one.since()).toEqual([])
+    const { node, ...connection } = await inState(state)
+    vanish(connection)
+    nothingLeft(connection, node)
+    node.output$.next(event('late'))
+    expect(connection.since()).toEqual([])
   })
 
   it('leaves nothing behind when its token is being checked, and when the project opens', async () => {
@@ -22,114 +22,114 @@ describe('a client that vanishes', () => {
       await opened.promise
       return node.open(context)
     }
-    const early = dataflowTalk(slowly, {}, () => admitted.promise)
-    early.say(start())
-    await turn()
+    const early = connectDataflow(slowly, {}, () => admitted.promise)
+    early.send(start())
+    await flushPromises()
     vanish(early)
     admitted.resolve(undefined)
-    await turn()
+    await flushPromises()
     nothingLeft(early, node)
 
-    const later = dataflowTalk(slowly)
-    later.say(start())
-    await turn()
+    const later = connectDataflow(slowly)
+    later.send(start())
+    await flushPromises()
     expect(later.places()).toBe(1)
     vanish(later)
     expect(later.places()).toBe(0)
     opened.resolve(undefined)
-    await turn()
+    await flushPromises()
     nothingLeft(later, node)
   })
 })
 
 describe('the clock', () => {
   it('refuses a stream without a Start after startWithinMs', async () => {
-    const one = await inState('opened')
-    one.clock.advanceTo(9_999)
-    expect(one.end()).toBeUndefined()
-    one.clock.advanceTo(10_000)
-    expect(one.since()).toEqual(['Start: not-started'])
-    expect(one.end()).toBe('not-started')
-    nothingLeft(one)
+    const connection = await inState('opened')
+    connection.clock.advanceTo(9_999)
+    expect(connection.end()).toBeUndefined()
+    connection.clock.advanceTo(10_000)
+    expect(connection.since()).toEqual(['Start: not-started'])
+    expect(connection.end()).toBe('not-started')
+    nothingLeft(connection)
   })
 
   it('refuses a start that is not ready after openWithinMs', async () => {
-    const one = dataflowTalk(() => deferred<never>().promise)
-    one.say(start())
-    await turn()
-    one.clock.advanceTo(29_999)
-    await turn()
-    expect(one.end()).toBeUndefined()
-    one.clock.advanceTo(30_000)
-    await turn()
-    expect(one.since()).toEqual(['Start: engine-failed'])
-    expect(one.end()).toBe('engine-failed')
-    nothingLeft(one)
+    const connection = connectDataflow(() => deferred<never>().promise)
+    connection.send(start())
+    await flushPromises()
+    connection.clock.advanceTo(29_999)
+    await flushPromises()
+    expect(connection.end()).toBeUndefined()
+    connection.clock.advanceTo(30_000)
+    await flushPromises()
+    expect(connection.since()).toEqual(['Start: engine-failed'])
+    expect(connection.end()).toBe('engine-failed')
+    nothingLeft(connection)
   })
 
   it('releases a place that is granted only after openWithinMs', async () => {
     const node = scriptedNode()
     const admitted = deferred<undefined>()
-    const one = dataflowTalk(node.open, {}, () => admitted.promise)
-    one.say(start())
-    await turn()
-    one.clock.advanceTo(30_000)
-    expect([one.since(), one.end()]).toEqual([['Start: engine-failed'], 'engine-failed'])
+    const connection = connectDataflow(node.open, {}, () => admitted.promise)
+    connection.send(start())
+    await flushPromises()
+    connection.clock.advanceTo(30_000)
+    expect([connection.since(), connection.end()]).toEqual([['Start: engine-failed'], 'engine-failed'])
     admitted.resolve(undefined)
-    await turn()
-    nothingLeft(one, node)
+    await flushPromises()
+    nothingLeft(connection, node)
   })
 
   it('ends the wait for the last results of a node before flushWithinMs, with an error that names the node', async () => {
     const node = scriptedNode(true)
-    const one = dataflowTalk(node.open)
-    one.say(start())
-    await turn()
-    one.client.finish()
-    await turn()
-    one.clock.advanceTo(44_999)
-    expect(one.end()).toBeUndefined()
-    one.clock.advanceTo(45_000)
-    expect(one.since()).toEqual(['Start: success', 'Node Failed'])
-    expect(one.end()).toBe('node-failed')
-    nothingLeft(one, node)
+    const connection = connectDataflow(node.open)
+    connection.send(start())
+    await flushPromises()
+    connection.client.finish()
+    await flushPromises()
+    connection.clock.advanceTo(44_999)
+    expect(connection.end()).toBeUndefined()
+    connection.clock.advanceTo(45_000)
+    expect(connection.since()).toEqual(['Start: success', 'Node Failed'])
+    expect(connection.end()).toBe('node-failed')
+    nothingLeft(connection, node)
   })
 
   it('finalizes the longest session', async () => {
     const node = scriptedNode()
-    const one = dataflowTalk(node.open, { maxSessionMs: 60_000, idleMs: 0 })
-    one.say(start())
-    await turn()
-    one.clock.advanceTo(59_999)
+    const connection = connectDataflow(node.open, { maxSessionMs: 60_000, idleMs: 0 })
+    connection.send(start())
+    await flushPromises()
+    connection.clock.advanceTo(59_999)
     expect(node.account.finished).toBe(false)
-    one.clock.advanceTo(60_000)
-    expect(one.since()).toEqual(['Start: success', 'flushed'])
-    expect(one.end()).toBe('going-away')
-    nothingLeft(one, node)
+    connection.clock.advanceTo(60_000)
+    expect(connection.since()).toEqual(['Start: success', 'flushed'])
+    expect(connection.end()).toBe('going-away')
+    nothingLeft(connection, node)
   })
 })
 
 describe('a drain', () => {
   it('refuses a stream without a Start', async () => {
-    const one = await inState('opened')
-    one.drain$.next({ pauseWithinMs: 8_000 })
-    expect(one.since()).toEqual(['Start: going-away'])
-    expect(one.end()).toBe('going-away')
-    nothingLeft(one)
+    const connection = await inState('opened')
+    connection.drain$.next({ pauseWithinMs: 8_000 })
+    expect(connection.since()).toEqual(['Start: going-away'])
+    expect(connection.end()).toBe('going-away')
+    nothingLeft(connection)
   })
 
   it('refuses a session that starts, before and after its admission', async () => {
     const node = scriptedNode()
     const admitted = deferred<undefined>()
-    const one = dataflowTalk(node.open, {}, () => admitted.promise)
-    one.say(start())
-    await turn()
-    one.drain$.next({ pauseWithinMs: 8_000 })
+    const connection = connectDataflow(node.open, {}, () => admitted.promise)
+    connection.send(start())
+    await flushPromises()
+    connection.drain$.next({ pauseWithinMs: 8_000 })
     admitted.resolve(undefined)
-    await turn()
-    expect(one.since()).toEqual(['Start: going-away'])
-    expect(one.end()).toBe('going-away')
-    nothingLeft(one, node)
+    await flushPromises()
+    expect(connection.since()).toEqual(['Start: going-away'])
+    expect(connection.end()).toBe('going-away')
+    nothingLeft(connection, node)
   })
 
   it('finalizes a running session, and lets a flushing one end', async () => {
@@ -142,7 +142,7 @@ describe('a drain', () => {
     const flushing = await inState('flushing')
     flushing.drain$.next({ pauseWithinMs: 8_000 })
     expect(flushing.end()).toBeUndefined()
-    flushing.node.says$.complete()
+    flushing.node.output$.complete()
     expect(flushing.end()).toBe('ok')
     nothingLeft(flushing, flushing.node)
   })
@@ -154,28 +154,32 @@ describe('a token that is no longer valid', () => {
   it.each(['running', 'flushing'] as const)(
     'ends a session that is %s at once, with its status and without a flush',
     async (state) => {
-      const one = await inState(state)
-      const { finished } = one.node.account
-      one.ended$.next(revoked)
-      expect([one.since(), one.end(), one.node.account.finished]).toEqual([[], 'unauthenticated', finished])
-      nothingLeft(one, one.node)
-      expect(one.ended$.observed).toBe(false)
+      const connection = await inState(state)
+      const { finished } = connection.node.account
+      connection.ended$.next(revoked)
+      expect([connection.since(), connection.end(), connection.node.account.finished]).toEqual([
+        [],
+        'unauthenticated',
+        finished,
+      ])
+      nothingLeft(connection, connection.node)
+      expect(connection.ended$.observed).toBe(false)
     },
   )
 
   it('refuses a Start whose project is being opened', async () => {
     const node = scriptedNode()
     const opening = deferred<undefined>()
-    const one = dataflowTalk(async (context) => {
+    const connection = connectDataflow(async (context) => {
       await opening.promise
       return node.open(context)
     })
-    one.say(start())
-    await turn()
-    one.ended$.next(revoked)
-    expect([one.since(), one.end()]).toEqual([['Start: unauthenticated'], 'unauthenticated'])
+    connection.send(start())
+    await flushPromises()
+    connection.ended$.next(revoked)
+    expect([connection.since(), connection.end()]).toEqual([['Start: unauthenticated'], 'unauthenticated'])
     opening.resolve(undefined)
-    await turn()
-    nothingLeft(one, node)
+    await flushPromises()
+    nothingLeft(connection, node)
   })
 })

@@ -4,10 +4,10 @@ import { isSpeechError, SpeechError } from '../../../src/errors/speech-error.js'
 import { serveDataflow } from '../../../src/service/dataflow/session.js'
 import type { NodeItem, OpenNode } from '../../../src/service/nodes/core/node.js'
 import { projectRegistry } from '../../../src/service/project/project.js'
-import { turn } from '../virtual-clock.js'
+import { flushPromises } from '../virtual-clock.js'
 import {
   audio,
-  dataflowTalk,
+  connectDataflow,
   event,
   finalize,
   inState,
@@ -72,14 +72,14 @@ describe('a fault inside', () => {
       'engine-failed',
     ],
   ])('ends the session without details of the service for %s', async (_name, open, answers, code) => {
-    const one = dataflowTalk(open)
-    one.say(start())
-    await turn()
-    expect(JSON.stringify(one.heard)).not.toContain('/home')
-    expect(one.since()).toEqual(answers)
-    expect(one.end()).toBe(code)
-    expect(one.faults).toHaveLength(1)
-    nothingLeft(one)
+    const connection = connectDataflow(open)
+    connection.send(start())
+    await flushPromises()
+    expect(JSON.stringify(connection.received)).not.toContain('/home')
+    expect(connection.since()).toEqual(answers)
+    expect(connection.end()).toBe(code)
+    expect(connection.faults).toHaveLength(1)
+    nothingLeft(connection)
   })
 
   it('ends the session of a node that throws while it takes audio, and only that one', async () => {
@@ -92,52 +92,52 @@ describe('a fault inside', () => {
           }),
         ),
       )
-    const one = dataflowTalk(throws)
+    const connection = connectDataflow(throws)
     const other = await inState('running')
-    one.say(start())
-    await turn()
-    one.say(audio(320))
-    expect(one.since()).toEqual(['Start: success', 'Node Failed'])
-    expect(one.end()).toBe('node-failed')
-    nothingLeft(one)
-    other.say(audio(320), finalize)
+    connection.send(start())
+    await flushPromises()
+    connection.send(audio(320))
+    expect(connection.since()).toEqual(['Start: success', 'Node Failed'])
+    expect(connection.end()).toBe('node-failed')
+    nothingLeft(connection)
+    other.send(audio(320), finalize)
     expect(other.since()).toEqual(['Finalize: success', 'flushed'])
   })
 
   it('answers a message that is too big, and ends without an answer when the client is gone', () => {
-    const { terms } = dataflowTalk(scriptedNode().open)
-    const hears = (error: SpeechError): unknown => {
-      const heard: unknown[] = []
+    const { context } = connectDataflow(scriptedNode().open)
+    const codesFor = (error: SpeechError): unknown => {
+      const received: unknown[] = []
       const link = { pause: () => undefined, resume: () => undefined, close: () => undefined }
       serveDataflow(
         throwError(() => error),
         link,
-        { ...terms, projects: projectRegistry([]) },
+        { ...context, projects: projectRegistry([]) },
       ).subscribe({
-        next: (message) => heard.push(message.content),
-        error: (one: unknown) => heard.push(isSpeechError(one) && one.code),
-        complete: () => heard.push('complete'),
+        next: (message) => received.push(message.content),
+        error: (error: unknown) => received.push(isSpeechError(error) && error.code),
+        complete: () => received.push('complete'),
       })
-      return heard
+      return received
     }
     const text = 'A message of 5 bytes is larger than the 4 allowed.'
-    expect(hears(new SpeechError('message-too-big', text))).toEqual([
+    expect(codesFor(new SpeechError('message-too-big', text))).toEqual([
       `{"MessageName":"StartResponse","operation-result":"message-too-big: ${text}"}`,
       'message-too-big',
     ])
-    expect(hears(new SpeechError('connection-lost', 'Gone.'))).toEqual(['complete'])
+    expect(codesFor(new SpeechError('connection-lost', 'Gone.'))).toEqual(['complete'])
   })
 
   it('is not caused by settings that ask for a model that is not granted', async () => {
-    const one = dataflowTalk(async (context) => {
+    const connection = connectDataflow(async (context) => {
       await context.engine({ name: 'other' })
       return () => NEVER
     })
-    one.say(start())
-    await turn()
-    expect(one.since()).toEqual(['Start: model-denied'])
-    expect(one.faults).toEqual([])
-    nothingLeft(one)
+    connection.send(start())
+    await flushPromises()
+    expect(connection.since()).toEqual(['Start: model-denied'])
+    expect(connection.faults).toEqual([])
+    nothingLeft(connection)
   })
 })
 
@@ -155,50 +155,50 @@ describe('a session that is aborted', () => {
       'unknown-content-type',
     ],
   ])('by %s has its final, then the refusal, then the status', async (_what, message, answer, code) => {
-    const one = dataflowTalk(owing)
-    one.say(start())
-    await turn()
-    one.say(message, audio(321), stop)
-    expect(one.since()).toEqual(['Start: success', `final ${code}`, answer])
-    expect(one.end()).toBe(code)
-    nothingLeft(one)
+    const connection = connectDataflow(owing)
+    connection.send(start())
+    await flushPromises()
+    connection.send(message, audio(321), stop)
+    expect(connection.since()).toEqual(['Start: success', `final ${code}`, answer])
+    expect(connection.end()).toBe(code)
+    nothingLeft(connection)
   })
 
   it('by the end of its token has its final, then the status', async () => {
-    const one = dataflowTalk(owing)
-    one.say(start())
-    await turn()
-    one.ended$.next(new SpeechError('unauthenticated', 'The token was revoked.'))
-    expect(one.since()).toEqual(['Start: success', 'final unauthenticated'])
-    expect(one.end()).toBe('unauthenticated')
-    nothingLeft(one)
+    const connection = connectDataflow(owing)
+    connection.send(start())
+    await flushPromises()
+    connection.ended$.next(new SpeechError('unauthenticated', 'The token was revoked.'))
+    expect(connection.since()).toEqual(['Start: success', 'final unauthenticated'])
+    expect(connection.end()).toBe('unauthenticated')
+    nothingLeft(connection)
   })
 
   it('by last results that do not come has its final, then the status', async () => {
-    const one = dataflowTalk(owing)
-    one.say(start(), finalize)
-    await turn()
-    one.clock.advanceTo(60_000)
-    expect(one.since()).toEqual(['Start: success', 'Finalize: success', 'final node-failed', 'Node Failed'])
-    expect(one.end()).toBe('node-failed')
-    nothingLeft(one)
+    const connection = connectDataflow(owing)
+    connection.send(start(), finalize)
+    await flushPromises()
+    connection.clock.advanceTo(60_000)
+    expect(connection.since()).toEqual(['Start: success', 'Finalize: success', 'final node-failed', 'Node Failed'])
+    expect(connection.end()).toBe('node-failed')
+    nothingLeft(connection)
   })
 
   it('sends nothing after a Stop', async () => {
-    const one = dataflowTalk(owing)
-    one.say(start(), stop)
-    await turn()
-    expect(one.since()).toEqual(['Start: success', 'Stop: success'])
-    expect(one.end()).toBe('ok')
-    nothingLeft(one)
+    const connection = connectDataflow(owing)
+    connection.send(start(), stop)
+    await flushPromises()
+    expect(connection.since()).toEqual(['Start: success', 'Stop: success'])
+    expect(connection.end()).toBe('ok')
+    nothingLeft(connection)
   })
 
   it('sends an event without a channel and times with -1 for each', async () => {
-    const { node, client: _client, ...one } = await inState('running')
-    node.says$.next(event('Mood'))
-    expect(one.heard.map(({ content }) => content)).toEqual([
+    const { node, client: _client, ...connection } = await inState('running')
+    node.output$.next(event('Mood'))
+    expect(connection.received.map(({ content }) => content)).toEqual([
       '{"Name":"Mood","Channel":-1,"StartMsec":-1,"EndMsec":-1,"GroupId":"","Tags":[],"Data":null}',
     ])
-    one.session.unsubscribe()
+    connection.session.unsubscribe()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { turn } from '../virtual-clock.js'
-import { dataflowTalk, nothingLeft, request, scriptedNode, start } from './dataflow-talk.js'
+import { flushPromises } from '../virtual-clock.js'
+import { connectDataflow, nothingLeft, request, scriptedNode, start } from './dataflow-talk.js'
 
 /** As many keys as that, each with a value of its own. */
 const keys = (count: number, prefix = 'k'): Readonly<Record<string, string>> =>
@@ -9,40 +9,40 @@ const nested = (depth: number): unknown => (depth === 0 ? 1 : { in: nested(depth
 
 const running = async (change: Readonly<Record<string, unknown>> = {}) => {
   const node = scriptedNode()
-  const one = dataflowTalk(node.open)
-  one.say(start(change))
-  await turn()
-  return { ...one, node }
+  const connection = connectDataflow(node.open)
+  connection.send(start(change))
+  await flushPromises()
+  return { ...connection, node }
 }
 
-const resultOf = ({ heard }: { readonly heard: readonly { readonly content: string }[] }): unknown =>
-  (JSON.parse(heard.at(-1)?.content ?? '{}') as Readonly<Record<string, unknown>>)['operation-result']
+const resultOf = ({ received }: { readonly received: readonly { readonly content: string }[] }): unknown =>
+  (JSON.parse(received.at(-1)?.content ?? '{}') as Readonly<Record<string, unknown>>)['operation-result']
 
 describe('what a session keeps', () => {
   it('is at most 1,000 keys, however they are spread over Start and Updates', async () => {
-    const { node, ...one } = await running({ Settings: keys(400), CallProperties: keys(400) })
-    one.say(request({ MessageName: 'Update', settings: keys(200, 'more') }))
-    one.say(request({ MessageName: 'Update', Settings: { ...keys(400), last: 1 } }))
-    expect(one.since()).toEqual(['Start: success', 'Update: success', 'Update: invalid-field'])
+    const { node, ...connection } = await running({ Settings: keys(400), CallProperties: keys(400) })
+    connection.send(request({ MessageName: 'Update', settings: keys(200, 'more') }))
+    connection.send(request({ MessageName: 'Update', Settings: { ...keys(400), last: 1 } }))
+    expect(connection.since()).toEqual(['Start: success', 'Update: success', 'Update: invalid-field'])
     expect(node.account.context?.settings()).not.toHaveProperty('last')
-    one.say(request({ MessageName: 'Update', 'call-properties': { k0: 'changed' } }))
-    expect(one.since()).toEqual(['Update: success'])
+    connection.send(request({ MessageName: 'Update', 'call-properties': { k0: 'changed' } }))
+    expect(connection.since()).toEqual(['Update: success'])
     expect(node.account.context?.callProperties()).toMatchObject({ k0: 'changed' })
-    one.session.unsubscribe()
-    nothingLeft(one, node)
+    connection.session.unsubscribe()
+    nothingLeft(connection, node)
   })
 
   it('is at most 256 KiB of settings, in bytes and not in characters', async () => {
-    const { node, ...one } = await running({ Settings: { a: 'ä'.repeat(100_000) } })
-    one.say(request({ MessageName: 'Update', CallProperties: { b: 'x'.repeat(62_000) } }))
-    one.say(request({ MessageName: 'Update', CallProperties: { b: 'ä'.repeat(62_000) } }))
-    expect(resultOf(one)).toMatch(
+    const { node, ...connection } = await running({ Settings: { a: 'ä'.repeat(100_000) } })
+    connection.send(request({ MessageName: 'Update', CallProperties: { b: 'x'.repeat(62_000) } }))
+    connection.send(request({ MessageName: 'Update', CallProperties: { b: 'ä'.repeat(62_000) } }))
+    expect(resultOf(connection)).toMatch(
       /^invalid-field: Settings and CallProperties together are \d+ bytes; keep at most 262144\.$/,
     )
-    expect(one.since()).toEqual(['Start: success', 'Update: success', 'Update: invalid-field'])
+    expect(connection.since()).toEqual(['Start: success', 'Update: success', 'Update: invalid-field'])
     expect(node.account.context?.callProperties()['b']).toHaveLength(62_000)
-    one.session.unsubscribe()
-    nothingLeft(one, node)
+    connection.session.unsubscribe()
+    nothingLeft(connection, node)
   })
 
   it.each<[string, Readonly<Record<string, unknown>>, RegExp]>([
@@ -61,15 +61,15 @@ describe('what a session keeps', () => {
       /^invalid-field: Audio\.Output is nested deeper than 8 levels\.$/,
     ],
   ])('refuses a Start with too much: %s', async (_name, change, refusal) => {
-    const { node, ...one } = await running(change)
-    expect(resultOf(one)).toMatch(refusal)
-    expect(one.end()).toBe('invalid-field')
-    nothingLeft(one, node)
+    const { node, ...connection } = await running(change)
+    expect(resultOf(connection)).toMatch(refusal)
+    expect(connection.end()).toBe('invalid-field')
+    nothingLeft(connection, node)
   })
 
   it('refuses an Output that is nested 100,000 times, without an end of the stack', async () => {
     const node = scriptedNode()
-    const one = dataflowTalk(node.open)
+    const connection = connectDataflow(node.open)
     const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
     const json = JSON.stringify({
       MessageName: 'Start',
@@ -78,21 +78,21 @@ describe('what a session keeps', () => {
       Token: 'the-secret-token',
       ProjectName: 'talk',
     })
-    one.say(request(json.replace('"HERE"', deep)))
-    await turn()
-    expect(one.since()).toEqual(['Start: invalid-field'])
-    expect(one.faults).toEqual([])
-    nothingLeft(one, node)
+    connection.send(request(json.replace('"HERE"', deep)))
+    await flushPromises()
+    expect(connection.since()).toEqual(['Start: invalid-field'])
+    expect(connection.faults).toEqual([])
+    nothingLeft(connection, node)
   })
 
   it('takes no name of Object.prototype for more than a name', async () => {
-    const { node, ...one } = await running()
-    one.since()
-    one.say(
+    const { node, ...connection } = await running()
+    connection.since()
+    connection.send(
       request('{"MessageName":"Update","Settings":{"__proto__":{"polluted":1},"constructor":"a","toString":"b"}}'),
       request('{"MessageName":"Update","CallProperties":{"__proto__":"c","hasOwnProperty":"d"}}'),
     )
-    expect(one.since()).toEqual(['Update: success', 'Update: success'])
+    expect(connection.since()).toEqual(['Update: success', 'Update: success'])
     const settings = node.account.context?.settings() ?? {}
     expect(Object.getPrototypeOf(settings)).toBe(Object.prototype)
     expect(Object.entries(settings)).toEqual([
@@ -101,7 +101,7 @@ describe('what a session keeps', () => {
     ])
     expect(Object.entries(node.account.context?.callProperties() ?? {})).toEqual([['hasOwnProperty', 'd']])
     expect(({} as Readonly<Record<string, unknown>>)['polluted']).toBeUndefined()
-    one.session.unsubscribe()
-    nothingLeft(one, node)
+    connection.session.unsubscribe()
+    nothingLeft(connection, node)
   })
 })

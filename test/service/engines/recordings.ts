@@ -28,7 +28,7 @@ export const lineNoise = (sampleCount: number, peak = 30): Int16Array => {
 }
 
 /** Speech as voice activity cuts it, with 300 ms before and 400 ms after it. */
-export const withLine = (speech: Int16Array): Int16Array => {
+export const withLineNoise = (speech: Int16Array): Int16Array => {
   const samples = lineNoise(2400 + speech.length + 3200)
   for (const [at, sample] of speech.entries()) {
     samples[2400 + at] = Math.min(Math.max((samples[2400 + at] ?? 0) + sample, -32768), 32767)

@@ -21,12 +21,12 @@ interface Received {
   readonly output: Hypothesis[]
   end: unknown
 }
-const listen = (parts$: Observable<SegmentPart>, onOutput: (one: Hypothesis) => void = () => undefined) => {
+const listen = (parts$: Observable<SegmentPart>, onOutput: (hypothesis: Hypothesis) => void = () => undefined) => {
   const received: Received = { output: [], end: undefined }
   const subscription = parts$.pipe(channel()).subscribe({
-    next: (one) => {
-      received.output.push(one)
-      onOutput(one)
+    next: (value) => {
+      received.output.push(value)
+      onOutput(value)
     },
     error: (error: unknown) => (received.end = error),
     complete: () => (received.end = 'complete'),
@@ -138,7 +138,7 @@ describe('createSegmentEngine', () => {
     (parts) => {
       const { received } = listen(of(...parts, open(5)))
       expect(received.end).toMatchObject({ code: 'internal' })
-      expect(fake.worker(0).posted.filter((one) => one.startsWith('open')).length).toBeLessThan(2)
+      expect(fake.worker(0).posted.filter((message) => message.startsWith('open')).length).toBeLessThan(2)
     },
   )
 

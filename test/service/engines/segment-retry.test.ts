@@ -13,16 +13,16 @@ const open = (startMs = 0): SegmentPart => ({ type: 'open', startMs })
 const audio = (sampleCount = 2400): SegmentPart => ({ type: 'audio', samples: new Int16Array(sampleCount) })
 const close = (endMs: number): SegmentPart => ({ type: 'close', endMs })
 
-const brief = (one: Hypothesis): string => {
-  switch (one.type) {
+const brief = (hypothesis: Hypothesis): string => {
+  switch (hypothesis.type) {
     case 'partial':
-      return `partial ${one.startMs} ${one.text}`
+      return `partial ${hypothesis.startMs} ${hypothesis.text}`
     case 'segment':
-      return `segment ${one.startMs}-${one.endMs} ${one.text}`
+      return `segment ${hypothesis.startMs}-${hypothesis.endMs} ${hypothesis.text}`
     case 'progress':
-      return `progress ${one.sampleCount}`
+      return `progress ${hypothesis.sampleCount}`
     case 'fault':
-      return `fault ${one.startMs} ${one.retried ? 'retried' : 'over'}`
+      return `fault ${hypothesis.startMs} ${hypothesis.retried ? 'retried' : 'over'}`
   }
 }
 
@@ -38,7 +38,7 @@ const engineOf = (
 const outputsOf = (engine: ReturnType<typeof engineOf>['engine'], part$: Observable<SegmentPart>): string[] => {
   const output: string[] = []
   part$.pipe(engine.recognize()).subscribe({
-    next: (one) => output.push(brief(one)),
+    next: (value) => output.push(brief(value)),
     error: (error: unknown) => output.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
     complete: () => output.push('complete'),
   })
@@ -52,9 +52,10 @@ const undisturbed = [
   ...['progress 2400', 'partial 1000 one', 'segment 1000-1300 one two three', 'complete'],
 ]
 
-const decided = (output: readonly string[]): readonly string[] => output.filter((one) => one.startsWith('segment'))
+const decided = (output: readonly string[]): readonly string[] =>
+  output.filter((hypothesis) => hypothesis.startsWith('segment'))
 const samplesOf = (output: readonly string[]): number =>
-  output.reduce((sum, one) => sum + Number(/^progress (\d+)/.exec(one)?.[1] ?? 0), 0)
+  output.reduce((sum, hypothesis) => sum + Number(/^progress (\d+)/.exec(hypothesis)?.[1] ?? 0), 0)
 
 describe('retrySegments', () => {
   it('changes nothing if nothing fails', () => {
@@ -77,13 +78,16 @@ describe('retrySegments', () => {
     expect(decided(output)).toEqual(decided(undisturbed))
     expect(samplesOf(output)).toBe(4 * 2400)
     expect(output.at(-1)).toBe('complete')
-    expect(output.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried'])
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(['fault 0 retried'])
   })
 
   it('retries each segment by itself, and no segment that is decided', () => {
     // The second attempt gets the first segment (7 parts, since audio is replayed in shorter ones) and fails in the second.
     const output = outputsOf(engineOf([5, 8]).engine, of(...twoSegments))
-    expect(output.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried', 'fault 1000 retried'])
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual([
+      'fault 0 retried',
+      'fault 1000 retried',
+    ])
     expect(decided(output)).toEqual(decided(undisturbed))
     expect(samplesOf(output)).toBe(4 * 2400)
   })
@@ -92,7 +96,7 @@ describe('retrySegments', () => {
     const { engine, broken } = engineOf([4, 2, 3])
     const output = outputsOf(engine, of(...twoSegments))
     expect(output.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
-    expect(output.filter((one) => one.startsWith('fault'))).toEqual([
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual([
       'fault 0 retried',
       'fault 0 retried',
       'fault 0 over',
@@ -113,7 +117,7 @@ describe('retrySegments', () => {
       return out$
     }
     const output: string[] = []
-    input$.pipe(retrySegments(slow)).subscribe((one) => output.push(brief(one)))
+    input$.pipe(retrySegments(slow)).subscribe((value) => output.push(brief(value)))
     for (const part of [open(), audio(160), close(20), open(50), audio(80)]) input$.next(part)
     outs[0]?.error(new SpeechError('engine-failed', 'x'))
     input$.next(close(60))
@@ -165,7 +169,7 @@ describe('retrySegments', () => {
     const output: string[] = []
     of(...twoSegments)
       .pipe(engine.recognize())
-      .subscribe({ next: (one) => output.push(brief(one)), error: (error: unknown) => errors.push(error) })
+      .subscribe({ next: (value) => output.push(brief(value)), error: (error: unknown) => errors.push(error) })
     expect(output.at(-1)).toBe('fault 0 over')
     expect(errors).toMatchObject([{ code: 'engine-failed', message: expect.stringMatching(/too long/) as unknown }])
     expect(broken.attempts()).toBe(1)
@@ -177,7 +181,7 @@ describe('retrySegments', () => {
       engineOf([15], { maxKeptBytes: 2 * 4800 }).engine,
       of(...segment, ...segment, ...segment, ...segment),
     )
-    expect(output.filter((one) => one.startsWith('fault'))).toEqual(['fault 0 retried'])
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(['fault 0 retried'])
     expect(decided(output)).toHaveLength(4)
   })
 
@@ -283,7 +287,7 @@ describe('retrySegments with an engine that is lost', () => {
         ),
     }
     const life = input$.pipe(counted.recognize()).subscribe({
-      next: (one) => output.push(brief(one)),
+      next: (value) => output.push(brief(value)),
       error: (error: unknown) => output.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
       complete: () => output.push('complete'),
     })
@@ -298,7 +302,9 @@ describe('retrySegments with an engine that is lost', () => {
     input$.complete()
     clock.advanceTo(20_000)
     expect(openedAtMs).toEqual([0, 0, 1_000, 3_500, 8_000, 14_500])
-    expect(output.filter((one) => one.startsWith('fault'))).toEqual(Array.from({ length: 5 }, () => 'fault 0 retried'))
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(
+      Array.from({ length: 5 }, () => 'fault 0 retried'),
+    )
     expect(decided(output)).toEqual(decided(undisturbed))
     expect(samplesOf(output)).toBe(4 * 2400)
     expect(output.at(-1)).toBe('complete')
@@ -310,7 +316,7 @@ describe('retrySegments with an engine that is lost', () => {
     for (const part of twoSegments) input$.next(part)
     clock.advanceTo(20_000)
     expect(output.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
-    expect(output.filter((one) => one.endsWith('retried'))).toHaveLength(5)
+    expect(output.filter((hypothesis) => hypothesis.endsWith('retried'))).toHaveLength(5)
     expect(clock.waiting).toBe(0)
   })
 
@@ -321,7 +327,7 @@ describe('retrySegments with an engine that is lost', () => {
     const output: string[] = []
     of(open(), audio())
       .pipe((part$) => concat(part$, NEVER), retrySegments(hanging, { scheduler: clock }))
-      .subscribe({ next: (one) => output.push(brief(one)), error: () => output.push('error') })
+      .subscribe({ next: (value) => output.push(brief(value)), error: () => output.push('error') })
     for (const atMs of [0, 10_000, 20_000]) {
       clock.advanceTo(atMs)
       losses.shift()?.()

@@ -14,7 +14,7 @@ import {
   clientState,
 } from '../../../src/service/identity/clients/manage-clients.js'
 
-const wish = {
+const registration = {
   tenants: ['Acme', 'Default'],
   projects: ['*'],
   models: ['English'],
@@ -40,42 +40,42 @@ describe('openIdentityStore', () => {
   const file = (): string => join(stateFolder, 'identity.db')
 
   it('gives back a subscription as it was made, to every process that has it open and after a restart', async () => {
-    const [one, other] = [await open(), await open()]
-    const { client, clientSecret } = await registerClient(one, { ...wish, clientId: 'acme' }, 5)
+    const [first, second] = [await open(), await open()]
+    const { client, clientSecret } = await registerClient(first, { ...registration, clientId: 'acme' }, 5)
     expect(await verifySecret(clientSecret, client.secretHash)).toBe(true)
-    for (const store of [one, other, await open()]) {
+    for (const store of [first, second, await open()]) {
       expect(store.find('acme')).toEqual({ ...client, mayIntrospect: false })
       expect(store.list().map(({ clientId }) => clientId)).toEqual(['acme'])
       expect(store.find('nobody')).toBeUndefined()
     }
-    const endless = await registerClient(one, { ...wish, validUntilMs: Infinity, mayIntrospect: true }, 6)
-    expect(other.find(endless.client.clientId)).toMatchObject({ validUntilMs: Infinity, mayIntrospect: true })
+    const endless = await registerClient(first, { ...registration, validUntilMs: Infinity, mayIntrospect: true }, 6)
+    expect(second.find(endless.client.clientId)).toMatchObject({ validUntilMs: Infinity, mayIntrospect: true })
   })
 
   it('has another version after a change, of its own or of another process, and only then', async () => {
-    const [one, other] = [await open(), await open()]
-    const versions = [one.version(), one.version()]
+    const [first, second] = [await open(), await open()]
+    const versions = [first.version(), first.version()]
     expect(versions[0]).toBe(versions[1])
-    other.revoke('a')
-    const after = one.version()
+    second.revoke('a')
+    const after = first.version()
     expect(after).not.toBe(versions[1])
-    expect(one.version()).toBe(after)
-    let told = 0
-    one.changed$.subscribe(() => (told += 1))
-    one.revoke('b')
-    other.revoke('c')
-    expect(told).toBe(1)
-    expect([one.isRevoked('a'), other.isRevoked('b'), one.isRevoked('d')]).toEqual([true, true, false])
+    expect(first.version()).toBe(after)
+    let changes = 0
+    first.changed$.subscribe(() => (changes += 1))
+    first.revoke('b')
+    second.revoke('c')
+    expect(changes).toBe(1)
+    expect([first.isRevoked('a'), second.isRevoked('b'), first.isRevoked('d')]).toEqual([true, true, false])
   })
 
   it('refuses a client id that is taken, also by a cancelled subscription, and what is malformed', async () => {
     const store = await open()
-    await registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    await registerClient(store, { ...registration, clientId: 'acme' }, 0)
     cancelClient(store, 'acme')
-    const again = registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    const again = registerClient(store, { ...registration, clientId: 'acme' }, 0)
     await expect(again).rejects.toMatchObject({ code: 'invalid-options', message: /acme.*already/ })
     for (const change of [{ clientId: 'a b' }, { validFromMs: 1_000 }, { validFromMs: 0.5 }]) {
-      await expect(registerClient(store, { ...wish, ...change }, 0)).rejects.toMatchObject({
+      await expect(registerClient(store, { ...registration, ...change }, 0)).rejects.toMatchObject({
         code: 'invalid-options',
       })
     }
@@ -84,7 +84,7 @@ describe('openIdentityStore', () => {
 
   it('says what has become of a subscription', async () => {
     const store = await open()
-    const { client } = await registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    const { client } = await registerClient(store, { ...registration, clientId: 'acme' }, 0)
     expect([9, 10, 999, 1_000].map((atMs) => clientState(client, atMs))).toEqual([
       'not yet',
       'valid',
@@ -97,7 +97,7 @@ describe('openIdentityStore', () => {
 
   it('keeps the old secret for the overlap beside the new one, and none at all without', async () => {
     const store = await open()
-    const { clientSecret: first } = await registerClient(store, { ...wish, clientId: 'acme' }, 0)
+    const { clientSecret: first } = await registerClient(store, { ...registration, clientId: 'acme' }, 0)
     const { client, clientSecret: second } = await rotateSecret(store, 'acme', { overlapMs: 60, nowMs: 100 })
     expect(client.previousSecret?.untilMs).toBe(160)
     const accepts = (secret: string): Promise<boolean> =>
@@ -170,12 +170,12 @@ describe('openIdentityStore', () => {
     const secretHash = await hashSecret('a secret')
     for (const name of ['first', 'second', 'third']) {
       const child = spawn(process.execPath, [join(__dirname, 'crash-writer.cjs'), stateFolder, secretHash, name])
-      let said = ''
-      child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
-      while (said.split('\n').length < 20) await once(child.stdout, 'data')
+      let stdout = ''
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+      while (stdout.split('\n').length < 20) await once(child.stdout, 'data')
       child.kill('SIGKILL')
       await once(child, 'close')
-      const kept = said.split('\n').slice(0, -1)
+      const kept = stdout.split('\n').slice(0, -1)
       const store = await open()
       for (const clientId of kept) {
         expect([store.find(clientId)?.tenants.length, store.isRevoked(clientId)]).toEqual([50, true])

@@ -31,7 +31,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 const close: (() => Promise<void> | void)[] = []
 afterEach(async () => {
-  for (const one of close.splice(0).reverse()) await one()
+  for (const closeService of close.splice(0).reverse()) await closeService()
 })
 
 /** The address of whoever was not let in, by where that was. */
@@ -61,17 +61,17 @@ const balancer = async (port: number, header: Uint8Array): Promise<number> => {
   const server = createServer((client) => {
     const upstream = connect(port, '127.0.0.1')
     upstream.write(header)
-    for (const [one, other] of [
+    for (const [first, second] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
-      open.add(one)
-      one.on('error', () => undefined)
-      one.once('close', () => {
-        open.delete(one)
-        other.destroy()
+      open.add(first)
+      first.on('error', () => undefined)
+      first.once('close', () => {
+        open.delete(first)
+        second.destroy()
       })
-      one.pipe(other)
+      first.pipe(second)
     }
   })
   server.listen(0, '127.0.0.1')
@@ -178,8 +178,8 @@ describe('a service behind a balancer', () => {
       stream.request(startOf('none'))
       return (await stream.ended).status
     }
-    const [one, other] = [proxyHeaderOf('198.51.100.1'), proxyHeaderOf('198.51.100.2')]
-    expect([await ask(one), await ask(other), await ask(one)]).toEqual([
+    const [first, second] = [proxyHeaderOf('198.51.100.1'), proxyHeaderOf('198.51.100.2')]
+    expect([await ask(first), await ask(second), await ask(first)]).toEqual([
       'UNAUTHENTICATED',
       'UNAUTHENTICATED',
       'RESOURCE_EXHAUSTED',

@@ -18,19 +18,19 @@ describe('the gate of connections', () => {
 
   it('counts the addresses of one IPv6 network together, and IPv4 in either form', () => {
     const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 1, ...unstarted })
-    for (const [one, other] of [
+    for (const [first, second] of [
       ['2001:db8::1', '2001:db8::2'],
       ['192.0.2.1', '::ffff:192.0.2.1'],
     ] as const) {
-      gate.admit(one)
-      expect(gate.admit(other)?.refusal?.message).toMatch(/^The address has 1 connections/)
+      gate.admit(first)
+      expect(gate.admit(second)?.refusal?.message).toMatch(/^The address has 1 connections/)
     }
   })
 
   it('counts all addresses together, also those that share connections of a proxy', () => {
     const gate = new ConnectionGate({ connections: 2, connectionsPerAddress: 2, ...unstarted })
     expect(
-      [gate.admit('192.0.2.1'), gate.admit(undefined), gate.admit('192.0.2.3')].map((one) => one?.refusal?.message),
+      [gate.admit('192.0.2.1'), gate.admit(undefined), gate.admit('192.0.2.3')].map((value) => value?.refusal?.message),
     ).toEqual([undefined, undefined, 'The service has 2 connections, its limit; try again later.'])
   })
 

@@ -19,19 +19,19 @@ afterAll(async () => {
 })
 
 const started = async (options?: Parameters<typeof openStream>[2]): Promise<PlainStream> => {
-  const one = openStream(client, undefined, options)
-  one.request(startOf(service.token))
-  await one.answered
-  return one
+  const stream = openStream(client, undefined, options)
+  stream.request(startOf(service.token))
+  await stream.answered
+  return stream
 }
 
 const expectAllPlaces = async (): Promise<void> => {
   const streams: PlainStream[] = []
   // A place comes back when the service sees the end of a stream, which may be a moment later.
   while (streams.length < 5) {
-    const one = await started()
-    if (one.responses[0]?.['operation-result'] === 'success') streams.push(one)
-    else expect((await one.ended).status).toBe('RESOURCE_EXHAUSTED')
+    const stream = await started()
+    if (stream.responses[0]?.['operation-result'] === 'success') streams.push(stream)
+    else expect((await stream.ended).status).toBe('RESOURCE_EXHAUSTED')
   }
   const refused = await (await started()).ended
   expect(refused).toMatchObject({
@@ -41,45 +41,45 @@ const expectAllPlaces = async (): Promise<void> => {
       { MessageName: 'StartResponse', 'operation-result': expect.stringMatching(/^overloaded: /) as unknown },
     ],
   })
-  for (const one of streams) one.stream.end()
-  for (const one of streams) expect((await one.ended).status).toBe('OK')
+  for (const stream of streams) stream.stream.end()
+  for (const stream of streams) expect((await stream.ended).status).toBe('OK')
 }
 
 describe('streams of one channel', () => {
   it('run side by side up to the limit exactly, and past it are refused with their response', expectAllPlaces)
 
-  it.each<readonly [string, (one: PlainStream) => unknown]>([
+  it.each<readonly [string, (stream: PlainStream) => unknown]>([
     ['before Start', () => undefined],
     [
       'while it runs',
-      async (one) => {
-        one.request(startOf(service.token))
-        await one.answered
-        one.raw({ binary_content: new Uint8Array(16_000), content_type: 0 })
+      async (item) => {
+        item.request(startOf(service.token))
+        await item.answered
+        item.raw({ binary_content: new Uint8Array(16_000), content_type: 0 })
       },
     ],
     [
       'while it flushes',
-      async (one) => {
-        one.request(startOf(service.token))
-        await one.answered
-        one.raw({ binary_content: new Uint8Array(16_000), content_type: 0 })
-        one.stream.end()
+      async (item) => {
+        item.request(startOf(service.token))
+        await item.answered
+        item.raw({ binary_content: new Uint8Array(16_000), content_type: 0 })
+        item.stream.end()
       },
     ],
   ])('that are cancelled %s leave all places free', async (_name, until) => {
     for (let round = 0; round < 12; round += 1) {
-      const one = openStream(client)
-      await until(one)
-      one.stream.cancel()
-      expect(['CANCELLED', 'OK', 'RESOURCE_EXHAUSTED']).toContain((await one.ended).status)
+      const stream = openStream(client)
+      await until(stream)
+      stream.stream.cancel()
+      expect(['CANCELLED', 'OK', 'RESOURCE_EXHAUSTED']).toContain((await stream.ended).status)
     }
     await expectAllPlaces()
   })
 
   it('that reach the deadline of their client leave all places free', async () => {
     const streams = await Promise.all([1, 2, 3, 4, 5].map(() => started({ deadline: Date.now() + 1_500 })))
-    for (const one of streams) expect((await one.ended).status).toBe('DEADLINE_EXCEEDED')
+    for (const stream of streams) expect((await stream.ended).status).toBe('DEADLINE_EXCEEDED')
     await expectAllPlaces()
   })
 
@@ -87,9 +87,9 @@ describe('streams of one channel', () => {
     for (let round = 0; round < 5; round += 1) {
       const other = plainClient(service)
       const streams = [1, 2, 3, 4].map(() => openStream(other))
-      for (const one of streams) one.request(startOf(service.token))
-      await Promise.all(streams.map((one) => one.answered))
-      for (const one of streams) one.stream.cancel()
+      for (const stream of streams) stream.request(startOf(service.token))
+      await Promise.all(streams.map((stream) => stream.answered))
+      for (const stream of streams) stream.stream.cancel()
       other.close()
     }
     await expectAllPlaces()
@@ -101,16 +101,16 @@ describe('a client that vanishes after its half-close', () => {
     const stuck = { ...scriptedEngine({ texts: [] }), recognize: () => () => new Subject<never>() }
     const busy = await plainService({ limits: { sessions: 1 } }, [], stuck)
     const channel = plainClient(busy)
-    const one = openStream(channel)
-    one.request(startOf(busy.token))
-    await one.answered
-    one.stream.end()
+    const stream = openStream(channel)
+    stream.request(startOf(busy.token))
+    await stream.answered
+    stream.stream.end()
     // What the service answers on the same channel now, it answers after the half-close.
     const other = openStream(channel)
     other.raw({})
     await other.ended
-    one.stream.cancel()
-    await one.ended
+    stream.stream.cancel()
+    await stream.ended
     for (;;) {
       const next = openStream(channel)
       next.request(startOf(busy.token))

@@ -145,7 +145,7 @@ describe('an HTTP listener', () => {
     const error: unknown = await openHttp(
       { host: '127.0.0.1', port: 0 },
       { certificate: { certificate: 'x', key: 'y' } },
-    ).catch((one: unknown) => one)
+    ).catch((error: unknown) => error)
     expect(error).toMatchObject({ code: 'invalid-options' })
     expect((error as Error).message).not.toMatch(/PEM routines|openssl/i)
   })

@@ -57,13 +57,13 @@ describe('an address to listen on', () => {
   })
 
   it('is named when it cannot be listened on, with the reason', () => {
-    const said = (code: unknown): string =>
+    const messageOf = (code: unknown): string =>
       listenError({ host: '::1', port: 80 }, Object.assign(new Error('inside'), { code })).message
-    expect(said('EADDRINUSE')).toBe('Cannot listen on [::1]:80: the port is in use.')
-    expect(said('EACCES')).toBe('Cannot listen on [::1]:80: the port is not allowed.')
-    expect(said('EADDRNOTAVAIL')).toBe('Cannot listen on [::1]:80: this machine has no such address.')
-    expect(said('EMFILE')).toBe('Cannot listen on [::1]:80: the system error EMFILE.')
-    expect(said(5)).toBe('Cannot listen on [::1]:80: the system error unknown.')
+    expect(messageOf('EADDRINUSE')).toBe('Cannot listen on [::1]:80: the port is in use.')
+    expect(messageOf('EACCES')).toBe('Cannot listen on [::1]:80: the port is not allowed.')
+    expect(messageOf('EADDRNOTAVAIL')).toBe('Cannot listen on [::1]:80: this machine has no such address.')
+    expect(messageOf('EMFILE')).toBe('Cannot listen on [::1]:80: the system error EMFILE.')
+    expect(messageOf(5)).toBe('Cannot listen on [::1]:80: the system error unknown.')
   })
 })
 

@@ -40,7 +40,7 @@ const expectAllPlaces = async (): Promise<void> => {
   await Promise.all(
     sockets.map(async (socket) => {
       socket.close()
-      await socket.hear()
+      await socket.receive()
     }),
   )
 }
@@ -93,7 +93,7 @@ describe('an upgrade', () => {
     const socket = await openSocket(service)
     expect(socket.raw.extensions).toBe('')
     socket.close()
-    await socket.hear()
+    await socket.receive()
   })
 
   it('past the limit is closed with 4429 when the token came by subprotocol, and 503 never', async () => {
@@ -102,7 +102,7 @@ describe('an upgrade', () => {
       withoutHeader: true,
       protocols: ['rxspeech', `bearer.${service.token}`],
     })
-    expect(await refused.hear()).toMatchObject({
+    expect(await refused.receive()).toMatchObject({
       close: 4429,
       reason: expect.stringMatching(/^overloaded: /) as unknown,
     })
@@ -119,8 +119,8 @@ describe('an upgrade', () => {
     const open = await plainService({ allowQueryToken: true })
     const path = `/recognizer?access_token=${open.token}`
     const socket = await openSocket(open, { withoutHeader: true, path })
-    socket.say(recognizeOf())
-    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
     socket.close()
     await open.close()
   })
@@ -151,14 +151,14 @@ describe('a socket', () => {
     below(socket).write(frame(0x00, json.subarray(5, 40)))
     below(socket).write(frame(0x80, json.subarray(40)))
     expect(String((await ponged)[0])).toBe('hey')
-    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
     below(socket).write(frame(0x02, new Uint8Array(161)))
     below(socket).write(frame(0x80, new Uint8Array(159)))
-    socket.say({ 'message-name': 'finalize-recognition' })
-    await socket.hear()
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'final-result', 'end-msec': '20' })
+    socket.send({ 'message-name': 'finalize-recognition' })
+    await socket.receive()
+    expect(await socket.receive()).toMatchObject({ 'message-name': 'final-result', 'end-msec': '20' })
     socket.close()
-    await socket.hear()
+    await socket.receive()
   })
 
   it.each([
@@ -172,7 +172,7 @@ describe('a socket', () => {
   ])('is closed for %s', async (_name, bytes, close) => {
     const socket = await openSocket(service)
     below(socket).write(bytes)
-    expect(await socket.hear()).toMatchObject({ close })
+    expect(await socket.receive()).toMatchObject({ close })
   })
 
   it.each([
@@ -186,14 +186,14 @@ describe('a socket', () => {
     ['a reserved opcode', frame(0x83, text({})), 'protocol-violation', 1002],
   ])('tells its recognition the end of it before it is closed for %s', async (_name, bytes, code, close) => {
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    await socket.hear()
+    socket.send(recognizeOf())
+    await socket.receive()
     below(socket).write(bytes)
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       'message-name': 'final-result',
       'operation-result': expect.stringMatching(new RegExp(`^${code}: [A-Z]`)) as unknown,
     })
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       close,
       reason: expect.stringMatching(new RegExp(`^${code}: `)) as unknown,
     })
@@ -201,17 +201,17 @@ describe('a socket', () => {
 
   it('tells its recognition the end of it before it is closed for a message of too many fragments', async () => {
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    await socket.hear()
+    socket.send(recognizeOf())
+    await socket.receive()
     socket.raw.on('error', () => undefined)
     below(socket).write(frame(0x02, new Uint8Array(2)))
     const fragments = Buffer.concat(Array.from({ length: 1_000 }, () => frame(0x00, new Uint8Array(2))))
     for (let count = 0; count < 200; count += 1) below(socket).write(fragments)
-    expect(await socket.hear()).toMatchObject({
+    expect(await socket.receive()).toMatchObject({
       'message-name': 'final-result',
       'operation-result': expect.stringMatching(/^message-too-big: /) as unknown,
     })
-    expect(await socket.hear()).toMatchObject({ close: 1009 })
+    expect(await socket.receive()).toMatchObject({ close: 1009 })
   })
 
   it('survives pings, and a flood of pongs', async () => {
@@ -220,10 +220,10 @@ describe('a socket', () => {
       if (count % 100 === 0) socket.raw.ping('x')
       socket.raw.pong('x')
     }
-    socket.say(recognizeOf())
-    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
     socket.close()
-    await socket.hear()
+    await socket.receive()
   })
 
   it('is cut when it floods with pings', async () => {
@@ -243,9 +243,9 @@ describe('a socket', () => {
 
   it('closed by both sides at once is closed once', async () => {
     const socket = await openSocket(service)
-    socket.say('junk')
+    socket.send('junk')
     socket.raw.close(1000)
-    expect(await socket.hear()).toMatchObject({ close: expect.any(Number) as unknown })
+    expect(await socket.receive()).toMatchObject({ close: expect.any(Number) as unknown })
     await expectAllPlaces()
   })
 
@@ -255,10 +255,10 @@ describe('a socket', () => {
         await Promise.all(Array.from({ length: 5 }, () => openSocket(service).catch(() => undefined)))
       ).filter((socket) => socket !== undefined)
       for (const [index, socket] of sockets.entries()) {
-        if (index > 0) socket.say(recognizeOf())
+        if (index > 0) socket.send(recognizeOf())
         if (index > 1) socket.audio(new Uint8Array(16_000))
-        if (index > 2) socket.say({ 'message-name': 'finalize-recognition' })
-        if (index === 4) await socket.hear()
+        if (index > 2) socket.send({ 'message-name': 'finalize-recognition' })
+        if (index === 4) await socket.receive()
         socket.raw.terminate()
       }
     }
@@ -270,12 +270,12 @@ describe('a socket', () => {
 describe('the token endpoint', () => {
   it('answers while sockets run, and what is not there is 404', async () => {
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    await socket.hear()
+    socket.send(recognizeOf())
+    await socket.receive()
     expect(await service.newToken()).toMatch(/^eyJ/)
     expect((await fetch(`${service.started.authUrl}/elsewhere`)).status).toBe(404)
     expect((await fetch(`${service.started.authUrl}/connect/token`)).status).toBe(405)
     socket.close()
-    await socket.hear()
+    await socket.receive()
   })
 })

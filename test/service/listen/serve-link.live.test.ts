@@ -7,12 +7,12 @@ import { memoryLinks } from '../../../src/transport/memory/link.js'
 
 const joined = (conversation: (incoming$: Observable<string>) => Observable<string>) => {
   const [client, service] = memoryLinks<string, string>()
-  const heard: string[] = []
+  const received: string[] = []
   const faults: unknown[] = []
   client.incoming$.subscribe({
-    next: (message) => heard.push(message),
-    complete: () => heard.push('complete'),
-    error: (error: unknown) => heard.push(refusalText(error)),
+    next: (message) => received.push(message),
+    complete: () => received.push('complete'),
+    error: (error: unknown) => received.push(refusalText(error)),
   })
   let over = false
   const session$ = serveLink(service, conversation, { onFault: (error) => faults.push(error) })
@@ -23,13 +23,13 @@ const joined = (conversation: (incoming$: Observable<string>) => Observable<stri
         over = true
       },
     })
-  return { client, service, heard, faults, begin, over: () => over }
+  return { client, service, received, faults, begin, over: () => over }
 }
 
 describe('a conversation over a link', () => {
   it('begins when it is subscribed, says what it has to, and closes in good order', () => {
     let calls = 0
-    const one = joined((incoming$) => {
+    const connection = joined((incoming$) => {
       calls += 1
       return new Observable((subscriber) => {
         subscriber.next('hello')
@@ -37,59 +37,59 @@ describe('a conversation over a link', () => {
       })
     })
     expect(calls).toBe(0)
-    one.begin()
-    one.client.send('echo')
-    one.client.close()
-    expect(one.heard).toEqual(['hello', 'echo', 'complete'])
-    expect(one.over()).toBe(true)
+    connection.begin()
+    connection.client.send('echo')
+    connection.client.close()
+    expect(connection.received).toEqual(['hello', 'echo', 'complete'])
+    expect(connection.over()).toBe(true)
   })
 
   it('closes as the error says, and says nothing of an error from inside', () => {
     const named = joined(() => throwError(() => new SpeechError('no-recognition', 'None runs.')))
     named.begin()
-    expect(named.heard).toEqual(['no-recognition: None runs.'])
+    expect(named.received).toEqual(['no-recognition: None runs.'])
     expect(named.over()).toBe(true)
     const inside = joined(() => throwError(() => new Error('/home/service')))
     inside.begin()
-    expect(inside.heard).toHaveLength(1)
-    expect(inside.heard[0]).toMatch(/^internal: /)
-    expect(inside.heard[0]).not.toContain('/home')
+    expect(inside.received).toHaveLength(1)
+    expect(inside.received[0]).toMatch(/^internal: /)
+    expect(inside.received[0]).not.toContain('/home')
     expect(inside.faults).toHaveLength(1)
   })
 
   it('closes when the conversation throws on being called', () => {
-    const one = joined(() => {
+    const connection = joined(() => {
       throw new TypeError('x')
     })
-    one.begin()
-    expect(one.heard[0]).toMatch(/^internal: /)
-    expect([one.over(), one.faults.length]).toEqual([true, 1])
+    connection.begin()
+    expect(connection.received[0]).toMatch(/^internal: /)
+    expect([connection.over(), connection.faults.length]).toEqual([true, 1])
   })
 
   it('closes when it is unsubscribed, after the conversation', () => {
     const order: string[] = []
-    const one = joined(() => new Observable(() => () => order.push('conversation')))
-    const session = one.begin()
-    one.client.incoming$.subscribe({ error: () => undefined })
+    const connection = joined(() => new Observable(() => () => order.push('conversation')))
+    const session = connection.begin()
+    connection.client.incoming$.subscribe({ error: () => undefined })
     session.unsubscribe()
     expect(order).toEqual(['conversation'])
-    expect(one.heard).toEqual(['going-away: The service is closing.'])
-    expect(one.over()).toBe(false)
+    expect(connection.received).toEqual(['going-away: The service is closing.'])
+    expect(connection.over()).toBe(false)
   })
 
   it('cuts off a client that leaves 4 MiB unread, and hears no more of the conversation', () => {
     const says$ = new Subject<string>()
-    const one = joined(() => says$)
-    one.begin()
-    one.client.pause()
+    const connection = joined(() => says$)
+    connection.begin()
+    connection.client.pause()
     const text = 'x'.repeat(1_048_576)
     for (let count = 0; count < 4; count += 1) says$.next(text)
-    expect(one.over()).toBe(false)
+    expect(connection.over()).toBe(false)
     says$.next('x')
-    expect([one.over(), says$.observed]).toEqual([true, false])
-    one.client.resume()
-    expect(one.heard).toHaveLength(6)
-    expect(one.heard.at(-1)).toMatch(/^overloaded: /)
+    expect([connection.over(), says$.observed]).toEqual([true, false])
+    connection.client.resume()
+    expect(connection.received).toHaveLength(6)
+    expect(connection.received.at(-1)).toMatch(/^overloaded: /)
   })
 
   it('ends with a client that answers within a message by closing', () => {
@@ -98,22 +98,22 @@ describe('a conversation over a link', () => {
       client.close()
     })
     let torn = 0
-    let said = 0
+    let emitted = 0
     const conversation = (incoming$: Observable<string>): Observable<string> =>
       new Observable((subscriber) => {
         subscriber.add(() => (torn += 1))
         subscriber.add(incoming$.subscribe({ complete: () => subscriber.complete() }))
-        for (; said < 3 && !subscriber.closed; said += 1) subscriber.next('one')
+        for (; emitted < 3 && !subscriber.closed; emitted += 1) subscriber.next('one')
       })
     serveLink(service, conversation).subscribe()
-    expect([torn, said]).toEqual([1, 1])
+    expect([torn, emitted]).toEqual([1, 1])
   })
 
   it('never ends by itself', () => {
-    const one = joined(() => NEVER)
-    one.begin().unsubscribe()
+    const connection = joined(() => NEVER)
+    connection.begin().unsubscribe()
     const quiet = joined(() => of('x'))
     quiet.begin()
-    expect(quiet.heard).toEqual(['x', 'complete'])
+    expect(quiet.received).toEqual(['x', 'complete'])
   })
 })

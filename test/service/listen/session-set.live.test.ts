@@ -1,7 +1,7 @@
 import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SessionSet } from '../../../src/service/listen/serve-link.js'
-import { turn } from '../virtual-clock.js'
+import { flushPromises } from '../virtual-clock.js'
 
 describe('a set of sessions', () => {
   it('holds each until it completes, or errors, at once or later', () => {
@@ -28,10 +28,10 @@ describe('a set of sessions', () => {
     let empty = false
     void sessions.empty().then(() => (empty = true))
     one$.complete()
-    await turn()
+    await flushPromises()
     expect(empty).toBe(false)
     other$.complete()
-    await turn()
+    await flushPromises()
     expect(empty).toBe(true)
   })
 

@@ -23,7 +23,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 const close: (() => Promise<void> | void)[] = []
 afterEach(async () => {
-  for (const one of close.splice(0)) await one()
+  for (const closeService of close.splice(0)) await closeService()
 })
 
 const anyPort = { host: '127.0.0.1', port: 0 }

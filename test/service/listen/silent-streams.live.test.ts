@@ -76,8 +76,11 @@ describe('an address that opens streams and says nothing on them', () => {
     })
     expect(await startFrom('127.0.0.2')).toContain('"operation-result":"success"')
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    expect(await socket.hear()).toMatchObject({ 'message-name': 'recognize-response', 'operation-result': 'Success' })
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({
+      'message-name': 'recognize-response',
+      'operation-result': 'Success',
+    })
     socket.raw.terminate()
     client.close()
   })

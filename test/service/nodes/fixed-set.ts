@@ -4,8 +4,8 @@ import { expect, it } from 'vitest'
 import type { EventEnvelope } from '../../../src/protocol/dataflow-events.js'
 import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../../../src/service/nodes/core/node.js'
 import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
-import { marblesInTurns } from '../marbles-in-turns.js'
-import { turn } from '../virtual-clock.js'
+import { asyncMarbles } from '../marbles-in-turns.js'
+import { flushPromises } from '../virtual-clock.js'
 import { nodeContext } from './node-context.js'
 
 export const event = (name: string, more: Omit<EventEnvelope, 'name'> = {}): NodeItem => ({
@@ -65,12 +65,12 @@ const drawAtOnce = (draw: Drawing): void => {
 /** What every node that answers at once has to do (the fixed set of marble tests). Eight frames from item to item. */
 export const testFixedSet = (fixed: FixedSet): void => {
   const { open, item, first, second, end = [[], [], []], failed = [], session, opensLater = false } = fixed
-  const draw = opensLater ? marblesInTurns : drawAtOnce
+  const draw = opensLater ? asyncMarbles : drawAtOnce
   const letters = new Map<string, NodeItem>()
   const group = (items: readonly NodeItem[], last = ''): string => {
-    const marks = items.map((one) => {
+    const marks = items.map((item) => {
       const letter = String.fromCharCode('a'.charCodeAt(0) + letters.size)
-      letters.set(letter, one)
+      letters.set(letter, item)
       return letter
     })
     const all = marks.join('') + last
@@ -130,9 +130,9 @@ export const testFixedSet = (fixed: FixedSet): void => {
       again = false
       input$.next(item)
     })
-    if (opensLater) await turn()
+    if (opensLater) await flushPromises()
     input$.next(item)
-    if (opensLater) await turn()
+    if (opensLater) await flushPromises()
     expect(seen).toEqual([...first, ...second])
     subscription.unsubscribe()
   })

@@ -33,7 +33,7 @@ const get = async ({ started: { operationsUrl = '' } }: PlainService, path: stri
 
 /** The value of a metric with these labels, whatever others stand beside it. */
 const valueOf = (metrics: string, line: string): number | undefined => {
-  const found = metrics.split('\n').find((one) => one.startsWith(`${line} `))
+  const found = metrics.split('\n').find((item) => item.startsWith(`${line} `))
   return found === undefined ? undefined : Number(found.slice(line.length + 1))
 }
 
@@ -86,7 +86,7 @@ describe('the operations listener', () => {
     const health = healthClient(service)
     const statuses: string[] = []
     const watch = health.Watch({ service: 'dataflow' })
-    const told = new Promise<void>((resolve) => {
+    const metric = new Promise<void>((resolve) => {
       watch.on('data', ({ status }) => {
         statuses.push(status)
         if (statuses.at(-1) === 'NOT_SERVING' && statuses.includes('SERVING')) resolve()
@@ -104,7 +104,7 @@ describe('the operations listener', () => {
     const closing = service.started.close({ drainMs: 2_000 })
     expect(await get(service, '/readyz')).toMatchObject({ status: 503, body: expect.stringMatching(/^draining/) })
     expect(await get(service, '/livez')).toMatchObject({ status: 200 })
-    await told
+    await metric
     expect(await session.ended).toMatchObject({ status: 'OK', events: [{ Name: 'SR Final' }] })
     watch.cancel()
     health.client.close()
@@ -124,40 +124,40 @@ describe('/metrics', () => {
     const audio = await spoken(3_000)
     expect((await oneCall(service, audio)).status).toBe('OK')
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
     socket.audio(audio.subarray(0, 16_000))
     const during = (await get(service, '/metrics')).body
     expect(valueOf(during, 'rxspeech_sessions{interface="websocket",state="running"}')).toBe(1)
     expect(valueOf(during, 'rxspeech_sessions{interface="grpc",state="running"}')).toBe(0)
-    socket.say({ 'message-name': 'finalize-recognition' })
-    let message = await socket.hear()
-    while (message['message-name'] !== 'final-result') message = await socket.hear()
+    socket.send({ 'message-name': 'finalize-recognition' })
+    let message = await socket.receive()
+    while (message['message-name'] !== 'final-result') message = await socket.receive()
     socket.close()
-    expect(await socket.hear()).toMatchObject({ close: 1005 })
+    expect(await socket.receive()).toMatchObject({ close: 1005 })
     await until(async () =>
       (await get(service, '/metrics')).body.includes('rxspeech_sessions_ended_total{interface="websocket"'),
     )
 
     const { body, type } = await get(service, '/metrics')
     expect(type).toContain('text/plain; version=0.0.4')
-    const told = (line: string): number | undefined => valueOf(body, line)
-    expect(told('rxspeech_ready')).toBe(1)
-    expect(told('rxspeech_sessions_started_total{interface="grpc",tenant="Default",model="m"}')).toBe(1)
-    expect(told('rxspeech_sessions_started_total{interface="websocket",tenant="Default",model="m"}')).toBe(1)
-    expect(told('rxspeech_sessions_ended_total{interface="grpc",outcome="completed"}')).toBe(1)
-    expect(told('rxspeech_audio_seconds_total{interface="grpc",tenant="Default",model="m"}')).toBeCloseTo(3, 5)
-    expect(told('rxspeech_audio_seconds_total{interface="websocket",tenant="Default",model="m"}')).toBeCloseTo(1, 5)
-    expect(told('rxspeech_chunk_lag_seconds_count{interface="grpc"}')).toBeGreaterThanOrEqual(2)
-    expect(told('rxspeech_first_partial_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
-    expect(told('rxspeech_milestone_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
-    expect(told('rxspeech_engine_audio_seconds_total{model="Default/m/1"}')).toBeGreaterThan(0)
+    const metric = (line: string): number | undefined => valueOf(body, line)
+    expect(metric('rxspeech_ready')).toBe(1)
+    expect(metric('rxspeech_sessions_started_total{interface="grpc",tenant="Default",model="m"}')).toBe(1)
+    expect(metric('rxspeech_sessions_started_total{interface="websocket",tenant="Default",model="m"}')).toBe(1)
+    expect(metric('rxspeech_sessions_ended_total{interface="grpc",outcome="completed"}')).toBe(1)
+    expect(metric('rxspeech_audio_seconds_total{interface="grpc",tenant="Default",model="m"}')).toBeCloseTo(3, 5)
+    expect(metric('rxspeech_audio_seconds_total{interface="websocket",tenant="Default",model="m"}')).toBeCloseTo(1, 5)
+    expect(metric('rxspeech_chunk_lag_seconds_count{interface="grpc"}')).toBeGreaterThanOrEqual(2)
+    expect(metric('rxspeech_first_partial_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
+    expect(metric('rxspeech_milestone_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
+    expect(metric('rxspeech_engine_audio_seconds_total{model="Default/m/1"}')).toBeGreaterThan(0)
     // A look a scrape, each of which finds a quarter of a second more
-    expect(told('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
-    expect(told('rxspeech_engine_queued_seconds{model="Default/m/1"}')).toBe(0)
-    expect(told('rxspeech_engine_segments{model="Default/m/1"}')).toBe(0)
-    expect(told('rxspeech_engine_channels{model="Default/m/1"}')).toBe(0)
-    expect(told('nodejs_eventloop_lag_p99_seconds')).toBeDefined()
+    expect(metric('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
+    expect(metric('rxspeech_engine_queued_seconds{model="Default/m/1"}')).toBe(0)
+    expect(metric('rxspeech_engine_segments{model="Default/m/1"}')).toBe(0)
+    expect(metric('rxspeech_engine_channels{model="Default/m/1"}')).toBe(0)
+    expect(metric('nodejs_eventloop_lag_p99_seconds')).toBeDefined()
     expect(body).not.toContain(service.token)
   })
 
@@ -181,15 +181,15 @@ describe('/metrics', () => {
     })
     expect(answer.status).toBe(401)
     const { body } = await get(service, '/metrics')
-    const told = (line: string): number | undefined => valueOf(body, line)
-    expect(told('rxspeech_refusals_total{interface="grpc",code="unauthenticated"}')).toBe(1)
-    expect(told('rxspeech_refusals_total{interface="grpc",code="tenant-denied"}')).toBe(1)
-    expect(told('rxspeech_refusals_total{interface="websocket",code="unauthenticated"}')).toBe(2)
-    expect(told('rxspeech_auth_failures_total{at="grpc",reason="invalid-token"}')).toBe(1)
-    expect(told('rxspeech_auth_failures_total{at="websocket",reason="missing-token"}')).toBe(1)
-    expect(told('rxspeech_auth_failures_total{at="websocket",reason="invalid-token"}')).toBe(1)
-    expect(told('rxspeech_auth_failures_total{at="token-endpoint",reason="invalid-client"}')).toBe(1)
-    expect(told('rxspeech_sessions_ended_total{interface="grpc",outcome="refused"}')).toBe(2)
+    const metric = (line: string): number | undefined => valueOf(body, line)
+    expect(metric('rxspeech_refusals_total{interface="grpc",code="unauthenticated"}')).toBe(1)
+    expect(metric('rxspeech_refusals_total{interface="grpc",code="tenant-denied"}')).toBe(1)
+    expect(metric('rxspeech_refusals_total{interface="websocket",code="unauthenticated"}')).toBe(2)
+    expect(metric('rxspeech_auth_failures_total{at="grpc",reason="invalid-token"}')).toBe(1)
+    expect(metric('rxspeech_auth_failures_total{at="websocket",reason="missing-token"}')).toBe(1)
+    expect(metric('rxspeech_auth_failures_total{at="websocket",reason="invalid-token"}')).toBe(1)
+    expect(metric('rxspeech_auth_failures_total{at="token-endpoint",reason="invalid-client"}')).toBe(1)
+    expect(metric('rxspeech_sessions_ended_total{interface="grpc",outcome="refused"}')).toBe(2)
   })
 })
 
@@ -263,10 +263,10 @@ describe('the tenant of a session on the WebSocket', () => {
     const token = await service.newToken('acme')
     for (const change of [{}, { 'model-name': 'n', 'model-tenant': 'Acme' }]) {
       const socket = await openSocket(service, { token })
-      socket.say(recognizeOf(change))
-      expect(await socket.hear()).toMatchObject({ 'operation-result': 'Success' })
+      socket.send(recognizeOf(change))
+      expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
       socket.close()
-      await socket.hear()
+      await socket.receive()
     }
     const started = lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
     expect(started.filter(({ msg }) => msg === 'Session started')).toMatchObject([
@@ -309,8 +309,8 @@ describe('server reflection', () => {
 })
 
 type Emitter<Message> = {
-  on(name: 'data', told: (message: Message) => void): unknown
-  on(name: 'error', told: (error: unknown) => void): unknown
+  on(name: 'data', metric: (message: Message) => void): unknown
+  on(name: 'error', metric: (error: unknown) => void): unknown
 }
 type ReflectionClient = new (...args: ConstructorParameters<typeof Client>) => Client & {
   ServerReflectionInfo(): Emitter<{ list_services_response: { service: readonly { name: string }[] } }> & {

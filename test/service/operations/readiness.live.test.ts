@@ -68,11 +68,11 @@ const trackerWith = async (...names: readonly string[]) => {
 describe('the readiness of a service', () => {
   it('is lost when the only engine dies in service, told once, and comes back with it', async () => {
     const { tracker, behavior, read, passMs, faults } = await trackerWith('a')
-    const told: string[] = []
-    const said$ = new Subject<string>()
-    said$.subscribe((type) => told.push(type))
+    const changes: string[] = []
+    const change$ = new Subject<string>()
+    change$.subscribe((type) => changes.push(type))
     tracker.onChange = ({ type }) => {
-      if (told.at(-1) !== type) said$.next(type)
+      if (changes.at(-1) !== type) change$.next(type)
     }
     expect(tracker.readiness).toEqual({ type: 'ready' })
     behavior.set('a', 'gone')
@@ -87,7 +87,7 @@ describe('the readiness of a service', () => {
     behavior.set('a', 'works')
     await passMs(10_000)
     expect(tracker.readiness).toEqual({ type: 'ready' })
-    expect(told).toEqual(['without-engine', 'ready'])
+    expect(changes).toEqual(['without-engine', 'ready'])
     tracker.close()
   })
 

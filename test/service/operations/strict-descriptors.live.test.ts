@@ -58,13 +58,13 @@ const compiled = (path: string): object => {
 const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) {
     const items = value.map(plain)
-    return items.sort((one, other) => JSON.stringify(one).localeCompare(JSON.stringify(other)))
+    return items.sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)))
   }
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(
-    ([key, one]) => key !== 'jsonName' && !(Array.isArray(one) && one.length === 0),
+    ([key, item]) => key !== 'jsonName' && !(Array.isArray(item) && item.length === 0),
   )
-  return Object.fromEntries(entries.sort().map(([key, one]) => [key, plain(one)]))
+  return Object.fromEntries(entries.sort().map(([key, item]) => [key, plain(item)]))
 }
 
 const files = [

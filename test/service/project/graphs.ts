@@ -108,23 +108,23 @@ export const running = async (
     onFault: (error) => faults.push(error),
   })
   const audio$ = new Subject<Uint8Array>()
-  const said: string[] = []
+  const output: string[] = []
   const items: NodeItem[] = []
   const [abort$, drain$] = [new Subject<SpeechError>(), new Subject<undefined>()]
   const subscription = graph(audio$, { abort$, drain$ }).subscribe({
     next: (item) => {
       items.push(item)
-      said.push(brief(item))
+      output.push(brief(item))
     },
-    complete: () => said.push('|'),
-    error: (error: unknown) => said.push(`# ${error instanceof Error ? error.message : String(error)}`),
+    complete: () => output.push('|'),
+    error: (error: unknown) => output.push(`# ${error instanceof Error ? error.message : String(error)}`),
   })
   const give = (...lengthsMs: readonly number[]): void => {
     for (const ms of lengthsMs) audio$.next(new Uint8Array(ms * 8).fill(1))
   }
   const abort = (error: SpeechError): void => abort$.next(error)
   const drain = (): void => drain$.next(undefined)
-  return { clock, link, client, faults, logged, counted, audio$, said, items, subscription, give, abort, drain }
+  return { clock, link, client, faults, logged, counted, audio$, output, items, subscription, give, abort, drain }
 }
 
 export const event = (name: string): NodeItem => ({ type: 'event', event: { name } })

@@ -82,7 +82,7 @@ describe('a service with projects', () => {
     const folder = await folderOf({ 'Acme/calls/1.yaml': text, 'Acme/broken/1.yaml': 'version: 1' })
     const service = await plainService({ projectFolders: [folder] })
     open = service
-    const talk = (ProjectName: string, ChannelCount: number) =>
+    const transcribe = (ProjectName: string, ChannelCount: number) =>
       converse(service, ({ request, raw, end }) => {
         const Audio = { SampleRate: 8000, ChannelCount, Encoding: 'ulaw' }
         request(startOf(service.token, { Tenant: 'Acme', ProjectName, Audio }))
@@ -91,14 +91,14 @@ describe('a service with projects', () => {
         }
         end()
       })
-    const { events, status } = await talk('calls', 2)
+    const { events, status } = await transcribe('calls', 2)
     expect(events).toMatchObject([{ Name: 'SR Final', EndMsec: 1000 }])
     expect(status).toBe('OK')
-    expect((await talk('calls', 1)).details).toBe('invalid-field: Audio.ChannelCount must be 2 for this project.')
-    expect((await talk('broken', 1)).details).toBe(
+    expect((await transcribe('calls', 1)).details).toBe('invalid-field: Audio.ChannelCount must be 2 for this project.')
+    expect((await transcribe('broken', 1)).details).toBe(
       'project-denied: The project cannot be used now; tell the operator of the service.',
     )
-    expect((await talk('transcribe', 1)).status).toBe('OK')
+    expect((await transcribe('transcribe', 1)).status).toBe('OK')
     expect(service.started.projects.problems()).toMatchObject([{ code: 'invalid-project' }])
   })
 })

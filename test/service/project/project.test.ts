@@ -8,10 +8,10 @@ it('finds a project by its exact tenant and name', () => {
     version,
     open: () => Promise.reject(new Error('not today')),
   })
-  const [one, other] = [projectOf('Acme', 'talk'), projectOf('Other', 'talk')]
-  const registry = projectRegistry([one, other])
-  expect(registry.find('Acme', 'talk')).toBe(one)
-  expect(registry.find('Other', 'talk')).toBe(other)
+  const [first, second] = [projectOf('Acme', 'talk'), projectOf('Other', 'talk')]
+  const registry = projectRegistry([first, second])
+  expect(registry.find('Acme', 'talk')).toBe(first)
+  expect(registry.find('Other', 'talk')).toBe(second)
   for (const [tenant, name] of [
     ['acme', 'talk'],
     ['Acme', 'Talk'],

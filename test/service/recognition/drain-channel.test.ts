@@ -26,7 +26,7 @@ const channel =
     )
   }
 
-const told = {
+const events = {
   s: 'started 0 @60',
   e: 'ended 0-900',
   m: 'milestone 0-900 "one"',
@@ -48,7 +48,7 @@ describe('draining a channel', () => {
       const subscriptions = ' ^-------!'
       const drain$ = cold('  --x')
       const expected = '      s-------(emf|)'
-      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, events)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
   })
@@ -56,12 +56,12 @@ describe('draining a channel', () => {
   it.each([
     ['silence', silence(700)],
     ['a sound too short for speech', join(silence(670), speech(30))],
-  ])('ends at once in %s', (_what, heard) => {
+  ])('ends at once in %s', (_what, input) => {
     virtual(({ cold, expectObservable }, scheduler) => {
-      const source$ = cold('a-------b', { a: heard, b: speech(500) })
+      const source$ = cold('a-------b', { a: input, b: speech(500) })
       const drain$ = cold('--x')
       const expected = '    --(q|)'
-      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, events)
     })
   })
 
@@ -70,7 +70,7 @@ describe('draining a channel', () => {
       const source$ = cold('a-------b', { a: join(speech(500), silence(400)), b: speech(500) })
       const drain$ = cold('------x')
       const expected = '    (sem)-(f|)'
-      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, { scheduler }))).toBe(expected, events)
     })
   })
 
@@ -81,7 +81,7 @@ describe('draining a channel', () => {
       // It checks twice a second: the first check without new audio is the one at 2 s.
       const expected = '    s 2499ms (EMF|)'
       const options = { scheduler, closeAfterSilentWallMs: 0, finalizeAfterMs: 0 }
-      expectObservable(source$.pipe(channel(drain$, options))).toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, options))).toBe(expected, events)
     })
   })
 
@@ -91,7 +91,7 @@ describe('draining a channel', () => {
       const drain$ = cold('1s x')
       const expected = '    s'
       const options = { scheduler, isPaused: () => true, finalizeAfterMs: 0 }
-      expectObservable(source$.pipe(channel(drain$, options)), '^ 10s !').toBe(expected, told)
+      expectObservable(source$.pipe(channel(drain$, options)), '^ 10s !').toBe(expected, events)
     })
   })
 

@@ -24,7 +24,7 @@ const sampleRateHz = 16_000
 const noise = noiseSource(3)
 const room = sound(sampleRateHz, 1, () => amplitude(-60) * noise())
 
-const hear = (samples: Int16Array, chunk: number): Promise<ChannelEvent[]> => {
+const recognized = (samples: Int16Array, chunk: number): Promise<ChannelEvent[]> => {
   const chunks = Array.from({ length: Math.ceil(samples.length / chunk) }, (_, index) =>
     samples.subarray(index * chunk, (index + 1) * chunk),
   )
@@ -41,7 +41,7 @@ describe.skipIf(recordingsMissing !== undefined)(
         : () => room
 
     it('reads two sentences of 16 kHz with an engine of 8 kHz, and accounts for every sample', async () => {
-      const events = await hear(samples(), 320)
+      const events = await recognized(samples(), 320)
       const milestones = events.flatMap((event) => (event.type === 'milestone' ? [event.text] : []))
       expect(milestones).toEqual(['ten of clubs', ' seven of clubs'])
       expect(events.at(-1)).toMatchObject({ type: 'final', text: milestones.join(''), cause: 'finalized' })
@@ -52,8 +52,8 @@ describe.skipIf(recordingsMissing !== undefined)(
     it('gives the same milestones and final in chunks of 37 ms and in one message', async () => {
       const decided = (events: readonly ChannelEvent[]) =>
         events.filter(({ type }) => type === 'milestone' || type === 'final')
-      const whole = decided(await hear(samples(), samples().length))
-      expect(decided(await hear(samples(), 592))).toEqual(whole)
+      const whole = decided(await recognized(samples(), samples().length))
+      expect(decided(await recognized(samples(), 592))).toEqual(whole)
     })
   },
 )

@@ -30,7 +30,7 @@ function results(event$: Observable<ChannelEvent>): Observable<string> {
 }
 
 /** 500 ms of speech and the silence that closes it. */
-const said = join(speech(500), silence(400))
+const utterance = join(speech(500), silence(400))
 
 const texts = {
   s: 'started 0 @60',
@@ -50,7 +50,7 @@ describe('recognizeChannel', () => {
   it('emits voice events, milestones and one final; each later milestone begins with the separator', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one', 'two'] })
-      const source$ = cold('  a---------b---------|', { a: said, b: said })
+      const source$ = cold('  a---------b---------|', { a: utterance, b: utterance })
       const subscriptions = ' ^-------------------!'
       const expected = '      (sem)-----(SEM)-----(F|)'
       expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, texts)
@@ -64,8 +64,8 @@ describe('recognizeChannel', () => {
       const values = { a: silence(29_900), b: silence(100), c: silence(35_000) }
       const source$ = cold('a---b---c---|', values)
       const expected = '    ----q---r---(f|)'
-      const told = { q: 'silence 0-29640', r: 'silence 29640-59640', f: 'final 0-65000 "" finalized' }
-      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, told)
+      const rows = { q: 'silence 0-29640', r: 'silence 29640-59640', f: 'final 0-65000 "" finalized' }
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, rows)
     })
   })
 
@@ -74,7 +74,7 @@ describe('recognizeChannel', () => {
       const engine = scriptedEngine({ texts: ['one', 'two'], decideMs: 8 })
       const source$ = cold('a-------------|', { a: join(speech(200), silence(60_400), speech(200), silence(400)) })
       const expected = '    (seSE)--(mqr)---(Mf|)'
-      const told = {
+      const rows = {
         s: 'started 0 @60',
         e: 'ended 0-600',
         S: 'started 60300 @60660',
@@ -85,14 +85,14 @@ describe('recognizeChannel', () => {
         M: 'milestone 60300-61200 " two"',
         f: 'final 0-61200 "one two" finalized',
       }
-      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, told)
+      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, rows)
     })
   })
 
   it('reports no silence after speech that the engine never decides', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], decideMs: 10_000 })
-      const source$ = cold('a----', { a: join(said, silence(30_000)) })
+      const source$ = cold('a----', { a: join(utterance, silence(30_000)) })
       expectObservable(source$.pipe(channel({ engine, scheduler }), results), '^---!').toBe('(se)', texts)
     })
   })
@@ -180,7 +180,7 @@ describe('recognizeChannel', () => {
     virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], decideMs: 50 })
       const front = scriptedFront()
-      const source$ = cold('  a----b', { a: said, b: said })
+      const source$ = cold('  a----b', { a: utterance, b: utterance })
       const unsubscribe = '   ---!'
       const subscriptions = ' ^--!'
       const expected = '      (se)'
@@ -193,7 +193,7 @@ describe('recognizeChannel', () => {
 
   it('starts again for each subscription', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-      const source$ = cold('  a---------|', { a: said })
+      const source$ = cold('  a---------|', { a: utterance })
       const first = '         ^---------!'
       const second = '        --------------------^---------!'
       const event$ = source$.pipe(channel({ engine: scriptedEngine({ texts: ['one'] }), scheduler }), results)
@@ -205,70 +205,70 @@ describe('recognizeChannel', () => {
 
   it('keeps the order when a consumer sends or ends audio within an event', () => {
     const input$ = new Subject<Int16Array>()
-    const heard: string[] = []
+    const emitted: string[] = []
     input$.pipe(channel({ engine: scriptedEngine({ texts: ['one', 'two'] }) }), results).subscribe((event) => {
-      heard.push(event)
-      if (event === texts.s) input$.next(said)
+      emitted.push(event)
+      if (event === texts.s) input$.next(utterance)
       if (event === texts.M) input$.complete()
     })
-    input$.next(said)
-    expect(heard).toEqual([texts.s, texts.e, texts.m, texts.S, texts.E, texts.M, texts.F])
+    input$.next(utterance)
+    expect(emitted).toEqual([texts.s, texts.e, texts.m, texts.S, texts.E, texts.M, texts.F])
   })
 
   it('stops at once when a consumer unsubscribes within an event', () => {
     const input$ = new Subject<Int16Array>()
     const front = scriptedFront()
     const engine = scriptedEngine({ texts: ['one'] })
-    const heard: string[] = []
+    const emitted: string[] = []
     const subscription = input$.pipe(channel({ engine }, front), results).subscribe((event) => {
-      heard.push(event)
+      emitted.push(event)
       subscription.unsubscribe()
     })
-    input$.next(said)
-    expect(heard).toEqual([texts.s])
+    input$.next(utterance)
+    expect(emitted).toEqual([texts.s])
     expect([engine.running(), front.held(), input$.observed]).toEqual([0, 0, false])
   })
 })
 
 describe('the events of recognizeChannel', () => {
-  const hear = (
+  const run = (
     engine: ReturnType<typeof scriptedEngine>,
     chunks: readonly Int16Array[],
     more = {},
   ): readonly ChannelEvent[] => {
-    const heard: ChannelEvent[] = []
+    const emitted: ChannelEvent[] = []
     of(...chunks)
       .pipe(channel({ engine, ...more }))
-      .subscribe((event) => heard.push(event))
-    return heard
+      .subscribe((event) => emitted.push(event))
+    return emitted
   }
 
   it('omits milestones without text; the first with text has no separator', () => {
-    const events = hear(scriptedEngine({ texts: [' ', 'two', 'three'] }), [said, said, said])
+    const events = run(scriptedEngine({ texts: [' ', 'two', 'three'] }), [utterance, utterance, utterance])
     expect(events.flatMap((event) => (event.type === 'milestone' ? [event.text] : []))).toEqual(['two', ' three'])
     expect(events.at(-1)).toMatchObject({ type: 'final', text: 'two three', startMs: 900, endMs: 2700 })
   })
 
   it('joins milestones with the given separator', () => {
-    const events = hear(scriptedEngine({ texts: ['一', '二'] }), [said, said], { separator: '' })
+    const events = run(scriptedEngine({ texts: ['一', '二'] }), [utterance, utterance], { separator: '' })
     expect(events.at(-1)).toMatchObject({ text: '一二' })
   })
 
   it('weighs the confidence of words by their length', () => {
     const word = (startMs: number, endMs: number, confidence: number) => ({ text: 'w', startMs, endMs, confidence })
     const words = [[word(0, 100, 1), word(100, 400, 0.6)], [word(900, 1300, 0.2)]]
-    const events = hear(scriptedEngine({ texts: ['one', 'two'], words }), [said, said])
+    const events = run(scriptedEngine({ texts: ['one', 'two'], words }), [utterance, utterance])
     const sure = events.flatMap((event) => ('confidence' in event ? [event.confidence] : []))
     expect(sure).toEqual([expect.closeTo(0.7), expect.closeTo(0.2), expect.closeTo(0.45)])
   })
 
   it('has no confidence in a final without words', () => {
-    expect(hear(scriptedEngine({ texts: [''] }), [said]).at(-1)).not.toHaveProperty('confidence')
+    expect(run(scriptedEngine({ texts: [''] }), [utterance]).at(-1)).not.toHaveProperty('confidence')
   })
 
   it('emits a partial only for a changed text, up to the processed audio', () => {
     const partials = ['', 'o', 'o', ' one ']
-    const events = hear(scriptedEngine({ texts: ['one'], partials }), [speech(800)])
+    const events = run(scriptedEngine({ texts: ['one'], partials }), [speech(800)])
     expect(events.filter(({ type }) => type === 'partial').map(brief)).toEqual([
       'partial 0-400 "o"',
       'partial 0-800 "one"',
@@ -278,7 +278,7 @@ describe('the events of recognizeChannel', () => {
   it('ends at a graceful silence and drops the rest of the same message', () => {
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 1000 }
     const engine = scriptedEngine({ texts: ['one', 'two'] })
-    const events = hear(engine, [join(speech(500), silence(2000), speech(500)), said], { parameters })
+    const events = run(engine, [join(speech(500), silence(2000), speech(500)), utterance], { parameters })
     expect(events.filter(({ type }) => type !== 'progress').map(brief)).toEqual([
       texts.s,
       texts.e,
@@ -289,7 +289,7 @@ describe('the events of recognizeChannel', () => {
 
   it('does not end at a graceful silence when that is off', () => {
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 1000 }
-    const events = hear(scriptedEngine({ texts: ['one', 'two'] }), [said, silence(2000), said], {
+    const events = run(scriptedEngine({ texts: ['one', 'two'] }), [utterance, silence(2000), utterance], {
       parameters,
       graceful: 'off',
     })
@@ -298,7 +298,7 @@ describe('the events of recognizeChannel', () => {
 
   it('reports progress for every sample by its end', () => {
     const engine = scriptedEngine({ texts: ['one', 'two'] })
-    const events = hear(engine, [silence(700), join(said, speech(333)), silence(17)])
+    const events = run(engine, [silence(700), join(utterance, speech(333)), silence(17)])
     const done = events.reduce((sum, event) => sum + (event.type === 'progress' ? event.sampleCount : 0), 0)
     expect(done).toBe(700 + 900 + 333 + 17)
   })
@@ -383,21 +383,23 @@ describe('opening a channel', () => {
     virtual((_helpers, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
       const chunks = Array.from({ length: 5000 }, () => join(speech(100), silence(400)))
-      const heard: ChannelEvent[] = []
+      const emitted: ChannelEvent[] = []
       const engine = scriptedEngine({ texts: chunks.map((_chunk, index) => String(index)) })
       of(...chunks)
         .pipe(channel({ engine, scheduler }, front))
-        .subscribe((event) => heard.push(event))
+        .subscribe((event) => emitted.push(event))
       scheduler.flush()
-      expect(heard.filter(({ type }) => type === 'milestone')).toHaveLength(5000)
-      expect(heard.at(-1)).toMatchObject({ type: 'final', cause: 'finalized' })
+      expect(emitted.filter(({ type }) => type === 'milestone')).toHaveLength(5000)
+      expect(emitted.at(-1)).toMatchObject({ type: 'final', cause: 'finalized' })
     })
   })
 
   it('frees what opens only after the unsubscription', () => {
     virtual(({ cold, expectObservable, flush }, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
-      const event$ = cold('a--', { a: said }).pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler }, front))
+      const event$ = cold('a--', { a: utterance }).pipe(
+        channel({ engine: scriptedEngine({ texts: [] }), scheduler }, front),
+      )
       expectObservable(event$, '--!').toBe('')
       flush()
       expect(front.held()).toBe(0)
@@ -408,7 +410,7 @@ describe('opening a channel', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const fails = new SpeechError('missing-dependency', 'Install the package.')
       const front = scriptedFront({ waitMs: 3, scheduler, fails })
-      const source$ = cold('  a------', { a: said })
+      const source$ = cold('  a------', { a: utterance })
       const subscriptions = ' ^--!'
       const expected = '      ---#'
       const event$ = source$.pipe(channel({ engine: scriptedEngine({ texts: [] }), scheduler }, front))

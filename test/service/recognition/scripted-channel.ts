@@ -65,8 +65,9 @@ export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
         audio += 1
         const partial = script.partials?.[audio]
         const progress: Hypothesis = { type: 'progress', sampleCount: part.samples.length }
-        const said: readonly Hypothesis[] = partial === undefined ? [] : [{ type: 'partial', startMs, text: partial }]
-        return of(progress, ...said).pipe(later(script.takeMs))
+        const partials: readonly Hypothesis[] =
+          partial === undefined ? [] : [{ type: 'partial', startMs, text: partial }]
+        return of(progress, ...partials).pipe(later(script.takeMs))
       }
       const words = script.words?.[segment] ?? []
       const decided: Hypothesis = {

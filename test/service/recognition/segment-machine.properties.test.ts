@@ -10,14 +10,14 @@ import { collectRun, runMachine, testRateHz, type MachineRun } from './machine-r
 import { runs } from '../../thorough.js'
 
 /** Speech and pauses in turn, in whole frames, as verdicts by frame. */
-const talk: fc.Arbitrary<readonly boolean[]> = fc
+const speechFrames: fc.Arbitrary<readonly boolean[]> = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 150 }), fc.integer({ min: 1, max: 80 })), { maxLength: 12 })
   .map((turns) =>
     turns.flatMap(([pause, speech]) => [...Array<boolean>(pause).fill(false), ...Array<boolean>(speech).fill(true)]),
   )
 
 const talkWithLongPauses: fc.Arbitrary<readonly boolean[]> = fc
-  .array(fc.tuple(fc.constantFrom(0, 2_900, 3_100, 6_500), talk), { maxLength: 3 })
+  .array(fc.tuple(fc.constantFrom(0, 2_900, 3_100, 6_500), speechFrames), { maxLength: 3 })
   .map((turns) => turns.flatMap(([pause, frames]) => [...frames, ...Array<boolean>(pause).fill(false)]))
 
 const parameters: fc.Arbitrary<SegmenterParameters> = fc.record({
@@ -71,7 +71,7 @@ const essence = ({ segments, started, gracefulAtMs, silences }: MachineRun) => (
 describe('segments, whatever is said and whatever the parameters', () => {
   it('are in order, never overlap, and hold exactly the samples of their span', () => {
     fc.assert(
-      fc.property(talk, parameters, (frames, settings) => {
+      fc.property(speechFrames, parameters, (frames, settings) => {
         let previousEnd = 0
         for (const { startMs, endMs, samples } of run(frames, settings).segments) {
           expect(startMs).toBeGreaterThanOrEqual(previousEnd)
@@ -87,7 +87,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
     fc.assert(
       fc.property(talkWithLongPauses, parameters, (frames, settings) => {
         const { segments, silences } = run(frames, { ...settings, gracefulSilenceMs: 0 })
-        const all = [...segments, ...silences].sort((one, other) => one.startMs - other.startMs)
+        const all = [...segments, ...silences].sort((a, b) => a.startMs - b.startMs)
         let previousEnd = 0
         for (const { startMs, endMs } of all) {
           expect(startMs).toBeGreaterThanOrEqual(previousEnd)
@@ -106,7 +106,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
 
   it('hold every frame of speech that was long enough to be confirmed', () => {
     fc.assert(
-      fc.property(talk, parameters, (frames, settings) => {
+      fc.property(speechFrames, parameters, (frames, settings) => {
         const { segments } = run(frames, settings)
         const inside = (ms: number): boolean => segments.some(({ startMs, endMs }) => startMs <= ms && ms + 10 <= endMs)
         for (let from = 0; from < frames.length;) {
@@ -122,7 +122,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
 
   it('are the same in chunks of 10, 20, 37 and 1000 ms and in one message', () => {
     fc.assert(
-      fc.property(talk, parameters, (frames, settings) => {
+      fc.property(speechFrames, parameters, (frames, settings) => {
         const whole = essence(run(frames, settings))
         for (const chunkMs of [10, 20, 37, 1000, 60_000]) {
           expect(essence(runChunked(frames, settings, chunkMs))).toEqual(whole)
@@ -134,7 +134,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
 
   it('after a finalize at any frame equal those of the audio cut there', () => {
     fc.assert(
-      fc.property(talk, parameters, fc.nat({ max: 2000 }), (frames, settings, at) => {
+      fc.property(speechFrames, parameters, fc.nat({ max: 2000 }), (frames, settings, at) => {
         const cut = Math.min(at, frames.length)
         const finalized = run(frames, settings, cut * 10)
         expect(essence(finalized)).toEqual(essence(run(frames.slice(0, cut), settings)))
@@ -146,17 +146,17 @@ describe('segments, whatever is said and whatever the parameters', () => {
 
   it('are not more when the silence trigger is longer and no longest speech is set', () => {
     fc.assert(
-      fc.property(talk, parameters, fc.nat({ max: 900 }), (frames, settings, more) => {
+      fc.property(speechFrames, parameters, fc.nat({ max: 900 }), (frames, settings, more) => {
         const realtime = { ...settings, splitter: 'realtime-vad' as const, maxSpeechMs: -1 }
-        const patient = { ...realtime, silenceTriggerMs: realtime.silenceTriggerMs + more }
-        expect(run(frames, patient).segments.length).toBeLessThanOrEqual(run(frames, realtime).segments.length)
+        const longer = { ...realtime, silenceTriggerMs: realtime.silenceTriggerMs + more }
+        expect(run(frames, longer).segments.length).toBeLessThanOrEqual(run(frames, realtime).segments.length)
       }),
     )
   })
 
   it('never hold more speech than the longest speech allows', () => {
     fc.assert(
-      fc.property(talk, parameters, (frames, settings) => {
+      fc.property(speechFrames, parameters, (frames, settings) => {
         const limited = { ...settings, maxSpeechMs: 1000 }
         const padding = settings.preSpeechMs + settings.postSpeechMs
         for (const { startMs, endMs } of run(frames, limited).segments) {
@@ -168,7 +168,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
 
   it('are announced and ended once each, in pairs', () => {
     fc.assert(
-      fc.property(talk, parameters, (frames, settings) => {
+      fc.property(speechFrames, parameters, (frames, settings) => {
         const { outputs, segments } = run(frames, settings)
         const count = (type: SegmenterOutput['type']): number => outputs.filter((output) => output.type === type).length
         expect(count('speech-started')).toBe(segments.length)

@@ -3,7 +3,7 @@ import { SegmentMachine } from '../../../src/service/recognition/segment-machine
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
 import { during, runMachine, testRateHz, type RunOptions } from './machine-run.js'
 
-const one = during([1000, 2000], [2300, 3000])
+const item = during([1000, 2000], [2300, 3000])
 const two = during([1000, 2000], [2400, 3000])
 
 const spans = (isSpeech: (ms: number) => boolean, options: RunOptions) =>
@@ -11,7 +11,7 @@ const spans = (isSpeech: (ms: number) => boolean, options: RunOptions) =>
 
 describe('the segment machine, by the vectors of the specification', () => {
   it('1: joins speech over a pause shorter than the trigger, and ends gracefully after the threshold', () => {
-    const run = runMachine(one, { untilMs: 14_000 })
+    const run = runMachine(item, { untilMs: 14_000 })
     expect(run.segments.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])).toEqual([[700, 3400, 3400]])
     expect(run.started).toEqual([{ startMs: 700, atMs: 1060 }])
     expect(run.gracefulAtMs).toEqual([13_000])
@@ -32,7 +32,7 @@ describe('the segment machine, by the vectors of the specification', () => {
   })
 
   it('4: closes at resumed speech when the trigger is shorter than the post-speech buffer', () => {
-    expect(spans(one, { untilMs: 5000, parameters: { silenceTriggerMs: 200 } })).toEqual([
+    expect(spans(item, { untilMs: 5000, parameters: { silenceTriggerMs: 200 } })).toEqual([
       [700, 2300, 2310],
       [2300, 3400, 3400],
     ])
@@ -52,7 +52,7 @@ describe('the segment machine, by the vectors of the specification', () => {
   })
 
   it('7: closes at the end of audio when finalized in the trail', () => {
-    expect(spans(one, { untilMs: 2100, finish: true })).toEqual([[700, 2100, 2100]])
+    expect(spans(item, { untilMs: 2100, finish: true })).toEqual([[700, 2100, 2100]])
   })
 
   it('8: ends gracefully without speech', () => {
@@ -67,23 +67,23 @@ describe('the segment machine, by the vectors of the specification', () => {
 
 describe('the segment machine', () => {
   it('outputs the audio of a segment unchanged and without a gap', () => {
-    const [segment] = runMachine(one, { untilMs: 4000 }).segments
+    const [segment] = runMachine(item, { untilMs: 4000 }).segments
     expect(segment?.samples).toEqual(Array.from({ length: 2700 }, (_, index) => 700 + index))
   })
 
   it('outputs the parts of a segment in order, each once', () => {
-    const types = runMachine(one, { untilMs: 4000 }).outputs.map(({ type }) => type)
+    const types = runMachine(item, { untilMs: 4000 }).outputs.map(({ type }) => type)
     expect(types.filter((type) => type !== 'audio')).toEqual(['speech-started', 'open', 'speech-ended', 'close'])
   })
 
   it('appends the incomplete frame when the audio ends in speech, even without a post-speech buffer', () => {
-    const run = runMachine(one, { untilMs: 1507, finish: true, parameters: { postSpeechMs: 0 } })
+    const run = runMachine(item, { untilMs: 1507, finish: true, parameters: { postSpeechMs: 0 } })
     expect(run.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([[700, 1507]])
     expect(run.segments[0]?.samples.at(-1)).toBe(1506)
   })
 
   it('refuses an unconfirmed onset when the audio ends', () => {
-    expect(runMachine(one, { untilMs: 1050, finish: true }).outputs).toEqual([])
+    expect(runMachine(item, { untilMs: 1050, finish: true }).outputs).toEqual([])
   })
 
   it('closes an interrupted segment and continues speech from there without a new onset', () => {
@@ -222,7 +222,7 @@ describe('the audio segmenter', () => {
   })
 
   it('outputs no audio before a segment is decided', () => {
-    expect(runMachine(one, { untilMs: 3390, parameters }).outputs.map(({ type }) => type)).toEqual([
+    expect(runMachine(item, { untilMs: 3390, parameters }).outputs.map(({ type }) => type)).toEqual([
       'speech-started',
       'open',
     ])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
-import { inState, nothingLeft, parsed, recognize, recognizerTalk, untilFinal, type Json } from './recognizer-talk.js'
+import { inState, nothingLeft, parsed, recognize, connectRecognizer, untilFinal, type Json } from './recognizer-talk.js'
 import { spoken } from '../sessions/spoken.js'
 
 describe('a fault inside', () => {
@@ -38,26 +38,26 @@ describe('a fault inside', () => {
   ])(
     'ends the recognition with one final and closes, without details of the service, for %s',
     async (_name, engine, code) => {
-      const one = recognizerTalk(() => Promise.resolve(engine))
-      one.say(recognize())
-      expect(await one.ended).toBe(code)
-      expect(JSON.stringify(one.heard)).not.toContain('/home')
-      expect(one.since()).toEqual(['recognize: Success', `final-result: ${code} ""`])
-      expect(one.faults).toHaveLength(1)
-      nothingLeft(one)
+      const connection = connectRecognizer(() => Promise.resolve(engine))
+      connection.send(recognize())
+      expect(await connection.ended).toBe(code)
+      expect(JSON.stringify(connection.received)).not.toContain('/home')
+      expect(connection.since()).toEqual(['recognize: Success', `final-result: ${code} ""`])
+      expect(connection.faults).toHaveLength(1)
+      nothingLeft(connection)
     },
   )
 
   it('sends the text until then with the final', async () => {
-    const one = await inState('running')
-    one.say(await spoken(6_000))
-    const heard: Json[] = []
-    do heard.push(parsed(await one.hear()))
-    while (heard.at(-1)?.['message-name'] !== 'milestone-result')
-    one.say('junk')
-    heard.push(...(await untilFinal(one)).map(parsed))
-    const milestones = heard.filter((json) => json['message-name'] === 'milestone-result')
+    const connection = await inState('running')
+    connection.send(await spoken(6_000))
+    const received: Json[] = []
+    do received.push(parsed(await connection.receive()))
+    while (received.at(-1)?.['message-name'] !== 'milestone-result')
+    connection.send('junk')
+    received.push(...(await untilFinal(connection)).map(parsed))
+    const milestones = received.filter((json) => json['message-name'] === 'milestone-result')
     expect(milestones.map((json) => json['text']).join('')).not.toBe('')
-    expect(heard.at(-1)?.['text']).toBe(milestones.map((json) => json['text']).join(''))
+    expect(received.at(-1)?.['text']).toBe(milestones.map((json) => json['text']).join(''))
   })
 })

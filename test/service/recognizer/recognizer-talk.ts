@@ -7,8 +7,8 @@ import { createVoiceDetector } from '../../../src/service/recognition/voice-acti
 import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
-import { turn } from '../virtual-clock.js'
-import { everyRight, oneModel, stage, talk, type Stage, type Talk } from '../sessions/talk.js'
+import { flushPromises } from '../virtual-clock.js'
+import { everyRight, oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/talk.js'
 
 export interface CountedEngine extends Engine {
   /** Recognitions that live. */
@@ -57,66 +57,69 @@ export const brief = (message: SocketMessage): string => {
   return `${name.replace('-response', '')}${end}${text === undefined ? '' : ` "${text}"`}`
 }
 
-export interface RecognizerTalk extends Stage, Talk<SocketMessage> {
-  readonly say: (...messages: readonly SocketMessage[]) => void
+export interface RecognizerConnection extends Stage, TestConnection<SocketMessage> {
+  readonly send: (...messages: readonly SocketMessage[]) => void
   /** All that was heard since the last call. */
   readonly since: () => readonly string[]
 }
 
-export const recognizerTalk = (
+export const connectRecognizer = (
   open: () => Promise<Engine>,
   limits: Partial<SessionLimits> = {},
   modelOfAddress?: string,
   watch?: SessionWatch,
-): RecognizerTalk => {
+): RecognizerConnection => {
   const set = stage(oneModel(open), limits)
-  const terms = {
-    ...set.terms,
+  const context = {
+    ...set.context,
     rights: everyRight,
     ended$: set.ended$,
     ...(modelOfAddress === undefined ? {} : { modelOfAddress }),
     ...(watch === undefined ? {} : { watch }),
   }
-  const one = talk<SocketMessage>(set.clock, (incoming$, link) => serveRecognizer(incoming$, link, terms))
+  const connection = connect<SocketMessage>(set.clock, (incoming$, link) => serveRecognizer(incoming$, link, context))
   return {
     ...set,
-    ...one,
-    say: (...messages) => {
-      for (const message of messages) one.client.send(message)
+    ...connection,
+    send: (...messages) => {
+      for (const message of messages) connection.client.send(message)
     },
-    since: () => one.heard.splice(0).map(brief),
+    since: () => connection.received.splice(0).map(brief),
   }
 }
 
 export const states = ['opened', 'running', 'flushing', 'idle'] as const
 export type State = (typeof states)[number]
 
-export interface Scene extends RecognizerTalk {
+export interface RecognizerInState extends RecognizerConnection {
   readonly engine: CountedEngine
   readonly gate$: Subject<undefined>
 }
 
 /** A talk that has come to a state, its answers until then taken. */
-export const inState = async (state: State, limits?: Parameters<typeof recognizerTalk>[1]): Promise<Scene> => {
+export const inState = async (
+  state: State,
+  limits?: Parameters<typeof connectRecognizer>[1],
+): Promise<RecognizerInState> => {
   const gate$ = new Subject<undefined>()
   const engine = countedEngine(gate$)
   // Loads its module, so that the detector of the recognition is ready within a turn.
   const detector = await createVoiceDetector({ sampleRateHz: 8000, sensitivity: 5 })
   detector.free()
-  const one = recognizerTalk(() => Promise.resolve(engine), limits)
+  const connection = connectRecognizer(() => Promise.resolve(engine), limits)
   if (state !== 'opened') {
-    one.say(recognize())
-    expect(brief(await one.hear())).toBe('recognize: Success')
-    if (state === 'flushing') one.say(finalizeRecognition)
-    if (state === 'idle') one.say(stopRecognition)
-    await turn()
-    one.since()
+    connection.send(recognize())
+    expect(brief(await connection.receive())).toBe('recognize: Success')
+    if (state === 'flushing') connection.send(finalizeRecognition)
+    if (state === 'idle') connection.send(stopRecognition)
+    await flushPromises()
+    connection.since()
   }
-  return { ...one, engine, gate$ }
+  return { ...connection, engine, gate$ }
 }
 
 /** Recognitions, timers and subscriptions are all given back. */
-export const nothingLeft = ({ clock, drain$ }: RecognizerTalk, engine?: CountedEngine): void => {
+export const nothingLeft = ({ clock, drain$ }: RecognizerConnection, engine?: CountedEngine): void => {
   expect({ running: engine?.running() ?? 0, timers: clock.waiting, waitingForDrain: drain$.observed }).toEqual({
     running: 0,
     timers: 0,
@@ -125,14 +128,14 @@ export const nothingLeft = ({ clock, drain$ }: RecognizerTalk, engine?: CountedE
 }
 
 /** The connection of a client breaks. */
-export const vanish = ({ client }: RecognizerTalk): void => {
+export const vanish = ({ client }: RecognizerConnection): void => {
   client.close({ code: 'connection-lost', message: 'Gone.' })
 }
 
 /** All that is heard, to the final. */
-export const untilFinal = async (one: RecognizerTalk): Promise<readonly SocketMessage[]> => {
-  const heard: SocketMessage[] = []
-  do heard.push(await one.hear())
-  while (!String(heard.at(-1)).includes('final-result'))
-  return heard
+export const untilFinal = async (connection: RecognizerConnection): Promise<readonly SocketMessage[]> => {
+  const received: SocketMessage[] = []
+  do received.push(await connection.receive())
+  while (!String(received.at(-1)).includes('final-result'))
+  return received
 }

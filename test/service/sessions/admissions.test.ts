@@ -58,14 +58,14 @@ describe('places for sessions', () => {
           if (takes) {
             const fits =
               held.length < limits.sessions &&
-              held.filter((one) => one.token === token).length < limits.sessionsPerToken
+              held.filter((item) => item.token === token).length < limits.sessionsPerToken
             const take = (): unknown => held.push({ token, release: admissions.admit(token, 't') })
             if (fits) take()
             else expect(take).toThrow()
           } else if (held.length > 0) {
-            const [one] = held.splice(index % held.length, 1)
-            one?.release()
-            if (one !== undefined) released.push(one.release)
+            const [item] = held.splice(index % held.length, 1)
+            item?.release()
+            if (item !== undefined) released.push(item.release)
             for (const again of released) again()
           }
         }

@@ -2,9 +2,9 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { batchModels, PaceLimit, type PaceOptions } from '../../../src/service/sessions/audio-intake.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
-import { turn, VirtualClock } from '../virtual-clock.js'
-import { audio, dataflowTalk, scriptedNode, start } from '../dataflow/dataflow-talk.js'
-import { brief, countedEngine, recognize, recognizerTalk } from '../recognizer/recognizer-talk.js'
+import { flushPromises, VirtualClock } from '../virtual-clock.js'
+import { audio, connectDataflow, scriptedNode, start } from '../dataflow/dataflow-talk.js'
+import { brief, countedEngine, recognize, connectRecognizer } from '../recognizer/recognizer-talk.js'
 import { oneModel } from './talk.js'
 
 const limits = { maxPacePercent: 125, paceBurstMs: 5_000 }
@@ -61,16 +61,16 @@ describe('the limit of pace', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(40_000), fc.boolean()), { maxLength: 40 }), (stalls) => {
         const { clock, take } = paceOf()
-        let saidMs = 0
+        let dueMs = 0
         let sentMs = 0
         for (const [afterMs, arrives] of stalls) {
-          saidMs += afterMs
-          clock.advanceTo(saidMs)
+          dueMs += afterMs
+          clock.advanceTo(dueMs)
           if (!arrives) continue
           // The first message may hold what was said before it, up to the burst.
-          const ms = sentMs === 0 ? Math.min(saidMs, 5_000) : saidMs - sentMs
+          const ms = sentMs === 0 ? Math.min(dueMs, 5_000) : dueMs - sentMs
           expect(take(ms)).toBeUndefined()
-          sentMs = saidMs
+          sentMs = dueMs
         }
       }),
     )
@@ -100,44 +100,44 @@ describe('the limit of pace', () => {
 describe('a client that is too fast', () => {
   it('gets a response with the error, and its dataflow stream ends with that', async () => {
     const node = scriptedNode()
-    const one = dataflowTalk(node.open, limits)
-    one.say(start())
-    expect(one.since()).toEqual([])
-    await one.hear()
-    one.say(audio(80_000))
-    await turn()
-    expect(one.since()).toEqual([])
-    one.say(audio(2), audio(2))
-    await turn()
-    expect(one.since()).toEqual(['?: too-fast'])
-    expect(await one.ended).toBe('too-fast')
+    const connection = connectDataflow(node.open, limits)
+    connection.send(start())
+    expect(connection.since()).toEqual([])
+    await connection.receive()
+    connection.send(audio(80_000))
+    await flushPromises()
+    expect(connection.since()).toEqual([])
+    connection.send(audio(2), audio(2))
+    await flushPromises()
+    expect(connection.since()).toEqual(['?: too-fast'])
+    expect(await connection.ended).toBe('too-fast')
     // What was too much did not reach the project.
     expect(node.account.running).toBe(0)
     expect(node.account.audio.reduce((sum, byteCount) => sum + byteCount, 0)).toBe(80_000)
-    expect(one.clock.waiting).toBe(0)
+    expect(connection.clock.waiting).toBe(0)
   })
 
   it('gets the final of its recognition with the error, and its socket is closed', async () => {
     const engine = countedEngine()
-    const one = recognizerTalk(() => Promise.resolve(engine), limits)
-    one.say(recognize())
-    await one.hear()
-    one.say(new Uint8Array(80_000), new Uint8Array(2))
-    await turn()
-    expect(one.since()).toEqual(['final-result: too-fast ""'])
-    expect(await one.ended).toBe('too-fast')
+    const connection = connectRecognizer(() => Promise.resolve(engine), limits)
+    connection.send(recognize())
+    await connection.receive()
+    connection.send(new Uint8Array(80_000), new Uint8Array(2))
+    await flushPromises()
+    expect(connection.since()).toEqual(['final-result: too-fast ""'])
+    expect(await connection.ended).toBe('too-fast')
     expect(engine.running()).toBe(0)
-    expect(one.clock.waiting).toBe(0)
+    expect(connection.clock.waiting).toBe(0)
   })
 
   it('begins anew with the next recognition', async () => {
-    const one = recognizerTalk(() => Promise.resolve(countedEngine()), limits)
+    const connection = connectRecognizer(() => Promise.resolve(countedEngine()), limits)
     for (const round of [1, 2]) {
-      one.say(recognize())
-      expect(brief(await one.hear()), String(round)).toBe('recognize: Success')
-      one.say(new Uint8Array(80_000), '{"message-name":"stop-recognition"}')
-      expect(brief(await one.hear())).toBe('stop-recognition: Success')
+      connection.send(recognize())
+      expect(brief(await connection.receive()), String(round)).toBe('recognize: Success')
+      connection.send(new Uint8Array(80_000), '{"message-name":"stop-recognition"}')
+      expect(brief(await connection.receive())).toBe('stop-recognition: Success')
     }
-    one.client.close()
+    connection.client.close()
   })
 })

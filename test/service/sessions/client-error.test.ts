@@ -16,9 +16,9 @@ const wrapped = [
 describe('the error that a client learns', () => {
   it.each(wrapped)('is that a package is missing, which no client tries again, without its name: %s', (_how, error) => {
     const faults: unknown[] = []
-    const told = clientError(error, { onFault: (fault) => faults.push(fault) })
-    expect(told).toMatchObject({ code: 'missing-dependency', retryable: false })
-    expect(refusalText(told)).not.toMatch(/koffi|npm|Dictation/)
+    const publicError = clientError(error, { onFault: (fault) => faults.push(fault) })
+    expect(publicError).toMatchObject({ code: 'missing-dependency', retryable: false })
+    expect(refusalText(publicError)).not.toMatch(/koffi|npm|Dictation/)
     expect(faults).toEqual([error])
   })
 

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { RequestLimit } from '../../../src/service/sessions/request-limit.js'
-import { turn, VirtualClock } from '../virtual-clock.js'
-import { dataflowTalk, finalize, nothingLeft, request, scriptedNode, start, stop } from '../dataflow/dataflow-talk.js'
+import { flushPromises, VirtualClock } from '../virtual-clock.js'
+import {
+  connectDataflow,
+  finalize,
+  nothingLeft,
+  request,
+  scriptedNode,
+  start,
+  stop,
+} from '../dataflow/dataflow-talk.js'
 import * as recognizer from '../recognizer/recognizer-talk.js'
 
 const limits = { maxRequestsPerSecond: 10, requestBurst: 5 }
@@ -35,87 +43,87 @@ describe('the limit of requests', () => {
 })
 
 const running = async (open = scriptedNode()) => {
-  const one = dataflowTalk(open.open, limits)
-  one.say(start())
-  await turn()
-  one.since()
-  return { ...one, node: open }
+  const connection = connectDataflow(open.open, limits)
+  connection.send(start())
+  await flushPromises()
+  connection.since()
+  return { ...connection, node: open }
 }
 
 describe('a dataflow session', () => {
   it('declines requests beyond the burst, merges nothing of them, and ends one that goes on', async () => {
-    const { node, ...one } = await running()
-    for (let count = 0; count < 10; count += 1) one.say(update({ [`key${count}`]: count }))
-    expect(one.since()).toEqual([...times(5, 'Update: success'), ...times(5, 'Update: too-many-requests')])
+    const { node, ...connection } = await running()
+    for (let count = 0; count < 10; count += 1) connection.send(update({ [`key${count}`]: count }))
+    expect(connection.since()).toEqual([...times(5, 'Update: success'), ...times(5, 'Update: too-many-requests')])
     expect(Object.keys(node.account.context?.settings() ?? {})).toHaveLength(5)
-    expect(one.places()).toBe(1)
-    one.say(update({ one: 'more' }))
-    expect(one.since()).toEqual(['?: too-many-requests'])
-    expect(one.end()).toBe('too-many-requests')
-    nothingLeft(one, node)
+    expect(connection.places()).toBe(1)
+    connection.send(update({ one: 'more' }))
+    expect(connection.since()).toEqual(['?: too-many-requests'])
+    expect(connection.end()).toBe('too-many-requests')
+    nothingLeft(connection, node)
   })
 
   it('counts requests that cannot be read, and takes them again after a while', async () => {
-    const { node, ...one } = await running()
-    one.say(...times(6, request('junk')), ...times(2, request({ MessageName: 'Nothing' })))
-    expect(one.since()).toEqual([...times(5, '?: invalid-json'), ...times(3, '?: too-many-requests')])
-    one.clock.advanceTo(one.clock.now() + 400)
-    one.say(update({ a: 1 }))
-    expect(one.since()).toEqual(['Update: success'])
-    one.session.unsubscribe()
-    nothingLeft(one, node)
+    const { node, ...connection } = await running()
+    connection.send(...times(6, request('junk')), ...times(2, request({ MessageName: 'Nothing' })))
+    expect(connection.since()).toEqual([...times(5, '?: invalid-json'), ...times(3, '?: too-many-requests')])
+    connection.clock.advanceTo(connection.clock.now() + 400)
+    connection.send(update({ a: 1 }))
+    expect(connection.since()).toEqual(['Update: success'])
+    connection.session.unsubscribe()
+    nothingLeft(connection, node)
   })
 
   it.each([
     ['Finalize', finalize, ['Finalize: success', 'flushed']],
     ['Stop', stop, ['Stop: success']],
   ] as const)('takes %s beyond the burst', async (_name, message, answers) => {
-    const { node, ...one } = await running()
-    one.say(...times(8, update({ a: 1 })))
-    one.since()
-    one.say(message)
-    expect(one.since()).toEqual(answers)
-    expect(one.end()).toBe('ok')
-    nothingLeft(one, node)
+    const { node, ...connection } = await running()
+    connection.send(...times(8, update({ a: 1 })))
+    connection.since()
+    connection.send(message)
+    expect(connection.since()).toEqual(answers)
+    expect(connection.end()).toBe('ok')
+    nothingLeft(connection, node)
   })
 
   it('ends a flood of Finalize while it flushes', async () => {
-    const { node, ...one } = await running(scriptedNode(true))
-    one.say(...times(11, finalize))
-    expect(one.since()).toEqual([...times(10, 'Finalize: success'), '?: too-many-requests'])
-    expect(one.end()).toBe('too-many-requests')
-    nothingLeft(one, node)
+    const { node, ...connection } = await running(scriptedNode(true))
+    connection.send(...times(11, finalize))
+    expect(connection.since()).toEqual([...times(10, 'Finalize: success'), '?: too-many-requests'])
+    expect(connection.end()).toBe('too-many-requests')
+    nothingLeft(connection, node)
   })
 })
 
 describe('a socket of the recognizer', () => {
   it('refuses recognitions beyond the burst, and closes when that goes on', async () => {
-    const one = recognizer.recognizerTalk(() => Promise.resolve(recognizer.countedEngine()), limits)
-    one.say(...times(5, recognizer.stopRecognition))
-    one.say(...times(5, recognizer.recognize()))
-    expect(one.since()).toEqual([
+    const connection = recognizer.connectRecognizer(() => Promise.resolve(recognizer.countedEngine()), limits)
+    connection.send(...times(5, recognizer.stopRecognition))
+    connection.send(...times(5, recognizer.recognize()))
+    expect(connection.since()).toEqual([
       ...times(5, 'stop-recognition: no-recognition'),
       ...times(5, 'recognize: too-many-requests'),
     ])
-    one.say(recognizer.recognize())
-    expect(one.end()).toBe('too-many-requests')
-    recognizer.nothingLeft(one)
+    connection.send(recognizer.recognize())
+    expect(connection.end()).toBe('too-many-requests')
+    recognizer.nothingLeft(connection)
   })
 
   it('ends what runs in good order beyond the burst, and says its final when the flood goes on', async () => {
     const engine = recognizer.countedEngine()
-    const one = recognizer.recognizerTalk(() => Promise.resolve(engine), limits)
-    one.say(recognizer.recognize())
-    expect(recognizer.brief(await one.hear())).toBe('recognize: Success')
-    await turn()
-    one.say(...times(9, recognizer.recognize()))
-    expect(one.since()).toEqual([
+    const connection = recognizer.connectRecognizer(() => Promise.resolve(engine), limits)
+    connection.send(recognizer.recognize())
+    expect(recognizer.brief(await connection.receive())).toBe('recognize: Success')
+    await flushPromises()
+    connection.send(...times(9, recognizer.recognize()))
+    expect(connection.since()).toEqual([
       ...times(4, 'recognize: already-started'),
       ...times(5, 'recognize: too-many-requests'),
     ])
-    one.say(recognizer.recognize())
-    expect(one.since()).toEqual(['final-result: too-many-requests ""'])
-    expect(one.end()).toBe('too-many-requests')
-    recognizer.nothingLeft(one, engine)
+    connection.send(recognizer.recognize())
+    expect(connection.since()).toEqual(['final-result: too-many-requests ""'])
+    expect(connection.end()).toBe('too-many-requests')
+    recognizer.nothingLeft(connection, engine)
   })
 })

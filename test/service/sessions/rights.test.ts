@@ -41,7 +41,7 @@ describe('a model that is asked for', () => {
     ['a model that is not there', { name: 'missing' }],
   ])('is refused alike for %s', async (_name, request) => {
     const { models } = registry()
-    const error = await openModel(models, rights, request).catch((one: unknown) => one)
+    const error = await openModel(models, rights, request).catch((error: unknown) => error)
     expect(error).toEqual(denied)
     expect((error as Error).message).toBe('The model is not known here, or not granted to this subscription.')
   })
@@ -49,7 +49,7 @@ describe('a model that is asked for', () => {
   it('tells nothing of what is wrong with its files', async () => {
     const cause = new SpeechError('invalid-model', 'Correct /home/service/model.json.')
     const { models } = registry(() => Promise.reject(cause))
-    const error = await openModel(models, rights, { name: 'English' }).catch((one: unknown) => one)
+    const error = await openModel(models, rights, { name: 'English' }).catch((error: unknown) => error)
     expect(error).toMatchObject({ code: 'engine-failed', cause })
     expect((error as Error).message).not.toContain('/home')
   })

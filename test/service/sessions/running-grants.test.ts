@@ -16,7 +16,7 @@ const grant = (tokenId: string, change: Partial<Grant> = {}): Grant => ({
 })
 
 /** An authority that does what the test says, and counts how often it is asked for a grant. */
-const scene = () => {
+const setup = () => {
   const clock = new VirtualClock()
   const changed$ = new Subject<undefined>()
   const faults: unknown[] = []
@@ -38,37 +38,37 @@ const scene = () => {
     scheduler: clock,
     onFault: (error) => faults.push(error),
   })
-  const heard: string[] = []
-  const add = (one: Grant) => {
-    const { ended$, release } = running.add(one)
-    ended$.subscribe(({ message }) => heard.push(`${one.tokenId} ${message} at ${clock.now()}`))
+  const received: string[] = []
+  const add = (grant: Grant) => {
+    const { ended$, release } = running.add(grant)
+    ended$.subscribe(({ message }) => received.push(`${grant.tokenId} ${message} at ${clock.now()}`))
     return { release, ended$ }
   }
-  return { clock, changed$, faults, revoked, account, running, heard, add }
+  return { clock, changed$, faults, revoked, account, running, received, add }
 }
 
 describe('RunningGrants', () => {
   it('tells every session of a token within a second that another process has revoked it, and no other', () => {
-    const { clock, revoked, account, heard, add } = scene()
+    const { clock, revoked, account, received, add } = setup()
     add(grant('a'))
     add(grant('a'))
     add(grant('b'))
     clock.advanceTo(10_000)
-    expect([heard, account.asked]).toEqual([[], 0])
+    expect([received, account.asked]).toEqual([[], 0])
     revoked.add('a')
     account.version += 1
     clock.advanceTo(10_000 + grantCheckMs)
-    expect(heard).toEqual(['a revoked at 11000', 'a revoked at 11000'])
+    expect(received).toEqual(['a revoked at 11000', 'a revoked at 11000'])
     expect(account.asked).toBe(2)
   })
 
   it('tells it at once when this process did it, also to who subscribes later', () => {
-    const { clock, revoked, account, changed$, heard, running, add } = scene()
+    const { clock, revoked, account, changed$, received, running, add } = setup()
     const { ended$ } = add(grant('a'))
     revoked.add('a')
     account.version += 1
     changed$.next(undefined)
-    expect(heard).toEqual(['a revoked at 0'])
+    expect(received).toEqual(['a revoked at 0'])
     const late: string[] = []
     ended$.subscribe({ next: ({ message }) => late.push(message), complete: () => late.push('complete') })
     expect(late).toEqual(['revoked', 'complete'])
@@ -76,28 +76,28 @@ describe('RunningGrants', () => {
   })
 
   it('sees what was revoked after the token was checked and before the session was added', () => {
-    const { clock, revoked, account, heard, add } = scene()
+    const { clock, revoked, account, received, add } = setup()
     revoked.add('a')
     account.version += 1
     add(grant('a'))
     clock.advanceTo(grantCheckMs)
-    expect(heard).toEqual(['a revoked at 1000'])
+    expect(received).toEqual(['a revoked at 1000'])
   })
 
   it('tells the end of the time that a grant has, however far off, within a second', () => {
     const yearMs = 31_536_000_000
-    const { clock, heard, add } = scene()
+    const { clock, received, add } = setup()
     clock.frame = yearMs - 1_000
     add(grant('long', { expiresAtMs: yearMs + 500 }))
     clock.advanceTo(yearMs + 499)
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     clock.advanceTo(yearMs + 2_000)
-    expect(heard).toHaveLength(1)
-    expect(Number(/at (\d+)/.exec(heard[0] ?? '')?.[1]) - yearMs).toBeLessThanOrEqual(500 + grantCheckMs)
+    expect(received).toHaveLength(1)
+    expect(Number(/at (\d+)/.exec(received[0] ?? '')?.[1]) - yearMs).toBeLessThanOrEqual(500 + grantCheckMs)
   })
 
   it('has one timer for all sessions, and none when the last has gone', () => {
-    const { clock, changed$, running, add } = scene()
+    const { clock, changed$, running, add } = setup()
     const sessions = [add(grant('a')), add(grant('a')), add(grant('b'))]
     expect([clock.waiting, running.size]).toEqual([1, 2])
     sessions[0]?.release()
@@ -110,15 +110,15 @@ describe('RunningGrants', () => {
   })
 
   it('tells of a store that fails once, ends nobody for it, and goes on when it is back', () => {
-    const { clock, faults, revoked, account, heard, add } = scene()
+    const { clock, faults, revoked, account, received, add } = setup()
     add(grant('a'))
     account.fault = new Error('gone')
     clock.advanceTo(5_000)
-    expect([faults, heard]).toEqual([[account.fault], []])
+    expect([faults, received]).toEqual([[account.fault], []])
     account.fault = undefined
     revoked.add('a')
     account.version += 1
     clock.advanceTo(6_000)
-    expect(heard).toEqual(['a revoked at 6000'])
+    expect(received).toEqual(['a revoked at 6000'])
   })
 })

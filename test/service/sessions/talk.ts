@@ -53,7 +53,7 @@ export interface Stage {
   readonly faults: unknown[]
   /** Places taken by `admit` and not given back. */
   readonly places: () => number
-  readonly terms: SessionContext
+  readonly context: SessionContext
 }
 
 export const stage = (
@@ -66,7 +66,7 @@ export const stage = (
   const ended$ = new Subject<SpeechError>()
   const faults: unknown[] = []
   let places = 0
-  const terms: SessionContext = {
+  const context: SessionContext = {
     admit: async () => {
       await admit()
       places += 1
@@ -78,27 +78,27 @@ export const stage = (
     scheduler: clock,
     onFault: (error) => faults.push(error),
   }
-  return { clock, drain$, ended$, faults, places: () => places, terms }
+  return { clock, drain$, ended$, faults, places: () => places, context }
 }
 
 /** A conversation with a service's function at the other end of a link in memory. */
-export interface Talk<M> {
+export interface TestConnection<M> {
   readonly client: Link<M, M>
   /** Everything that was heard and not taken by `hear` yet. */
-  readonly heard: M[]
-  readonly hear: () => Promise<M>
+  readonly received: M[]
+  readonly receive: () => Promise<M>
   /** How the link ended: `ok`, or the code. */
   readonly end: () => string | undefined
   readonly ended: Promise<string>
   readonly session: Subscription
 }
 
-export const talk = <M>(
+export const connect = <M>(
   scheduler: VirtualClock,
   conversation: (incoming$: Observable<M>, link: Link<M, M>) => Observable<M>,
-): Talk<M> => {
+): TestConnection<M> => {
   const [client, service] = memoryLinks<M, M>({ scheduler })
-  const heard: M[] = []
+  const received: M[] = []
   const waiting: ((message: M) => void)[] = []
   let end: string | undefined
   const over = deferred<string>()
@@ -109,7 +109,7 @@ export const talk = <M>(
   client.incoming$.subscribe({
     next: (message) => {
       const next = waiting.shift()
-      if (next === undefined) heard.push(message)
+      if (next === undefined) received.push(message)
       else next(message)
     },
     complete: () => {
@@ -122,9 +122,9 @@ export const talk = <M>(
   const session = serveLink(service, conversation).subscribe()
   return {
     client,
-    heard,
-    hear: () => {
-      const next = heard.shift()
+    received,
+    receive: () => {
+      const next = received.shift()
       return next === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(next)
     },
     end: () => end,

@@ -28,7 +28,7 @@ export const echoService = async ({ echo = true, read = true } = {}) => {
     sockets,
     ends,
     chunks,
-    heard: (connection = 0): Buffer => Buffer.concat(chunks[connection] ?? []),
+    received: (connection = 0): Buffer => Buffer.concat(chunks[connection] ?? []),
     close: () => {
       sockets.forEach((socket) => socket.destroy())
       return stop(server)
@@ -49,5 +49,5 @@ export const plainClient = async (port: number) => {
     socket.once('connect', resolve)
     socket.once('close', () => resolve())
   })
-  return { socket, chunks, ends, heard: () => Buffer.concat(chunks) }
+  return { socket, chunks, ends, received: () => Buffer.concat(chunks) }
 }

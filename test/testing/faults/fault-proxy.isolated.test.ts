@@ -34,11 +34,11 @@ describe('a fault proxy', () => {
     const service = await serve()
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)
-    const said = randomBytes(3_000_000)
-    client.socket.end(said)
+    const sent = randomBytes(3_000_000)
+    client.socket.end(sent)
     await expect.poll(() => client.ends, soon).toEqual(['end', 'close'])
-    expect(hash(client.heard())).toBe(hash(said))
-    expect(hash(service.heard())).toBe(hash(said))
+    expect(hash(client.received())).toBe(hash(sent))
+    expect(hash(service.received())).toBe(hash(sent))
     await expect.poll(() => proxy.open, soon).toBe(0)
   })
 
@@ -50,12 +50,12 @@ describe('a fault proxy', () => {
     })
     const first = await dial(proxy.port)
     first.socket.write(randomBytes(2_000))
-    await expect.poll(() => service.heard(0).length, soon).toBe(2_000)
+    await expect.poll(() => service.received(0).length, soon).toBe(2_000)
     const second = await dial(proxy.port)
     second.socket.write(randomBytes(2_000))
     await expect.poll(() => second.ends, soon).toEqual(['ECONNRESET', 'close'])
     await expect.poll(() => service.ends.length, soon).toBe(2)
-    expect(service.heard(1).length).toBe(1_234)
+    expect(service.received(1).length).toBe(1_234)
     expect(proxy.applied).toMatchObject([{ fault: { do: 'reset' } }])
   })
 
@@ -91,7 +91,7 @@ describe('a fault proxy', () => {
       const client = await dial(proxy.port)
       client.socket.write('x')
       await expect
-        .poll(() => (client.ends.length > 0 ? 'closed' : client.heard().length > 0 ? 'open' : ''), soon)
+        .poll(() => (client.ends.length > 0 ? 'closed' : client.received().length > 0 ? 'open' : ''), soon)
         .toBe(outcome)
     }
     expect(proxy.connections).toBe(3)
@@ -102,18 +102,18 @@ describe('a fault proxy', () => {
     const proxy = await stand({ target: service.port })
     const client = await dial(proxy.port)
     client.socket.write('one')
-    await expect.poll(() => client.heard().toString(), soon).toBe('one')
+    await expect.poll(() => client.received().toString(), soon).toBe('one')
     proxy.halfOpen()
     client.socket.write(randomBytes(8_000_000))
     // All of it is taken: whoever sends learns nothing.
     await expect.poll(() => client.socket.writableLength, soon).toBe(0)
     service.sockets[0]?.end('bye')
-    expect(service.heard().toString()).toBe('one')
+    expect(service.received().toString()).toBe('one')
     const other = await dial(proxy.port)
     other.socket.write('two')
-    await expect.poll(() => other.heard().toString(), soon).toBe('two')
+    await expect.poll(() => other.received().toString(), soon).toBe('two')
     expect(client.ends).toEqual([])
-    expect(client.heard().toString()).toBe('one')
+    expect(client.received().toString()).toBe('one')
     proxy.apply({ do: 'half-open', forMs: 20 })
     await expect.poll(() => client.ends, soon).toEqual(['ECONNRESET', 'close'])
   })
@@ -126,11 +126,11 @@ describe('a fault proxy', () => {
     })
     const client = await dial(proxy.port)
     client.socket.write('one')
-    await expect.poll(() => client.heard().toString(), soon).toBe('one')
+    await expect.poll(() => client.received().toString(), soon).toBe('one')
     proxy.signal('now')
     client.socket.write('two')
-    await expect.poll(() => service.heard().toString(), soon).toBe('onetwo')
-    expect(client.heard().toString()).toBe('one')
+    await expect.poll(() => service.received().toString(), soon).toBe('onetwo')
+    expect(client.received().toString()).toBe('one')
   })
 
   it('makes the sender wait during a stall, holds little, and delivers everything afterwards', async () => {
@@ -142,10 +142,10 @@ describe('a fault proxy', () => {
       ],
     })
     const client = await dial(proxy.port)
-    const said = randomBytes(20_000_000)
+    const sent = randomBytes(20_000_000)
     const rssBefore = process.memoryUsage().rss
-    client.socket.write(said)
-    await expect.poll(() => service.heard().length, soon).toBe(1)
+    client.socket.write(sent)
+    await expect.poll(() => service.received().length, soon).toBe(1)
     let waiting = 0
     // The system's own buffers fill up, and then nothing moves.
     await expect
@@ -154,11 +154,11 @@ describe('a fault proxy', () => {
       })
       .toBe(true)
     expect(client.socket.writableLength).toBeGreaterThan(0)
-    expect(service.heard().length).toBe(1)
+    expect(service.received().length).toBe(1)
     expect(process.memoryUsage().rss - rssBefore).toBeLessThan(15_000_000)
     proxy.restore()
-    await expect.poll(() => service.heard().length, { interval: 20 }).toBe(said.length)
-    expect(hash(service.heard())).toBe(hash(said))
+    await expect.poll(() => service.received().length, { interval: 20 }).toBe(sent.length)
+    expect(hash(service.received())).toBe(hash(sent))
   })
 
   it('delays in order with any jitter', async () => {
@@ -169,7 +169,7 @@ describe('a fault proxy', () => {
     const startedMs = performance.now()
     const lines = Array.from({ length: 200 }, (_, line) => `${line}\n`)
     for (const line of lines) client.socket.write(line)
-    await expect.poll(() => client.heard().toString(), soon).toBe(lines.join(''))
+    await expect.poll(() => client.received().toString(), soon).toBe(lines.join(''))
     expect(performance.now() - startedMs).toBeGreaterThan(55)
   })
 
@@ -179,7 +179,7 @@ describe('a fault proxy', () => {
     proxy.apply({ do: 'slice', bytes: 7 })
     const sliced = await dial(proxy.port)
     sliced.socket.write(randomBytes(700))
-    await expect.poll(() => service.heard(0).length, soon).toBe(700)
+    await expect.poll(() => service.received(0).length, soon).toBe(700)
     expect(service.chunks[0]?.length).toBeGreaterThan(10)
     proxy.restore()
 
@@ -189,7 +189,7 @@ describe('a fault proxy', () => {
       joined.socket.write(randomBytes(10))
       await new Promise((resolve) => setImmediate(resolve))
     }
-    await expect.poll(() => service.heard(1).length, soon).toBe(200)
+    await expect.poll(() => service.received(1).length, soon).toBe(200)
     expect(service.chunks[1]?.length).toBeLessThanOrEqual(2)
     proxy.restore()
 
@@ -197,7 +197,7 @@ describe('a fault proxy', () => {
     const slow = await dial(proxy.port)
     const startedMs = performance.now()
     slow.socket.write(randomBytes(20_000))
-    await expect.poll(() => service.heard(2).length, soon).toBe(20_000)
+    await expect.poll(() => service.received(2).length, soon).toBe(20_000)
     expect(performance.now() - startedMs).toBeGreaterThan(180)
   })
 
@@ -214,10 +214,10 @@ describe('a fault proxy', () => {
     })
     const client = await dial(proxy.port)
     client.socket.write(Buffer.alloc(4))
-    await expect.poll(() => service.heard().length, soon).toBe(4)
+    await expect.poll(() => service.received().length, soon).toBe(4)
     client.socket.write(Buffer.alloc(6))
-    await expect.poll(() => service.heard().length, soon).toBe(10)
-    expect([...service.heard()]).toEqual([0, 0, 0, 0, 255, 255, 255, 0, 0, 0])
+    await expect.poll(() => service.received().length, soon).toBe(10)
+    expect([...service.received()]).toEqual([0, 0, 0, 0, 255, 255, 255, 0, 0, 0])
   })
 
   it('ends normally, and leaves nothing open after close', async () => {

@@ -34,8 +34,8 @@ describe('faults on a link', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const { dial, heard$ } = play({ scheduler }, {}, cold('--a-b|'))
       let link: Link<Message, Message> | undefined
-      dial().subscribe((one) => (link = one))
-      hot('-x-y').subscribe((one) => link?.send(one))
+      dial().subscribe((value) => (link = value))
+      hot('-x-y').subscribe((value) => link?.send(value))
       expectObservable(link?.incoming$ ?? NEVER).toBe('--a-b|')
       expectObservable(heard$).toBe('-x-y-|')
     })
@@ -60,8 +60,8 @@ describe('faults on a link', () => {
       faults.apply({ do: 'delay', delayMs: 5, direction: 'to-service' })
       faults.apply({ do: 'delay', delayMs: 3, direction: 'to-client' })
       let link: Link<Message, Message> | undefined
-      dial().subscribe((one) => (link = one))
-      hot('xy').subscribe((one) => link?.send(one))
+      dial().subscribe((value) => (link = value))
+      hot('xy').subscribe((value) => link?.send(value))
       hot('--x').subscribe(() => expect(link?.bufferedBytes).toBe(2))
       expectObservable(link?.incoming$ ?? NEVER).toBe('---a---b-')
       expectObservable(heard$).toBe('-----xy')
@@ -74,9 +74,9 @@ describe('faults on a link', () => {
       const script = [{ at: { when: 'audio', ms: 3 }, fault: { do: 'reset' } }] as const
       const { dial, heard$ } = play({ scheduler }, { script, audioFormat })
       let link: Link<Message, Message> | undefined
-      dial().subscribe((one) => (link = one))
+      dial().subscribe((value) => (link = value))
       const ms = new Uint8Array(16)
-      hot('ta-a-a-a-a', { t: 'text that is no audio', a: ms }).subscribe((one) => link?.send(one))
+      hot('ta-a-a-a-a', { t: 'text that is no audio', a: ms }).subscribe((value) => link?.send(value))
       const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
       expectObservable(heard$).toBe('ta-a-(a#)', { t: 'text that is no audio', a: ms }, lost)
     })
@@ -87,8 +87,8 @@ describe('faults on a link', () => {
       const script = [{ at: { when: 'elapsed', ms: 2 }, fault: { do: 'half-open', forMs: 20 } }] as const
       const { dial, heard$ } = play({ scheduler }, { script }, cold('-a-b-c-|'))
       let link: Link<Message, Message> | undefined
-      dial().subscribe((one) => (link = one))
-      hot('-x-y').subscribe((one) => link?.send(one))
+      dial().subscribe((value) => (link = value))
+      hot('-x-y').subscribe((value) => link?.send(value))
       const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
       expectObservable(link?.incoming$ ?? NEVER).toBe('-a 20ms #', undefined, lost)
       expectObservable(heard$).toBe('-x-----|')
@@ -99,9 +99,9 @@ describe('faults on a link', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
       const { dial, heard$, faults } = play({ scheduler }, { script: faultMarbles('-s 9ms |') })
       let link: Link<Message, Message> | undefined
-      dial().subscribe((one) => (link = one))
+      dial().subscribe((value) => (link = value))
       const big = new Uint8Array(300_000)
-      hot('--b', { b: big }).subscribe((one) => link?.send(one))
+      hot('--b', { b: big }).subscribe((value) => link?.send(value))
       hot('---x').subscribe(() => expect(link?.isCongested).toBe(true))
       expectObservable(heard$.pipe(map(({ length }) => length))).toBe('11ms b', { b: big.length })
       hot('12ms x').subscribe(() => {

@@ -105,7 +105,7 @@ describe.each(transports)('a verifying service over %s', (over) => {
       service,
       over,
     )(
-      new (await import('rxjs')).Observable<Uint8Array>((subscriber) => holed.forEach((one) => subscriber.next(one))),
+      new (await import('rxjs')).Observable<Uint8Array>((subscriber) => holed.forEach((item) => subscriber.next(item))),
     ).subscribe()
     expect(service.verify(source)).toMatchObject({
       missing: [{ from: 4_800, to: 6_400 }],

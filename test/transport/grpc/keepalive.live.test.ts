@@ -65,7 +65,7 @@ const callOf = (whileOpen?: Promise<void>, to = address): Promise<SpeechError | 
   })
 
 const pinged = (count: number): Promise<void> =>
-  expect.poll(() => pings.reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(count)
+  expect.poll(() => pings.reduce((sum, ping) => sum + ping, 0)).toBeGreaterThanOrEqual(count)
 
 const manyPeriods = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 6 * heartbeatMs))
 

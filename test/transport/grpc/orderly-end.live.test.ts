@@ -79,7 +79,7 @@ describe('a stream that the service ends unasked with OK', () => {
   afterEach(() => server.forceShutdown())
 
   /** What a session of half a second of audio tells, which is finalized once it streams again. */
-  const told = (continuous = true): Promise<readonly string[]> => {
+  const labelsOf = (continuous = true): Promise<readonly string[]> => {
     const finalize$ = new Subject<void>()
     const label = (event: SessionEvent): string => {
       if (event.type !== 'connection') return event.type
@@ -107,7 +107,7 @@ describe('a stream that the service ends unasked with OK', () => {
         map((note) => (note.kind === 'N' ? note.value : note.kind === 'C' ? 'complete' : String(note.error))),
         toArray(),
         map((all) =>
-          all.filter((one) => !['ledger', 'response', 'authorizing', 'connecting', 'starting'].includes(one)),
+          all.filter((item) => !['ledger', 'response', 'authorizing', 'connecting', 'starting'].includes(item)),
         ),
       ),
     )
@@ -115,7 +115,7 @@ describe('a stream that the service ends unasked with OK', () => {
 
   it('goes on elsewhere where its trailer says why', async () => {
     reason = going
-    expect(await told()).toEqual([
+    expect(await labelsOf()).toEqual([
       'streaming',
       'reconnecting for going-away',
       'streaming',
@@ -129,7 +129,7 @@ describe('a stream that the service ends unasked with OK', () => {
 
   it('is at its end without a trailer, and what was sent has no answer', async () => {
     reason = undefined
-    expect(await told(false)).toEqual(['streaming', 'gap', 'done', 'complete'])
+    expect(await labelsOf(false)).toEqual(['streaming', 'gap', 'done', 'complete'])
     expect(calls).toBe(1)
   })
 

@@ -110,11 +110,11 @@ describe('dialMemory', () => {
         },
         { latencyMs: 1, scheduler },
       )
-      const said$ = cold('a-b|')
+      const message$ = cold('a-b|')
       const heard$ = dial$.pipe(
         mergeMap((link) =>
           merge(
-            said$.pipe(tap({ next: (word) => link.send(word), complete: () => link.finish() }), ignoreElements()),
+            message$.pipe(tap({ next: (word) => link.send(word), complete: () => link.finish() }), ignoreElements()),
             link.incoming$,
           ),
         ),

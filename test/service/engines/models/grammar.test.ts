@@ -56,7 +56,7 @@ describe('readPhrases', () => {
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         const { sentences } = readPhrases(text)
         const { words, undefinedRules } = readGrammar(phraseGrammar(sentences))
-        expect(new Set(words)).toEqual(new Set(sentences.flatMap((one) => one.split(' '))))
+        expect(new Set(words)).toEqual(new Set(sentences.flatMap((sentence) => sentence.split(' '))))
         expect(undefinedRules).toEqual([])
       }),
     )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Engine, EngineKind } from '../../../../src/service/engines/engine.js'
 import { readModelFile } from '../../../../src/service/engines/models/model-files.js'
-import { turn, VirtualClock } from '../../virtual-clock.js'
+import { flushPromises, VirtualClock } from '../../virtual-clock.js'
 import { createModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
 
 let root = ''
@@ -190,13 +190,13 @@ describe('createModelRegistry', () => {
     let over = false
     const closing = models.close().then(() => (over = true))
     clock.advanceTo(4_999)
-    await turn()
+    await flushPromises()
     expect(over).toBe(false)
     clock.advanceTo(5_000)
     await closing
     load(engine)
     await loading
-    await turn()
+    await flushPromises()
     expect(closed).toBe(1)
     expect(clock.waiting).toBe(0)
   })

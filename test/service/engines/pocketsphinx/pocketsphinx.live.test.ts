@@ -9,7 +9,7 @@ import type { Engine, Hypothesis, ModelDescription } from '../../../../src/servi
 import { createModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
 import { pocketsphinx } from '../../../../src/service/engines/pocketsphinx/pocketsphinx.js'
 import { dictationIsSkipped, dictationTitle } from '../debian-packages.js'
-import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLine } from '../recordings.js'
+import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
 import { recording as wideRecording } from '../../recognition/sounds.js'
 import { wordErrors } from '../word-errors.js'
 
@@ -32,7 +32,7 @@ interface Decoded {
 
 const recognize = (engine: Engine, samples: Int16Array): Promise<Hypothesis[]> =>
   lastValueFrom(from(segmentParts(samples, 5000)).pipe(engine.recognize(), toArray()))
-const segmentOf = (output: readonly Hypothesis[] = []) => output.find((one) => one.type === 'segment')
+const segmentOf = (output: readonly Hypothesis[] = []) => output.find((hypothesis) => hypothesis.type === 'segment')
 
 describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
   `${dictationTitle} of ${recordingsTitle}`,
@@ -49,7 +49,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
       for (const file of files) outputs.set(file, await recognize(engine, await samplesOf(file)))
       decoded.set(name, { engine, outputs })
     }
-    const narrowbandSamples = async (file: File): Promise<Int16Array> => withLine(await recording(file))
+    const narrowbandSamples = async (file: File): Promise<Int16Array> => withLineNoise(await recording(file))
     const find = (name: string): Decoded => {
       const found = decoded.get(name)
       if (found === undefined) throw new Error(`${name} is not decoded`)
@@ -166,9 +166,9 @@ describe.skipIf(dictationIsSkipped)(`${dictationTitle} with a wrong model`, () =
   })
 
   it('prints nothing, and lets the process end without being closed', { timeout: 120_000 }, async () => {
-    const door = join(__dirname, '../../../../dist/cjs/service/engines/pocketsphinx/pocketsphinx.js')
+    const modulePath = join(__dirname, '../../../../dist/cjs/service/engines/pocketsphinx/pocketsphinx.js')
     const program = `
-      const { pocketsphinx } = require(${JSON.stringify(door)})
+      const { pocketsphinx } = require(${JSON.stringify(modulePath)})
       const model = { tenant: 'T', name: 'n', version: '1', folder: ${JSON.stringify(folder)} }
       const open = (options) => pocketsphinx().open({ ...model, options: { engine: 'pocketsphinx', ...options } })
       const main = async () => {

@@ -16,14 +16,14 @@ const timed = (threads: number) => {
 describe('ThreadTime', () => {
   it('counts each of several calls that run at the same time, and nothing between calls', async () => {
     const { clock, time, begin } = timed(4)
-    const [one, other] = [begin(), begin()]
+    const [first, second] = [begin(), begin()]
     clock.ms += 10
     expect(time.workedMs).toBe(20)
-    one.end()
-    expect(await one.result).toBe('done')
+    first.end()
+    expect(await first.result).toBe('done')
     clock.ms += 5
-    other.end()
-    await other.result
+    second.end()
+    await second.result
     clock.ms += 1000
     expect(time.workedMs).toBe(25)
   })

@@ -11,7 +11,7 @@ import { createSegmentEngine } from '../../../../src/service/engines/segment-eng
 import { withSegmentRetry } from '../../../../src/service/engines/segment-retry.js'
 import type { WorkerSettings } from '../../../../src/service/engines/soundswallower/worker.js'
 import { VirtualClock } from '../../virtual-clock.js'
-import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLine } from '../recordings.js'
+import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
 
 const grammar = readFileSync(join(__dirname, '../fixtures/Default/cards/1/cards.gram'), 'utf8')
 const settings: WorkerSettings = {
@@ -85,11 +85,13 @@ const ignored: SegmentListener = { progress: () => undefined, decided: () => und
 
 const recognize = (engine: Engine, samples: Int16Array): Promise<Hypothesis[]> =>
   lastValueFrom(from(segmentParts(samples)).pipe(engine.recognize(), toArray()))
-const segmentsOf = (output: readonly Hypothesis[]) => output.flatMap((one) => (one.type === 'segment' ? [one] : []))
+const segmentsOf = (output: readonly Hypothesis[]) =>
+  output.flatMap((hypothesis) => (hypothesis.type === 'segment' ? [hypothesis] : []))
 const textsOf = (output: readonly Hypothesis[]): string[] => segmentsOf(output).map(({ text }) => text)
-const faultsOf = (output: readonly Hypothesis[]) => output.flatMap((one) => (one.type === 'fault' ? [one.retried] : []))
+const faultsOf = (output: readonly Hypothesis[]) =>
+  output.flatMap((hypothesis) => (hypothesis.type === 'fault' ? [hypothesis.retried] : []))
 const samplesOf = (output: readonly Hypothesis[]): number =>
-  output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
+  output.reduce((sum, hypothesis) => sum + (hypothesis.type === 'progress' ? hypothesis.sampleCount : 0), 0)
 
 describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitle}`, { timeout: 240_000 }, () => {
   let ten: Int16Array
@@ -98,8 +100,8 @@ describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitl
   let undisturbed: ReturnType<typeof createEngine>
   let undisturbedOutput: readonly Hypothesis[]
   beforeAll(async () => {
-    ten = withLine(await recording('ten-of-clubs.wav'))
-    seven = withLine(await recording('seven-of-clubs.wav'))
+    ten = withLineNoise(await recording('ten-of-clubs.wav'))
+    seven = withLineNoise(await recording('seven-of-clubs.wav'))
     undisturbed = createEngine([])
     pools.splice(0)
     undisturbedOutput = await recognize(undisturbed.engine, ten)

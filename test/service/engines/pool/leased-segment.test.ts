@@ -62,14 +62,14 @@ describe('LeasedSegment', () => {
   it('performs its steps in order, then releases its decoder for the next segment', async () => {
     const fake = fakeDecoder()
     const decoders = poolOf(fake)
-    const [one, other] = [segmentOn(decoders), segmentOn(decoders)]
-    for (const { segment } of [one, other]) {
+    const [first, second] = [segmentOn(decoders), segmentOn(decoders)]
+    for (const { segment } of [first, second]) {
       segment.write(new Int16Array(800))
       segment.close(100)
     }
     await settle()
-    expect(one.emitted).toEqual(['taken 800 800', 'decided'])
-    expect(other.emitted).toEqual(['taken 800 800', 'decided'])
+    expect(first.emitted).toEqual(['taken 800 800', 'decided'])
+    expect(second.emitted).toEqual(['taken 800 800', 'decided'])
     expect(fake.calls).toEqual(['begin', 'process', 'end', 'begin', 'process', 'end'])
   })
 
@@ -104,15 +104,15 @@ describe('LeasedSegment', () => {
     async (step) => {
       const [broken, sound] = [fakeDecoder(step), fakeDecoder()]
       const decoders = poolOf(broken, sound)
-      const [one, other] = [segmentOn(decoders), segmentOn(decoders)]
-      for (const { segment } of [one, other]) {
+      const [first, second] = [segmentOn(decoders), segmentOn(decoders)]
+      for (const { segment } of [first, second]) {
         segment.write(new Int16Array(1))
         segment.close(1)
       }
       await settle()
-      expect(one.emitted.filter((emitted) => emitted === 'failed')).toEqual(['failed'])
-      expect(one.emitted.at(-1)).toBe('failed')
-      expect(other.emitted).toEqual(['taken 1 1', 'decided'])
+      expect(first.emitted.filter((emitted) => emitted === 'failed')).toEqual(['failed'])
+      expect(first.emitted.at(-1)).toBe('failed')
+      expect(second.emitted).toEqual(['taken 1 1', 'decided'])
     },
   )
 })

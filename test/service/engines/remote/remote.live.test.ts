@@ -10,7 +10,7 @@ import { soundswallower } from '../../../../src/service/engines/soundswallower/s
 import { openSocket } from '../../../interop/plain-socket-client.js'
 import { tcpProxy } from '../../../transport/tcp-proxy.js'
 import { plainSecret, plainService, recognizeOf } from '../../plain-service.js'
-import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLine } from '../recordings.js'
+import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
 import { farService, type FarService } from './far-service.js'
 
 let far: FarService
@@ -31,9 +31,9 @@ afterEach(async () => {
 
 const run = (engine: Engine, samples: Int16Array): Promise<Hypothesis[]> =>
   lastValueFrom(from(segmentParts(samples, 5000)).pipe(engine.recognize(), toArray()))
-const segmentOf = (output: readonly Hypothesis[]) => output.find((one) => one.type === 'segment')
+const segmentOf = (output: readonly Hypothesis[]) => output.find((hypothesis) => hypothesis.type === 'segment')
 const samplesOf = (output: readonly Hypothesis[]): number =>
-  output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
+  output.reduce((sum, hypothesis) => sum + (hypothesis.type === 'progress' ? hypothesis.sampleCount : 0), 0)
 
 describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, { timeout: 120_000 }, () => {
   /** The engine of the other service, without that service. */
@@ -50,7 +50,7 @@ describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTi
   it.each(['ten-of-clubs.wav', 'four-queen-of-clubs.wav', 'seven-of-clubs.wav'])(
     'recognizes %s as the engine there does',
     async (file) => {
-      const samples = withLine(await recording(file))
+      const samples = withLineNoise(await recording(file))
       const expected = segmentOf(await run(near, samples))
       const output = await run(await open(), samples)
       expect(segmentOf(output)).toMatchObject({ startMs: 5000, endMs: expected?.endMs, text: expected?.text })
@@ -70,7 +70,7 @@ describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTi
 
   it('fails when the connection is lost within a segment, with the reason as the cause', async () => {
     const { proxy, engine } = await behindProxy()
-    const samples = withLine(await recording('ten-of-clubs.wav'))
+    const samples = withLineNoise(await recording('ten-of-clubs.wav'))
     const failing = lastValueFrom(
       from(segmentParts(samples)).pipe(
         engine.recognize(),
@@ -89,7 +89,7 @@ describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTi
 
   it('is retried from the start of the segment when the connection is lost once', async () => {
     const { proxy, engine } = await behindProxy()
-    const samples = withLine(await recording('ten-of-clubs.wav'))
+    const samples = withLineNoise(await recording('ten-of-clubs.wav'))
     let cuts = 0
     const output = await lastValueFrom(
       from(segmentParts(samples)).pipe(
@@ -179,7 +179,7 @@ describe('a model of the engine remote', () => {
       cause: { code: 'overloaded' },
     })
     only.close()
-    await only.hear()
+    await only.receive()
     await full.close()
   })
 
@@ -213,23 +213,23 @@ describe('a service whose model is another service', () => {
 
   it.skipIf(!recordingsAreHere)('recognizes as the other service does', async () => {
     const { service, close } = await near()
-    const samples = withLine(await recording('ten-of-clubs.wav'))
-    const hear = async (through: typeof service, model: string) => {
+    const samples = withLineNoise(await recording('ten-of-clubs.wav'))
+    const resultOf = async (through: typeof service, model: string) => {
       const socket = await openSocket(through)
-      socket.say(recognizeOf({ 'model-name': model }))
-      await socket.hear()
+      socket.send(recognizeOf({ 'model-name': model }))
+      await socket.receive()
       socket.audio(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength))
-      socket.say({ 'message-name': 'finalize-recognition' })
+      socket.send({ 'message-name': 'finalize-recognition' })
       for (;;) {
-        const message = await socket.hear()
+        const message = await socket.receive()
         if (message['message-name'] !== 'final-result') continue
         socket.close()
-        await socket.hear()
+        await socket.receive()
         const { text, 'operation-result': result } = message
         return { text, result }
       }
     }
-    const both = [await hear(service, 'm'), await hear(far.service, 'cards')]
+    const both = [await resultOf(service, 'm'), await resultOf(far.service, 'cards')]
     expect(both[0]).toEqual({ text: 'ten of clubs', result: 'Success' })
     expect(both[0]).toEqual(both[1])
     await close()
@@ -238,15 +238,15 @@ describe('a service whose model is another service', () => {
   it('reports to its operator what is wrong with the secret, and nothing of it to clients', async () => {
     const { service, close } = await near({ secretFrom: { file: 'wrong' } })
     const socket = await openSocket(service)
-    socket.say(recognizeOf())
-    const answer = await socket.hear()
+    socket.send(recognizeOf())
+    const answer = await socket.receive()
     expect(answer['operation-result']).toBe(
       'engine-failed: The model cannot be used now; tell the operator of the service.',
     )
     const causes = service.faults.map((fault) => (fault as Error).cause as Error)
     expect(causes.map(({ message }) => message).join()).toMatch(/Model Default\/m\/1: .*secret/)
     socket.close()
-    await socket.hear()
+    await socket.receive()
     await close()
   })
 })

@@ -87,7 +87,7 @@ describe('SherpaSegments', () => {
     const segments = new SherpaSegments(
       recognizer,
       16_000,
-      (one) => posted.push(one),
+      (item) => posted.push(item),
       () => inbox.shift(),
     )
     return { posted, inbox, segments }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../../../src/service/engines/engine.js'
 import { createModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
 import { soundswallower } from '../../../../src/service/engines/soundswallower/soundswallower.js'
-import { lineNoise, recording, recordingsAreHere, recordingsTitle, segmentParts, withLine } from '../recordings.js'
+import { lineNoise, recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
 
 const fixtures = join(__dirname, '../fixtures')
 const kind = soundswallower({ workers: 2, decodersPerWorker: 2 })
@@ -20,7 +20,8 @@ const model = (name: string): ModelDescription => {
 }
 const recognize = (engine: Engine, parts$: Observable<SegmentPart>): Promise<Hypothesis[]> =>
   lastValueFrom(parts$.pipe(engine.recognize(), toArray()))
-const segmentsOf = (output: readonly Hypothesis[]) => output.flatMap((one) => (one.type === 'segment' ? [one] : []))
+const segmentsOf = (output: readonly Hypothesis[]) =>
+  output.flatMap((hypothesis) => (hypothesis.type === 'segment' ? [hypothesis] : []))
 const textsOf = (output: readonly Hypothesis[]): string[] => segmentsOf(output).map(({ text }) => text)
 
 let cards: Engine
@@ -43,7 +44,7 @@ describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, { 
   const samplesOf = (index: number): Int16Array => recordings[index] ?? new Int16Array(0)
   const outputOf = (index: number): readonly Hypothesis[] => outputs[index] ?? []
   beforeAll(async () => {
-    recordings = await Promise.all(spoken.map(async ([file]) => withLine(await recording(file))))
+    recordings = await Promise.all(spoken.map(async ([file]) => withLineNoise(await recording(file))))
     const channels = [...recordings, ...recordings]
     outputs = await Promise.all(channels.map((samples) => recognize(cards, from(segmentParts(samples, 5000)))))
   }, 120_000)
@@ -86,11 +87,14 @@ describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, { 
 
   it('emits a partial only when the text changed, and progress for every sample', () => {
     const output = outputOf(1)
-    const partials = output.flatMap((one) => (one.type === 'partial' ? [one.text] : []))
+    const partials = output.flatMap((hypothesis) => (hypothesis.type === 'partial' ? [hypothesis.text] : []))
     expect(partials.length).toBeGreaterThan(2)
     expect(partials.length).toBeLessThanOrEqual(Math.ceil(samplesOf(1).length / 800))
     for (const [at, text] of partials.entries()) expect(text).not.toBe(partials[at - 1] ?? '')
-    const sampleCount = output.reduce((sum, one) => sum + (one.type === 'progress' ? one.sampleCount : 0), 0)
+    const sampleCount = output.reduce(
+      (sum, hypothesis) => sum + (hypothesis.type === 'progress' ? hypothesis.sampleCount : 0),
+      0,
+    )
     expect(sampleCount).toBe(samplesOf(1).length)
     expect(output.at(-1)?.type).toBe('segment')
   })
@@ -161,7 +165,7 @@ describe('soundswallower', () => {
     const open: SegmentPart = { type: 'open', startMs: 0 }
     const running = recognize(engine, concat(from([open]), NEVER))
     const idle = recognize(engine, NEVER)
-    const ended = [running, idle].map((one) => expect(one).rejects.toMatchObject({ code: 'engine-failed' }))
+    const ended = [running, idle].map((value) => expect(value).rejects.toMatchObject({ code: 'engine-failed' }))
     await Promise.all([engine.close(), engine.close()])
     await Promise.all(ended)
     await expect(recognize(engine, NEVER)).rejects.toMatchObject({ code: 'engine-failed' })

@@ -17,9 +17,9 @@ describe('client secrets', () => {
   })
 
   it('are salted each with a salt of its own, and do not stand in the hash', async () => {
-    const [one, other] = [await hashSecret('twice'), await hashSecret('twice')]
-    expect(one).not.toBe(other)
-    expect(one).toMatch(/^scrypt\$16384\$8\$1\$[\w-]{22}\$[\w-]{43}$/)
+    const [first, second] = [await hashSecret('twice'), await hashSecret('twice')]
+    expect(first).not.toBe(second)
+    expect(first).toMatch(/^scrypt\$16384\$8\$1\$[\w-]{22}\$[\w-]{43}$/)
   })
 
   it('agree with the test vector of RFC 7914 section 12', async () => {

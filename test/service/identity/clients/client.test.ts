@@ -58,8 +58,8 @@ describe('grants', () => {
 
   it('of both lists are exactly what each of them grants', () => {
     fc.assert(
-      fc.property(grants, grants, fc.constantFrom('a', 'b', 'c', 'd'), (one, other, name) => {
-        expect(isGranted(grantedByBoth(one, other), name)).toBe(isGranted(one, name) && isGranted(other, name))
+      fc.property(grants, grants, fc.constantFrom('a', 'b', 'c', 'd'), (a, b, name) => {
+        expect(isGranted(grantedByBoth(a, b), name)).toBe(isGranted(a, name) && isGranted(b, name))
       }),
     )
   })

@@ -93,15 +93,15 @@ describe('state of the identity service', () => {
   it('is agreed upon by processes that share a folder, also when they make a key at the same time', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, openKeys))
     const [first = ''] = kids(await openKeys())
-    for (const one of all) expect(kids(one)).toStrictEqual([first])
+    for (const item of all) expect(kids(item)).toStrictEqual([first])
     nowMs = 90 * dayMs
-    await Promise.all(all.map((one) => one.rotateIfDue()))
-    for (const one of all) expect(kids(one)[0]).toBe(first)
+    await Promise.all(all.map((item) => item.rotateIfDue()))
+    for (const item of all) expect(kids(item)[0]).toBe(first)
     nowMs += publishAheadMs
-    await Promise.all(all.map((one) => one.rotateIfDue()))
+    await Promise.all(all.map((item) => item.rotateIfDue()))
     const agreed = kids(await openKeys())
     expect(agreed[1]).toBe(first)
-    for (const one of all) expect(kids(one)).toStrictEqual(agreed)
+    for (const item of all) expect(kids(item)).toStrictEqual(agreed)
   })
 
   it.each(['', '{', '[]', '{"keys":[{}]}', '{"keys":[{"createdAtMs":0,"jwk":{"kty":"RSA"}}]}'])(

@@ -73,10 +73,10 @@ describe('the issuer of a state folder', () => {
   it('makes tokens of one service good for another behind the same balancer', async () => {
     const issuer = 'https://speech.example.com'
     for (let count = 0; count < 2; count += 1) services.push(await plainService({ stateFolder, issuer }))
-    const [one, other] = services
-    if (one === undefined || other === undefined) throw new Error('There are two.')
-    const { responses } = await converse(other, ({ request, end }) => {
-      request(startOf(one.token))
+    const [first, second] = services
+    if (first === undefined || second === undefined) throw new Error('There are two.')
+    const { responses } = await converse(second, ({ request, end }) => {
+      request(startOf(first.token))
       end()
     })
     expect(responses[0]).toMatchObject({ 'operation-result': 'success' })

@@ -188,8 +188,8 @@ describe('token endpoint', () => {
 
   it('stops reading a body that never ends, and closes', async () => {
     const socket = connect(service.port, '127.0.0.1')
-    let heard = ''
-    socket.setEncoding('utf8').on('data', (text: string) => (heard += text))
+    let responseText = ''
+    socket.setEncoding('utf8').on('data', (text: string) => (responseText += text))
     const closed = new Promise((resolve) => socket.on('close', resolve).on('error', resolve))
     socket.write(`POST ${tokenPath} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n`)
     socket.write('Transfer-Encoding: chunked\r\n\r\n')
@@ -197,8 +197,8 @@ describe('token endpoint', () => {
     for (let sent = 0; sent < 80; sent += 1) socket.write(block)
     await closed
     socket.destroy()
-    expect(heard).toMatch(/^HTTP\/1\.1 413 /)
-    expect(heard).toMatch(/connection: close/i)
+    expect(responseText).toMatch(/^HTTP\/1\.1 413 /)
+    expect(responseText).toMatch(/connection: close/i)
   })
 
   it('leaves every other path to others', async () => {
@@ -258,9 +258,9 @@ describe('token endpoint, with a service of its own', () => {
   })
 
   it('prints nothing, at start, in use and at faults', async () => {
-    const said: unknown[] = []
+    const written: unknown[] = []
     const record = (text: unknown): boolean => {
-      said.push(text)
+      written.push(text)
       return true
     }
     vi.spyOn(process.stdout, 'write').mockImplementation(record)
@@ -277,7 +277,7 @@ describe('token endpoint, with a service of its own', () => {
     }
     service = await openAgain({ clients: { find } })
     expect((await service.post(tokenForm())).status).toBe(500)
-    expect(said).toStrictEqual([])
+    expect(written).toStrictEqual([])
   })
 
   it('answers 408 to a body that does not come', async () => {
@@ -288,9 +288,11 @@ describe('token endpoint, with a service of its own', () => {
     socket.write('Content-Length: 100\r\n\r\nscope=')
     await vi.waitUntil(() => scheduler.actions.length > 0, { interval: 1, timeout: 60_000 })
     scheduler.flush()
-    const heard = await new Promise<string>((resolve) => socket.once('data', (bytes) => resolve(bytes.toString())))
+    const responseText = await new Promise<string>((resolve) =>
+      socket.once('data', (bytes) => resolve(bytes.toString())),
+    )
     socket.destroy()
-    expect(heard).toMatch(/^HTTP\/1\.1 408 /)
+    expect(responseText).toMatch(/^HTTP\/1\.1 408 /)
     expect(scheduler.frame).toBe(10_000)
   })
 

@@ -71,8 +71,8 @@ describe('introspection and revocation', () => {
     expect([stolen.status, stolen.body['error']]).toEqual([400, 'unauthorized_client'])
     expect(await service.identity.verify(token)).toMatchObject({ clientId: 'client-1' })
     const before = service.identity.version()
-    for (const one of [token, token, 'no token at all']) {
-      expect(await ask('revocation', { token: one }, basic('client-1'))).toMatchObject({ status: 200, body: {} })
+    for (const item of [token, token, 'no token at all']) {
+      expect(await ask('revocation', { token: item }, basic('client-1'))).toMatchObject({ status: 200, body: {} })
     }
     expect(service.identity.version()).not.toBe(before)
     await expect(service.identity.verify(token)).rejects.toMatchObject({ code: 'unauthenticated' })

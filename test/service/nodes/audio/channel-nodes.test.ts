@@ -12,7 +12,7 @@ const pcmStereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 
 const pcmMono: AudioFormat = { ...pcmStereo, channels: 1 }
 const contextOf = (format: AudioFormat) => nodeContext({ inputs: { audio: format, left: format, right: format } })
 
-const heard = (definition: AnyNodeDefinition, options: unknown, format: AudioFormat, items: readonly NodeItem[]) =>
+const outputOf = (definition: AnyNodeDefinition, options: unknown, format: AudioFormat, items: readonly NodeItem[]) =>
   lastValueFrom(runOver(definition, options, contextOf(format), items).pipe(toArray()))
 
 describe('channel-split', () => {
@@ -24,7 +24,7 @@ describe('channel-split', () => {
         type: 'audio',
         bytes,
       }))
-      const out = await heard(channelSplit, {}, { ...pcmStereo, encoding }, items)
+      const out = await outputOf(channelSplit, {}, { ...pcmStereo, encoding }, items)
       const coded = (...samples: readonly number[]) =>
         decodeSamples(encodeSamples(Int16Array.from(samples), encoding), encoding)
       expect(decodeSamples(bytesFrom(out, 'left'), encoding)).toEqual(coded(100, 200, 300))
@@ -42,8 +42,8 @@ describe('channel-split', () => {
 describe('downmix', () => {
   it('takes half of each side unless told otherwise, and stays within full scale', async () => {
     const frames = pcm([100, 300, -32_768, -32_768, 32_767, 32_767])
-    expect((await heard(downmix, {}, pcmStereo, [frames])).map(brief)).toEqual(['200 -32768 32767'])
-    const weighed = await heard(downmix, { leftWeight: 1, rightWeight: 2 }, pcmStereo, [frames])
+    expect((await outputOf(downmix, {}, pcmStereo, [frames])).map(brief)).toEqual(['200 -32768 32767'])
+    const weighed = await outputOf(downmix, { leftWeight: 1, rightWeight: 2 }, pcmStereo, [frames])
     expect(weighed.map(brief)).toEqual(['700 -32768 32767'])
     expect(configured(downmix).formats({ audio: pcmStereo })).toEqual(either.right({ audio: pcmMono }))
   })
@@ -54,25 +54,25 @@ describe('channel-mix', () => {
   const right = (...samples: readonly number[]) => pcm(samples, 'right')
 
   it('puts together what belongs together, whichever side comes first', async () => {
-    const out = await heard(channelMix, {}, pcmMono, [left(1, 2, 3), right(-1), right(-2, -3, -4), left(4)])
+    const out = await outputOf(channelMix, {}, pcmMono, [left(1, 2, 3), right(-1), right(-2, -3, -4), left(4)])
     expect(out.map(brief)).toEqual(['1 -1', '2 -2 3 -3', '4 -4'])
   })
 
   it('mixes to one channel by weight, half of each unless told', async () => {
     const sides = [left(1000, 32_767), right(3000, 32_767)]
-    expect((await heard(channelMix, { to: 'mono' }, pcmMono, sides)).map(brief)).toEqual(['2000 32767'])
+    expect((await outputOf(channelMix, { to: 'mono' }, pcmMono, sides)).map(brief)).toEqual(['2000 32767'])
     const weighed = { to: 'mono', leftWeight: 1, rightWeight: 1 }
-    expect((await heard(channelMix, weighed, pcmMono, sides)).map(brief)).toEqual(['4000 32767'])
+    expect((await outputOf(channelMix, weighed, pcmMono, sides)).map(brief)).toEqual(['4000 32767'])
   })
 
   it('takes silence for a side that has ended', async () => {
-    const out = await heard(channelMix, {}, pcmMono, [left(1, 2, 3), right(9)])
+    const out = await outputOf(channelMix, {}, pcmMono, [left(1, 2, 3), right(9)])
     expect(out.map(brief)).toEqual(['1 9', '2 0 3 0'])
   })
 
   it('waits no longer than it may: puts silence in, leaves out what comes too late, and says so', async () => {
     const [long, short] = [new Array<number>(400).fill(7), new Array<number>(300).fill(9)]
-    const out = await heard(channelMix, { maxWaitMs: 20 }, pcmMono, [left(...long), right(...short), left(7)])
+    const out = await outputOf(channelMix, { maxWaitMs: 20 }, pcmMono, [left(...long), right(...short), left(7)])
     const frames = decodeSamples(bytesFrom(out), 'pcm')
     expect(frames).toHaveLength(2 * 401)
     const rightSide = frames.filter((_sample, index) => index % 2 === 1)
@@ -92,13 +92,13 @@ describe('channel-mix', () => {
       left(...Array<number>(800).fill(1)),
       right(...Array<number>(80).fill(1)),
     ])
-    const out = await heard(channelMix, { maxWaitMs: 20 }, pcmMono, lag.flat())
-    const told = out.flatMap((item) =>
+    const out = await outputOf(channelMix, { maxWaitMs: 20 }, pcmMono, lag.flat())
+    const losses = out.flatMap((item) =>
       item.type === 'event' ? [item.event.data as { readonly LostMsec: number }] : [],
     )
-    expect(told.length).toBeGreaterThan(1)
-    expect(told.length).toBeLessThan(6)
-    expect(told.reduce((sum, { LostMsec }) => sum + LostMsec, 0)).toBeGreaterThan(280)
+    expect(losses.length).toBeGreaterThan(1)
+    expect(losses.length).toBeLessThan(6)
+    expect(losses.reduce((sum, { LostMsec }) => sum + LostMsec, 0)).toBeGreaterThan(280)
   })
 
   it('takes each side in its own encoding and gives out that of the left', async () => {

@@ -3,7 +3,7 @@ import { bytesOf, samplesOf } from '../../../../src/audio/pcm.js'
 import { createResampler } from '../../../../src/audio/resampler.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { resample } from '../../../../src/service/nodes/audio/conversion.js'
-import { marblesInTurns } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../marbles-in-turns.js'
 import { event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 import { pcm } from '../node-run.js'
@@ -19,7 +19,7 @@ const resampled = async (pieces: number): Promise<readonly NodeItem[]> => {
   resampler.free()
   return all.filter(({ length }) => length > 0).map((part) => ({ type: 'audio', bytes: bytesOf(part) }))
 }
-const present = (one: NodeItem | undefined): NodeItem[] => (one === undefined ? [] : [one])
+const present = (item: NodeItem | undefined): NodeItem[] => (item === undefined ? [] : [item])
 
 describe('resample in virtual time', async () => {
   const [first, lastOfOne] = await resampled(1)
@@ -35,14 +35,16 @@ describe('resample in virtual time', async () => {
   })
 
   it('says in each of these pieces something, of twice as many samples in all', () => {
-    const lengths = [first, second, lastOfTwo].map((one) => (one?.type === 'audio' ? samplesOf(one.bytes).length : 0))
+    const lengths = [first, second, lastOfTwo].map((value) =>
+      value?.type === 'audio' ? samplesOf(value.bytes).length : 0,
+    )
     expect(lengths.every((length) => length > 0)).toBe(true)
     expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(1280)
   })
 
   it('leaves events alone, and waits for audio that comes before it has opened', async () => {
     const node = await openNode(resample, { toHz: 16_000 })
-    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const source$ = cold<NodeItem>('(exx)---|', { e: event('other'), x: item })
       const seen = expectObservable(node(source$, nodeContext({ scheduler })))
       return () => {

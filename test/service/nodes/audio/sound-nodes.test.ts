@@ -63,13 +63,13 @@ describe('level-meter', () => {
   const levels = async (format: AudioFormat, options: unknown, items: readonly NodeItem[], offsetMs?: number) => {
     const session = nodeContext({ inputs: { audio: format }, ...(offsetMs === undefined ? {} : { offsetMs }) })
     const out = await lastValueFrom(runOver(levelMeter, options, session, items).pipe(toArray()))
-    return { out, told: out.flatMap((item) => (item.type === 'event' ? [item.event] : [])) }
+    return { out, events: out.flatMap((item) => (item.type === 'event' ? [item.event] : [])) }
   }
 
   it('tells -9.03 dBFS RMS and -6.02 dBFS peak of a sine at half of full scale, every 500 ms', async () => {
-    const { out, told } = await levels(mono, { everyMs: 500 }, [pcm(sine(400, 1))])
+    const { out, events } = await levels(mono, { everyMs: 500 }, [pcm(sine(400, 1))])
     const half = { name: 'Level', channel: 0, data: { RmsDbfs: -9.03, PeakDbfs: -6.02 } }
-    expect(told).toEqual([
+    expect(events).toEqual([
       { ...half, startMs: 0, endMs: 500 },
       { ...half, startMs: 500, endMs: 1000 },
     ])
@@ -79,8 +79,8 @@ describe('level-meter', () => {
 
   it('tells each channel by itself, silence as -100, and at the end what is left', async () => {
     const frames = Int16Array.from({ length: 2 * 1200 }, (_, index) => (index % 2 ? 0 : -32_768))
-    const { told } = await levels({ ...mono, channels: 2 }, { everyMs: 100 }, [pcm(frames)], 5000)
-    expect(told).toEqual([
+    const { events } = await levels({ ...mono, channels: 2 }, { everyMs: 100 }, [pcm(frames)], 5000)
+    expect(events).toEqual([
       { name: 'Level', channel: 0, startMs: 5000, endMs: 5100, data: { RmsDbfs: 0, PeakDbfs: 0 } },
       { name: 'Level', channel: 1, startMs: 5000, endMs: 5100, data: { RmsDbfs: -100, PeakDbfs: -100 } },
       { name: 'Level', channel: 0, startMs: 5100, endMs: 5150, data: { RmsDbfs: 0, PeakDbfs: 0 } },
@@ -92,8 +92,8 @@ describe('level-meter', () => {
     const samples = sine(333, 1)
     const whole = await levels(mono, { everyMs: 70 }, [pcm(samples)])
     const pieces = Array.from({ length: 28 }, (_, index) => pcm(samples.subarray(index * 296, (index + 1) * 296)))
-    expect((await levels(mono, { everyMs: 70 }, pieces)).told).toEqual(whole.told)
-    expect(whole.told).toHaveLength(15)
+    expect((await levels(mono, { everyMs: 70 }, pieces)).events).toEqual(whole.events)
+    expect(whole.events).toHaveLength(15)
   })
 })
 

@@ -95,17 +95,17 @@ describe('audioNode', () => {
 
   it('keeps the order when a consumer answers within an output', () => {
     const input$ = new Subject<NodeItem>()
-    const heard: string[] = []
+    const received: string[] = []
     counting()(input$, nodeContext()).subscribe((item) => {
-      heard.push(brief(item))
-      if (heard.length === 1) {
+      received.push(brief(item))
+      if (received.length === 1) {
         input$.next(b)
         input$.complete()
       }
     })
     input$.next(a)
     const span = 'undefined undefined-undefined'
-    expect(heard).toEqual(['1 2 3 4', `Had ${span} 4`, '5 6', `Had ${span} 6`, `Over ${span} 6`])
+    expect(received).toEqual(['1 2 3 4', `Had ${span} 4`, '5 6', `Had ${span} 6`, `Over ${span} 6`])
   })
 
   it('waits for steps that open later, and passes the error of those that fail to open', async () => {
@@ -143,8 +143,8 @@ describe.each(builtInNodes.filter(({ name }) => nodesOfSteps.includes(name)))('t
   it('emits the same for every subscription and unsubscribes its input', async () => {
     const node = await open()
     const source$ = new Subject<NodeItem>()
-    const heard: string[][] = [[], []]
-    for (const list of heard) {
+    const received: string[][] = [[], []]
+    for (const list of received) {
       const subscription = node(source$, context).subscribe((item) => {
         list.push(brief(item))
       })
@@ -153,7 +153,7 @@ describe.each(builtInNodes.filter(({ name }) => nodesOfSteps.includes(name)))('t
       subscription.unsubscribe()
     }
     expect(source$.observed).toBe(false)
-    expect(heard[1]).toEqual(heard[0])
+    expect(received[1]).toEqual(received[0])
   })
 })
 

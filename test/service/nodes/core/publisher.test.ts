@@ -8,7 +8,7 @@ import { nodeContext } from '../node-context.js'
 
 const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 
-const told = async (
+const published = async (
   input: AudioFormat,
   output: Readonly<Record<string, unknown>> | undefined,
   items: readonly NodeItem[],
@@ -27,28 +27,34 @@ const audio = (...values: readonly number[]): NodeItem => ({ type: 'audio', byte
 describe('the publisher', () => {
   it('hands audio on as it is where the client hears that', async () => {
     const item = audio(1, 2, 3, 4)
-    expect((await told(pcm, undefined, [item]))[0]).toBe(item)
+    expect((await published(pcm, undefined, [item]))[0]).toBe(item)
   })
 
   it('tells audio in the format that Audio.Output asks for, in any dialect, events in between', async () => {
     const event: NodeItem = { type: 'event', event: { name: 'x' } }
-    const items = await told(pcm, { Encoding: 'ulaw', 'channel-count': '2' }, [audio(0, 0, 0, 0), event, audio(0, 0)])
+    const items = await published(pcm, { Encoding: 'ulaw', 'channel-count': '2' }, [
+      audio(0, 0, 0, 0),
+      event,
+      audio(0, 0),
+    ])
     expect(items.map(({ type }) => type)).toEqual(['audio', 'event', 'audio'])
     expect(bytes(items)).toEqual(new Array(6).fill(0xff))
   })
 
   it('tells it in the format that the client sends where that asks for nothing', async () => {
-    expect(bytes(await told({ ...pcm, encoding: 'ulaw', channels: 2 }, undefined, [audio(0xff, 0xff)]))).toEqual([0, 0])
+    expect(bytes(await published({ ...pcm, encoding: 'ulaw', channels: 2 }, undefined, [audio(0xff, 0xff)]))).toEqual([
+      0, 0,
+    ])
   })
 
   it('keeps the length where the rate changes', async () => {
     const second = new Uint8Array(16_000)
-    const items = await told(pcm, { SampleRate: 16_000 }, [{ type: 'audio', bytes: second }])
+    const items = await published(pcm, { SampleRate: 16_000 }, [{ type: 'audio', bytes: second }])
     expect(bytes(items)).toHaveLength(32_000)
   })
 
   it('refuses an Audio.Output that is none by the name of its field, and needs none without audio', async () => {
-    await expect(told(pcm, { SampleRate: 5 }, [])).rejects.toMatchObject({
+    await expect(published(pcm, { SampleRate: 5 }, [])).rejects.toMatchObject({
       code: 'invalid-field',
       message: expect.stringContaining('Audio.Output.SampleRate must be a whole number of Hz') as unknown,
     })

@@ -19,17 +19,17 @@ describe('event-tagger', () => {
         { groupId: 'b', channel: 0 },
       ],
     })
-    const said = { Text: 'in der Hauptstraße' }
+    const spoken = { Text: 'in der Hauptstraße' }
     expect(
       answersTo(node, [
-        event('SR Milestone', { channel: 1, data: said }),
-        event('SR Partial', { channel: 0, data: said }),
+        event('SR Milestone', { channel: 1, data: spoken }),
+        event('SR Partial', { channel: 0, data: spoken }),
         event('Talk Statistics', { channel: -2, groupId: 'own' }),
         event('Other', { channel: 1 }),
       ]),
     ).toEqual([
-      event('SR Milestone', { channel: 1, data: said, tags: ['customer', 'address'], groupId: 'a' }),
-      event('SR Partial', { channel: 0, data: said, tags: ['address'], groupId: 'b' }),
+      event('SR Milestone', { channel: 1, data: spoken, tags: ['customer', 'address'], groupId: 'a' }),
+      event('SR Partial', { channel: 0, data: spoken, tags: ['address'], groupId: 'b' }),
       event('Talk Statistics', { channel: -2, groupId: 'b' }),
       event('Other', { channel: 1 }),
     ])

@@ -26,7 +26,7 @@ describe('phrase-spotter', () => {
 
   it('finds whole words in any letter case, whatever stands between them', async () => {
     const phrases = ['Cancel, my account!', "don't", 'straße', 'ΟΔΟΣ', 'ﬁne', 'twenty one', '取消', 'cafe']
-    const said = [
+    const spoken = [
       'CANCEL my... Account',
       'I DON’T',
       'Hauptstrasse die STRASSE',
@@ -35,7 +35,7 @@ describe('phrase-spotter', () => {
       'twenty-one',
       '我要取消',
     ]
-    expect(await spot({ phrases }, ...said.map((text) => milestone(text)))).toEqual([
+    expect(await spot({ phrases }, ...spoken.map((text) => milestone(text)))).toEqual([
       'Cancel, my account!',
       "don't",
       'straße',

@@ -208,7 +208,7 @@ describe('toneCadence', () => {
     const samples = cadence.samples(0, 1000)
     expect(samples).toHaveLength(360)
     const isLoud = (fromMs: number, toMs: number): boolean =>
-      samples.subarray(fromMs * 8, toMs * 8).some((one) => one !== 0)
+      samples.subarray(fromMs * 8, toMs * 8).some((item) => item !== 0)
     expect([isLoud(0, 10), isLoud(10, 20), isLoud(20, 30), isLoud(30, 40), isLoud(40, 45)]).toEqual([
       true,
       false,

@@ -8,7 +8,7 @@ import { audio, openNode } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
 /** A disk with room for so many bytes, of the header and of audio; headers that are mended take none. */
-const disk = vi.hoisted(() => ({ roomBytes: 0 }))
+const disk = vi.hoisted(() => ({ freeBytes: 0 }))
 
 vi.mock(import('node:fs/promises'), async (importOriginal) => {
   const original = await importOriginal()
@@ -17,10 +17,10 @@ vi.mock(import('node:fs/promises'), async (importOriginal) => {
     const write = file.write.bind(file) as (...all: unknown[]) => Promise<{ bytesWritten: number }>
     const limited = async (bytes: Uint8Array, offset = 0, length = bytes.byteLength - offset, position?: number) => {
       if (position !== undefined) return write(bytes, offset, length, position)
-      if (disk.roomBytes <= 0)
+      if (disk.freeBytes <= 0)
         throw Object.assign(new Error('ENOSPC: no space left, write /secret'), { code: 'ENOSPC' })
-      const { bytesWritten } = await write(bytes, offset, Math.min(length, disk.roomBytes))
-      disk.roomBytes -= bytesWritten
+      const { bytesWritten } = await write(bytes, offset, Math.min(length, disk.freeBytes))
+      disk.freeBytes -= bytesWritten
       return { bytesWritten, buffer: bytes }
     }
     return Object.assign(file, { write: limited })
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 describe('recorder on a disk that fills up', () => {
   it('fails by the word of the system alone, and leaves what was written readable', async () => {
-    disk.roomBytes = 44 + 100_001
+    disk.freeBytes = 44 + 100_001
     const node = await openNode(recorder, {}, { recordingsFolder: folder })
     const input$ = concat(of(audio(new Uint8Array(200_000).fill(7))), NEVER)
     await expect(lastValueFrom(node(input$, nodeContext()))).rejects.toMatchObject({
@@ -46,16 +46,16 @@ describe('recorder on a disk that fills up', () => {
       code: 'internal',
       message: 'The recording cannot be written (ENOSPC).',
     })
-    const sizeSaid = async (): Promise<number> => {
+    const declaredSize = async (): Promise<number> => {
       const bytes = await readFile(join(folder, 'session-1-node-all.wav'))
       return bytes.readUInt32LE(40)
     }
-    while ((await sizeSaid()) === 0xffffffff) await new Promise(setImmediate)
-    expect(await sizeSaid()).toBe(100_000)
+    while ((await declaredSize()) === 0xffffffff) await new Promise(setImmediate)
+    expect(await declaredSize()).toBe(100_000)
   })
 
   it('fails at the end when there was no room for the rest', async () => {
-    disk.roomBytes = 44
+    disk.freeBytes = 44
     const node = await openNode(recorder, {}, { recordingsFolder: folder })
     await expect(lastValueFrom(node(of(audio(new Uint8Array(320))), nodeContext()))).rejects.toThrow('ENOSPC')
   })

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { recorder } from '../../../../src/service/nodes/recordings/recorder.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
-import { marblesInTurns } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../marbles-in-turns.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
@@ -48,8 +48,8 @@ const open = (options: object = {}) => openNode(recorder, options, { recordingsF
 /** What the header of each file says of its audio, and whether that is all. */
 const sizes = (): readonly (readonly [number, boolean])[] =>
   disk.files.map((bytes) => {
-    const said = Buffer.from(bytes).readUInt32LE(40)
-    return [said, said === bytes.byteLength - 44]
+    const declared = Buffer.from(bytes).readUInt32LE(40)
+    return [declared, declared === bytes.byteLength - 44]
   })
 
 describe('recorder in virtual time', () => {
@@ -64,7 +64,7 @@ describe('recorder in virtual time', () => {
 
   it('leaves whole files and none open: after the end, an error, and unsubscription', async () => {
     const node = await open()
-    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const drawn = (marbles: string, unsubscribe?: string) =>
         expectObservable(node(cold<NodeItem>(marbles, { x: item }), nodeContext({ scheduler })), unsubscribe)
       const [ends, fails, cancelled] = [drawn('x---x---|'), drawn('x---#'), drawn('x-------', '^--!')]
@@ -84,7 +84,7 @@ describe('recorder in virtual time', () => {
 
   it('completes at its longest, though the input goes on, and lets go of it', async () => {
     const node = await open({ maxDurationMs: 150 })
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('x---x---x---', { x: item })
       const seen = expectObservable(node(source$, nodeContext({ scheduler })))
       const subscribed = expectSubscriptions(source$.subscriptions)
@@ -98,7 +98,7 @@ describe('recorder in virtual time', () => {
 
   it('fails when the disk does, lets go of its input, and leaves no file open', async () => {
     const node = await open()
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('----x---', { x: audio(new Uint8Array(65_536)) })
       const seen = expectObservable(node(source$, nodeContext({ scheduler })))
       const subscribed = expectSubscriptions(source$.subscriptions)

@@ -34,19 +34,19 @@ describe('dtmf-detector', () => {
       const left = encodeSamples(
         pressed(
           8000,
-          Array.from('123', (one) => ({ digit: one })),
+          Array.from('123', (item) => ({ digit: item })),
         ),
         encoding,
       )
       const right = encodeSamples(
         pressed(
           8000,
-          Array.from('#0*', (one) => ({ digit: one })),
+          Array.from('#0*', (item) => ({ digit: item })),
         ),
         encoding,
       )
       const bytes = interleaveChannels(left, right, bytesPerSample(stereo))
-      const told = new Set<string>()
+      const results = new Set<string>()
       for (const frames of [1, 77, 160, 100_000]) {
         const answers = answersTo(await open(stereo), cut(bytes, frames * bytesPerFrame(stereo)))
         const digits = eventsOf(answers, 'DTMF')
@@ -60,10 +60,10 @@ describe('dtmf-detector', () => {
             [1, '*'],
           ].sort(),
         )
-        told.add(JSON.stringify([...digits].sort((one, other) => (one.channel ?? 0) - (other.channel ?? 0))))
+        results.add(JSON.stringify([...digits].sort((a, b) => (a.channel ?? 0) - (b.channel ?? 0))))
         expect(audioOf(answers)).toEqual(Buffer.from(bytes))
       }
-      expect(told.size).toBe(1)
+      expect(results.size).toBe(1)
     },
   )
 
@@ -118,8 +118,8 @@ describe('dtmf-detector', () => {
         // Silent are the 621 ms of tones, and at their edges no more than 7.5 ms each.
         expect(silenced).toBeGreaterThan(600 * 8)
         expect(silenced).toBeLessThan((621 + 3 * 15) * 8)
-        const heard = pressedIn(after, encoding, sampleBytes)
-        expect(heard).toEqual([])
+        const detected = pressedIn(after, encoding, sampleBytes)
+        expect(detected).toEqual([])
       }
     },
   )
@@ -141,8 +141,8 @@ describe('dtmf-detector', () => {
     let givenBytes = 0
     let takenBytes = 0
     let mostHeld = 0
-    const subscription = node(input$, undefined as never).subscribe((one) => {
-      if (one.type === 'audio') takenBytes += one.bytes.byteLength
+    const subscription = node(input$, undefined as never).subscribe((value) => {
+      if (value.type === 'audio') takenBytes += value.bytes.byteLength
     })
     for (const piece of cut(bytes, 80)) {
       givenBytes += piece.type === 'audio' ? piece.bytes.byteLength : 0

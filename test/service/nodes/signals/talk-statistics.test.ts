@@ -11,13 +11,13 @@ const started = (channel: number, startMs: number): NodeItem =>
 const ended = (channel: number, startMs: number, endMs: number): NodeItem =>
   event('Speech Ended', { channel, startMs, endMs })
 /** A conversation as the two channels tell it: each event when it is known. */
-const told = (lines: readonly Line[]): readonly NodeItem[] =>
+const itemsOf = (lines: readonly Line[]): readonly NodeItem[] =>
   lines
     .flatMap(([channel, startMs, endMs]) => [
       { atMs: startMs, item: started(channel, startMs) },
       { atMs: endMs, item: ended(channel, startMs, endMs) },
     ])
-    .sort((one, other) => one.atMs - other.atMs)
+    .sort((a, b) => a.atMs - b.atMs)
     .map(({ item }) => item)
 
 interface Figures {
@@ -26,7 +26,7 @@ interface Figures {
   readonly Channels: readonly Readonly<Record<string, number | null>>[]
 }
 const figures = async (lines: readonly Line[], options: object = {}): Promise<Figures & Record<string, unknown>> => {
-  const [last] = eventsOf(answersTo(await openNode(talkStatistics, options), told(lines)), 'Talk Statistics')
+  const [last] = eventsOf(answersTo(await openNode(talkStatistics, options), itemsOf(lines)), 'Talk Statistics')
   return last?.data as Figures & Record<string, unknown>
 }
 const column = ({ Channels }: Figures, name: string): readonly unknown[] => Channels.map((channel) => channel[name])

@@ -7,7 +7,7 @@ import type { NodeContext, NodeItem } from '../../../../src/service/nodes/core/n
 import { openFvad } from '../../../../src/service/recognition/voice-activity/fvad.js'
 import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
 import { spoken } from '../../sessions/spoken.js'
-import { marblesInTurns } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../marbles-in-turns.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
@@ -33,9 +33,9 @@ const milestone = (StartMsec: number, EndMsec: number, Text: string): NodeItem =
 }
 const final = (startMs: number, endMs: number, Text: string, data: object): NodeItem =>
   event('SR Final', { channel: 0, startMs, endMs, data: { Text, ...data } })
-const saidUntil = (HeardMsec: number): object => ({ Confidence: 0.9, HeardMsec })
+const heardUntil = (HeardMsec: number): object => ({ Confidence: 0.9, HeardMsec })
 const failedFinal = (Error: string): NodeItem => final(-1, -1, '', { Confidence: 0, Error })
-const nothingHeard = final(0, 0, '', { Confidence: 0, HeardMsec: 0 })
+const emptyFinal = final(0, 0, '', { Confidence: 0, HeardMsec: 0 })
 
 const with$ = (engine: Engine): Partial<NodeContext> => ({ engine: () => Promise.resolve(engine) })
 const open = (engine: Engine = scriptedEngine({ texts: ['yes', 'no'] })) => openNode(recognizer, {}, with$(engine))
@@ -67,9 +67,9 @@ describe('the recognizer node in virtual time', async () => {
     first: [started(520), partial(520, 'yes')],
     second: [ended(520, 2020), milestone(520, 2020, 'yes'), started(2120), partial(2120, 'no')],
     end: [
-      [ended(520, 1600), milestone(520, 1600, 'yes'), final(520, 1600, 'yes', saidUntil(1600))],
-      [ended(2120, 3200), milestone(2120, 3200, ' no'), final(520, 3200, 'yes no', saidUntil(3200))],
-      [nothingHeard],
+      [ended(520, 1600), milestone(520, 1600, 'yes'), final(520, 1600, 'yes', heardUntil(1600))],
+      [ended(2120, 3200), milestone(2120, 3200, ' no'), final(520, 3200, 'yes no', heardUntil(3200))],
+      [emptyFinal],
     ],
     failed: [failedFinal('internal: The service failed; try again, and tell its operator.')],
     opensLater: true,
@@ -77,12 +77,12 @@ describe('the recognizer node in virtual time', async () => {
 
   it('gives its final by itself when no audio comes for long', async () => {
     const node = await open()
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('-')
       const seen = expectObservable(node(source$, nodeContext({ scheduler })))
       const subscribed = expectSubscriptions(source$.subscriptions)
       return () => {
-        seen.toBe('30s (f|)', { f: nothingHeard })
+        seen.toBe('30s (f|)', { f: emptyFinal })
         subscribed.toBe('^ 29999ms !')
       }
     }, 60_000)
@@ -90,7 +90,7 @@ describe('the recognizer node in virtual time', async () => {
 
   it('tells a long silence of its channel, in the time of the session', async () => {
     const node = await openNode(recognizer, { channel: 1 }, with$(scriptedEngine({ texts: ['yes'] })))
-    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const values = { x: audio(new Uint8Array(29_900 * 16)), y: audio(new Uint8Array(100 * 16)) }
       const source$ = cold<NodeItem>('x-y--', values)
       const seen = expectObservable(node(source$, nodeContext({ scheduler, offsetMs: 5_000 })), '^---!')
@@ -105,7 +105,7 @@ describe('the recognizer node in virtual time', async () => {
     const { engine, running } = watched((part$) => part$.pipe(script.recognize()))
     const node = await open(engine)
     const ran: number[] = []
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('x------', { x: item })
       const seen = expectObservable(node(source$, nodeContext({ scheduler })), '^---!')
       const subscribed = expectSubscriptions(source$.subscriptions)
@@ -122,7 +122,7 @@ describe('the recognizer node in virtual time', async () => {
     const error = new SpeechError('engine-failed', 'It broke.')
     const { engine, running } = watched(mergeMap(() => throwError(() => error)))
     const node = await open(engine)
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('--x---|', { x: item })
       const seen = expectObservable(node(source$, nodeContext({ scheduler })))
       const subscribed = expectSubscriptions(source$.subscriptions)
@@ -137,7 +137,7 @@ describe('the recognizer node in virtual time', async () => {
   it('gives the final that says why when the session is broken off, and completes', async () => {
     const node = await open()
     const aborted$ = new Subject<SpeechError>()
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('x------', { x: item })
       const seen = expectObservable(node(source$, nodeContext({ scheduler, aborted$ })))
       const subscribed = expectSubscriptions(source$.subscriptions)

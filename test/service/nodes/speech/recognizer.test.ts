@@ -36,15 +36,19 @@ const fractional = (): Engine => {
     recognize: () => (part$) =>
       part$.pipe(
         engine.recognize(),
-        map((one) =>
-          one.type === 'segment'
+        map((hypothesis) =>
+          hypothesis.type === 'segment'
             ? {
-                ...one,
-                startMs: one.startMs + 1 / 3,
-                endMs: one.endMs - 1 / 3,
-                words: one.words.map((word) => ({ ...word, startMs: word.startMs + 0.4, endMs: word.endMs - 0.4 })),
+                ...hypothesis,
+                startMs: hypothesis.startMs + 1 / 3,
+                endMs: hypothesis.endMs - 1 / 3,
+                words: hypothesis.words.map((word) => ({
+                  ...word,
+                  startMs: word.startMs + 0.4,
+                  endMs: word.endMs - 0.4,
+                })),
               }
-            : one,
+            : hypothesis,
         ),
       ),
   }
@@ -154,7 +158,7 @@ describe('the recognizer node', () => {
       { channel: 0, data: { Text: expect.stringContaining('hello') as unknown } },
     ])
     expect(
-      given.consumed.filter((frameCount) => frameCount !== Infinity).reduce((sum, one) => sum + one, 0),
+      given.consumed.filter((frameCount) => frameCount !== Infinity).reduce((sum, value) => sum + value, 0),
     ).toBeGreaterThan(30_000)
     expect(given.consumed.at(-1)).toBe(Infinity)
   })
@@ -163,7 +167,7 @@ describe('the recognizer node', () => {
     const given = contextOf(mono, { 'model-name': 'a', ModelTenant: 'b', ModelVersion: '2' }, fractional())
     await configured(recognizer).open(given.context)
     expect(given.asked).toEqual([{ name: 'a', tenant: 'b', version: '2' }])
-    for (const [name, value, said] of [
+    for (const [name, value, message] of [
       ['VadSensitivity', 11, 'VadSensitivity must be'],
       ['VadSilenceTriggerMsec', 'x', 'VadSilenceTriggerMsec'],
       ['AudioSplitter', 'other', 'AudioSplitter'],
@@ -173,7 +177,7 @@ describe('the recognizer node', () => {
         configured(recognizer).open(contextOf(mono, { [name]: value }, fractional()).context),
       ).rejects.toMatchObject({
         code: 'invalid-field',
-        message: expect.stringContaining(said) as unknown,
+        message: expect.stringContaining(message) as unknown,
       })
     }
   })

@@ -2,7 +2,7 @@ import { describe, it } from 'vitest'
 import { voiceActivity } from '../../../../src/service/nodes/speech/voice-activity.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { spoken } from '../../sessions/spoken.js'
-import { marblesInTurns } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../marbles-in-turns.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
@@ -25,7 +25,7 @@ describe('voice-activity in virtual time', async () => {
 
   it('passes audio without speech, and tells nothing of it', async () => {
     const node = await openNode(voiceActivity, {})
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const values = { q: audio(new Uint8Array(16_000)), e: event('other') }
       const source$ = cold('         q-e-q---|', values)
       const subscriptions = '        ^-------!'
@@ -41,7 +41,7 @@ describe('voice-activity in virtual time', async () => {
 
   it('tells no long silence, for it does not know what the recognizer still has to say', async () => {
     const node = await openNode(voiceActivity, {})
-    await marblesInTurns(({ cold, expectObservable, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const values = { q: audio(new Uint8Array(31_000 * 16)) }
       const seen = expectObservable(node(cold<NodeItem>('q--', values), nodeContext({ scheduler })), '^-!')
       return () => {
@@ -52,7 +52,7 @@ describe('voice-activity in virtual time', async () => {
 
   it('ends the speech when no audio comes, and all when none comes for long', async () => {
     const node = await openNode(voiceActivity, {})
-    await marblesInTurns(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+    await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const values = { x: item, s: started(520), e: ended(520, 1600) }
       const source$ = cold('x', values)
       // 1600 ms of audio came ahead; a second after it would have been heard, nobody speaks any more.

@@ -29,7 +29,7 @@ const stereo: AudioFormat = { ...mono, channels: 2 }
 const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
 const eventsOf = (items: readonly NodeItem[]) => items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
 
-const heard = async (format: AudioFormat, options: unknown, pieces: readonly Uint8Array[], change = {}) => {
+const eventsIn = async (format: AudioFormat, options: unknown, pieces: readonly Uint8Array[], change = {}) => {
   const context = nodeContext({ inputs: { audio: format }, ...change })
   return lastValueFrom(runOver(voiceActivity, options, context, pieces.map(audio)).pipe(toArray()))
 }
@@ -37,7 +37,7 @@ const heard = async (format: AudioFormat, options: unknown, pieces: readonly Uin
 describe('voice-activity', () => {
   it('tells the same speech as the recognizer does, and passes the audio on as it is', async () => {
     const bytes = await spoken(6_000)
-    const out = await heard(mono, {}, [bytes.subarray(0, 33_334), bytes.subarray(33_334)])
+    const out = await eventsIn(mono, {}, [bytes.subarray(0, 33_334), bytes.subarray(33_334)])
     expect(bytesFrom(out)).toEqual(new Uint8Array(bytes))
     const context = nodeContext({
       inputs: { audio: mono },
@@ -50,18 +50,18 @@ describe('voice-activity', () => {
   })
 
   it('keeps channels apart: each tells what it would tell alone', async () => {
-    const [one, other] = [await spoken(6_000), new Uint8Array(96_000)]
-    const [both, swapped] = [interleaveChannels(one, other, 2), interleaveChannels(other, one, 2)]
-    const alone = eventsOf(await heard(mono, {}, [one]))
-    expect(eventsOf(await heard(stereo, {}, [both]))).toEqual(alone)
-    expect(eventsOf(await heard(stereo, {}, [swapped]))).toEqual(alone.map((event) => ({ ...event, channel: 1 })))
+    const [first, second] = [await spoken(6_000), new Uint8Array(96_000)]
+    const [both, swapped] = [interleaveChannels(first, second, 2), interleaveChannels(second, first, 2)]
+    const alone = eventsOf(await eventsIn(mono, {}, [first]))
+    expect(eventsOf(await eventsIn(stereo, {}, [both]))).toEqual(alone)
+    expect(eventsOf(await eventsIn(stereo, {}, [swapped]))).toEqual(alone.map((event) => ({ ...event, channel: 1 })))
   })
 
   it('names the channel that it was split from, and counts from the start of the session', async () => {
     const bytes = await spoken(6_000)
     const [plain, moved] = [
-      eventsOf(await heard(mono, {}, [bytes])),
-      eventsOf(await heard(mono, { channel: 1 }, [bytes], { offsetMs: 10_000 })),
+      eventsOf(await eventsIn(mono, {}, [bytes])),
+      eventsOf(await eventsIn(mono, { channel: 1 }, [bytes], { offsetMs: 10_000 })),
     ]
     expect(moved.map(({ name, channel, startMs }) => [name, channel, startMs])).toEqual(
       plain.map(({ name, startMs }) => [name, 1, (startMs ?? 0) + 10_000]),
@@ -71,14 +71,14 @@ describe('voice-activity', () => {
 
   it('hears at a rate that the detector does not know', async () => {
     const bytes = await spoken(6_000)
-    const faster = eventsOf(await heard({ ...mono, sampleRateHz: 11_025 }, {}, [bytes]))
+    const faster = eventsOf(await eventsIn({ ...mono, sampleRateHz: 11_025 }, {}, [bytes]))
     expect(faster.map(({ name }) => name).slice(0, 2)).toEqual(['Speech Started', 'Speech Ended'])
   })
 
   it('takes its parameters from options, and the session overrides them unless it may not', async () => {
     const bytes = await spoken(6_000)
     const starts = async (options: unknown, settings: Settings) =>
-      eventsOf(await heard(mono, options, [bytes], { settings: () => settings }))[0]?.startMs ?? 0
+      eventsOf(await eventsIn(mono, options, [bytes], { settings: () => settings }))[0]?.startMs ?? 0
     const plain = await starts({ preSpeechMs: 100 }, {})
     const overridden = await starts({ preSpeechMs: 100 }, { VadPreSpeechBufferMsec: 0 })
     expect(overridden - plain).toBe(100)
@@ -96,10 +96,10 @@ describe('voice-activity', () => {
 
   it('tells what is dealt with, and completes when an empty input does', async () => {
     const consumed: number[] = []
-    await heard(mono, {}, [new Uint8Array(1600)], { ack: (count: number) => consumed.push(count) })
-    expect(consumed.filter((count) => count !== Infinity).reduce((sum, one) => sum + one, 0)).toBe(800)
+    await eventsIn(mono, {}, [new Uint8Array(1600)], { ack: (count: number) => consumed.push(count) })
+    expect(consumed.filter((count) => count !== Infinity).reduce((sum, value) => sum + value, 0)).toBe(800)
     expect(consumed.at(-1)).toBe(Infinity)
-    expect(await heard(mono, {}, [])).toEqual([])
+    expect(await eventsIn(mono, {}, [])).toEqual([])
   })
 
   it('passes an error on, and lets go of its input on unsubscription', async () => {
@@ -119,8 +119,8 @@ describe('voice-activity', () => {
   it('keeps two channels in step where a listener gives more in the middle of a piece', async () => {
     const context = nodeContext({ inputs: { audio: stereo } })
     const node = await opened(voiceActivity, {}, context)
-    const one = await spoken(6_000)
-    const both = interleaveChannels(one, one, 2)
+    const speech = await spoken(6_000)
+    const both = interleaveChannels(speech, speech, 2)
     const input$ = new Subject<NodeItem>()
     let pieces = 0
     const feed = (): void => {
@@ -138,8 +138,8 @@ describe('voice-activity', () => {
       ),
     )
     feed()
-    const told = eventsOf(await out)
-    const of = (channel: number) => told.filter((event) => event.channel === channel).map(({ startMs }) => startMs)
+    const activity = eventsOf(await out)
+    const of = (channel: number) => activity.filter((event) => event.channel === channel).map(({ startMs }) => startMs)
     expect(of(0).length).toBeGreaterThan(1)
     expect(of(1)).toEqual(of(0))
   })

@@ -45,7 +45,8 @@ export const webhookBench = () => {
 }
 
 /** What a webhook tells of itself. */
-export const tell = (name: string, data: object): NodeItem => event(name, { channel: -2, startMs: -1, endMs: -1, data })
+export const eventOf = (name: string, data: object): NodeItem =>
+  event(name, { channel: -2, startMs: -1, endMs: -1, data })
 
 /** When a request says that it was signed, its signature, and what that has to be. */
 export const signatureOf = ({ headers, body }: Received) => {

@@ -15,7 +15,7 @@ const options = { url, secret: 'key', allowPrivate: true, batchMs: 0, retryBaseM
 const main = async () => {
   const node = await webhook.configure(options).right.open(context)
   const event = { name: 'DTMF', channel: 1, startMs: 5, data: { Digit: '5' } }
-  const told = await lastValueFrom(node(of({ type: 'event', event }), context).pipe(toArray()))
-  process.stdout.write(JSON.stringify(told))
+  const items = await lastValueFrom(node(of({ type: 'event', event }), context).pipe(toArray()))
+  process.stdout.write(JSON.stringify(items))
 }
 void main()

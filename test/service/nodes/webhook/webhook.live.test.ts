@@ -4,7 +4,7 @@ import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { webhook } from '../../../../src/service/nodes/webhook/webhook.js'
 import { event, openNode } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
-import { signatureOf, tell, webhookBench } from './webhook-bench.js'
+import { signatureOf, eventOf, webhookBench } from './webhook-bench.js'
 import { namesIn, ok } from './webhook-receiver.js'
 
 const { context, logged, receive, open, run, clear } = webhookBench()
@@ -58,8 +58,8 @@ describe('webhook', () => {
       })
       const answers = await run({ batchEvents: 1 }, of(event('a'), event('b')))
       expect(answers).toEqual([
-        tell('Webhook Failed', { Reason: `status ${status}`, Attempts: 1, Lost: 1 }),
-        tell('Webhook Ended', { Delivered: 0, Lost: 2 }),
+        eventOf('Webhook Failed', { Reason: `status ${status}`, Attempts: 1, Lost: 1 }),
+        eventOf('Webhook Ended', { Delivered: 0, Lost: 2 }),
       ])
       expect(receiver.received.map(({ url }) => url)).toEqual(['/hook?key=hidden', '/hook?key=hidden'])
     },
@@ -68,7 +68,7 @@ describe('webhook', () => {
   it('gives up after maxAttempts, and reports and logs nothing of address, body and secret', async () => {
     await receive((response) => response.writeHead(500).end('inside'))
     const answers = await run({ maxAttempts: 2 }, of(event('words', { data: { Text: 'spoken' } })))
-    expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'status 500', Attempts: 2, Lost: 1 }))
+    expect(answers[0]).toEqual(eventOf('Webhook Failed', { Reason: 'status 500', Attempts: 2, Lost: 1 }))
     expect(logged).toHaveLength(2)
     expect(JSON.stringify([answers, logged])).not.toMatch(/hidden|spoken|words|secret|inside|127\.0/)
   })
@@ -118,7 +118,7 @@ describe('webhook', () => {
     const { url } = receiver
     await receiver.close()
     const answers = await run({ url, maxAttempts: 2 }, of(event('a')))
-    expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'ECONNREFUSED', Attempts: 2, Lost: 1 }))
+    expect(answers[0]).toEqual(eventOf('Webhook Failed', { Reason: 'ECONNREFUSED', Attempts: 2, Lost: 1 }))
   })
 
   it.each([1, 3])(
@@ -131,7 +131,7 @@ describe('webhook', () => {
       const done = run(options, flood$)
       expect(performance.now() - started).toBeLessThan(2000)
       expect(await done).toEqual([])
-      const sorted = [...receiver.received].sort((one, other) => sequenceOf(one) - sequenceOf(other))
+      const sorted = [...receiver.received].sort((a, b) => sequenceOf(a) - sequenceOf(b))
       expect(namesIn(sorted)).toEqual(Array.from({ length: 10_000 }, (_none, index) => String(index)))
       expect(receiver.received).toHaveLength(100)
       expect(receiver.mostAtOnce()).toBeLessThanOrEqual(inFlight)
@@ -152,8 +152,8 @@ describe('webhook', () => {
     })
     const answers = await run({ maxQueue: 2, whenFull, batchEvents: 1 }, input$)
     expect(answers).toEqual([
-      tell('Webhook Failed', { Reason: 'queue full', Attempts: 0, Lost: 1 }),
-      tell('Webhook Ended', { Delivered: 3, Lost: 7 }),
+      eventOf('Webhook Failed', { Reason: 'queue full', Attempts: 0, Lost: 1 }),
+      eventOf('Webhook Ended', { Delivered: 3, Lost: 7 }),
     ])
     expect(namesIn(receiver.received)).toEqual(kept)
   })
@@ -162,8 +162,8 @@ describe('webhook', () => {
     await receive(() => undefined)
     const answers = await run({ flushMs: 100, batchEvents: 2 }, of(event('a'), event('b'), event('c')))
     expect(answers).toEqual([
-      tell('Webhook Failed', { Reason: 'session over', Attempts: 0, Lost: 3 }),
-      tell('Webhook Ended', { Delivered: 0, Lost: 3 }),
+      eventOf('Webhook Failed', { Reason: 'session over', Attempts: 0, Lost: 3 }),
+      eventOf('Webhook Ended', { Delivered: 0, Lost: 3 }),
     ])
   })
 
@@ -184,7 +184,7 @@ describe('webhook', () => {
   it('is not sent into private networks unless that is allowed', async () => {
     const receiver = await receive(ok)
     const answers = await run({ allowPrivate: false }, of(event('a')))
-    expect(answers[0]).toEqual(tell('Webhook Failed', { Reason: 'refused', Attempts: 1, Lost: 1 }))
+    expect(answers[0]).toEqual(eventOf('Webhook Failed', { Reason: 'refused', Attempts: 1, Lost: 1 }))
     expect(receiver.received).toEqual([])
   })
 

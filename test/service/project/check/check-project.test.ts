@@ -197,10 +197,10 @@ describe('the check of a project', () => {
     expect(graph?.nodes.map(({ id }) => id)).toEqual(['in', 'hear', 'out'])
   })
 
-  it.each(broken)('reports the position and the fault: %s', async (what, from, to, said) => {
+  it.each(broken)('reports the position and the fault: %s', async (what, from, to, messages) => {
     const text = sound.replace('  out: publisher', `${more[what] ?? ''}  out: publisher`).replace(from, to)
     const { lines, graph } = await check(text)
-    for (const part of said)
+    for (const part of messages)
       expect(
         lines.some((line) => line.startsWith(part)),
         lines.join('\n'),
@@ -245,9 +245,9 @@ describe('the check of a project', () => {
       `wires:\n${'  - a -> b\n'.repeat(90_000)}`,
       'The file must not have more than 20000 lines, items, keys and quotes together',
     ],
-  ])('refuses %s', async (_what, text, said) => {
+  ])('refuses %s', async (_what, text, messages) => {
     const { lines } = await check(text)
-    expect(lines[0]).toContain(said)
+    expect(lines[0]).toContain(messages)
   })
 
   it('reports the first 50 faults, errors first, and the number of the others', async () => {

@@ -18,13 +18,13 @@ wires:
 `
 
 /** Notes what it is given, and tells when it is finalized. */
-const telling = (heard: string[] = []) =>
+const reporting = (received: string[] = []) =>
   nodeOf(
     'telling',
     () => (input$) =>
       concat(
         input$.pipe(
-          tap((item) => heard.push(brief(item))),
+          tap((item) => received.push(brief(item))),
           ignoreElements(),
         ),
         of(event('flushed')),
@@ -32,7 +32,7 @@ const telling = (heard: string[] = []) =>
   )
 
 /** Completes with `letGo$`. `calls` lists its input and `drain`; `dealt$` acknowledges audio. */
-const leaver = (letGo$: Observable<unknown>, calls: string[] = [], dealt$: Observable<number> = NEVER) =>
+const leaver = (released$: Observable<unknown>, calls: string[] = [], dealt$: Observable<number> = NEVER) =>
   nodeOf(
     'leaver',
     ({ drain$ = NEVER, ack }) =>
@@ -42,7 +42,7 @@ const leaver = (letGo$: Observable<unknown>, calls: string[] = [], dealt$: Obser
             input$.pipe(tap((item: NodeItem) => calls.push(brief(item)))),
             drain$.pipe(tap(() => calls.push('drain'))),
             dealt$.pipe(tap((frames) => ack(frames))),
-          ).pipe(ignoreElements(), takeUntil(letGo$)),
+          ).pipe(ignoreElements(), takeUntil(released$)),
           of(event('left')),
         ),
     { handlesDrain: true, manualAck: true },
@@ -50,33 +50,33 @@ const leaver = (letGo$: Observable<unknown>, calls: string[] = [], dealt$: Obser
 
 describe('a graph that drains', () => {
   it('waits for the node that drains, and finalizes the others after it', async () => {
-    const letGo$ = new Subject<undefined>()
-    const heard: string[] = []
+    const released$ = new Subject<undefined>()
+    const received: string[] = []
     const calls: string[] = []
-    const { give, said, drain, audio$ } = await running(text, [telling(heard), leaver(letGo$, calls)])
+    const { give, output, drain, audio$ } = await running(text, [reporting(received), leaver(released$, calls)])
     give(20)
     drain()
     drain()
     give(40)
-    expect([said, calls]).toEqual([[], ['a20', 'drain', 'a40']])
-    letGo$.next(undefined)
-    expect(said).toEqual(['left', 'flushed', '|'])
-    expect(heard).toEqual(['a20', 'a40'])
+    expect([output, calls]).toEqual([[], ['a20', 'drain', 'a40']])
+    released$.next(undefined)
+    expect(output).toEqual(['left', 'flushed', '|'])
+    expect(received).toEqual(['a20', 'a40'])
     expect(audio$.observed).toBe(false)
   })
 
   it('is finalized at once when no node handles draining', async () => {
     const plain = text.replaceAll('leaver', 'telling')
-    const { give, said, drain } = await running(plain, [telling()])
+    const { give, output, drain } = await running(plain, [reporting()])
     give(20)
     drain()
-    expect(said).toEqual(['flushed', 'flushed', '|'])
+    expect(output).toEqual(['flushed', 'flushed', '|'])
   })
 
   it('asks no node to drain before the audio that arrived until then', async () => {
     const calls: string[] = []
     const dealt$ = new Subject<number>()
-    const { give, drain, subscription } = await running(text, [telling(), leaver(NEVER, calls, dealt$)])
+    const { give, drain, subscription } = await running(text, [reporting(), leaver(NEVER, calls, dealt$)])
     give(1_500)
     drain()
     expect(calls).not.toContain('drain')

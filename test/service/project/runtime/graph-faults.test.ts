@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 import type { Node, NodeContext, NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { around, event, nodeOf, running, through } from '../graphs.js'
-import { turn } from '../../virtual-clock.js'
+import { flushPromises } from '../../virtual-clock.js'
 
 const failing: Node = (input$) =>
   input$.pipe(
@@ -23,9 +23,9 @@ const owing =
 
 describe('a node that fails', () => {
   it('ends the session with an error that names it and hides the reason', async () => {
-    const { give, said, items } = await running(around('failing'), [nodeOf('failing', () => failing)])
+    const { give, output, items } = await running(around('failing'), [nodeOf('failing', () => failing)])
     give(20, 10)
-    expect(said).toEqual(['a20', 'Node Failed', '# The node x of the project failed (threw).'])
+    expect(output).toEqual(['a20', 'Node Failed', '# The node x of the project failed (threw).'])
     expect(items[1]).toMatchObject({
       event: { data: { Node: 'x', Cause: 'threw', Action: 'failed', Attempt: 1 } },
     })
@@ -38,20 +38,20 @@ describe('a node that fails', () => {
         of(event('last event')),
         throwError(() => new Error('x')),
       )
-    const { give, said, audio$ } = await running(around('node'), [nodeOf('node', () => node)])
+    const { give, output, audio$ } = await running(around('node'), [nodeOf('node', () => node)])
     give(20)
     audio$.complete()
-    expect(said).toEqual(['a20', 'last event', 'Node Failed', '# The node x of the project failed (threw).'])
+    expect(output).toEqual(['a20', 'last event', 'Node Failed', '# The node x of the project failed (threw).'])
   })
 
   it('is bypassed by its policy: audio passes in its full length, and the operator gets the reason', async () => {
-    const { give, said, items, audio$, faults, counted } = await running(around('failing', ', onFault: bypass'), [
+    const { give, output, items, audio$, faults, counted } = await running(around('failing', ', onFault: bypass'), [
       nodeOf('failing', () => failing),
     ])
     give(20, 10, 30)
     audio$.complete()
     // 10 ms of silence replace the audio that the fault has cost.
-    expect(said).toEqual(['a20', 'Node Failed', 'a10', 'a30', '|'])
+    expect(output).toEqual(['a20', 'Node Failed', 'a10', 'a30', '|'])
     expect(items[2]).toMatchObject({ bytes: new Uint8Array(80).fill(0xff) })
     expect(faults).toMatchObject([{ code: 'node-failed', cause: { message: 'secret text' } }])
     expect(counted).toEqual([{ node: 'failing', cause: 'threw', action: 'bypassed' }])
@@ -63,16 +63,16 @@ describe('a node that fails', () => {
       offsets.push(context.offsetMs)
       return failing
     })
-    const { give, said, audio$ } = await running(around('failing', ', onFault: restart(1)'), [node])
+    const { give, output, audio$ } = await running(around('failing', ', onFault: restart(1)'), [node])
     give(20, 10)
-    expect(said).toEqual(['a20', 'Node Failed'])
+    expect(output).toEqual(['a20', 'Node Failed'])
     give(30)
-    expect(said).toEqual(['a20', 'Node Failed'])
-    await turn()
-    expect(said).toEqual(['a20', 'Node Failed', 'a10', 'a30'])
+    expect(output).toEqual(['a20', 'Node Failed'])
+    await flushPromises()
+    expect(output).toEqual(['a20', 'Node Failed', 'a10', 'a30'])
     expect(offsets).toEqual([undefined, 30])
     give(10)
-    expect(said.slice(4)).toEqual(['Node Failed', '# The node x of the project failed (threw).'])
+    expect(output.slice(4)).toEqual(['Node Failed', '# The node x of the project failed (threw).'])
     audio$.complete()
   })
 
@@ -95,12 +95,12 @@ describe('a node that fails', () => {
     ['errors at once', () => throwError(() => new Error('x')), 'threw'],
     ['floods at once', () => range(0, 1_000_000).pipe(map(() => event('e'))), 'flooded'],
   ] as const)('is detected when it %s', async (_what, node, cause) => {
-    const { said, items } = await running(around('bad', ', onFault: bypass'), [nodeOf('bad', () => node)])
+    const { output, items } = await running(around('bad', ', onFault: bypass'), [nodeOf('bad', () => node)])
     const failed = items.flatMap((item) =>
       item.type === 'event' && item.event.name === 'Node Failed' ? [item.event.data] : [],
     )
     expect(failed).toMatchObject([{ Cause: cause, Action: 'bypassed' }])
-    expect(said.length).toBeLessThan(10_002)
+    expect(output.length).toBeLessThan(10_002)
   })
 
   it('is unsubscribed when it floods within one call', async () => {
@@ -114,34 +114,34 @@ describe('a node that fails', () => {
           ),
         ),
       )
-    const { give, said, audio$ } = await running(around('flood', ', onFault: bypass'), [nodeOf('flood', () => flood)])
+    const { give, output, audio$ } = await running(around('flood', ', onFault: bypass'), [nodeOf('flood', () => flood)])
     give(20)
     expect(made).toBeLessThanOrEqual(10_001)
     give(30)
     audio$.complete()
-    expect(said.slice(-2)).toEqual(['a30', '|'])
+    expect(output.slice(-2)).toEqual(['a30', '|'])
   })
 
   it('is detected when it does not complete in time', async () => {
     const hung: Node = (input$) => concat(input$, NEVER)
-    const { give, said, audio$, clock } = await running(around('hung'), [nodeOf('hung', () => hung)])
+    const { give, output, audio$, clock } = await running(around('hung'), [nodeOf('hung', () => hung)])
     give(20)
     audio$.complete()
-    expect(said).toEqual(['a20'])
+    expect(output).toEqual(['a20'])
     clock.maxFrames = 999
     clock.flush()
-    expect(said).toEqual(['a20'])
+    expect(output).toEqual(['a20'])
     clock.maxFrames = 1000
     clock.flush()
-    expect(said).toEqual(['a20', 'Node Failed', '# The node x of the project failed (hung).'])
+    expect(output).toEqual(['a20', 'Node Failed', '# The node x of the project failed (hung).'])
   })
 
   it('delivers what nodes emit when the session is aborted, then errors', async () => {
-    const { give, said, abort } = await running(around('owing'), [nodeOf('owing', owing)])
+    const { give, output, abort } = await running(around('owing'), [nodeOf('owing', owing)])
     give(20)
     abort(new SpeechError('cut-sample', 'Cut.'))
     give(20)
-    expect(said).toEqual(['a20', 'final cut-sample', '# Cut.'])
+    expect(output).toEqual(['a20', 'final cut-sample', '# Cut.'])
   })
 
   it('delivers what nodes emit when a node ends the session, that node included', async () => {
@@ -149,17 +149,21 @@ describe('a node that fails', () => {
       (context: NodeContext): Node =>
       (input$) =>
         merge(concat(input$, NEVER), owedOf(context))
-    const one = await running(around('hung'), [nodeOf('hung', hung)])
-    one.audio$.complete()
-    one.clock.flush()
-    expect(one.said).toEqual(['final node-failed', 'Node Failed', '# The node x of the project failed (hung).'])
+    const connection = await running(around('hung'), [nodeOf('hung', hung)])
+    connection.audio$.complete()
+    connection.clock.flush()
+    expect(connection.output).toEqual([
+      'final node-failed',
+      'Node Failed',
+      '# The node x of the project failed (hung).',
+    ])
 
     const two = await running(around('owing').replace('wires:', '  y: failing\nwires:\n  - in -> y.audio'), [
       nodeOf('owing', owing),
       nodeOf('failing', () => failing),
     ])
     two.give(20, 10)
-    expect(two.said).toEqual([
+    expect(two.output).toEqual([
       'a20',
       'final node-failed',
       'a10',
@@ -175,13 +179,13 @@ describe('a node that fails', () => {
       .replace('in, to: x.audio', 'b.audio, to: x.audio')
       .replace('nodes:', 'nodes:\n  b: before')
       .replace('wires:', 'wires:\n  - in -> b')
-    const { give, said, items, clock } = await running(text, [
+    const { give, output, items, clock } = await running(text, [
       nodeOf('heavy', () => heavy),
       nodeOf('before', () => through),
     ])
     work.run = () => (clock.frame += 101)
     give(20)
-    expect(said).toEqual(['Node Failed', 'a20'])
+    expect(output).toEqual(['Node Failed', 'a20'])
     expect(items[0]).toMatchObject({ event: { data: { Node: 'x', Cause: 'blocked', Action: 'bypassed' } } })
   })
 })

@@ -3,19 +3,19 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 import type { Node } from '../../../../src/service/nodes/core/node.js'
 import { around, brief, event, nodeOf, opened, running, through } from '../graphs.js'
-import { turn } from '../../virtual-clock.js'
+import { flushPromises } from '../../virtual-clock.js'
 
 describe('a graph', () => {
   it('delivers audio and events to the client, finalizes node after node, and completes', async () => {
-    const telling = nodeOf(
+    const reporting = nodeOf(
       'telling',
       () => (input$) =>
         concat(input$.pipe(concatMap((item) => of(event(`heard ${brief(item)}`), item))), of(event('last'))),
     )
-    const { give, audio$, said } = await running(around('telling'), [telling])
+    const { give, audio$, output } = await running(around('telling'), [reporting])
     give(20, 40)
     audio$.complete()
-    expect(said).toEqual(['heard a20', 'a20', 'heard a40', 'a40', 'last', '|'])
+    expect(output).toEqual(['heard a20', 'a20', 'heard a40', 'a40', 'last', '|'])
   })
 
   it('keeps audio that arrives during a node call until the call has returned', async () => {
@@ -29,7 +29,7 @@ describe('a graph', () => {
           calls.push(`ends ${brief(item)}`)
         }),
       )
-    const { give, said, audio$ } = await running(around('node'), [nodeOf('node', () => node)])
+    const { give, output, audio$ } = await running(around('node'), [nodeOf('node', () => node)])
     client.again = () => {
       client.again = () => undefined
       give(40)
@@ -37,14 +37,14 @@ describe('a graph', () => {
     }
     give(20)
     expect(calls).toEqual(['begins a20', 'ends a20', 'begins a40', 'ends a40'])
-    expect(said).toEqual(['a20', 'a40', '|'])
+    expect(output).toEqual(['a20', 'a40', '|'])
   })
 
   it('splits long messages into pieces without loss', async () => {
-    const { give, audio$, said } = await running(around('through'), [nodeOf('through', () => through)])
+    const { give, audio$, output } = await running(around('through'), [nodeOf('through', () => through)])
     give(600)
     audio$.complete()
-    expect(said).toEqual(['a250', 'a250', 'a100', '|'])
+    expect(output).toEqual(['a250', 'a250', 'a100', '|'])
   })
 
   it('unsubscribes from every node when it is unsubscribed, and resumes the link', async () => {
@@ -124,33 +124,35 @@ describe('a graph', () => {
       },
     )
     const early = nodeOf('early', () => () => of(event('enough')))
-    const { give, said } = await running(`${around('early').replace('nodes:', 'nodes:\n  s: sink')}  - in -> s\n`, [
+    const { give, output } = await running(`${around('early').replace('nodes:', 'nodes:\n  s: sink')}  - in -> s\n`, [
       early,
       sink,
     ])
-    expect(said).toEqual(['enough', '|'])
+    expect(output).toEqual(['enough', '|'])
     expect(flushed).toEqual(['sink'])
     give(20)
-    expect(said).toEqual(['enough', '|'])
+    expect(output).toEqual(['enough', '|'])
   })
 
   it('finalizes when no audio arrives for the time of the idle limit', async () => {
-    const { give, said, clock } = await running(around('through'), [nodeOf('through', () => through)], { idleMs: 500 })
+    const { give, output, clock } = await running(around('through'), [nodeOf('through', () => through)], {
+      idleMs: 500,
+    })
     give(20)
     clock.maxFrames = 499
     clock.flush()
-    expect(said).toEqual(['a20'])
+    expect(output).toEqual(['a20'])
     clock.maxFrames = 501
     clock.flush()
-    expect(said).toEqual(['a20', '|'])
+    expect(output).toEqual(['a20', '|'])
   })
 })
 
 describe('the events of a node', () => {
   it('can be emitted from timers', async () => {
     const later: Node = () => defer(() => from(Promise.resolve(event('later'))))
-    const { said } = await running(around('later'), [nodeOf('later', () => later)])
-    await turn()
-    expect(said).toEqual(['later', '|'])
+    const { output } = await running(around('later'), [nodeOf('later', () => later)])
+    await flushPromises()
+    expect(output).toEqual(['later', '|'])
   })
 })

@@ -19,24 +19,24 @@ describe('a wire of a graph', () => {
 
   it('pauses the link when it is full, keeps at the entry what still arrives, and resumes when it is half empty', async () => {
     const { node, account } = slow()
-    const { give, said, link, audio$ } = await running(around('slow', '', ', capacity: 500 ms'), [node])
+    const { give, output, link, audio$ } = await running(around('slow', '', ', capacity: 500 ms'), [node])
     give(250, 250)
     expect(link.paused).toBe(false)
     give(20)
     expect(link.paused).toBe(true)
     give(30, 40)
     audio$.complete()
-    expect(said).toEqual(['a250', 'a250', 'a20'])
+    expect(output).toEqual(['a250', 'a250', 'a20'])
     account.take(269 * 8)
     expect(link.paused).toBe(true)
     account.take(8)
-    expect(said).toEqual(['a250', 'a250', 'a20', 'a30', 'a40', '|'])
+    expect(output).toEqual(['a250', 'a250', 'a20', 'a30', 'a40', '|'])
     expect(link.paused).toBe(false)
   })
 
   it('loses nothing when the link delivers what it held, and ends, while it is resumed', async () => {
     const { node, account } = slow()
-    const { give, said, audio$, client } = await running(around('slow', '', ', capacity: 500 ms'), [node])
+    const { give, output, audio$, client } = await running(around('slow', '', ', capacity: 500 ms'), [node])
     give(250, 250, 20)
     client.resumed = () => {
       client.resumed = () => undefined
@@ -44,7 +44,7 @@ describe('a wire of a graph', () => {
       audio$.complete()
     }
     account.take(Infinity)
-    expect(said).toEqual(['a250', 'a250', 'a20', 'a30', 'a40', '|'])
+    expect(output).toEqual(['a250', 'a250', 'a20', 'a30', 'a40', '|'])
   })
 
   it('reports drops when they begin and when they end, and replaces them with silence', async () => {
@@ -52,12 +52,12 @@ describe('a wire of a graph', () => {
     const run = await running(around('slow', '', ', capacity: 500 ms, whenFull: dropNewest'), [node])
     run.give(250, 250, 100)
     expect(run.link.paused).toBe(false)
-    expect(run.said).toEqual(['a250', 'a250', 'Wire Dropped'])
+    expect(run.output).toEqual(['a250', 'a250', 'Wire Dropped'])
     account.take(500 * 8)
-    expect(run.said.slice(3)).toEqual(['a100'])
+    expect(run.output.slice(3)).toEqual(['a100'])
     expect(run.items.at(-1)).toMatchObject({ bytes: new Uint8Array(800).fill(0xff) })
     run.give(20)
-    expect(run.said.slice(4)).toEqual(['Wire Dropped', 'a20'])
+    expect(run.output.slice(4)).toEqual(['Wire Dropped', 'a20'])
     const events = run.items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
     expect(events).toMatchObject([
       { startMs: 600, data: { From: 'in.audio', To: 'x.audio', Phase: 'begun', DroppedMsec: 100 } },
@@ -86,9 +86,9 @@ describe('a wire of a graph', () => {
 
   it('ends the session with an error that names it when its policy is to fail', async () => {
     const { node } = slow()
-    const { give, said } = await running(around('slow', '', ', capacity: 500 ms, whenFull: fail'), [node])
+    const { give, output } = await running(around('slow', '', ', capacity: 500 ms, whenFull: fail'), [node])
     give(250, 250, 20)
-    expect(said).toEqual(['a250', 'a250', '# The wire in.audio -> x.audio of the project is full.'])
+    expect(output).toEqual(['a250', 'a250', '# The wire in.audio -> x.audio of the project is full.'])
   })
 
   it('fails the node that floods it', async () => {
@@ -104,9 +104,9 @@ describe('a wire of a graph', () => {
       .replace('x.audio -> out.audio', 'x.audio -> y')
       .replace('nodes:', 'nodes:\n  y: slow')
       .replace('out.events', 'out.events\n  - y.audio -> out.audio')
-    const { give, said } = await running(text, [node, loud])
+    const { give, output } = await running(text, [node, loud])
     give(20)
-    expect(said).toContain('Node Failed')
-    expect(said.at(-1)).toBe('# The node x of the project failed (flooded).')
+    expect(output).toContain('Node Failed')
+    expect(output.at(-1)).toBe('# The node x of the project failed (flooded).')
   })
 })

@@ -188,7 +188,7 @@ describe('any wire that drops', () => {
           expect(taken).toHaveLength(next)
           expect(taken.filter((byte, at) => byte !== 0 && byte !== (at % 255) + 1)).toEqual([])
           const silent = taken.filter((byte) => byte === 0).length
-          const reported = dropped.filter(({ phase }) => phase === 'ended').reduce((sum, one) => sum + one.dropped, 0)
+          const reported = dropped.filter(({ phase }) => phase === 'ended').reduce((sum, drop) => sum + drop.dropped, 0)
           expect(reported).toBe(silent)
         }),
         { numRuns: runs(500) },

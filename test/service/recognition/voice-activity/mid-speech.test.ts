@@ -43,8 +43,8 @@ const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly n
       const cut = samples.subarray(cutMs * perMs, (endMs + 300) * perMs)
       const [expected] = await spansBehindRoom(cut, rateHz)
       if (expected === undefined) continue
-      const [heard] = await spansOf(cut, rateHz)
-      delays.push((heard?.startMs ?? Infinity) - expected.startMs)
+      const [span] = await spansOf(cut, rateHz)
+      delays.push((span?.startMs ?? Infinity) - expected.startMs)
     }
   }
   return delays

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { NoiseFloor } from '../../../../src/service/recognition/voice-activity/noise-floor.js'
 
 /** Levels by frame; a second is 100 of them. */
-const heard = (levels: readonly (readonly [levelDb: number, frames: number])[], frozen = false): NoiseFloor => {
+const floorAfter = (levels: readonly (readonly [levelDb: number, frames: number])[], frozen = false): NoiseFloor => {
   const floor = new NoiseFloor()
   for (const [levelDb, frames] of levels) for (let count = 0; count < frames; count += 1) floor.observe(levelDb, frozen)
   return floor
@@ -14,18 +14,18 @@ const speechLevels = (frames: number): readonly (readonly [number, number])[] =>
 
 describe('the noise floor', () => {
   it('is the first sound', () => {
-    expect(heard([[-40, 1]]).levelDb).toBe(-40)
+    expect(floorAfter([[-40, 1]]).levelDb).toBe(-40)
   })
 
   it('waits for a first sound, but not for long', () => {
     expect(
-      heard([
+      floorAfter([
         [-120, 5],
         [-40, 2],
       ]).levelDb,
     ).toBe(-40)
     expect(
-      heard([
+      floorAfter([
         [-120, 50],
         [-40, 2],
       ]).levelDb,
@@ -34,7 +34,7 @@ describe('the noise floor', () => {
 
   it('falls fast', () => {
     expect(
-      heard([
+      floorAfter([
         [-30, 60],
         [-60, 30],
       ]).levelDb,
@@ -43,7 +43,7 @@ describe('the noise floor', () => {
 
   it('never falls below -65 dBFS', () => {
     expect(
-      heard([
+      floorAfter([
         [-50, 60],
         [-79, 500],
       ]).levelDb,
@@ -52,7 +52,7 @@ describe('the noise floor', () => {
 
   it('does not follow digital silence', () => {
     expect(
-      heard([
+      floorAfter([
         [-45, 60],
         [-120, 500],
       ]).levelDb,
@@ -60,18 +60,18 @@ describe('the noise floor', () => {
   })
 
   it('rises by about 1 dB a second when sound goes up and down', () => {
-    const { levelDb } = heard([[-60, 100], ...speechLevels(300)])
+    const { levelDb } = floorAfter([[-60, 100], ...speechLevels(300)])
     expect(levelDb).toBeGreaterThan(-57.5)
     expect(levelDb).toBeLessThan(-56.5)
   })
 
   it('does not rise while frozen', () => {
-    expect(heard([[-60, 100], ...speechLevels(300)], true).levelDb).toBe(-60)
+    expect(floorAfter([[-60, 100], ...speechLevels(300)], true).levelDb).toBe(-60)
   })
 
   it('follows sound that stays level for 1.2 s, even while frozen', () => {
     expect(
-      heard(
+      floorAfter(
         [
           [-60, 100],
           [-30, 110],
@@ -80,7 +80,7 @@ describe('the noise floor', () => {
       ).levelDb,
     ).toBe(-60)
     expect(
-      heard(
+      floorAfter(
         [
           [-60, 100],
           [-30, 130],
@@ -92,7 +92,7 @@ describe('the noise floor', () => {
 
   it('resets after speech at the very start', () => {
     expect(
-      heard([
+      floorAfter([
         [-15, 10],
         [-30, 2],
       ]).levelDb,
@@ -100,22 +100,22 @@ describe('the noise floor', () => {
   })
 
   it('resets once for a voice in the first half second', () => {
-    const floor = heard([[-25, 10]])
+    const floor = floorAfter([[-25, 10]])
     expect(floor.isUncertain).toBe(true)
     floor.resetBelowVoice(-25)
     expect([floor.levelDb, floor.isUncertain]).toEqual([-50, false])
-    expect(heard([[-25, 50]]).isUncertain).toBe(false)
+    expect(floorAfter([[-25, 50]]).isUncertain).toBe(false)
   })
 
   it('resets to 20 dB below a soft voice, within its lower bound', () => {
-    const [soft, softest] = [heard([[-40, 10]]), heard([[-50, 10]])]
+    const [soft, softest] = [floorAfter([[-40, 10]]), floorAfter([[-50, 10]])]
     soft.resetBelowVoice(-40)
     softest.resetBelowVoice(-50)
     expect([soft.levelDb, softest.levelDb]).toEqual([-60, -65])
   })
 
   it('keeps a floor that is already lower', () => {
-    const floor = heard([
+    const floor = floorAfter([
       [-62, 10],
       [-20, 1],
     ])

@@ -196,10 +196,10 @@ describe('a voice detector', () => {
 describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings ${recordingsMissing ?? ''}`, () => {
   it('detects more frames with a higher sensitivity', async () => {
     const samples = recording('librivox-0880.wav')
-    const heard: number[] = []
-    for (const sensitivity of [1, 6, 10]) heard.push(judge(await open(16_000, sensitivity), samples, 16_000).frames)
-    expect(heard[0]).toBeLessThan(heard[1] ?? 0)
-    expect(heard[1]).toBeLessThan(heard[2] ?? 0)
+    const received: number[] = []
+    for (const sensitivity of [1, 6, 10]) received.push(judge(await open(16_000, sensitivity), samples, 16_000).frames)
+    expect(received[0]).toBeLessThan(received[1] ?? 0)
+    expect(received[1]).toBeLessThan(received[2] ?? 0)
   })
 
   it('detects only frames that WebRTC calls voice', async () => {
@@ -219,12 +219,12 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
   })
 
   it('keeps channels separate: two in turn give the results of each alone', async () => {
-    const [one, two] = [recording('ten-of-clubs.wav'), recording('seven-of-clubs.wav').subarray(0, 17_500)]
-    const alone = [judge(await open(16_000), one, 16_000).frames, judge(await open(16_000), two, 16_000).frames]
+    const [item, two] = [recording('ten-of-clubs.wav'), recording('seven-of-clubs.wav').subarray(0, 17_500)]
+    const alone = [judge(await open(16_000), item, 16_000).frames, judge(await open(16_000), two, 16_000).frames]
     const [first, second] = [await open(16_000), await open(16_000)]
     const together = [0, 0]
-    for (let from = 0; from + 160 <= Math.min(one.length, two.length); from += 160) {
-      if (first.isSpeech(one.subarray(from, from + 160))) together[0] = (together[0] ?? 0) + 1
+    for (let from = 0; from + 160 <= Math.min(item.length, two.length); from += 160) {
+      if (first.isSpeech(item.subarray(from, from + 160))) together[0] = (together[0] ?? 0) + 1
       if (second.isSpeech(two.subarray(from, from + 160))) together[1] = (together[1] ?? 0) + 1
     }
     expect(together).toEqual(alone)
