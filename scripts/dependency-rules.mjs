@@ -1,5 +1,5 @@
 // @ts-check
-// What may import what: `npm run dependencies` checks src against these rules with dependency-cruiser.
+// What may import what: `npm run layers` checks src against these rules with dependency-cruiser.
 
 /**
  * The folders of src, lowest layer first. A file imports from its own folder and from lower layers.
