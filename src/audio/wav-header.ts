@@ -43,7 +43,7 @@ const tagOf = (chunk: DataView): number => {
   if (tag !== extensibleTag) return tag
   if (chunk.byteLength < maxFormatBytes) refuseWav('The WAV header is of the extensible kind but too short for it.')
   if (subFormatTail.some((byte, i) => chunk.getUint8(26 + i) !== byte)) {
-    refuseWav('The WAV file has a sub-format that is no format tag; convert it to 16-bit PCM.')
+    refuseWav('The WAV file has a sub-format that is not a format tag; convert it to 16-bit PCM.')
   }
   if (chunk.getUint16(18, true) > chunk.getUint16(14, true)) {
     refuseWav('The WAV header is wrong: it says more valid bits than bits per sample.')

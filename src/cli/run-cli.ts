@@ -18,7 +18,7 @@ const createRxspeech: CreateProgram = async (args, context) => {
  */
 export const runCli = async (args: readonly string[], host: Host, create = createRxspeech): Promise<number> => {
   const output = openOutput(host)
-  // A closed stderr is no reason for another error.
+  // A closed stderr does not cause another error.
   host.stderr.on('error', () => undefined)
   let command: string | undefined
   try {

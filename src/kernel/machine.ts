@@ -64,7 +64,7 @@ export interface MachineHost<Input, Output, Action> {
   onIdle?(): void
 }
 
-/** Runs a machine that emits its outputs: each subscription is a run of its own; see `MachineRun`. */
+/** Runs a machine that emits its outputs: each subscription is a separate run; see `MachineRun`. */
 export const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
   perform: Perform<Input, Action>,

@@ -109,8 +109,8 @@ export interface ReconnectingEvent {
 }
 
 /**
- * The session continues on another connection, or with another recognition. After a loss the state `streaming` comes right
- * before it; a connection that another one relieves is no other state.
+ * The session continues on another connection, or with another recognition. After a loss the state `streaming` comes
+ * right before it. A planned handover to another connection does not change the state.
  */
 export interface ResumedEvent {
   readonly type: 'resumed'

@@ -140,7 +140,7 @@ describe('readWav, on a file that is wrong', () => {
     ],
     ['a wrong byte rate', withFormat(formatBody({ byteRate: 8000 })), /byte rate is 8000 and should be 16000/],
     ['floats in the extensible form', withFormat(extensibleBody({ tag: 3, bits: 32 })), /floating point/],
-    ['another sub-format', withFormat(extensibleBody({ guidTail: 0 })), /sub-format that is no format tag/],
+    ['another sub-format', withFormat(extensibleBody({ guidTail: 0 })), /sub-format that is not a format tag/],
     ['an extensible form cut short', withFormat(extensibleBody({}).subarray(0, 24)), /too short/],
     ['too many valid bits', withFormat(extensibleBody({ validBits: 24 })), /more valid bits/],
     [

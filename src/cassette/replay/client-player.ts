@@ -49,10 +49,7 @@ export const playClient = <Message extends WireMessage>(
   const { token, speed, scheduler, answerTimeoutMs = 30_000 } = options
   requireComplete(cassette, 'a client cannot be played without them')
   if (cassette.header.audio === 'sha256') {
-    throw new SpeechError(
-      'invalid-options',
-      "The cassette has hashes in place of audio; record with audio: 'embedded'.",
-    )
+    throw new SpeechError('invalid-options', "The cassette has hashes instead of audio; record with audio: 'embedded'.")
   }
   const settings = {
     token,

@@ -153,11 +153,11 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
 const loadConfigured = () => import('../service/start-configured.js')
 
 /** The flags that can be combined with `--config`, which replaces all others. */
-const besideConfig: readonly string[] = ['config', 'check', 'logLevel', 'logFormat']
+const withConfig: readonly string[] = ['config', 'check', 'logLevel', 'logFormat']
 
 /** The configuration file; if it has faults, the command ends with a line for each of them. */
 const readConfigured = async (file: string, given: readonly string[], host: Host): Promise<LoadedConfiguration> => {
-  const refused = given.find((name) => !besideConfig.includes(name))
+  const refused = given.find((name) => !withConfig.includes(name))
   if (refused !== undefined) {
     throw usageError(`--config is the whole configuration; omit ${flagName(refused)}, or set it in the file.`)
   }

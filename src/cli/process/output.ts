@@ -16,7 +16,7 @@ export interface Output {
   readonly flushed: () => Promise<void>
 }
 
-/** A reader that closes the pipe early (`| head`) is no failure: it ends the command without a message. */
+/** A reader that closes the pipe early (`| head`) is not a failure: it ends the command without a message. */
 export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
   const gone = new AbortController()
   stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -29,7 +29,7 @@ export interface Access {
   readonly grpc?: string | undefined
   /** The stream without TLS. */
   readonly isPlaintext: boolean
-  /** CA certificates, PEM, in place of those of Node. */
+  /** CA certificates, PEM, instead of those of Node. */
   readonly ca?: string | undefined
   /** The proxy to the service and to the token endpoint; false: none. @default what HTTPS_PROXY and NO_PROXY say */
   readonly proxy?: string | false | undefined

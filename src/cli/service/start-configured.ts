@@ -148,7 +148,7 @@ const readSecret = (
   const where = 'env' in source ? `the variable ${source.env}` : `the file ${source.file}`
   const secret = 'env' in source ? (env[source.env] ?? '') : readText(`${file}: a secret`, path(source.file)).trim()
   if (secret.length < minSecretLength) {
-    throw usageError(`${file}: a secret of at least ${minSecretLength} characters must stand in ${where}.`)
+    throw usageError(`${file}: ${where} must contain a secret of at least ${minSecretLength} characters.`)
   }
   return secret
 }

@@ -26,8 +26,8 @@ export interface Span {
 }
 
 /**
- * Assigns times to tokens: those of the words if there are any, wherever their boundaries are (a service may write "3 pm"
- * for "three p m"), otherwise a share of the span by characters. Times never run backwards.
+ * Assigns times to tokens: those of the words if there are any, with any boundaries (a service may write "3 pm" for
+ * "three p m"), otherwise a share of the span by characters. Times never run backwards.
  */
 export const timed = (tokens: readonly CaptionToken[], span: Span): readonly TimedToken[] => {
   const { stretches, times } = stretchesOf(span)

@@ -22,8 +22,8 @@ export interface CustomNodeOptions {
   /** The folder that a relative path and a package are resolved from. @default the working directory */
   readonly from?: string | undefined
   /**
-   * `worker`: each node of each session runs in a thread of its own, which can be terminated at any time.
-   * `inline`: nodes run on the service's own thread, without copies. Only for nodes that are trusted not to block it.
+   * `worker`: each node of each session runs in its own thread, which can be terminated at any time. `inline`: nodes
+   * run on the service's own thread, without copies. Only for nodes that are trusted not to block it.
    * @default 'worker'
    */
   readonly run?: 'worker' | 'inline' | undefined

@@ -8,8 +8,8 @@ import type { SentContext, SentResource } from './worker-messages.js'
 import { WorkerSession } from './worker-session.js'
 
 /**
- * The same node, which runs in a thread of its own in each session. Options, ports and formats are checked here; the
- * factory and the node run in the thread, without access to engines.
+ * The same node, which runs in its own thread in each session. Options, ports and formats are checked here; the factory
+ * and the node run in the thread, without access to engines.
  */
 export const runInWorker = (
   definition: AnyNodeDefinition,

@@ -23,7 +23,7 @@ export interface SpeechMetricsOptions {
 /** How many tenants, models and kinds of nodes have a label value of their own. */
 const maxNames = 200
 
-/** The metrics of one service, in a registry of its own. Rejects with `missing-dependency`. */
+/** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
   const client = await loadOptional<typeof Prometheus>('prom-client', 'The page of metrics')
   const registry = new client.Registry()

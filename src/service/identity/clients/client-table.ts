@@ -58,7 +58,7 @@ export interface ClientTable {
   readonly list: () => readonly StoredClient[]
   /** Returns false where the client id exists. */
   readonly insert: (client: StoredClient) => boolean
-  /** Returns false where there is no such row, as `setSecret` does. */
+  /** Returns false if there is no such row, as `setSecret` does. */
   readonly setCancelled: (clientId: string, atMs: number) => boolean
   readonly setSecret: (clientId: string, hash: string, previousUntilMs: number | undefined) => boolean
 }

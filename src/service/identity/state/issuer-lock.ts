@@ -6,7 +6,7 @@ import { codeOf } from '../../../errors/code-of.js'
 import { loadSqlite } from './database.js'
 import { makePrivateFolder, ownerOnly, stateFileError } from './state-files.js'
 
-/** In the state folder, beside the keys. */
+/** In the state folder, next to the keys. */
 export const issuerFileName = 'issuer.db'
 
 /** The claims that all tokens signed with the keys of a state folder have in common. */

@@ -28,8 +28,8 @@ export interface PhraseEnd {
 }
 
 /**
- * Finds many phrases in one pass over words (Aho and Corasick, 1975), with words in place of letters. The time for a word
- * depends on the number of phrases that end with it, and not on the number of all phrases.
+ * Finds many phrases in one pass over words (Aho and Corasick, 1975), with words instead of letters. The time for a
+ * word depends on the number of phrases that end with it, and not on the number of all phrases.
  */
 export class PhraseAutomaton {
   readonly start: PhraseState
