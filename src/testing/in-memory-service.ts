@@ -20,7 +20,7 @@ import { projectRegistry, type Project } from '../service/project/project.js'
 import { transcribeName, transcribeProjects } from '../service/project/transcribe-projects.js'
 import type { DataflowMessage, Link, SocketMessage } from '../transport/link.js'
 import { dialMemory, type MemoryLinkOptions, type PresentedAddress } from '../transport/memory/link.js'
-import { memoryPeer, type MemoryPeer } from './memory-peer.js'
+import { memoryPeer, type MemoryPeer } from './verifying/memory-peer.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 export interface InMemoryServiceOptions {

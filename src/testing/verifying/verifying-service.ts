@@ -2,7 +2,7 @@ import type { Subscription } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { dialMemory, type MemoryLinkOptions } from '../../transport/memory/link.js'
-import { memoryPeer, type MemoryPeer } from '../memory-peer.js'
+import { memoryPeer, type MemoryPeer } from './memory-peer.js'
 import { dataflowCodec, recognizerCodec } from './codecs.js'
 import { serveClient } from './session.js'
 import {

@@ -1,8 +1,8 @@
-import type { DataflowOptions } from '../client/dataflow/dataflow.js'
-import { completePreset } from '../client/options.js'
-import type { RecognizeOptions } from '../client/recognizer/recognize-on.js'
-import type { DataflowMessage, Dial, SocketMessage } from '../transport/link.js'
-import type { PresentedAddress } from '../transport/memory/link.js'
+import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
+import { completePreset } from '../../client/options.js'
+import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
+import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
+import type { PresentedAddress } from '../../transport/memory/link.js'
 
 /** The options in addition to a preset: the format of the audio, and each option to override. */
 export type PresetOptions<Options extends { readonly format: unknown }> = Pick<Options, 'format'> & Partial<Options>
