@@ -8,7 +8,7 @@ import type { Token } from '../../src/protocol/token.js'
 import type { ResumptionOptions } from '../../src/client/options.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { Dial, SocketMessage } from '../../src/transport/link.js'
-import { chunkMs, chunkOf, provingRecognizer, type Faults } from './proving-service.js'
+import { chunkMs, chunkOf, verifyingRecognizer, type Faults } from './verifying-service.js'
 import { ok, recognizerMessage, virtually, type Tools } from './virtual-session.js'
 
 const expired = new SpeechError('unauthenticated', 'Expired.')
@@ -87,7 +87,7 @@ const leaving = (
 /** A microphone whose first service, unless told otherwise, ends the session when its token has ended. */
 const run = ({ clock, recognizing }: Tools, setting: Setting) => {
   const { chunkCount = 300, everyMs = chunkMs, tokenOf = fresh, spoiled, leavingAtMs } = setting
-  const { dial, proof } = provingRecognizer(clock, { cutAfterChunks: [203], cause: expired, ...setting.faults })
+  const { dial, proof } = verifyingRecognizer(clock, { cutAfterChunks: [203], cause: expired, ...setting.faults })
   const startMs = clock.now()
   const nowMs = (): number => clock.now() - startMs
   const seen: { log: string[]; events: SessionEvent[]; tokensAtMs: number[]; dialsAtMs: number[]; open: number } = {

@@ -3,7 +3,7 @@ import { concatMap, from, of, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { chunkMs, chunkOf, provingDataflow, provingRecognizer } from './proving-service.js'
+import { chunkMs, chunkOf, verifyingDataflow, verifyingRecognizer } from './verifying-service.js'
 import { virtually } from './virtual-session.js'
 import { runs } from '../thorough.js'
 
@@ -57,8 +57,8 @@ const play = (schedule: Schedule): Outcome => {
     )
     const session$ =
       transport === 'websocket'
-        ? recognizing({ ...options, dial: provingRecognizer(clock, faults).dial })(audio$)
-        : flowing({ ...options, finalizeBy: 'request', dial: provingDataflow(clock, faults).dial })(audio$)
+        ? recognizing({ ...options, dial: verifyingRecognizer(clock, faults).dial })(audio$)
+        : flowing({ ...options, finalizeBy: 'request', dial: verifyingDataflow(clock, faults).dial })(audio$)
     const subscription = session$.subscribe({
       next: (event) => outcome.events.push(event),
       complete: () => (outcome.end = 'complete'),

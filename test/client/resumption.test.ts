@@ -14,7 +14,7 @@ import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { SessionOptions } from '../../src/client/options.js'
-import { chunkMs, chunkOf, chunksOf, provingDataflow, provingRecognizer, type Faults } from './proving-service.js'
+import { chunkMs, chunkOf, chunksOf, verifyingDataflow, verifyingRecognizer, type Faults } from './verifying-service.js'
 import { virtually, type Tools } from './virtual-session.js'
 import { everyNth } from '../thorough.js'
 
@@ -44,15 +44,15 @@ const run = (
   tools: Tools,
   faults: Faults,
   { audio$ = spoken(tools.clock), options = {}, unsubscribeAtMs }: Run = {},
-): { seen: Seen; proof: ReturnType<typeof provingRecognizer>['proof'] } => {
+): { seen: Seen; proof: ReturnType<typeof verifyingRecognizer>['proof'] } => {
   const { clock, recognizing, flowing } = tools
   const seen: Seen = { events: [] }
-  const open = (): [Observable<SessionEvent>, ReturnType<typeof provingRecognizer>['proof']] => {
+  const open = (): [Observable<SessionEvent>, ReturnType<typeof verifyingRecognizer>['proof']] => {
     if (transport === 'websocket') {
-      const { dial, proof } = provingRecognizer(clock, faults)
+      const { dial, proof } = verifyingRecognizer(clock, faults)
       return [recognizing({ dial, resumption, ...options })(audio$), proof]
     }
-    const { dial, proof } = provingDataflow(clock, faults)
+    const { dial, proof } = verifyingDataflow(clock, faults)
     return [flowing({ dial, resumption, finalizeBy: 'request', ...options })(audio$), proof]
   }
   const [session$, proof] = open()
@@ -324,7 +324,7 @@ describe('two hours with ten lost connections', () => {
       let words = 0
       let endMs = 0
       let most = 0
-      const { dial } = provingRecognizer(clock, { cutAfterChunks: cuts, outageMs: 8_000 })
+      const { dial } = verifyingRecognizer(clock, { cutAfterChunks: cuts, outageMs: 8_000 })
       tools
         .recognizing({ dial, resumption })(spoken$)
         .subscribe((event) => {

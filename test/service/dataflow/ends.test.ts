@@ -2,8 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { OpenNode } from '../../../src/service/nodes/core/node.js'
 import { flushPromises } from '../virtual-clock.js'
-import { connectDataflow, event, inState, nothingLeft, scriptedNode, start, states, vanish } from './dataflow-talk.js'
-import { deferred } from '../sessions/talk.js'
+import {
+  connectDataflow,
+  event,
+  inState,
+  nothingLeft,
+  scriptedNode,
+  start,
+  states,
+  vanish,
+} from './dataflow-connection.js'
+import { deferred } from '../sessions/test-connection.js'
 
 describe('a client that vanishes', () => {
   it.each(states)('leaves nothing behind when %s', async (state) => {

@@ -16,7 +16,7 @@ import {
   scriptedNode,
   start,
   stop,
-} from './dataflow-talk.js'
+} from './dataflow-connection.js'
 
 describe('a fault inside', () => {
   const circular: Record<string, unknown> = {}

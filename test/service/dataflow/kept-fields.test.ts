@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { flushPromises } from '../virtual-clock.js'
-import { connectDataflow, nothingLeft, request, scriptedNode, start } from './dataflow-talk.js'
+import { connectDataflow, nothingLeft, request, scriptedNode, start } from './dataflow-connection.js'
 
 /** As many keys as that, each with a value of its own. */
 const keys = (count: number, prefix = 'k'): Readonly<Record<string, string>> =>

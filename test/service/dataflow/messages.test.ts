@@ -14,8 +14,8 @@ import {
   states,
   stop,
   type State,
-} from './dataflow-talk.js'
-import { deferred } from '../sessions/talk.js'
+} from './dataflow-connection.js'
+import { deferred } from '../sessions/test-connection.js'
 
 describe('a session', () => {
   it('answers Start, passes audio to the project and events to the client, and ends with OK after the flush', async () => {

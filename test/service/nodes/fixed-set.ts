@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import type { EventEnvelope } from '../../../src/protocol/dataflow-events.js'
 import type { AnyNodeDefinition, Node, NodeContext, NodeItem } from '../../../src/service/nodes/core/node.js'
 import { marbles, type MarbleHelpers } from '../../operators/marbles.js'
-import { asyncMarbles } from '../marbles-in-turns.js'
+import { asyncMarbles } from '../async-marbles.js'
 import { flushPromises } from '../virtual-clock.js'
 import { nodeContext } from './node-context.js'
 

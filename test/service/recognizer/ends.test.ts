@@ -19,9 +19,9 @@ import {
   untilFinal,
   vanish,
   type RecognizerConnection,
-} from './recognizer-talk.js'
+} from './recognizer-connection.js'
 import { spoken } from '../sessions/spoken.js'
-import { deferred } from '../sessions/talk.js'
+import { deferred } from '../sessions/test-connection.js'
 
 describe('a client that vanishes', () => {
   it.each(states)('leaves nothing behind when %s', async (state) => {

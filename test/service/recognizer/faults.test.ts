@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
-import { inState, nothingLeft, parsed, recognize, connectRecognizer, untilFinal, type Json } from './recognizer-talk.js'
+import {
+  inState,
+  nothingLeft,
+  parsed,
+  recognize,
+  connectRecognizer,
+  untilFinal,
+  type Json,
+} from './recognizer-connection.js'
 import { spoken } from '../sessions/spoken.js'
 
 describe('a fault inside', () => {

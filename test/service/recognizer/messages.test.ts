@@ -17,9 +17,9 @@ import {
   untilFinal,
   vanish,
   type State,
-} from './recognizer-talk.js'
+} from './recognizer-connection.js'
 import { spoken } from '../sessions/spoken.js'
-import { deferred } from '../sessions/talk.js'
+import { deferred } from '../sessions/test-connection.js'
 
 describe('a recognition', () => {
   it('sends partials and milestones, and one final after the response to finalize', async () => {

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { batchModels, PaceLimit, type PaceOptions } from '../../../src/service/sessions/audio-intake.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import { flushPromises, VirtualClock } from '../virtual-clock.js'
-import { audio, connectDataflow, scriptedNode, start } from '../dataflow/dataflow-talk.js'
-import { brief, countedEngine, recognize, connectRecognizer } from '../recognizer/recognizer-talk.js'
-import { oneModel } from './talk.js'
+import { audio, connectDataflow, scriptedNode, start } from '../dataflow/dataflow-connection.js'
+import { brief, countedEngine, recognize, connectRecognizer } from '../recognizer/recognizer-connection.js'
+import { oneModel } from './test-connection.js'
 
 const limits = { maxPacePercent: 125, paceBurstMs: 5_000 }
 

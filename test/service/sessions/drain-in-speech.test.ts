@@ -6,7 +6,7 @@ import {
   scriptedNode,
   start,
   finalize,
-} from '../dataflow/dataflow-talk.js'
+} from '../dataflow/dataflow-connection.js'
 import {
   brief,
   finalizeRecognition,
@@ -15,7 +15,7 @@ import {
   parsed,
   untilFinal,
   type RecognizerInState,
-} from '../recognizer/recognizer-talk.js'
+} from '../recognizer/recognizer-connection.js'
 import { spoken } from './spoken.js'
 
 /** The agent speaks from 520 ms to 3430 ms. */

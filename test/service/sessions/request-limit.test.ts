@@ -9,8 +9,8 @@ import {
   scriptedNode,
   start,
   stop,
-} from '../dataflow/dataflow-talk.js'
-import * as recognizer from '../recognizer/recognizer-talk.js'
+} from '../dataflow/dataflow-connection.js'
+import * as recognizer from '../recognizer/recognizer-connection.js'
 
 const limits = { maxRequestsPerSecond: 10, requestBurst: 5 }
 const update = (settings: Readonly<Record<string, unknown>>) => request({ MessageName: 'Update', Settings: settings })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ThreadTime } from '../../../../src/service/engines/pocketsphinx/library.js'
-import { deferred } from '../../sessions/talk.js'
+import { deferred } from '../../sessions/test-connection.js'
 
 const timed = (threads: number) => {
   const clock = { ms: 100 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { recorder } from '../../../../src/service/nodes/recordings/recorder.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
-import { asyncMarbles } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../async-marbles.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 

@@ -7,7 +7,7 @@ import type { NodeContext, NodeItem } from '../../../../src/service/nodes/core/n
 import { openFvad } from '../../../../src/service/recognition/voice-activity/fvad.js'
 import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
 import { spoken } from '../../sessions/spoken.js'
-import { asyncMarbles } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../async-marbles.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 

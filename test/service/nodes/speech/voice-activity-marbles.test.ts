@@ -2,7 +2,7 @@ import { describe, it } from 'vitest'
 import { voiceActivity } from '../../../../src/service/nodes/speech/voice-activity.js'
 import type { NodeItem } from '../../../../src/service/nodes/core/node.js'
 import { spoken } from '../../sessions/spoken.js'
-import { asyncMarbles } from '../../marbles-in-turns.js'
+import { asyncMarbles } from '../../async-marbles.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 

@@ -185,7 +185,7 @@ const nameIn = (json: string): string => {
   return fields['message-name'] ?? fields['MessageName'] ?? ''
 }
 
-export const provingRecognizer = (
+export const verifyingRecognizer = (
   scheduler: SchedulerLike,
   faults: Faults,
 ): { dial: () => Dial<SocketMessage, SocketMessage>; proof: Proof } =>
@@ -209,7 +209,7 @@ export const provingRecognizer = (
     faults,
   )()
 
-export const provingDataflow = (
+export const verifyingDataflow = (
   scheduler: SchedulerLike,
   faults: Faults,
 ): { dial: () => Dial<DataflowMessage, DataflowMessage>; proof: Proof } => {

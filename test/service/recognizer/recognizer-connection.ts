@@ -8,7 +8,7 @@ import type { SessionWatch } from '../../../src/service/monitor/session-watch.js
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { flushPromises } from '../virtual-clock.js'
-import { everyRight, oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/talk.js'
+import { everyRight, oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/test-connection.js'
 
 export interface CountedEngine extends Engine {
   /** Recognitions that live. */

@@ -10,7 +10,7 @@ import { graphProject, projectRegistry } from '../../../src/service/project/proj
 import { singleNodeGraph } from '../../../src/service/project/transcribe-projects.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
 import { flushPromises } from '../virtual-clock.js'
-import { oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/talk.js'
+import { oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/test-connection.js'
 
 /** A node that does what the test says, and the account of it. */
 export interface ScriptedNode {
