@@ -1,4 +1,5 @@
-// `npm run bench client`: what the library adds to the bare transports, as ratios measured in one run, in turns.
+// `npm run bench client`: what the library adds to the bare transports, as ratios of alternating measurements in one
+// run.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { throughputs } from './throughput.mjs'

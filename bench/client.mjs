@@ -1,4 +1,5 @@
-// One measurement in a process of its own: `node client.mjs <address> <raw|library> <websocket|grpc> <paced|flooded|idle>`.
+// One measurement in a separate process: `node client.mjs <address> <raw|library> <websocket|grpc>
+// <paced|flooded|idle>`.
 import { setInterval } from 'node:timers'
 import { openWithLibrary } from './library-sessions.mjs'
 import { openRaw } from './raw-sessions.mjs'

@@ -1,4 +1,4 @@
-// The same through the library: one Observable or iterable of audio in, the union out.
+// The same through the library: one Observable or iterable of audio as input, the union of events as output.
 import { lastValueFrom, Observable } from 'rxjs'
 import { dataflow } from '../dist/cjs/grpc.js'
 import { recognize } from '../dist/cjs/index.js'
@@ -13,7 +13,8 @@ const operators = {
 
 const openLibrary = (transport) => async (address) => {
   const operator = operators[transport](address)
-  // As a device's own wrapper would: a `Subject` costs about as much for each chunk as all of the library.
+  // A wrapper of an audio device would do the same: a `Subject` costs about as much for each chunk as the whole
+  // library.
   let microphone
   const source$ = new Observable((subscriber) => {
     microphone = subscriber

@@ -1,4 +1,4 @@
-// The service to be measured, in a process of its own: real sockets, real voice activity, an engine that does nothing.
+// The measured service, in a separate process: real sockets, real voice activity, an engine that does nothing.
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Session } from 'node:inspector/promises'
@@ -49,7 +49,7 @@ let from = { cpu: process.cpuUsage(), atMs: performance.now() }
 
 const questions = {
   access: () => ({ wsUrl: service.wsUrl, grpc: service.grpcAddress, authUrl: service.authUrl, clientSecret }),
-  /** Begins a window. */
+  /** Starts a measurement window. */
   begin: async (profiled) => {
     if (profiled) {
       await inspector.post('Profiler.enable')
@@ -60,7 +60,7 @@ const questions = {
     delay.reset()
     from = { cpu: process.cpuUsage(), atMs: performance.now() }
   },
-  /** Ends it: share of a core that the process used, p50 and p99 of the event loop's delay. */
+  /** Ends the window: share of a core that the process used, p50 and p99 of the event loop delay. */
   end: async (profiled) => {
     const { user, system } = process.cpuUsage(from.cpu)
     const wallMs = performance.now() - from.atMs

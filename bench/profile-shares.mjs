@@ -1,4 +1,4 @@
-// Where the time of a CPU profile went: the self time of every function, by module.
+// Where the time of a CPU profile is spent: the self time of every function, by module.
 
 const modules = [
   ['voice activity', /fvad|service\/recognition\/(voice|noise|tone|fvad)|^wasm/],
@@ -20,7 +20,7 @@ const moduleOf = ({ functionName, url }) => {
   return modules.find(([, pattern]) => pattern.test(url))?.[0] ?? 'other'
 }
 
-/** Parts of the time that was not idle, biggest first. */
+/** Shares of the time that was not idle, largest first. */
 export const shares = ({ nodes, samples, timeDeltas }) => {
   const moduleById = new Map(nodes.map(({ id, callFrame }) => [id, moduleOf(callFrame)]))
   const times = new Map()

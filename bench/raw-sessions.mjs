@@ -1,4 +1,4 @@
-// The least that a client can do over each transport: no library, no codec, no state. The measure of all ratios.
+// A minimal client for each transport: no library, no codec, no state. The baseline of all ratios.
 import grpc from '@grpc/grpc-js'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'

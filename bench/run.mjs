@@ -1,4 +1,4 @@
-// npm run bench [client | service]: figures of one run on one machine; ratios count, not the machine.
+// npm run bench [client | service]: measurements of one run on one machine; compare ratios, not absolute values.
 import { benchClient } from './client-bench.mjs'
 import { benchService } from './service-bench.mjs'
 

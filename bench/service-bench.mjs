@@ -1,9 +1,9 @@
-// `npm run bench service`: what one process carries, with a null engine and voice activity on.
+// `npm run bench service`: the capacity of one process, with a null engine and voice activity on.
 import { fork } from 'node:child_process'
 
 const here = (file) => new URL(file, import.meta.url).pathname
 
-/** A child process that answers questions one after another. */
+/** A child process that answers requests one after another. */
 const child = async (file, execArgv) => {
   const process_ = fork(here(file), { execArgv })
   const waiting = new Map()
@@ -53,7 +53,7 @@ Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20
   for (const by of ['ws', 'grpc']) {
     for (const count of counts) {
       await load.ask('open', { by, count })
-      // What is compiled and learned on the way is not what a session costs.
+      // Compilation and warm-up are not part of the cost of a session.
       await load.ask('pace', { durationMs: 2000 })
       const isProfiled = by === 'ws' && count === counts.at(-1)
       await service.ask('begin', false)

@@ -1,4 +1,5 @@
-// Clients for the measured service, in a process of their own, of the bare packages: what they cost is not the service's.
+// Clients for the measured service, in a separate process and without the library, so that their cost does not count
+// for the service.
 import { readFileSync } from 'node:fs'
 import { credentials, Client } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
@@ -8,7 +9,7 @@ import { decodeSamples } from '../dist/esm/nodes.js'
 const chunkMs = 20
 const chunkBytes = 320
 
-/** The left side of the sample call, 8 kHz PCM, round and round: speech and silence as they come. */
+/** The left channel of the sample call, 8 kHz PCM, in a loop: speech and silence as in a real call. */
 const call = readFileSync(new URL('../samples/call.wav', import.meta.url)).subarray(58)
 const samples = decodeSamples(
   call.filter((_byte, at) => at % 2 === 0),
@@ -21,20 +22,20 @@ const chunkAt = (index) => {
   return audio.subarray(at, at + chunkBytes)
 }
 
-/** How late results come after the chunk that decided them, in ms. */
+/** Delay of results after the chunk that decided them, in ms. */
 let latencies = []
 
-/** A milestone's end is where its silence was long enough: the chunk that holds this moment decided it. */
+/** A milestone ends when its silence was long enough: the chunk that contains this time decided it. */
 const received = (sentAt, endMs) => {
   const at = sentAt.get(Math.floor(endMs / chunkMs))
   if (at !== undefined) latencies.push(performance.now() - at)
 }
 
 let begun = 0
-/** Each begins elsewhere in the call: callers do not fall silent all at once. */
+/** Each session begins at another position of the call, so that callers do not fall silent at the same time. */
 const session = () => ({ sentAt: new Map(), next: 0, from: (begun += 97) })
 
-/** Remembers when each chunk went out, for as long as a result of it may come. */
+/** Remembers the send time of each chunk for as long as a result for it may arrive. */
 const sent = (item) => {
   item.sentAt.set(item.next, performance.now())
   item.sentAt.delete(item.next - 500)
@@ -122,7 +123,7 @@ const channels = []
 const open = (by, index) =>
   by === 'ws' ? openSocket(access) : openStream({ ...access, channel: channels[index % channels.length] })
 
-/** Sessions that are open. */
+/** Open sessions. */
 let running = []
 
 const percentile = (values, part) => values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN
@@ -147,7 +148,7 @@ const orders = {
       running.push(...(await Promise.all(some)))
     }
   },
-  /** Sends in real time on one shared timer, the sessions spread over the 20 ms. */
+  /** Sends in real time with one shared timer, the sessions spread over the 20 ms. */
   pace: async ({ durationMs }) => {
     latencies = []
     const slots = 10
@@ -172,7 +173,7 @@ const orders = {
     await Promise.all(running.map((session) => session.close()))
     running = []
   },
-  /** Sessions opened and closed for some time, so many at once. */
+  /** Opens and closes sessions for some time, `atOnce` of them concurrently. */
   setups: async ({ by, durationMs, atOnce }) => {
     const startMs = performance.now()
     let done = 0

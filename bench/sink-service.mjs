@@ -1,4 +1,5 @@
-// A service that answers as the protocol wants and does nothing with the audio: what is measured against it is the client.
+// A service that answers as the protocol requires and ignores the audio, so that the measured cost is that of the
+// client.
 import grpc from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
 import { loadDataflow } from '../dist/cjs/grpc.js'

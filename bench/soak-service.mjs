@@ -1,4 +1,5 @@
-// The service of `npm run soak`, in a process of its own: models that hear nothing, and no limit that the load could meet.
+// The service of `npm run soak`, in a separate process: models that recognize nothing, and no limit that the load could
+// reach.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +12,7 @@ const folder = await mkdtemp(join(tmpdir(), 'rxspeech-soak-'))
 await mkdir(join(folder, 'Default/m/1'), { recursive: true })
 await writeFile(join(folder, 'Default/m/1/model.json'), '{"engine":"scripted","batch":true}')
 
-/** `stuck`: an engine that takes audio for ever and never says that it has consumed any. */
+/** `stuck`: an engine that accepts audio forever and never reports consumption. */
 const stuck = process.argv[2] === 'stuck'
 const scripted = scriptedEngine({ texts: ['hello world'] })
 const engine = stuck ? { ...scripted, recognize: () => () => NEVER } : scripted
@@ -56,10 +57,10 @@ const { access_token: token } = await answer.json()
 
 const pollDelay = () => new Promise((resolve) => setTimeout(resolve, 20))
 
-/** What is held when everything that can be let go of is. */
+/** Memory in use after garbage collection. */
 const held = async () => {
   let least = Infinity
-  // The memory below buffers is given back by threads of V8, some time after the collection.
+  // V8 frees the memory of buffers on background threads, some time after the collection.
   for (let [round, since] = [0, 0]; round < 60 && since < 5; round += 1, since += 1) {
     await pollDelay()
     globalThis.gc()
@@ -78,6 +79,6 @@ process.on('message', async (what) => {
     process.disconnect()
   }
 })
-// Whoever started it may break off.
+// The parent process may end at any time.
 process.on('disconnect', () => process.exit())
 process.send({ wsUrl: service.wsUrl, grpc: service.grpcAddress, token })

@@ -1,4 +1,4 @@
-// One short session on either interface, ended in one of five ways, by clients that know only the wire.
+// One short session on either interface, ended in one of five ways, by clients that use only the wire protocol.
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { WebSocket } from 'ws'
@@ -6,7 +6,7 @@ import { loadDataflow } from '../dist/cjs/grpc.js'
 
 export const ways = ['final', 'stop', 'close', 'kill', 'refusal']
 
-/** Half a second of something that is no silence. */
+/** Half a second of audio that is not silent. */
 const audio = Buffer.from(Int16Array.from({ length: 4_000 }, (_none, at) => 8_000 * Math.sin(at * at)).buffer)
 
 const recognize = {
@@ -16,7 +16,7 @@ const recognize = {
   'model-name': 'm',
 }
 
-/** The messages of a socket, one after another: several may arrive at once. */
+/** The messages of a socket, one at a time: several may arrive together. */
 const listen = (socket) => {
   const messages = []
   let onReceived = () => undefined
@@ -34,7 +34,7 @@ const expectResult = (message, wanted) => {
   if (!result.toLowerCase().startsWith(wanted)) throw new Error(`Expected ${wanted}, heard ${result}.`)
 }
 
-/** A recognition on a socket of its own. */
+/** One recognition on a separate socket. */
 export const socketSession = async ({ wsUrl, token }, way) => {
   const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
   socket.on('error', () => undefined)
@@ -106,11 +106,11 @@ const streamsPerChannel = 500
 let shared
 let streams = 0
 
-/** The one channel of all, renewed now and then. */
+/** The channel that streams share, renewed from time to time. */
 const sharedChannel = (address) => {
   if (streams % streamsPerChannel === 0) {
     const last = shared
-    // Who was given it is still about to use it.
+    // Its previous users may still be about to open a stream.
     setTimeout(() => last?.then((channel) => channel.close()), 1_000)
     shared = openChannel(address)
   }
@@ -118,7 +118,7 @@ const sharedChannel = (address) => {
   return shared
 }
 
-/** A stream on a channel with others, or where the channel is to be killed, on one of its own. */
+/** A stream on the shared channel, or on a separate one if the channel is to be killed. */
 export const streamSession = async (address, way) => {
   const own = way === 'kill'
   const channel = await (own ? openChannel(address) : sharedChannel(address))

@@ -1,5 +1,6 @@
-// `npm run soak [sessions]`: whether sockets and memory return to where they were after many short sessions, each way
-// of ending one by itself. Exits with 1 when they do not. `npm run soak 10000 grpc` is for one interface alone.
+// `npm run soak [sessions]`: whether sockets and memory return to their initial level after many short sessions,
+// separately for each way to end a session. Exits with 1 when they do not. `npm run soak 10000 grpc` tests one
+// interface only.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeShared, socketSession, streamSession, ways } from './soak-sessions.mjs'
@@ -8,9 +9,12 @@ const [, , wanted = '10000', only] = process.argv
 const count = Number(wanted)
 const atOnce = 20
 const steps = 4
-/** A connection may still be closing when its end was seen. */
+/** A connection may still be closing after its end was reported. */
 const mostMoreFds = 2
-/** Code and shapes of objects settle in the first quarter; a leak of 70 bytes a session shows above this in the others. */
+/**
+ * Code and hidden classes settle in the first quarter; in the others, a leak of 70 bytes per session exceeds this
+ * limit.
+ */
 const mostMoreBytes = 500_000
 
 const service = fork(new URL('./soak-service.mjs', import.meta.url).pathname, [], { execArgv: ['--expose-gc'] })

@@ -1,4 +1,4 @@
-// Pure functions and operators, in bytes or messages a second of this machine; told as times real time, too.
+// Pure functions and operators, in bytes or messages per second on this machine, and as a multiple of real time.
 import { from } from 'rxjs'
 import { chunk, decodeMuLaw, encodeMuLaw, interleave } from '../dist/cjs/index.js'
 import { readRecognizerMessage } from '../dist/cjs/protocol/recognizer-messages.js'
@@ -23,7 +23,7 @@ const run = (observable$) => {
 
 const message = JSON.stringify({ 'message-name': 'partial-result', 'recognition-id': 'r', text: 'ten of clubs' })
 
-/** What is measured, how many units one run has, and the unit. */
+/** The measured function, the number of units in one run, and the unit. */
 export const throughputs = [
   ['chunk, 1000-byte slices to 20 ms', () => run(from(slices).pipe(chunk({ format }))), 960_000, 'B'],
   ['interleave, two channels', () => run(interleave(from(slices), from(slices), { format })), 1_920_000, 'B'],

@@ -17,7 +17,7 @@ import { reachedTarget, sampleSpeech, scriptedTargets, type ScriptedTargets } fr
 
 const transports = ['websocket', 'grpc'] as const
 
-/** The names between the commas. */
+/** Splits a comma-separated list of names. */
 const faultNames = (typed: string, flagName: string): readonly NamedFault[] =>
   typed.split(',').map((name) => oneOf(namedFaults)(name.trim(), flagName))
 
@@ -32,11 +32,11 @@ export const faultsFlags = {
 
 type FaultsFlags = FlagValues<typeof faultsFlags>
 
-/** What the command does, checked. */
+/** The validated arguments of the command. */
 export interface FaultsPlan {
   readonly names: readonly NamedFault[]
   readonly transports: readonly Transport[]
-  /** A scripted service of this process, the development service, or one elsewhere. */
+  /** A scripted service in this process, the development service, or a service that is already running. */
   readonly service: { readonly where: 'scripted' } | EmbeddedPlan | RemotePlan
   readonly json: boolean
   readonly timeoutMs?: number | undefined
@@ -86,7 +86,7 @@ export const planFaults = (flags: FaultsFlags, env: Environment): FaultsPlan => 
 const serviceOf = (flags: FaultsFlags, env: Environment): FaultsPlan['service'] => {
   const isElsewhere = flags.url !== undefined || flags.grpc !== undefined
   if (isElsewhere && flags.dev) throw usageError('--dev starts a service of its own; leave --url and --grpc out.')
-  // Also refuses flags that are for a service elsewhere only.
+  // Also rejects flags that apply only to a service that is already running.
   const plan = planService({ ...flags, models: [], modelTenant: undefined }, env)
   return isElsewhere || flags.dev ? plan : { where: 'scripted' }
 }
@@ -127,7 +127,7 @@ const playFaults = async ({ flags, host, output }: CommandCall<typeof faultsFlag
   }
 }
 
-/** What is no terminal gets lines as they are. */
+/** Output that is not a terminal gets unformatted lines. */
 const columnsOf = ({ columns }: { readonly columns?: number }): number => columns ?? Infinity
 
 const introduction = ({ names, transports: over, service: { where } }: FaultsPlan): string => {

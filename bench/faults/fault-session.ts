@@ -16,9 +16,9 @@ import { usageError } from '../../src/cli/process/failure.js'
 
 export type Transport = 'websocket' | 'grpc'
 
-/** The service that one run goes to. */
+/** The service that a run connects to. */
 export interface FaultTarget {
-  /** Of the recognition socket. */
+  /** URL of the recognition socket. */
   readonly url?: string | undefined
   /** `host:port` of the dataflow stream. */
   readonly grpc?: string | undefined
@@ -30,12 +30,12 @@ export interface FaultTarget {
   readonly token: FaultTokens
   /** Chunks of 20 ms, mono PCM at 8 kHz. */
   readonly audio: readonly Uint8Array[]
-  /** Where the service can verify what arrived. */
+  /** Verifies what arrived, if the service can. */
   readonly verifier?: VerifyingService | undefined
   readonly close: () => Promise<void>
 }
 
-/** Where tokens come from: one that is fixed, or another one for each subscription. */
+/** Source of the tokens: one fixed token, or a new one for each subscription. */
 export type FaultTokens =
   | { readonly type: 'fixed'; readonly token: string }
   | { readonly type: 'renewed'; readonly token$: Observable<string | Token> }
@@ -43,7 +43,7 @@ export type FaultTokens =
 export const tokenSourceOf = (tokens: FaultTokens): TokenSource =>
   tokens.type === 'fixed' ? tokens.token : tokens.token$
 
-/** What all runs send: 8 s, as the peers were measured with. */
+/** The audio that every run sends: 8 s, as in the measurements of the peers. */
 export const audioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 export const audioMs = 8_000
 export const chunkMs = 20
@@ -53,14 +53,14 @@ export const chunkSamples = 160
 export interface Detour {
   /** `127.0.0.1:port` of the proxy. */
   readonly address: string
-  /** Faults on messages, where the run has any. */
+  /** Faults on messages, if the run has any. */
   readonly links: LinkFaults | undefined
 }
 
-/** The options of a session that do not say where it leads. */
+/** The session options that do not concern the address. */
 export type FaultSessionOptions = Omit<SessionOptions, 'url'>
 
-/** A session of this client with the service, through the proxy. The service's own name is what its certificate must have. */
+/** A session of this client with the service, through the proxy. The certificate must have the service's own name. */
 export const faultSession = (
   over: Transport,
   target: FaultTarget,
@@ -111,7 +111,9 @@ const overWebSocket = (
   })
 }
 
-/** A socket to the proxy that asks for the service by its name: in TLS (none for a number), and in HTTP. */
+/**
+ * A socket to the proxy that requests the service by its name: in TLS (no server name for an IP address) and in HTTP.
+ */
 const namedSocket = ({ host, hostname }: URL): SocketClass => {
   const isNumber = /^[\d.]+$|^\[/.test(hostname)
   return class extends WebSocket {

@@ -1,26 +1,26 @@
 import type { NamedFault } from '../../src/testing/faults/named-faults.js'
 import { lossesOf, noticedAfterMs, resumedAfterMs, type Losses, type RunRecord } from './run-record.js'
 
-/** What a run showed. */
+/** The verdict on a run. */
 export interface Verdict {
-  /** `skipped`: cannot be tried on this service, as the findings say. */
+  /** `skipped`: cannot be tried on this service; the findings explain why. */
   readonly promise: 'kept' | 'broken' | 'skipped'
-  /** In a word or two, as the peers' columns have it. */
+  /** One or two words, as in the columns of the peers. */
   readonly inShort: string
-  /** In a line. */
+  /** One line. */
   readonly findings: string
 }
 
-/** A half-open connection has to be noticed within this. */
+/** Time limit for noticing a half-open connection. */
 const noticeWithinMs = 10_000
-/** Beyond the deadline of the final, for everything that is between it and the event. */
+/** Time allowed beyond the deadline of the final until its event arrives. */
 const lateMs = 1_500
 const finalizeTimeoutMs = 2_000
 
-/** Samples are counted in whole milliseconds of 20 ms chunks; what is told of them may be rounded. */
+/** Samples are counted in whole milliseconds of 20 ms chunks; reported times may be rounded. */
 const roundingMs = 1
 
-/** Holds a run against what is promised of its fault. */
+/** Compares a run with the promise for its fault. */
 export const judgeRun = (name: Exclude<NamedFault, 'stopped-reading'>, run: RunRecord): Verdict => {
   switch (name) {
     case 'refused-token':
@@ -42,7 +42,7 @@ export const judgeRun = (name: Exclude<NamedFault, 'stopped-reading'>, run: RunR
 
 const seconds = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`)
 
-/** Chunks of 20 ms, as the peers were counted. */
+/** Chunks of 20 ms, the unit in which the peers were measured. */
 const chunks = (ms: number): number => Math.round(ms / 20)
 
 const shortLosses = ({ lostMs, inFlightMs }: Losses): string =>
@@ -68,12 +68,13 @@ const lossFindings = (run: RunRecord, losses: Losses): readonly string[] => {
   ]
 }
 
-/** A word of the scripted service, the grain of what can be known to be told. */
+/** The length of a word of the scripted service: the resolution with which reported audio is known. */
 const wordMs = 100
 
 /**
- * Nothing is lost, or a gap says exactly what: all that was lost, and nothing that was told. A milestone may be lost on
- * its way to the client, so that a gap holds more than the service knows of. Who completes without a gap has the whole text.
+ * Nothing is lost, or a gap states exactly what was lost and nothing that was reported. A milestone may be lost on its
+ * way to the client, so a gap may be longer than the service knows. A run that completes without a gap has the complete
+ * text.
  */
 const isAccounted = ({ settled, isWhole, unreportedMs }: RunRecord, { lostMs, inFlightMs, gapMs }: Losses): boolean => {
   const gaveMs = gapMs - lostMs - inFlightMs
@@ -98,7 +99,7 @@ const judgeLosses = (run: RunRecord): Verdict => {
 const judgeFreshToken = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
   const isFresh = run.tokensAsked > 1
-  // A token is replaced where it is refused; a service that takes it again has not tried that.
+  // A refused token is replaced; a service that accepts the old token again has not tested that.
   if (!isFresh && isAccounted(run, losses)) {
     return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes the same token again' }
   }
@@ -141,7 +142,7 @@ const judgeHalfOpen = (run: RunRecord): Verdict => {
   return verdict(isNoticed && isAccounted(run, losses), inShort, lossFindings(run, losses))
 }
 
-/** One other token is asked for, and then the refusal comes out by its name. */
+/** One other token is requested, then the refusal is emitted with its code. */
 const judgeRefusal = (run: RunRecord): Verdict => {
   const { tokensAsked, settled } = run
   if (settled.type === 'complete' && tokensAsked === 1) {
@@ -153,7 +154,7 @@ const judgeRefusal = (run: RunRecord): Verdict => {
   return verdict(isTyped && renewed === 1, `${renewed} refresh`, findings)
 }
 
-/** The end of a token comes before that of the audio: the next connection takes over without a gap. */
+/** The token ends before the audio does: the next connection takes over without a gap. */
 const judgeExpiry = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
   const isRenewed = run.tokensAsked > 1

@@ -10,13 +10,18 @@ import { faultSession } from './fault-session.js'
 import { audioFormat, audioMs, chunkMs, tokenSourceOf, type FaultTarget, type Transport } from './fault-session.js'
 import { errorSettled, type RunRecord, type Settled } from './run-record.js'
 
-/** The longest that a run may take: 8 s of audio, an outage of 30 s, and what a session may try to mend it. */
+/**
+ * The longest that a run may take: 8 s of audio, an outage of 30 s, and the time that a session may spend on recovery.
+ */
 const longestRunMs = 100_000
 const finalizeTimeoutMs = 2_000
 /** When the token of `token-expiry` ends. */
 const expiresAfterMs = 3_000
 
-/** Plays one named fault on a session over one transport, and gives what happened. Rejects with the signal's reason. */
+/**
+ * Plays one named fault on a session over one transport, and resolves with what happened. Rejects with the signal's
+ * reason.
+ */
 export const runFault = async (
   name: NamedFault,
   over: Transport,
@@ -63,7 +68,7 @@ export const serviceOf = (url: string): string => {
   return `${hostname}:${port || (protocol === 'wss:' ? 443 : 80)}`
 }
 
-/** One that is never accepted; one that ends soon, and then one that does not; or as the target has them. */
+/** A token that is never accepted; one that ends soon, followed by one that does not; or the tokens of the target. */
 const tokensFor = (name: NamedFault, { token }: FaultTarget): TokenSource => {
   if (name === 'refused-token') return defer(() => of(`refused-${Math.random().toString(36).slice(2)}`))
   if (name !== 'token-expiry') return tokenSourceOf(token)
@@ -90,7 +95,7 @@ const countAsked = (source: TokenSource, asked: () => void): TokenSource => {
   })
 }
 
-/** Runs the session to its end, and signals the states that it enters to the proxy. */
+/** Runs the session to its end, and signals its states to the proxy. */
 const watch = (
   session$: Observable<SessionEvent>,
   startedMs: number,
@@ -117,7 +122,7 @@ const watch = (
     signal.addEventListener('abort', abort, { once: true })
     const subscription: Subscription | undefined = session$.subscribe({
       next: (event) => {
-        // Partials are many, and nothing is judged by them.
+        // Partials are numerous and do not count for the verdict.
         if (event.type !== 'partial') events.push({ atMs: now(), event })
         if (event.type === 'connection') proxy.signal(event.state)
       },

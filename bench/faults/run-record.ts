@@ -3,24 +3,24 @@ import type { GapEvent, LedgerEvent, SessionEvent } from '../../src/protocol/ses
 import { audioMs } from './fault-session.js'
 import type { VerificationReport } from '../../src/testing/verifying/report.js'
 
-/** How a session ended; `pending`: it had not when the run was over. */
+/** How a session ended; `pending`: it had not ended when the run was over. */
 export type Settled =
   | { readonly type: 'complete' | 'pending'; readonly atMs: number }
   | { readonly type: 'error'; readonly code: string; readonly message: string; readonly atMs: number }
 
-/** What one run brought, with times in milliseconds since it began. */
+/** The record of one run, with times in milliseconds since its begin. */
 export interface RunRecord {
   readonly events: readonly { readonly atMs: number; readonly event: SessionEvent }[]
   readonly settled: Settled
-  /** When the fault was done; undefined where none was. */
+  /** Time at which the fault had been applied; undefined if there was none. */
   readonly faultAtMs: number | undefined
-  /** How often the token source was asked. */
+  /** How often a token was requested from the source. */
   readonly tokensAsked: number
-  /** Where the service can verify what arrived. */
+  /** What the service verified about the audio, if it can. */
   readonly proof?: VerificationReport
-  /** Audio whose words are not in the text of the milestones; undefined where it is not known. */
+  /** Duration of the audio whose words are missing in the text of the milestones; undefined if unknown. */
   readonly unreportedMs?: number
-  /** Whether the text of all milestones is that of the whole audio; undefined where it is not known. */
+  /** Whether the text of all milestones equals that of the complete audio; undefined if unknown. */
   readonly isWhole?: boolean
 }
 
@@ -37,18 +37,18 @@ export interface Losses {
   readonly lostMs: number
   /** Arrived, has no definitive result, and was never sent again. */
   readonly inFlightMs: number
-  /** Told as `gap`. */
+  /** Reported as `gap`. */
   readonly gapMs: number
-  /** Proved by the service, or as the session's own account has it. */
+  /** Lost audio as the service verified it, or as the session's ledger has it. */
   readonly by: 'service' | 'ledger'
 }
 
-/** Audio that the session never took, for it had failed by then, is lost as well. */
+/** Audio that the session never took because it had already failed is also lost. */
 export const lossesOf = ({ events, proof, settled }: RunRecord): Losses => {
   const gaps = events.flatMap(({ event }) => (event.type === 'gap' ? [event] : []))
   const lengthOf = (isCounted: (gap: GapEvent) => boolean): number =>
     gaps.filter(isCounted).reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
-  // What cannot be heard is not lost.
+  // Silence does not count as lost.
   const silentMs = lengthOf(({ cause }) => cause === 'silence')
   const gapMs = lengthOf(({ cause }) => cause !== 'silence')
   if (proof !== undefined) {
@@ -70,7 +70,7 @@ const lastLedger = (events: RunRecord['events']): LedgerEvent | undefined => {
   return last
 }
 
-/** How long after the fault the session said anything of it; undefined where it did not. */
+/** Time from the fault to the first event about it; undefined if there was none. */
 export const noticedAfterMs = ({ events, settled, faultAtMs }: RunRecord): number | undefined => {
   if (faultAtMs === undefined) return undefined
   const noticed = events.find(
@@ -80,7 +80,7 @@ export const noticedAfterMs = ({ events, settled, faultAtMs }: RunRecord): numbe
   return atMs === undefined ? undefined : Math.max(0, atMs - faultAtMs)
 }
 
-/** When another connection had taken over, after the fault. */
+/** Time from the fault until another connection had taken over. */
 export const resumedAfterMs = ({ events, faultAtMs }: RunRecord): number | undefined => {
   const resumed = events.find(({ event }) => event.type === 'resumed')
   return resumed === undefined || faultAtMs === undefined ? undefined : resumed.atMs - faultAtMs

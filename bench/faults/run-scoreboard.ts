@@ -14,17 +14,17 @@ export interface ScoredRun {
 export interface ScoreboardPlan {
   readonly names: readonly NamedFault[]
   readonly transports: readonly Transport[]
-  /** Gives each run its service. */
+  /** Creates the service of each run. */
   readonly open: () => Promise<FaultTarget>
 }
 
-/** So many sessions at once: they mostly wait. */
+/** Number of concurrent sessions: they mostly wait. */
 const atOnce = 8
 
 /**
- * Plays every fault over every transport, several at a time; what measures the memory of the process comes last, alone.
- * `report` is called with each run when it is over. Resolves with them in the order of the names. Rejects with the signal's reason, or
- * with what kept a run from being played at all.
+ * Plays every fault over every transport, several at a time; runs that measure the memory of the process come last, one
+ * by one. `report` is called after each run. Resolves with the runs in the order of the names. Rejects with the
+ * signal's reason, or with the error that prevented a run.
  */
 export const runScoreboard = async (
   { names, transports, open }: ScoreboardPlan,
@@ -43,7 +43,7 @@ export const runScoreboard = async (
       await target.close()
     }
   }
-  // The longest first, so that they do not begin when the others are done.
+  // The longest runs start first, to shorten the total time.
   const together = runs.filter(({ name }) => name !== 'stopped-reading').reverse()
   const work = async (): Promise<void> => {
     for (let run = together.shift(); run !== undefined; run = together.shift()) await play(run)

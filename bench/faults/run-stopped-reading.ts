@@ -15,7 +15,7 @@ import { serviceOf } from './run-fault.js'
 const pushedBytes = 50_000_000
 const chunkSamples = 8_000
 const chunksAtOnce = 25
-/** What the session may hold: its buffer and what it keeps to send again, a minute each. */
+/** What the session may hold: its buffer and its replay buffer, a minute each. */
 const boundBytes = 2 * 60 * 16_000
 const allowedBytes = boundBytes + 10_000_000
 const finalizeTimeoutMs = 1_000
@@ -23,7 +23,7 @@ const longestRunMs = 60_000
 
 const megabytes = (bytes: number): string => `${(Math.max(0, bytes) / 1_000_000).toFixed(1)} MB`
 
-/** Memory that is really held: what could be let go of is let go of first. */
+/** Memory in use after garbage collection. */
 const heldBytes = (): number => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -35,11 +35,11 @@ const heldBytes = (): number => {
 
 interface Flood {
   readonly source$: Observable<Uint8Array>
-  /** Begins to push; when all is pushed, tells by how much the memory has grown, and ends the source. */
+  /** Begins to push; when everything is pushed, reports by how much the memory has grown, and completes the source. */
   readonly begin: () => void
 }
 
-/** Pushes as fast as the process can, without looking at who takes it; a turn of the event loop between some chunks. */
+/** Pushes as fast as the process can, regardless of the consumer, and yields to the event loop between some chunks. */
 const flood = (pushed: (grewBytes: number) => void): Flood => {
   let begin = (): void => undefined
   const source$ = new Observable<Uint8Array>((subscriber) => {
@@ -71,9 +71,9 @@ const flood = (pushed: (grewBytes: number) => void): Flood => {
 }
 
 /**
- * Pushes 50 MB at a service that has stopped reading, and measures what this process holds on to. It has to be alone in
- * the process meanwhile. The service never reads on, so the session has to end by its deadline. Rejects with the
- * signal's reason.
+ * Pushes 50 MB to a service that has stopped reading, and measures the memory that this process holds. Nothing else may
+ * run in the process meanwhile. The service never resumes reading, so the session has to end by its deadline. Rejects
+ * with the signal's reason.
  */
 export const runStoppedReading = async (
   over: Transport,

@@ -62,13 +62,13 @@ const byName = (runs: readonly ScoredRun[]): ReadonlyMap<NamedFault, readonly Sc
   return rows
 }
 
-/** What this client did, in short: once where the transports agree, else of each. */
+/** The result of this client: once if the transports agree, otherwise for each of them. */
 const ours = (runs: readonly ScoredRun[]): string =>
   [...new Set(runs.map(({ verdict }) => verdict.inShort))].join(' / ')
 
 const isKept = (runs: readonly ScoredRun[]): boolean => runs.every(({ verdict }) => verdict.promise !== 'broken')
 
-/** The peers' measurements and ours: beside each other where there is room, else below each other. */
+/** The peers' measurements and ours: side by side if they fit, otherwise below each other. */
 export const scoreboardTable = (runs: readonly ScoredRun[], columns: number, paint: Paint): string => {
   const rows = byName(runs)
   const wide = wideLines(rows)
@@ -125,7 +125,7 @@ const narrowTable = (rows: Rows, columns: number, paint: Paint): string => {
     .join('')
 }
 
-/** Pieces in lines of so many columns, none of them broken. */
+/** Joins pieces to lines of at most `columns` columns without breaking a piece. */
 const wrapped = (pieces: readonly string[], columns: number, between = ' · '): readonly string[] => {
   const lines: string[] = []
   for (const piece of pieces) {
@@ -137,7 +137,9 @@ const wrapped = (pieces: readonly string[], columns: number, between = ' · '): 
   return lines
 }
 
-/** A line for each run, as it is over: what was measured, and whether that is as promised. Goes on below where it is long. */
+/**
+ * One line for each finished run: the measurement, and whether it is as promised. Long lines continue on the next line.
+ */
 export const runLine = (
   { name, over, verdict: { promise, findings } }: ScoredRun,
   columns: number,
@@ -151,13 +153,13 @@ export const runLine = (
   return `${paint(color, head)}${first}${below.join('')}\n`
 }
 
-/** A paragraph in lines of so many columns. */
+/** A paragraph in lines of at most `columns` columns. */
 export const paragraph = (text: string, columns: number): string =>
   wrapped(text.split(' '), columns, ' ')
     .map((line) => `${line}\n`)
     .join('')
 
-/** What the figures of the table mean. */
+/** The legend of the table. */
 export const legend = (columns: number): string => {
   const versions = measuredPeers.map(({ name, version }) => `${name} ${version}`).join(', ')
   const text =

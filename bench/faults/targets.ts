@@ -15,7 +15,7 @@ import { positionAudio } from '../../src/testing/verifying/position-audio.js'
 import { verifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { audioFormat, audioMs, chunkMs, chunkSamples, type FaultTarget } from './fault-session.js'
 
-/** A service that is reached by its addresses: only the ledger of the session shows what it does with the audio. */
+/** A service that is known only by its addresses: only the ledger of the session shows what it does with the audio. */
 export const reachedTarget = (
   { credentials, ...access }: Access,
   audio: readonly Uint8Array[],
@@ -30,7 +30,7 @@ export const reachedTarget = (
   close: () => Promise.resolve(),
 })
 
-/** The first 8 s of the sample call's left channel, so that a recognizer has something to recognize. */
+/** The first 8 s of the sample call's left channel, so that a recognizer has speech to recognize. */
 export const sampleSpeech = async (): Promise<readonly Uint8Array[]> => {
   const { format, audio } = await readWav(createReadStream(sampleCall()))
   const neededBytes = bytesForMs(format, audioMs)
@@ -50,7 +50,7 @@ export const sampleSpeech = async (): Promise<readonly Uint8Array[]> => {
   )
 }
 
-/** Makes services for runs, each of its own, with TLS. */
+/** Creates the services of the runs, with TLS. */
 export interface ScriptedTargets {
   readonly open: () => Promise<FaultTarget>
   readonly close: () => Promise<void>
@@ -61,8 +61,8 @@ const positions = Array.from({ length: audioMs / chunkMs }, (_, chunk) =>
 )
 
 /**
- * The scripted service of this process, which knows of every sample whether it arrived. It takes only tokens that it
- * gave, each good for one connection, so that a token that is used again is found out.
+ * The scripted service of this process, which knows of every sample whether it arrived. It accepts only tokens that it
+ * issued, each for one connection, so that a reused token is detected.
  */
 export const scriptedTargets = async (): Promise<ScriptedTargets> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {
