@@ -135,7 +135,7 @@ const pageLimits = [
   { name: 'at first', path: 'dist/first/*.js', limit: '20 kB', gzip: true },
   { name: 'with the first session', path: 'dist/later/*.js', limit: '11 kB', gzip: true },
 ]
-/** Module ids that have no place in a page; Vite puts an empty module in the place of a builtin of Node. */
+/** Modules that must not be in a page; Vite replaces a builtin of Node by an empty module. */
 const foreign = /@grpc\/|\/protobufjs\/|\/node_modules\/ws\/|__vite-browser-external|\/dist\/cjs\//
 
 /** @param {string} name @param {string} program */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 
-/** Of a heading, as GitHub and npm make it. @param {string} heading */
+/** The anchor of a heading, as GitHub and npm generate it. @param {string} heading */
 const anchorOf = (heading) =>
   heading
     .toLowerCase()

@@ -26,7 +26,7 @@ const options = { url: address, insecure: true, token: 'any', tenant: 'any', pro
 assert.equal(await textOf(dataflow(options)(chunks)), text)
 await close()
 
-// The service in this process, without an engine, whose voice activity is WebAssembly.
+// The service in this process, without an engine; its voice activity is WebAssembly.
 const service = inMemoryService()
 /** @type {string[]} */
 const lines = []
@@ -36,18 +36,18 @@ await service.close()
 const { recognizer } = replay(parseCassette(lines))
 assert.equal((await lastValueFrom(recognize(recognizer())(chunks).pipe(toArray()))).length, events.length)
 
-// As long as in PCM, with a byte for each sample.
+// The same duration as in PCM, with one byte per sample.
 const telephone = await lastValueFrom(transcode({ from: 'pcm', to: 'ulaw' })(from(chunks)).pipe(toArray()))
 assert.equal(
   telephone.reduce((bytes, { byteLength }) => bytes + byteLength, 0),
   source.sampleCount,
 )
 
-// ESM and CommonJS have one class of errors, or at least know each other's.
+// ESM and CommonJS share one error class, or at least recognize each other's errors.
 const required = createRequire(import.meta.url)('rxspeech')
 assert.ok(isSpeechError(new required.SpeechError('internal', 'For a test.')))
 
-// What the service needs is not here, and the error says how to install it.
+// The dependencies of the service are not installed, and the error states how to install them.
 await assert.rejects(startService({ stateFolder: 'state' }), {
   code: 'missing-dependency',
   message: /npm install rxspeech-service/,

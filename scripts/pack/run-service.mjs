@@ -20,7 +20,7 @@ export const runService = async (project) => {
   }
 
   const serve = start('rxspeech-service', ['serve', '--dev'])
-  // The log follows the line of JSON.
+  // The log follows the JSON line.
   serve.child.stderr.once('data', () => serve.child.kill('SIGINT'))
   const [ready = ''] = (await serve.stdout).split('\n')
   if (!ready.startsWith('{"authUrl":')) throw new Error(`The service did not start: ${ready}${await serve.stderr}`)

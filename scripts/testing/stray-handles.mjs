@@ -12,7 +12,7 @@ const watched = new Set([
   'ProcessWrap',
   'FSEventWrap',
 ])
-/** A closing socket needs a few turns of the loop, a child process some time to die. */
+/** A closing socket needs a few iterations of the event loop, a child process some time to exit. */
 const graceMs = 10_000
 const lookAgainMs = 20
 

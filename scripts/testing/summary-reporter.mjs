@@ -28,7 +28,7 @@ export const countTests = (modules, strayErrors) => {
 export const summaryLine = ({ passed, failed, skipped }) =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 
-/** The usual report, and under it one line that a person or a script can read: `N passed, N failed[, N skipped]`. */
+/** The usual report, and below it one line that people and scripts can read: `N passed, N failed[, N skipped]`. */
 export default class SummaryReporter extends DefaultReporter {
   /**
    * @override
