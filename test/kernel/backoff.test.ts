@@ -4,7 +4,7 @@ import { backoffMs } from '../../src/kernel/backoff.js'
 const options = { firstDelayMs: 100, maxDelayMs: 1000 }
 
 describe('backoffMs', () => {
-  it('doubles the delay up to its bound, at any attempt', () => {
+  it('doubles the delay up to its maximum, at any attempt', () => {
     const delays = [1, 2, 3, 4, 5, 500, 5000].map((attempt) => backoffMs(options, attempt, () => 1))
     expect(delays).toEqual([100, 200, 400, 800, 1000, 1000, 1000])
   })

@@ -26,7 +26,7 @@ describe('longTimer', () => {
     vi.useRealTimers()
   })
 
-  it('asks no timer for more than it can hold, and frees it on unsubscribe', () => {
+  it('sets no timer longer than the platform allows, and clears it on unsubscribe', () => {
     const delays: number[] = []
     const spy = vi.spyOn(asyncScheduler, 'schedule').mockImplementation((...[, delayMs]) => {
       delays.push(delayMs ?? 0)

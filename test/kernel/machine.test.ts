@@ -16,7 +16,7 @@ import { describe, expect, it } from 'vitest'
 import { MachineRun, runMachine as runPlain, type Machine, type Perform, type Step } from '../../src/kernel/machine.js'
 import { marbles } from '../operators/marbles.js'
 
-/** Runs a machine whose effects are Observables; an error of one is a defect, as a throw of `perform` is. */
+/** Runs a machine whose effects are Observables; an error of an effect is a defect, like an exception of `perform`. */
 const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
   perform: (action: Action) => Observable<Input>,
@@ -26,7 +26,7 @@ type Door = 'closed' | 'opening' | 'open' | 'broken'
 type DoorInput = 'open' | 'opened' | 'slam' | 'break'
 type DoorAction = 'listen' | 'motor'
 
-/** Listens for its whole life; a motor runs while it opens. */
+/** `listen` runs as long as the machine; `motor` runs while the door opens. */
 const door: Machine<Door, DoorInput, string, DoorAction> = {
   start: { state: 'closed', outputs: ['ready'], effects: [{ lifetime: 'door', action: 'listen' }] },
   reduce: (state, input): Step<Door, string, DoorAction> => {
@@ -76,7 +76,7 @@ describe('runMachine', () => {
     })
   })
 
-  it('ends an effect with its lifetime, so that its input never comes', () => {
+  it('unsubscribes an effect with its lifetime, so that its input never arrives', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const listen$ = cold<DoorInput>('  --o-s-o----', inputs)
       const expected = '                r-O-c-O--(d|)'
@@ -84,7 +84,7 @@ describe('runMachine', () => {
     })
   })
 
-  it('ends all effects when it is unsubscribed', () => {
+  it('unsubscribes all effects when it is unsubscribed', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const listen$ = cold<DoorInput>('  --o-----', inputs)
       const unsub = '                   ---!    '
@@ -95,7 +95,7 @@ describe('runMachine', () => {
     })
   })
 
-  it('runs anew for each subscription', () => {
+  it('runs separately for each subscription', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const run$ = runMachine(door, motorOf(cold<DoorInput>('--o-----', inputs), scheduler))
       expectObservable(run$).toBe('                          r-O--(d|)', outputs)
@@ -116,7 +116,7 @@ describe('runMachine', () => {
     expect(listen$.observed).toBe(false)
   })
 
-  it('ends every effect, though the end of one throws, and then reports what it threw', () => {
+  it('unsubscribes every effect even if one teardown throws, and then reports the error', () => {
     const ended: string[] = []
     const machine: Machine<'on' | 'off', 'off', never, string> = {
       start: {
@@ -145,7 +145,7 @@ describe('runMachine', () => {
     expect(ended).toEqual(['first', 'second'])
   })
 
-  it('ends an effect at once whose start made the consumer unsubscribe', () => {
+  it('ends an effect immediately if its start made the consumer unsubscribe', () => {
     const log: string[] = []
     const subscription = new Subscription()
     const machine: Machine<'on', never, never, 'effect'> = {
@@ -166,7 +166,7 @@ describe('runMachine', () => {
     expect(log).toEqual(['ended: true', 'torn down'])
   })
 
-  it('ends dead effects first, then emits, then starts effects', () => {
+  it('ends effects whose lifetime is over, then emits, then starts effects', () => {
     const log: string[] = []
     const machine: Machine<number, 'next', string, string> = {
       start: { state: 0, effects: [{ lifetime: '0', action: 'first' }] },
@@ -188,7 +188,7 @@ describe('runMachine', () => {
     expect(next$.observed).toBe(false)
   })
 
-  it('handles the inputs that a step raises after its effects and before those that wait', () => {
+  it('handles the inputs that a step raises after its effects and before queued inputs', () => {
     const inputs$ = new Subject<string>()
     const log: string[] = []
     const machine: Machine<string, string, string, string> = {
@@ -234,7 +234,7 @@ describe('runMachine', () => {
     }
   })
 
-  it('calls onIdle when no input waits any more, outside of a step', () => {
+  it('calls onIdle when no input is queued, outside of a step', () => {
     const inputs$ = new Subject<number>()
     const log: (number | 'idle')[] = []
     const machine: Machine<number, number, number, 'listen'> = {
@@ -263,7 +263,7 @@ describe('runMachine', () => {
     expect(log).toEqual([0, 'idle', 2, 3, 'idle'])
   })
 
-  it('takes inputs of a consumer that re-enters after the step, in their order', () => {
+  it('handles inputs of a re-entrant consumer after the step, in their order', () => {
     const inputs$ = new Subject<number>()
     const sums: Machine<number, number, number, 'listen'> = {
       start: { state: 0, effects: [{ lifetime: 'all', action: 'listen' }] },
@@ -281,7 +281,7 @@ describe('runMachine', () => {
     expect(seen).toEqual([1, -1, 11, -10, 111, -100])
   })
 
-  it('discards an input that waits when the lifetime of its effect ends', () => {
+  it('discards a queued input when the lifetime of its effect ends', () => {
     const connection$ = new Subject<string>()
     const machine: Machine<'on' | 'off', string, string, 'connect'> = {
       start: { state: 'on', effects: [{ lifetime: 'on', action: 'connect' }] },
@@ -301,7 +301,7 @@ describe('runMachine', () => {
     expect(seen).toEqual(['got message while on', 'off'])
   })
 
-  it('emits nothing after the consumer has unsubscribed within an output', () => {
+  it('emits nothing after the consumer has unsubscribed during an output', () => {
     const started: string[] = []
     const machine: Machine<'on', never, number, string> = {
       start: { state: 'on', outputs: [1, 2], effects: [{ lifetime: 'on', action: 'late' }] },
@@ -344,7 +344,7 @@ describe('the effects of any machine', () => {
   interface Move {
     readonly alive: readonly number[]
     readonly begin: readonly number[]
-    /** Sent from within the start of an effect. */
+    /** Sent during the start of an effect. */
     readonly echo: readonly number[]
   }
   const lifetimes = fc.uniqueArray(fc.nat(3), { maxLength: 4 })

@@ -50,7 +50,7 @@ describe('Mailbox', () => {
     expect(log).toEqual(['item 1', 'item 2', 'empty, idle', 'item 3', 'empty, idle'])
   })
 
-  it('discards what waits when it is cleared', () => {
+  it('discards queued items when it is cleared', () => {
     const handled: number[] = []
     const mailbox: Mailbox<number> = new Mailbox<number>((item) => {
       handled.push(item)
@@ -63,7 +63,7 @@ describe('Mailbox', () => {
     expect(handled).toEqual([1, 3])
   })
 
-  it('stays usable after a handler that throws, and loses nothing', () => {
+  it('stays usable after a handler that throws, and loses no item', () => {
     const handled: number[] = []
     const mailbox: Mailbox<number> = new Mailbox<number>((item) => {
       if (item === 1) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Semaphore } from '../../src/kernel/semaphore.js'
 
-/** Work that runs until it is ended. */
+/** A task that runs until the test ends it. */
 const createWork = () => {
   const begun: string[] = []
   const ends = new Map<string, (error?: Error) => void>()
@@ -34,7 +34,7 @@ describe('Semaphore.run', () => {
     expect(semaphore.held).toBe(0)
   })
 
-  it('gives the permit on when the work fails', async () => {
+  it('passes the permit on when the task fails', async () => {
     const semaphore = new Semaphore({ permits: 1, maxWaiting: 1 })
     const { work, end } = createWork()
     const failed = semaphore.run(work('a'))
@@ -45,7 +45,7 @@ describe('Semaphore.run', () => {
     expect(semaphore.held).toBe(0)
   })
 
-  it('starts the first that waits whose key has a permit', async () => {
+  it('starts the first queued task whose key has a permit', async () => {
     const semaphore = new Semaphore({ permits: 2, permitsPerKey: 1, maxWaiting: 9 })
     const { begun, work, end } = createWork()
     const runs = [semaphore.run(work('a1'), 'a'), semaphore.run(work('a2'), 'a'), semaphore.run(work('b1'), 'b')]

@@ -11,7 +11,7 @@ describe('schedule', () => {
     vi.restoreAllMocks()
   })
 
-  it.each([1, 20, maxTimerMs, maxTimerMs + 1, yearMs])('acts once, %s ms later, by any clock', (delayMs) => {
+  it.each([1, 20, maxTimerMs, maxTimerMs + 1, yearMs])('calls back once, %s ms later, with any clock', (delayMs) => {
     virtually(({ clock }) => {
       const startMs = clock.now()
       const acted: number[] = []
@@ -27,13 +27,13 @@ describe('schedule', () => {
     expect([acted, vi.getTimerCount()]).toEqual([1, 0])
   })
 
-  it('asks no timer for more than it can hold', () => {
+  it('sets no timer longer than the platform allows', () => {
     const asked = vi.spyOn(globalThis, 'setTimeout')
     schedule(asyncScheduler, yearMs, () => undefined).unsubscribe()
     expect(asked.mock.calls.map(([, delayMs]) => delayMs)).toEqual([maxTimerMs])
   })
 
-  it('has no timer once it is ended, also in a later step of a long wait, nor for Infinity', () => {
+  it('clears its timer when it is cancelled, also in a later step of a long wait, and sets none for Infinity', () => {
     vi.useFakeTimers()
     const waiting = schedule(asyncScheduler, yearMs, () => expect.unreachable())
     vi.advanceTimersByTime(maxTimerMs + 10)
