@@ -17,15 +17,15 @@ import type {
   RecognizerResult,
 } from '../../src/protocol/recognizer-messages.js'
 
-/** Any text, lone surrogates and control characters among it. */
+/** Any text, including lone surrogates and control characters. */
 export const anyText = fc.string({ unit: 'binary' })
 const someText = fc.string({ unit: 'binary', minLength: 1 })
 const whole = fc.maxSafeInteger()
 const sampleRateHz = fc.integer({ min: 8000, max: 48000 })
-/** JSON writes -0 as 0, so it is no value that could come back. */
+/** JSON writes -0 as 0, so -0 does not survive a round trip. */
 const noMinusZero = (value: number): number => value + 0
 const unit = fc.double({ min: 0, max: 1, noNaN: true }).map(noMinusZero)
-/** Any value as JSON.parse gives it. */
+/** Any value that JSON.parse can return. */
 const anyJson = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
 const jsonObject = fc
   .dictionary(fc.string(), fc.jsonValue())

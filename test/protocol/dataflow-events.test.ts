@@ -34,7 +34,7 @@ describe('an event envelope', () => {
     )
   })
 
-  it('takes whole numbers as strings, and needs the name alone', () => {
+  it('accepts whole numbers as strings, and requires only the name', () => {
     const given = { Name: 'x', Channel: '-2', StartMsec: '10', EndMsec: '-1' }
     expect(rightOf(read(given))).toEqual({ name: 'x', channel: -2, startMs: 10, endMs: -1 })
     expect(rightOf(read({ Name: 'x' }))).toEqual({ name: 'x' })
@@ -47,7 +47,7 @@ describe('an event envelope', () => {
     }
   })
 
-  it('stands without a field that cannot be read', () => {
+  it('omits a field that cannot be read', () => {
     for (const name of ['Channel', 'StartMsec', 'EndMsec']) {
       for (const value of [5.5, true, [], 'abc', 'NaN', '', null, {}]) {
         expect(rightOf(read({ Name: 'x', [name]: value }))).toEqual({ name: 'x' })
@@ -59,7 +59,7 @@ describe('an event envelope', () => {
     }
   })
 
-  it('takes any data, null and names that are inherited among it', () => {
+  it('accepts any data, including null and inherited names', () => {
     const json = '{"Name":"x","Data":{"__proto__":{"polluted":true},"constructor":null}}'
     const { data } = rightOf(readEventEnvelope(json))
     expect(Object.keys(data as object)).toEqual(['__proto__', 'constructor'])
@@ -103,7 +103,7 @@ describe('recognitionData', () => {
     )
   })
 
-  it('needs its text, and stands without a field that cannot be read', () => {
+  it('requires its text, and omits fields that cannot be read', () => {
     const read = (data: object) => decodeWith(recognitionData, { ...fullJson, ...data })
     const without = (key: keyof RecognitionData) => ({ ...fullResult, [key]: undefined })
     const word = { Text: 'a', StartMsec: 1, EndMsec: 2, Confidence: 1 }
@@ -125,7 +125,7 @@ describe('sessionEventOf', () => {
     expect(Object.values(eventName)).toEqual(names)
   })
 
-  it('types the three results, each with what it may carry', () => {
+  it('types the three results, each with its fields', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
     const { words, confidence, heardMs, error } = fullResult
     expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
@@ -144,7 +144,7 @@ describe('sessionEventOf', () => {
     })
   })
 
-  it('leaves out channel and times that are missing, invalid or of all channels', () => {
+  it('omits channel and times that are missing, invalid or of all channels', () => {
     for (const [channel, at] of [
       [-1, -1],
       [-2, -1],
@@ -157,7 +157,7 @@ describe('sessionEventOf', () => {
     expect(sessionEventOf(zero)).toStrictEqual({ type: 'partial', channel: 0, startMs: 0, endMs: 0, text: 'a' })
   })
 
-  it('hands on every other event as it came, with its defaults', () => {
+  it('passes every other event on unchanged, with its defaults', () => {
     const bare = { type: 'event', channel: -1, startMs: -1, endMs: -1, tags: [], data: null }
     for (const name of ['Speech Started', 'SR Silence', 'Keyword', '', '__proto__', 'constructor', 'sr partial']) {
       expect(sessionEventOf({ name })).toStrictEqual({ ...bare, name })
@@ -174,7 +174,7 @@ describe('sessionEventOf', () => {
     }
   })
 
-  it('stays a result whose confidence, words or error cannot be read', () => {
+  it('remains a result when its confidence, words or error cannot be read', () => {
     const data = { Text: 'a', Confidence: 2, Words: 'a', RecognitionId: 1, Error: 5 }
     expect(sessionEventOf(event('SR Final', data))).toStrictEqual({ type: 'final', ...times, text: 'a' })
   })

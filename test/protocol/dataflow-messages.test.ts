@@ -20,7 +20,7 @@ import { dataflowRequest, dataflowResponse as anyResponse, settings as anySettin
 import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
 import { decodeWith } from '../../src/protocol/message-codec.js'
 
-/** Every key of the models, so that a new one has to be given its bytes here. */
+/** Every key of the models, so that a new key must be given its bytes here. */
 const audio: Required<StartAudio> = { sampleRateHz: 8000, channels: 2, encoding: 'ulaw', output: { Encoding: 'pcm' } }
 const start: Required<StartRequest> & { request: 'Start' } = {
   request: 'Start',
@@ -93,7 +93,7 @@ describe('a dataflow request in the kebab form', () => {
     expect(writeDataflowRequest({ request: 'Stop' }, 'kebab')).toBe('{"message-name":"stop"}')
   })
 
-  it('takes tenant_id and a name in any letter case', () => {
+  it('accepts tenant_id and a name in any letter case', () => {
     const { tenant, ...rest } = JSON.parse(writeDataflowRequest(start, 'kebab')) as Record<string, unknown>
     for (const name of ['start', 'START', 'Start']) {
       expect(rightOf(read({ ...rest, 'message-name': name, tenant_id: tenant }))).toEqual(start)
@@ -102,13 +102,13 @@ describe('a dataflow request in the kebab form', () => {
 })
 
 describe('readDataflowRequest', () => {
-  it('takes whole numbers as strings, and refuses the encoding in other letters', () => {
+  it('accepts whole numbers as strings, and rejects the encoding in another letter case', () => {
     const given = rightOf(read(withAudio({ SampleRate: '16000', ChannelCount: '1' })))
     expect(given).toMatchObject({ audio: { sampleRateHz: 16000, channels: 1 } })
     expect(refusalOf(read(withAudio({ Encoding: 'PCM' }))).code).toBe('invalid-field')
   })
 
-  it('refuses every missing or ill-typed field of a Start by its name, and names the request', () => {
+  it('rejects every missing or ill-typed field of a Start by its name, and names the request', () => {
     const wrong = [5.5, true, [], 'abc', null, {}]
     const cases: readonly [string, readonly unknown[], (value: unknown) => object][] = [
       ['Audio.SampleRate', [...wrong, 7999, 48001, -1], (SampleRate) => withAudio({ SampleRate })],
@@ -134,14 +134,14 @@ describe('readDataflowRequest', () => {
     }
   })
 
-  it('says the name of a kebab field in that form', () => {
+  it('names a kebab-case field in that form', () => {
     const kebab = JSON.parse(writeDataflowRequest(start, 'kebab')) as Record<string, unknown>
     const audio = { ...(kebab['audio'] as object), 'channel-count': 3 }
     expect(refusalOf(read({ ...kebab, audio })).message).toBe('audio.channel-count must be 1 or 2.')
     expect(refusalOf(read({ ...kebab, 'project-name': 5 })).message).toMatch(/^project-name must be/)
   })
 
-  it('never says a value of the message, such as the token', () => {
+  it('never repeats a value of the message, such as the token', () => {
     const secret = 'very-secret'
     for (const name of Object.keys(startJson).filter((key) => key !== 'MessageName')) {
       expect(refusalOf(read({ ...startJson, [name]: [secret] })).message).not.toContain(secret)
@@ -153,7 +153,7 @@ describe('readDataflowRequest', () => {
     )
   })
 
-  it('refuses an unknown or missing name by itself, cut to 60 characters', () => {
+  it('rejects an unknown or missing name, cut to 60 characters', () => {
     const remedy = 'send Start, Update, Finalize or Stop.'
     expect(refusalOf(read({ MessageName: 'Begin' }))).toEqual({
       code: 'unknown-message',
@@ -171,7 +171,7 @@ describe('readDataflowRequest', () => {
     }
   })
 
-  it('takes a Start with 100 000 settings in linear time', { timeout: 10_000 }, () => {
+  it('reads a Start with 100 000 settings in linear time', { timeout: 10_000 }, () => {
     const Settings = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`s${String(index)}`, index]))
     expect(rightOf(read({ ...startJson, Settings }))).toMatchObject({ settings: Settings })
   })
@@ -199,21 +199,21 @@ describe('a dataflow response', () => {
     ])
   })
 
-  it('has no name where the request could not be read', () => {
+  it('has no name if the request could not be read', () => {
     expect(writeDataflowResponse('invalid-json: Send JSON.')).toBe('{"operation-result":"invalid-json: Send JSON."}')
   })
 
-  it('needs operation-result alone, as the description has it', () => {
+  it('requires only operation-result, as in the description', () => {
     const bare: DataflowResponse = { operationResult: 'success' }
     expect(rightOf(readDataflowResponse('{"operation-result":"success"}'))).toEqual(bare)
   })
 
-  it('takes the names of either dialect', () => {
+  it('accepts the names of either dialect', () => {
     const full: Required<DataflowResponse> = { messageName: 'StartResponse', operationResult: 'Success' }
     expect(rightOf(readDataflowResponse('{"message-name":"StartResponse","OperationResult":"Success"}'))).toEqual(full)
   })
 
-  it('refuses a missing or ill-typed field by its name', () => {
+  it('rejects a missing or ill-typed field by its name', () => {
     for (const value of [5.5, true, [], null, {}]) {
       const result = readDataflowResponse(JSON.stringify({ 'operation-result': value }))
       expect(refusalOf(result)).toEqual({ code: 'invalid-field', message: 'operation-result must be a string.' })
@@ -221,7 +221,7 @@ describe('a dataflow response', () => {
     expect(refusalOf(readDataflowResponse('{}')).message).toBe('operation-result must be a string.')
   })
 
-  it('stands without a name that cannot be read', () => {
+  it('omits a name that cannot be read', () => {
     const named = '{"MessageName":5,"operation-result":"success"}'
     expect(rightOf(readDataflowResponse(named))).toEqual({ operationResult: 'success' })
   })
@@ -239,12 +239,12 @@ describe('settings', () => {
     )
   })
 
-  it('takes primitives and lists of them', () => {
+  it('accepts primitives and lists of primitives', () => {
     const value = { ModelName: 'English', Threshold: 0.5, Debug: true, ChannelTags: ['agent', 'customer'], None: [] }
     expect(rightOf(decode(value))).toEqual(value)
   })
 
-  it('refuses nested objects, null and what is no object', () => {
+  it('rejects nested objects, null and non-objects', () => {
     for (const value of [
       { a: {} },
       { a: null },

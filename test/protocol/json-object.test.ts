@@ -13,7 +13,7 @@ describe('parseJsonObject', () => {
     )
   })
 
-  it('refuses JSON that is no object, and text that is no JSON, without a word of it', () => {
+  it('rejects JSON that is not an object, and text that is not JSON, without repeating it', () => {
     for (const json of ['null', '1', '"secret"', 'true', '[]', '[{"a":1}]', '', 'secret', '{"secret":', '\uFEFF{}']) {
       const { code, message } = refusalOf(parseJsonObject(json))
       expect(code).toBe('invalid-json')
@@ -23,19 +23,19 @@ describe('parseJsonObject', () => {
 })
 
 describe('isJsonObject', () => {
-  it('tells objects from lists, null and the rest', () => {
+  it('distinguishes objects from lists, null and other values', () => {
     expect([{}, Object.create(null)].every(isJsonObject)).toBe(true)
     expect([null, undefined, [], 1, '', true, () => 1].some(isJsonObject)).toBe(false)
   })
 })
 
 describe('ownValue', () => {
-  it('gives own values, __proto__ as plain data among them', () => {
+  it('returns own values, including __proto__ as plain data', () => {
     const object = rightOf(parseJsonObject('{"a":1,"__proto__":2}'))
     expect([ownValue(object, 'a'), ownValue(object, '__proto__')]).toEqual([1, 2])
   })
 
-  it('gives nothing for inherited names', () => {
+  it('returns undefined for inherited names', () => {
     for (const name of ['__proto__', 'constructor', 'toString']) expect(ownValue({}, name)).toBeUndefined()
   })
 })

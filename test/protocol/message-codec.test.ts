@@ -46,7 +46,7 @@ describe('messageCodec', () => {
     expect(rightOf(decode({ 'old-token': 'c', token: 'b', ...valid })).token).toBe('t')
   })
 
-  it('refuses a missing field by its first name, and an ill-typed one by the name it came under', () => {
+  it('rejects a missing field by its first name, and an ill-typed one by the name that was used', () => {
     expect(refusalOf(decode({ Inner: { Rate: 1 } })).message).toBe('Token must be a string that is not empty.')
     expect(refusalOf(decode({ token: 5, Inner: { Rate: 1 } })).message).toBe(
       'token must be a string that is not empty.',
@@ -59,7 +59,7 @@ describe('messageCodec', () => {
     }
   })
 
-  it('never says the value that it refuses', () => {
+  it('never repeats the rejected value', () => {
     for (const secret of ['very-secret', ['very-secret'], { 'very-secret': 1 }]) {
       for (const message of [
         { ...valid, Note: [secret] },
@@ -71,7 +71,7 @@ describe('messageCodec', () => {
     }
   })
 
-  it('leaves out what is undefined, and writes the names of its dialect or the first where it has no other', () => {
+  it('omits undefined fields, and writes the names of its dialect or the first name if there is no other', () => {
     const full: Model = { token: 't', inner: { rateHz: 1 }, note: 'n' }
     expect(model().encode(full)).toEqual({ Token: 't', Inner: { Rate: 1 }, Note: 'n' })
     expect(model(1).encode(full)).toEqual({ token: 't', inner: { Rate: 1 }, Note: 'n' })
@@ -116,16 +116,16 @@ describe('messageCodec', () => {
   })
 })
 
-/** Checked by the compiler (`npm run typecheck`): an error that no longer comes is one itself. */
+/** Checked by the compiler (`npm run typecheck`): an expected error that no longer occurs is an error. */
 describe('Fields', () => {
-  it('wants one field for every key of the model, optional ones too', () => {
+  it('requires one field for every key of the model, including optional ones', () => {
     expectTypeOf<keyof Fields<Model>>().toEqualTypeOf<keyof Model>()
     // @ts-expect-error note is forgotten
     const forgotten: Fields<Model> = { token: required(text, 'a'), inner: required(inner, 'b') }
     expect(Object.keys(forgotten)).not.toContain('note')
   })
 
-  it('wants a field to be optional exactly where the model is', () => {
+  it("requires a field to be optional exactly if the model's is", () => {
     expectTypeOf<Fields<Model>['token']>().toEqualTypeOf<Field<string, true>>()
     expectTypeOf<Fields<Model>['note']>().toEqualTypeOf<Field<string, false>>()
     // @ts-expect-error the model must have the rate
@@ -133,7 +133,7 @@ describe('Fields', () => {
     expect(missing.rateHz.required).toBe(false)
   })
 
-  it('wants the codec of the type of the key', () => {
+  it("requires a codec of the key's type", () => {
     // @ts-expect-error a rate is a number
     const wrong: Fields<Inner> = { rateHz: required(text, 'Rate') }
     // @ts-expect-error a rate may be more than 1 and 2
@@ -161,7 +161,7 @@ describe('a field under two of its names', () => {
     ['settings', { Settings: {}, settings: { a: 1 } }],
     ['sample-rate', { Audio: { ...start.Audio, 'sample-rate': 16000 } }],
     ['encoding', { Audio: { ...start.Audio, encoding: 'ulaw' } }],
-  ])('is refused by both where %s differs', (name, change) => {
+  ])('is rejected by both if %s differs', (name, change) => {
     expect(read(change)).toMatchObject({
       left: {
         request: 'Start',
@@ -177,11 +177,11 @@ describe('a field under two of its names', () => {
     [{ 'message-name': 'start' }],
     [{ tenant_id: 'Acme', tenant: 'Acme' }],
     [{ Audio: { ...start.Audio, 'sample-rate': '8000' }, audio: undefined }],
-  ])('is taken where both say the same: %j', (change) => {
+  ])('is accepted if both are equal: %j', (change) => {
     expect(read(change)).toMatchObject({ right: { tenant: 'Acme' } })
   })
 
-  it('is refused among the settings too', () => {
+  it('is also rejected among the settings', () => {
     expect(readRecognitionSettings({ ModelName: 'a', 'model-name': 'b' })).toMatchObject({
       left: {
         code: 'invalid-field',
@@ -196,7 +196,7 @@ describe('a field under two of its names', () => {
 
 describe('an unknown name of a message', () => {
   it.each(['<script>', ' lead', 'x'.repeat(33), 'naïve', 'a"b', '', 'line\nline', '7', '__proto__'])(
-    'is not repeated where it is %j',
+    'is not repeated if it is %j',
     (name) => {
       expect(shownName(name)).toBe('')
       const answers = [
@@ -210,7 +210,7 @@ describe('an unknown name of a message', () => {
     },
   )
 
-  it('is repeated where it is plain', () => {
+  it('is repeated if it is plain', () => {
     expect(readDataflowRequest('{"MessageName":"Dance"}')).toMatchObject({
       left: { error: { message: expect.stringContaining('MessageName "Dance" is unknown') as unknown } },
     })

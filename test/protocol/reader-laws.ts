@@ -6,20 +6,20 @@ import { isSpeechError } from '../../src/errors/speech-error.js'
 import { isJsonObject } from '../../src/protocol/json-object.js'
 import { runs } from '../thorough.js'
 
-/** A reader of text messages and its writer, as one side and the other use them. */
+/** A reader of text messages and the writer of the other side. */
 export interface Reader<Message> {
   readonly read: (json: string) => either.Either<unknown, Message>
   readonly write: (message: Message) => string
   readonly messages: fc.Arbitrary<Message>
 }
 
-/** What was read; fails the test when it was refused. */
+/** Returns the decoded message; fails the test when it was rejected. */
 export const rightOf = <A>(result: either.Either<unknown, A>): A => {
   if (either.isLeft(result)) throw new Error(`refused: ${JSON.stringify(result.left)}`)
   return result.right
 }
 
-/** The refusal; fails the test when there is none, or when it is no `SpeechError` of the table. */
+/** Returns the refusal; fails the test when there is none, or when it is not a `SpeechError` of the table. */
 export const refusalOf = (result: either.Either<unknown, unknown>): { code: string; message: string } => {
   if (either.isRight(result)) throw new Error(`not refused: ${JSON.stringify(result.right)}`)
   const { left } = result
@@ -29,7 +29,7 @@ export const refusalOf = (result: either.Either<unknown, unknown>): { code: stri
   return { code: error.code, message: error.message }
 }
 
-/** Puts any JSON value where a valid message has one of its own, at the top or one level below. */
+/** Replaces one value of a valid message, at the top level or one level below, by any JSON value. */
 const withJunkInside = (json: string): fc.Arbitrary<string> => {
   const object = JSON.parse(json) as Record<string, unknown>
   const places = Object.entries(object).flatMap(([name, value]) => [
@@ -43,13 +43,13 @@ const withJunkInside = (json: string): fc.Arbitrary<string> => {
   })
 }
 
-/** Changes the text of a valid message: cuts it, doubles a part, or puts something in between. */
+/** Damages the text of a valid message: cuts it, doubles a part, or inserts something. */
 const damaged = (json: string): fc.Arbitrary<string> =>
   fc
     .tuple(fc.nat(json.length), fc.nat(json.length), fc.string({ maxLength: 3 }))
     .map(([from, to, insert]) => json.slice(0, from) + insert + json.slice(to))
 
-/** Any value as text, where it has one. */
+/** Any value as text, if it has a text form. */
 const textOf = (value: unknown): string => {
   try {
     return String(value)
@@ -61,9 +61,9 @@ const textOf = (value: unknown): string => {
 /** Names that every object inherits, or that set a prototype. */
 const inherited = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']
 
-/** The laws of every reader: what is written is read; what is not of the protocol is a value; nothing throws. */
+/** The laws of every reader: it reads what was written; anything else becomes a refusal; nothing throws. */
 export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader<Message>): void => {
-  it('reads what it wrote, for every message', () => {
+  it('reads every message that it wrote', () => {
     fc.assert(
       fc.property(messages, (message) => {
         expect(rightOf(read(write(message)))).toEqual(message)
@@ -71,7 +71,7 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
     )
   })
 
-  it('ignores fields it does not know, those with inherited names among them', () => {
+  it('ignores unknown fields, including inherited names', () => {
     const name = fc.oneof(
       fc.constantFrom(...inherited),
       fc.string().map((value) => `x-${value}`),
@@ -95,7 +95,7 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
     )
   })
 
-  it('never throws on a damaged message, and what it still reads can be written and read again', () => {
+  it('never throws on a damaged message, and what it reads can be written and read again', () => {
     const broken = messages.map(write).chain((json) => fc.oneof(damaged(json), withJunkInside(json)))
     fc.assert(
       fc.property(broken, (text) => {
@@ -107,7 +107,7 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
     )
   })
 
-  it('refuses values that are no string at all, as a caller in JavaScript may give them', () => {
+  it('rejects values that are not strings, as a JavaScript caller may pass them', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         fc.pre(typeof value !== 'string')
@@ -117,7 +117,7 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
     )
   })
 
-  it('reads no field from a prototype that someone else has spoilt', () => {
+  it('reads no field from a modified prototype', () => {
     fc.assert(
       fc.property(messages, (message) => {
         const json = JSON.parse(write(message)) as Record<string, unknown>
@@ -132,12 +132,12 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
         }
         refusalOf(result)
       }),
-      // Few: a spoilt prototype costs V8 much of what it has compiled.
+      // Few runs: a modified prototype makes V8 discard much of its compiled code.
       { numRuns: runs(60) },
     )
   })
 
-  it('takes text nested 200 000 deep, or 200 000 fields, in linear time', { timeout: 10_000 }, () => {
+  it('reads text nested 200 000 deep, or with 200 000 fields, in linear time', { timeout: 10_000 }, () => {
     refusalOf(read('['.repeat(200_000)))
     refusalOf(read('{"a":'.repeat(200_000)))
     refusalOf(read(`{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`))

@@ -16,7 +16,7 @@ import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
 import fc from 'fast-check'
 import { dataflowSuccess, isSuccess } from '../../src/protocol/dataflow-messages.js'
 
-/** Every key of the model, so that a new one has to be given its bytes here. */
+/** Every key of the model, so that a new key must be given its bytes here. */
 const full: Required<RecognizeRequest> & { request: 'recognize' } = {
   request: 'recognize',
   audioFormat: 'pcm',
@@ -49,12 +49,12 @@ describe('a recognizer request', () => {
     expect(writeRecognizerRequest({ request: 'finalize-recognition' })).toBe('{"message-name":"finalize-recognition"}')
   })
 
-  it('takes whole numbers as strings', () => {
+  it('accepts whole numbers as strings', () => {
     const strings = Object.fromEntries(Object.entries(fullJson).map(([name, value]) => [name, String(value)]))
     expect(rightOf(read(strings))).toEqual(full)
   })
 
-  it('refuses every missing or ill-typed field by its name, and names the request', () => {
+  it('rejects every missing or ill-typed field by its name, and names the request', () => {
     const integers = Object.keys(fullJson).filter((name) => typeof fullJson[name] === 'number')
     expect(integers).toHaveLength(7)
     const texts = ['model-name', 'model-tenant', 'model-version']
@@ -77,13 +77,13 @@ describe('a recognizer request', () => {
     }
   })
 
-  it('never says the value that it refuses', () => {
+  it('never repeats the rejected value', () => {
     for (const name of Object.keys(fullJson).filter((key) => key !== 'message-name')) {
       expect(refusalOf(read({ ...fullJson, [name]: ['very-secret'] })).message).not.toContain('secret')
     }
   })
 
-  it('refuses an unknown or missing name by itself, cut to 60 characters', () => {
+  it('rejects an unknown or missing name, cut to 60 characters', () => {
     const remedy = 'send recognize, stop-recognition or finalize-recognition.'
     expect(refusalOf(read({ 'message-name': 'begin' }))).toEqual({
       code: 'unknown-message',
@@ -99,7 +99,7 @@ describe('a recognizer request', () => {
   })
 })
 
-/** Every key of the models, so that a new one has to be given its bytes here. */
+/** Every key of the models, so that a new key must be given its bytes here. */
 const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r-1' }
 const result: Required<RecognizerResult> = {
   recognitionId: 'r-1',
@@ -131,7 +131,7 @@ describe('a recognizer message', () => {
     )
   })
 
-  it('reads a plain service of the description, which gives no channel and no times', () => {
+  it('reads the messages of a minimal service, which sends no channel and no times', () => {
     const plain = { 'message-name': 'final-result', 'operation-result': 'Success', text: 'a', confidence: '0.87654' }
     expect(rightOf(readMessage({ ...plain, 'recognition-id': 'r' }))).toEqual({
       message: 'final-result',
@@ -146,12 +146,12 @@ describe('a recognizer message', () => {
     })
   })
 
-  it('takes numbers that are not written as strings', () => {
+  it('accepts numbers that are not strings', () => {
     const given = { 'message-name': 'final-result', 'operation-result': '', text: '', channel: 1, confidence: 1 }
     expect(rightOf(readMessage(given))).toMatchObject({ channel: 1, confidence: 1 })
   })
 
-  it('refuses a missing or ill-typed field by its name', () => {
+  it('rejects a missing or ill-typed field by its name', () => {
     const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
     for (const name of ['text', 'operation-result']) {
       for (const value of [5.5, true, [], null, {}]) {
@@ -163,7 +163,7 @@ describe('a recognizer message', () => {
     }
   })
 
-  it('stands without a recognition-id that cannot be read', () => {
+  it('omits a recognition-id that cannot be read', () => {
     const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
     for (const value of [5.5, true, [], null, {}]) {
       expect(rightOf(readMessage({ ...json, 'recognition-id': value }))).toEqual({
@@ -174,7 +174,7 @@ describe('a recognizer message', () => {
     }
   })
 
-  it('takes a number that cannot be read for absent, so that no final is lost by it', () => {
+  it('treats a number that cannot be read as absent, so that no final is lost', () => {
     const json = JSON.parse(writeRecognizerMessage({ message: 'final-result', ...final })) as Record<string, unknown>
     for (const [name, key] of [
       ['channel', 'channel'],
@@ -190,7 +190,7 @@ describe('a recognizer message', () => {
     }
   })
 
-  it('refuses an unknown name without a word of it', () => {
+  it('rejects an unknown name without repeating it', () => {
     for (const name of ['very-secret', 'constructor', '__proto__', 'toString', 'recognize', 5, null, undefined, []]) {
       const refusal = { code: 'unknown-message', message: 'This client does not know the message-name.' }
       expect(refusalOf(readMessage({ text: '', 'operation-result': '', 'message-name': name }))).toEqual(refusal)
@@ -203,11 +203,11 @@ describe('isSuccess', () => {
     expect([dataflowSuccess, recognizerSuccess]).toEqual(['success', 'Success'])
   })
 
-  it('compares without letter case', () => {
+  it('compares case-insensitively', () => {
     for (const text of [dataflowSuccess, recognizerSuccess, 'SUCCESS']) expect(isSuccess(text)).toBe(true)
   })
 
-  it('takes every other text as a failure', () => {
+  it('treats every other text as a failure', () => {
     for (const text of ['', ' success', 'success.', 'unsuccessful', 'true']) expect(isSuccess(text)).toBe(false)
     fc.assert(fc.property(fc.string(), (text) => isSuccess(text) === (text.toLowerCase() === 'success')))
   })

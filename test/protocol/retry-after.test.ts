@@ -12,7 +12,7 @@ describe('retryAfterMs', () => {
     ['Thursday, 01-Jan-26 12:00:05 GMT', 5000],
     ['Thu Jan  1 12:00:05 2026', 5000],
     ['Thu, 01 Jan 2026 11:00:00 GMT', 0],
-    // No header makes a client wait for longer than a day.
+    // No header makes a client wait longer than a day.
     ['9999999999', 86_400_000],
     ['9'.repeat(400), 86_400_000],
     ['Fri, 01 Jan 2100 12:00:00 GMT', 86_400_000],
@@ -25,7 +25,7 @@ describe('retryAfterMs', () => {
   })
 })
 
-describe('the Retry-After that is given', () => {
+describe('writes the Retry-After header', () => {
   it.each([
     [undefined, '1', '3'],
     [0, '1', '3'],

@@ -3,7 +3,7 @@ import type { FinalEvent, NodeEvent, ResponseEvent, SessionEvent } from '../../s
 
 /** Checked by the compiler (`npm run typecheck`). */
 describe('SessionEvent', () => {
-  it('has exactly these members, told apart by type', () => {
+  it('has exactly these members, distinguished by type', () => {
     expectTypeOf<SessionEvent['type']>().toEqualTypeOf<
       | 'response'
       | 'event'

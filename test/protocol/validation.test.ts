@@ -40,7 +40,7 @@ const refuses = <A>(codec: Codec<A>, ...values: readonly unknown[]) => {
   for (const value of values) expect([value, codec.decode(value)._tag]).toEqual([value, 'Left'])
 }
 
-/** What is wrong with a value, as sentences. */
+/** The problems of a value, as sentences. */
 const messages = <A>(codec: Codec<A>, value: unknown): readonly string[] => {
   const decoded = codec.decode(value)
   return either.isRight(decoded) ? [] : issuesOf(decoded.left).map((issue) => issueText(issue, 'The value'))
@@ -66,7 +66,7 @@ describe('integer', () => {
     keepsTheLaws(integer(), fc.maxSafeInteger())
   })
 
-  it('takes whole numbers as strings', () => {
+  it('accepts whole numbers as strings', () => {
     for (const [given, value] of [
       ['8000', 8000],
       ['-1', -1],
@@ -78,7 +78,7 @@ describe('integer', () => {
     }
   })
 
-  it('refuses everything else', () => {
+  it('rejects everything else', () => {
     const numbers = [5.5, NaN, Infinity, 2 ** 53, '5.5', '1e3', '0x10', '9'.repeat(16)]
     refuses(integer(), ...numbers, '', ' ', '-', 'abc', '1 2', true, null, undefined, [], [1], {})
   })
@@ -96,14 +96,14 @@ describe('integerText', () => {
     expect(integerText.encode(-1200)).toBe('-1200')
   })
 
-  it('takes the number itself too and refuses the rest', () => {
+  it('accepts numbers and rejects the rest', () => {
     expect(rightOf(integerText.decode(1200))).toBe(1200)
     refuses(integerText, '1.5', 1.5, '', 'abc', null, true, [])
   })
 })
 
 describe('confidenceText', () => {
-  it('keeps the laws of a codec for what two decimals can say', () => {
+  it('keeps the laws of a codec for values with two decimals', () => {
     keepsTheLaws(
       confidenceText,
       fc.integer({ min: 0, max: 100 }).map((hundredths) => hundredths / 100),
@@ -114,19 +114,19 @@ describe('confidenceText', () => {
     expect([0, 0.5, 0.876, 0.999, 1].map(confidenceText.encode)).toEqual(['0.00', '0.50', '0.88', '1.00', '1.00'])
   })
 
-  it('takes what other services write', () => {
+  it('accepts what other services write', () => {
     for (const given of ['0.0', '1', '1.0', '0.87654321', '9.5e-1', '1e-100', ' 0.5 ', 0.25]) {
       expect(rightOf(confidenceText.decode(given))).toBe(Number(given))
     }
   })
 
-  it('refuses what is no number from 0 to 1', () => {
+  it('rejects values that are not numbers from 0 to 1', () => {
     refuses(confidenceText, '1.01', '-0.1', '', ' ', 'high', '0,5', '0x1', 'Infinity', 'NaN', 2, NaN, null, true, [])
   })
 })
 
 describe('unitNumber', () => {
-  it('keeps the laws of a codec and takes no strings', () => {
+  it('keeps the laws of a codec and accepts no strings', () => {
     keepsTheLaws(unitNumber, fc.double({ min: 0, max: 1, noNaN: true }))
     refuses(unitNumber, '0.5', -0.1, 1.1, NaN, null, true)
   })
@@ -138,14 +138,14 @@ describe('text and nonEmptyText', () => {
     keepsTheLaws(nonEmptyText, fc.string({ minLength: 1 }))
   })
 
-  it('refuse what is no string, and the empty one where it must not be', () => {
+  it('reject values that are not strings, and the empty string where it is not allowed', () => {
     refuses(text, 5, true, null, undefined, [], ['a'], {})
     refuses(nonEmptyText, '', 5, null)
   })
 })
 
 describe('oneOf', () => {
-  it('keeps the laws of a codec and says what it expects', () => {
+  it('keeps the laws of a codec and states what it expects', () => {
     keepsTheLaws(oneOf('pcm', 'ulaw', 'alaw'), fc.constantFrom('pcm', 'ulaw', 'alaw'))
     expect([oneOf('pcm', 'ulaw', 'alaw').name, oneOfNumbers(1, 2).name, oneOf('pcm').name]).toEqual([
       '"pcm", "ulaw" or "alaw"',
@@ -155,12 +155,12 @@ describe('oneOf', () => {
     expectTypeOf(oneOfNumbers(1, 2)).toEqualTypeOf<Codec<1 | 2>>()
   })
 
-  it('takes numbers as strings, and no other form of them', () => {
+  it('accepts numbers as strings, and no other form', () => {
     expect(rightOf(oneOfNumbers(1, 2).decode('2'))).toBe(2)
     refuses(oneOfNumbers(1, 2), 0, 3, '3', '01', 1.5, true, [1], null, undefined)
   })
 
-  it('refuses inherited names and other letter cases', () => {
+  it('rejects inherited names and other letter cases', () => {
     refuses(oneOf('pcm', 'ulaw'), 'PCM', 'constructor', '__proto__', '')
   })
 })
@@ -176,7 +176,7 @@ describe('listOf, anything and jsonObject', () => {
     )
   })
 
-  it('refuse what is no list of strings, or no object', () => {
+  it('reject values that are not lists of strings, or not objects', () => {
     refuses(listOf(text), 'a', [1], ['a', null], {}, null)
     refuses(jsonObject, [], null, 'a', 1, true)
   })
@@ -199,7 +199,7 @@ describe('listOf', () => {
     )
   })
 
-  it('refuses what is no list', () => {
+  it('rejects values that are not lists', () => {
     for (const value of [null, {}, 'a', 1, undefined, { length: 1 }]) {
       expect(refusalOf(decodeWith(items, value)).message).toBe('The message must be a list.')
     }
@@ -211,11 +211,11 @@ describe('listOf', () => {
     expect(refusalOf(decodeWith(items, [5])).message).toBe('0 must be an object.')
   })
 
-  it('knows a list that is not of its items', () => {
+  it('recognizes a list of other items', () => {
     expect([[{ name: 1, count: 1 }], 'a', null].some((value) => items.is(value))).toBe(false)
   })
 
-  it('takes a list of 200 000 items in linear time', { timeout: 10_000 }, () => {
+  it('reads a list of 200 000 items in linear time', { timeout: 10_000 }, () => {
     const list = Array.from({ length: 200_000 }, (_, count) => ({ Name: 'a', Count: count }))
     expect(rightOf(decodeWith(items, list))).toHaveLength(200_000)
   })
@@ -247,7 +247,7 @@ describe('wholeNumber, number and durationMs', () => {
     ])
   })
 
-  it('take no strings, and keep to their bounds', () => {
+  it('accept no strings, and keep to their bounds', () => {
     keepsTheLaws(wholeNumber({ min: -3, max: 5 }), fc.integer({ min: -3, max: 5 }))
     refuses(wholeNumber({ min: -3, max: 5 }), -4, 6, 1.5, '1', NaN, null)
     refuses(number({ min: 0 }), -0.1, Infinity, NaN, '1')
@@ -256,13 +256,13 @@ describe('wholeNumber, number and durationMs', () => {
 })
 
 describe('eitherOf, functionValue and objectWith', () => {
-  it('takes either codec and names both', () => {
+  it('accepts either codec and names both', () => {
     const limit = eitherOf(oneOf(-1), wholeNumber({ min: 100 }))
     expect([-1, 100].map((value) => rightOf(limit.decode(value)))).toEqual([-1, 100])
     expect(messages(limit, 5)).toEqual(['The value must be -1 or a whole number from 100.'])
   })
 
-  it('takes functions, and objects with methods', () => {
+  it('accept functions, and objects with methods', () => {
     expect(functionValue.is(() => 1)).toBe(true)
     refuses(functionValue, 'f', {}, null)
     const scheduler = objectWith('now', 'schedule')
@@ -290,7 +290,7 @@ describe('recordOf', () => {
 })
 
 describe('listOf with a bound', () => {
-  it('refuses a longer list, and names each item that does not fit', () => {
+  it('rejects a longer list, and names each item that does not fit', () => {
     expect(messages(listOf(text, { maxLength: 2 }), ['a', 'b', 'c'])).toEqual([
       'The value must be a list of at most 2.',
     ])
@@ -325,7 +325,7 @@ describe('optionsCodec', () => {
     }>()
   })
 
-  it('reports every fault with its path, and a key that is no option with the name that was probably meant', () => {
+  it('reports every fault with its path, and an unknown key with the name that was probably meant', () => {
     expect(messages(codec, { heartbeatMs: -1, heartBeatMs: 5, voiceActivity: { sensitivity: 11 }, q: 1 })).toEqual([
       'url must be a string that is not empty.',
       'heartbeatMs must be a whole number from 0 to 2147483647.',
@@ -336,14 +336,14 @@ describe('optionsCodec', () => {
     expect(messages(codec, [])).toEqual(['The value must be an object with options.'])
   })
 
-  it('knows its model and the names of its options', () => {
+  it('recognizes its model and knows the names of its options', () => {
     expect(Object.keys(codec.codecs)).toEqual(['url', 'heartbeatMs', 'voiceActivity'])
     expect([{ url: 'x' }, { url: 'x', heartbeatMs: undefined }].every(codec.is)).toBe(true)
     expect([{}, { url: '' }, { url: 'x', other: 1 }, null].some(codec.is)).toBe(false)
     expect(codec.encode({ url: 'x', heartbeatMs: undefined })).toStrictEqual({ url: 'x' })
   })
 
-  it('takes codecs of io-ts itself, whose members are no keys of the value', () => {
+  it('accepts codecs of io-ts itself, whose members are not keys of the value', () => {
     const both = t.intersection([t.type({ a: t.string }), t.partial({ b: t.number })])
     expect(messages(optionsCodec({ both }, {}), { both: { a: 1, b: 'x' } })).toEqual([
       'both.a must be string.',
