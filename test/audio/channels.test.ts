@@ -23,7 +23,7 @@ describe.each(widths)('channels of %i-byte samples', (width) => {
     expect([...interleaveChannels(left, right, width)]).toEqual(expected)
   })
 
-  it('are the same again after joining and parting, at any offset', () => {
+  it('are the same again after interleaving and deinterleaving, at any offset', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 65 }), placement, placement, (content, first, second) => {
         const left = whole(content, width)
@@ -38,7 +38,7 @@ describe.each(widths)('channels of %i-byte samples', (width) => {
     )
   })
 
-  it('are the same again after parting and joining, at any offset', () => {
+  it('are the same again after deinterleaving and interleaving, at any offset', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 65 }), placement, (content, place) => {
         const frames = whole(content, 2 * width)
@@ -48,7 +48,7 @@ describe.each(widths)('channels of %i-byte samples', (width) => {
     )
   })
 
-  it('leave what was given untouched and share no memory with it', () => {
+  it('leave the input untouched and share no memory with it', () => {
     const frames = Uint8Array.of(1, 2, 3, 4)
     const [left, right] = deinterleaveChannels(frames, width)
     left.fill(0)
@@ -61,7 +61,7 @@ describe.each(widths)('channels of %i-byte samples', (width) => {
     expect(deinterleaveChannels(new Uint8Array(0), width)).toEqual([new Uint8Array(0), new Uint8Array(0)])
   })
 
-  it('are refused when they differ in length or cut a frame', () => {
+  it('are rejected when they differ in length or cut a frame', () => {
     const cutSample = expect.objectContaining({ code: 'cut-sample' }) as Error
     expect(() => interleaveChannels(new Uint8Array(4), new Uint8Array(2), width)).toThrowError(cutSample)
     expect(() => deinterleaveChannels(new Uint8Array(2 * width + 1), width)).toThrowError(cutSample)

@@ -12,7 +12,7 @@ describe('decodeSamples and encodeSamples', () => {
     )
   })
 
-  it('change G.711 only once: coding what was decoded changes nothing more', () => {
+  it('change G.711 only once: encoding decoded samples changes nothing more', () => {
     fc.assert(
       fc.property(fc.int16Array(), fc.constantFrom('ulaw' as const, 'alaw' as const), (samples, encoding) => {
         const once = decodeSamples(encodeSamples(samples, encoding), encoding)
@@ -33,7 +33,7 @@ describe('decodeSamples and encodeSamples', () => {
     )
   })
 
-  it('tell the encodings apart', () => {
+  it('distinguish the encodings', () => {
     const coded = encodings.map((encoding) => [...encodeSamples(Int16Array.of(1000), encoding)])
     expect(coded).toEqual([[0xe8, 0x03], [0xce], [0xfa]])
   })

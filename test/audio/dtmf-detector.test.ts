@@ -19,16 +19,16 @@ const digitsIn = (...given: Parameters<typeof detect>): string =>
     .join('')
 const all = '123A456B789C*0#D'
 const each = (press: Omit<Press, 'digit'>): readonly Press[] => Array.from(all, (digit) => ({ ...press, digit }))
-/** Every digit, at sixteen places of the first tone against the steps. */
+/** Every digit, at sixteen offsets of the first tone relative to the analysis steps. */
 const everyPlace = (press: Omit<Press, 'digit'>): readonly string[] =>
   Array.from({ length: 16 }, (_none, place) => digitsIn(pressed(8000, each(press), 50 + place * 0.6)))
 
-describe('DtmfDetector takes', () => {
+describe('DtmfDetector detects', () => {
   it.each([8000, 11_025, 16_000, 22_050, 44_100, 48_000])('every digit at %i Hz', (rateHz) => {
     expect(digitsIn(pressed(rateHz, each({})), rateHz)).toBe(all)
   })
 
-  it('tones of 40 ms with pauses of 40 ms, wherever they begin', () => {
+  it('tones of 40 ms with pauses of 40 ms, at any offset', () => {
     for (const digits of everyPlace({ toneMs: 40, pauseMs: 40 })) expect(digits).toBe(all)
   })
 
@@ -65,7 +65,7 @@ describe('DtmfDetector takes', () => {
     expect(digitsIn(noisy)).toBe(all)
   })
 
-  it('a digit that breaks off for 10 ms as one, and the same digit after 40 ms as another', () => {
+  it('a digit interrupted for 10 ms as one, and the same digit after 40 ms as another', () => {
     expect(
       digitsIn(
         pressed(8000, [
@@ -95,7 +95,7 @@ describe('DtmfDetector takes', () => {
     ).toBe('15948#')
   })
 
-  it('the begin and the end of each to 5 ms', () => {
+  it('the begin and the end of each to within 5 ms', () => {
     for (const toneMs of [40, 63, 100, 1234]) {
       const [digit] = detect(pressed(8000, [{ digit: '8', toneMs }], 101))
       expect(Math.abs((digit?.startSample ?? 0) / 8 - 101)).toBeLessThan(5)
@@ -103,7 +103,7 @@ describe('DtmfDetector takes', () => {
     }
   })
 
-  it('the same from pieces of any length', () => {
+  it('the same digits from chunks of any length', () => {
     const samples = pressed(8000, each({ toneMs: 44, pauseMs: 41 }))
     const whole = detect(samples, 8000, () => samples.length)
     let seed = 1
@@ -112,14 +112,14 @@ describe('DtmfDetector takes', () => {
     for (const pieces of [() => 1, () => 19, () => 161, odd]) expect(detect(samples, 8000, pieces)).toEqual(whole)
   })
 
-  it('a tone that the end cuts', () => {
+  it('a tone that is cut by the end of the audio', () => {
     const samples = pressed(8000, [{ digit: '9', toneMs: 70 }])
     expect(digitsIn(samples.subarray(0, Math.round(8 * 100)))).toBe('9')
   })
 })
 
-describe('DtmfDetector refuses', () => {
-  it('tones of less than 23 ms, wherever they begin', () => {
+describe('DtmfDetector rejects', () => {
+  it('tones of less than 23 ms, at any offset', () => {
     for (const digits of everyPlace({ toneMs: 22.9, pauseMs: 60 })) expect(digits).toBe('')
   })
 
@@ -130,7 +130,7 @@ describe('DtmfDetector refuses', () => {
     }
   })
 
-  it('a twist far beyond the limits, and one tone alone', () => {
+  it('a twist far beyond the limits, and a single tone', () => {
     for (const twistDb of [8, -12, 60, -60]) expect(digitsIn(pressed(8000, each({ twistDb })))).toBe('')
   })
 
@@ -138,7 +138,7 @@ describe('DtmfDetector refuses', () => {
     expect(digitsIn(pressed(8000, each({ levelDbm0: -40 })))).toBe('')
   })
 
-  it('tones that something else is as loud as', () => {
+  it('tones with another sound of the same level', () => {
     const samples = pressed(8000, each({ toneMs: 100 }))
     const third = amplitudeAt(-10)
     const disturbed = samples.map(

@@ -6,18 +6,18 @@ export interface Press {
   readonly digit: string
   readonly toneMs?: number
   readonly pauseMs?: number
-  /** Of each tone, in dBm0; the high one is `twistDb` above the low one. */
+  /** Level of each tone, in dBm0; the high tone is `twistDb` above the low one. */
   readonly levelDbm0?: number
   readonly twistDb?: number
-  /** Shifts of the frequencies, as parts of them. */
+  /** Frequency shifts, as fractions. */
   readonly lowError?: number
   readonly highError?: number
 }
 
-/** The amplitude of a sine of so many dBm0: full scale of 16 bits is 3.14 dBm0. */
+/** The amplitude of a sine with a level in dBm0: full scale of 16 bits is 3.14 dBm0. */
 export const amplitudeAt = (dbm0: number): number => 32_767 * 10 ** ((dbm0 - 3.14) / 20)
 
-/** Presses one after the other, `leadMs` of silence before and 60 ms after. */
+/** One digit after another, with `leadMs` of silence before and 60 ms after each. */
 export const pressed = (rateHz: number, presses: readonly Press[], leadMs = 50): Int16Array => {
   const samples: number[] = new Array<number>(Math.round((rateHz * leadMs) / 1000)).fill(0)
   for (const {
@@ -32,7 +32,7 @@ export const pressed = (rateHz: number, presses: readonly Press[], leadMs = 50):
     const place = keypad.indexOf(digit)
     const low = (lowGroupHz[place >> 2] ?? 0) * (1 + lowError)
     const high = (highGroupHz[place & 3] ?? 0) * (1 + highError)
-    // The louder one has the level.
+    // The louder tone has the given level.
     const lowAmplitude = amplitudeAt(levelDbm0 - Math.max(0, twistDb))
     const highAmplitude = amplitudeAt(levelDbm0 + Math.min(0, twistDb))
     const start = samples.length

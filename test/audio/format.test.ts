@@ -18,7 +18,7 @@ const anyFormat: fc.Arbitrary<AudioFormat> = fc.record({
 })
 
 describe('validateFormat', () => {
-  it('gives the very object when every field is right', () => {
+  it('returns the same object when every field is valid', () => {
     fc.assert(fc.property(anyFormat, (given) => validateFormat(given) === given))
   })
 
@@ -36,7 +36,7 @@ describe('validateFormat', () => {
     ['encoding', undefined, /^encoding must be .* not undefined\.$/],
     ['encoding', null, /^encoding /],
     ['encoding', 'pcm', /^encoding /],
-  ])('names %s when it is wrong', (_field, given, message) => {
+  ])('names %s when it is invalid', (_field, given, message) => {
     expect(() => validateFormat(given)).toThrowError(
       expect.objectContaining({ code: 'invalid-format', message: expect.stringMatching(message) as string }),
     )
@@ -46,7 +46,7 @@ describe('validateFormat', () => {
     expect(() => validateFormat({ ...format, encoding: 'x'.repeat(10_000) })).toThrowError(/^.{1,120}$/)
   })
 
-  it('refuses junk with its own error, whatever it is', () => {
+  it('rejects junk with its own error', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withNullPrototype: true, withObjectString: true }), (junk) => {
         expect(() => validateFormat(junk)).toThrowError(expect.objectContaining({ code: 'invalid-format' }))
@@ -63,7 +63,7 @@ describe('bytesForMs and msForBytes', () => {
     expect(msForBytes(format, 320)).toBe(20)
   })
 
-  it('finds every whole number of frames again by its duration', () => {
+  it('converts every whole number of frames to a duration and back', () => {
     fc.assert(
       fc.property(anyFormat, fc.integer({ min: 0, max: 24 * 3600 * 48000 }), (given, frames) => {
         const byteCount = frames * bytesPerFrame(given)
@@ -83,7 +83,7 @@ describe('bytesForMs and msForBytes', () => {
     )
   })
 
-  it('rounds down a frame that lacks a thousandth', () => {
+  it('rounds down a frame that a thousandth is missing from', () => {
     fc.assert(
       fc.property(anyFormat, fc.integer({ min: 1, max: 4 * 3600 * 48000 }), (given, frames) => {
         const durationMs = ((frames - 0.001) * 1000) / given.sampleRateHz

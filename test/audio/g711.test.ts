@@ -9,7 +9,7 @@ interface Law {
   readonly name: string
   readonly decode: (bytes: Uint8Array) => Int16Array
   readonly encode: (samples: Int16Array) => Uint8Array
-  /** 16-bit steps to one unit of the law. */
+  /** 16-bit steps per unit of the law. */
   readonly samplesPerUnit: number
   /** The lower bound of interval n (0 to 127), and at 128 the virtual end. */
   readonly decisions: readonly number[]
@@ -63,8 +63,8 @@ describe.each(laws)('$name', (law) => {
     }
   })
 
-  it('encodes each of the 65,536 samples to the interval that it lies in', () => {
-    // All decision values on one line, low to high; a sample on one of them lies in the interval above it.
+  it('encodes each of the 65,536 samples to the interval that contains it', () => {
+    // All decision values, low to high; a sample on one of them belongs to the interval above it.
     const intervals = Array.from({ length: 128 }, (_, n) => ({
       n,
       from: (law.decisions[n] ?? NaN) * law.samplesPerUnit,
@@ -86,7 +86,7 @@ describe.each(laws)('$name', (law) => {
     expect(wrong.slice(0, 5)).toEqual([])
   })
 
-  it('encodes what it decoded to the same code, but for negative zero', () => {
+  it('encodes what it decoded to the same code, except for negative zero', () => {
     const codes = Uint8Array.from({ length: 256 }, (_, code) => code)
     const again = law.encode(law.decode(codes))
     const changed = [...codes].filter((code) => again[code] !== code)
@@ -99,7 +99,7 @@ describe.each(laws)('$name', (law) => {
     expect(decoded.every((sample, i) => i === 0 || sample >= (decoded[i - 1] ?? NaN))).toBe(true)
   })
 
-  it('takes views at odd offsets and nothing at all', () => {
+  it('accepts views at odd offsets and an empty view', () => {
     const bytes = Uint8Array.of(9, 1, 2, 3)
     expect(law.decode(bytes.subarray(1))).toEqual(law.decode(Uint8Array.of(1, 2, 3)))
     expect(law.decode(new Uint8Array(0))).toHaveLength(0)

@@ -16,7 +16,7 @@ describe('samplesOf', () => {
     expect([samples.byteOffset, samples.length]).toEqual([2, 3])
   })
 
-  it('reads any offset alike, of a Node Buffer too', () => {
+  it('reads at any offset, also from a Node Buffer', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), fc.nat(5), fc.boolean(), (content, offset, asBuffer) => {
         const whole = content.subarray(0, content.length - (content.length % 2))
@@ -33,7 +33,7 @@ describe('samplesOf', () => {
     )
   })
 
-  it('refuses a cut sample and names the byte count', () => {
+  it('rejects a cut sample and names the byte count', () => {
     expect(() => samplesOf(new Uint8Array(7))).toThrowError(
       expect.objectContaining({ code: 'cut-sample', message: expect.stringContaining('7 bytes') as string }),
     )
@@ -41,7 +41,7 @@ describe('samplesOf', () => {
 })
 
 describe('bytesOf', () => {
-  it('is a view of the same memory, and only of the samples given', () => {
+  it('is a view of the same memory, limited to the given samples', () => {
     const samples = Int16Array.of(1, 2, 3, 4).subarray(1, 3)
     const bytes = bytesOf(samples)
     expect(bytes.buffer).toBe(samples.buffer)

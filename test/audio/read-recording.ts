@@ -4,13 +4,13 @@ import { readWav } from '../../src/audio/read-wav.js'
 
 export interface Recording {
   readonly format: AudioFormat
-  /** As its header says. */
+  /** As stated in the header. */
   readonly durationMs: number | undefined
-  /** All its audio, as coded in the file. */
+  /** All audio of the file, encoded as in the file. */
   readonly bytes: Buffer
 }
 
-/** A WAV file, read whole. */
+/** Reads a complete WAV file. */
 export const readRecording = async (path: string): Promise<Recording> => {
   const { format, durationMs, audio } = await readWav(createReadStream(path))
   const parts: Uint8Array[] = []

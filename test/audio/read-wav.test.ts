@@ -14,7 +14,7 @@ const invalidWav = (message: RegExp): Error =>
   expect.objectContaining({ code: 'invalid-wav', message: expect.stringMatching(message) as string }) as Error
 
 describe('readWav', () => {
-  it('gives format, duration and samples', async () => {
+  it('returns format, duration and samples', async () => {
     const { format, durationMs, audio } = await readWav(slicedSource(plain))
     expect(format).toEqual({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 })
     expect(durationMs).toBe(2)
@@ -28,7 +28,7 @@ describe('readWav', () => {
     ['an empty chunk', [chunkOf('fmt ', formatBody()), chunkOf('fact', new Uint8Array(0)), chunkOf('data', samples)]],
     ['a longer format chunk', [chunkOf('fmt ', joined(formatBody(), new Uint8Array(31))), chunkOf('data', samples)]],
     ['a second data chunk', [chunkOf('fmt ', formatBody()), chunkOf('data', samples), chunkOf('data', samples)]],
-  ])('reads the samples of the first data chunk alone, with %s', async (_title, chunks) => {
+  ])('reads only the samples of the first data chunk, with %s', async (_title, chunks) => {
     for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
       const { audio } = await readWav(slicedSource(riffOf(chunks), sizes))
       expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
@@ -47,7 +47,7 @@ describe('readWav', () => {
   })
 
   it.each([0, 0xffffffff, 0xffffffff - 36, 0x7fffffff, 0x7ffff000, 0x80000000])(
-    'reads to the end of the source when the data length is %i, as writers to a pipe leave it',
+    'reads to the end of the source when the data length is %i, as programs that write to a pipe leave it',
     async (claimed) => {
       const riff = claimed === 0 ? 36 : 0xffffffff
       const bytes = riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', samples, claimed)], riff)
@@ -57,7 +57,7 @@ describe('readWav', () => {
     },
   )
 
-  it('gives whole frames only and loses none, however the source is sliced', async () => {
+  it('emits only whole frames and loses none, however the source is sliced', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -83,7 +83,7 @@ describe('readWav', () => {
     )
   })
 
-  it('does not copy pieces that hold whole frames already', async () => {
+  it('does not copy slices that already hold whole frames', async () => {
     const bytes = Uint8Array.from(plain)
     async function* source(): AsyncGenerator<Uint8Array> {
       yield bytes
@@ -94,12 +94,12 @@ describe('readWav', () => {
   })
 })
 
-describe('readWav, on a file that is wrong', () => {
+describe('readWav, on an invalid file', () => {
   const withFormat = (body: Uint8Array): Uint8Array => riffOf([chunkOf('fmt ', body), chunkOf('data', samples)])
   const fmt = chunkOf('fmt ', formatBody())
 
   it.each<[string, Uint8Array, RegExp]>([
-    ['nothing at all', new Uint8Array(0), /not a RIFF\/WAVE file/],
+    ['an empty file', new Uint8Array(0), /not a RIFF\/WAVE file/],
     [
       'another kind of file',
       Uint8Array.from('OggS and more bytes', (letter) => letter.charCodeAt(0)),
@@ -107,7 +107,7 @@ describe('readWav, on a file that is wrong', () => {
     ],
     ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /not a RIFF\/WAVE file/],
     ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX/],
-    ['an end within the format', plain.subarray(0, 30), /ends within its header/],
+    ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
     ['no data chunk', riffOf([fmt, junk]), /ends before its data chunk/],
     [
       'an end within a chunk before the data',
@@ -155,7 +155,7 @@ describe('readWav, on a file that is wrong', () => {
       riffOf([fmt, chunkOf('data', new Uint8Array(0), 0xffffffff)], 0xffffffff),
       /holds no samples/,
     ],
-  ])('refuses %s by name and releases the source', async (_title, bytes, message) => {
+  ])('rejects %s by name and releases the source', async (_title, bytes, message) => {
     for (const sizes of [[Infinity], [1]]) {
       const source = slicedSource(bytes, sizes)
       await expect(readWav(source)).rejects.toThrowError(invalidWav(message))
@@ -165,7 +165,7 @@ describe('readWav, on a file that is wrong', () => {
     }
   })
 
-  it('looks for the samples within a bound only, whatever the chunks before them say', async () => {
+  it('searches for the samples only within a limit, whatever the chunks before them claim', async () => {
     const half = chunkOf('JUNK', new Uint8Array(maxWavHeaderBytes / 2))
     const source = slicedSource(riffOf([half, half, fmt, chunkOf('data', samples)]), [4096])
     await expect(readWav(source)).rejects.toThrowError(invalidWav(/"JUNK" chunk .* must begin within 1048576 bytes/))
@@ -173,7 +173,7 @@ describe('readWav, on a file that is wrong', () => {
     expect(source.returned()).toBe(1)
   })
 
-  it('never answers junk with anything but its own error', async () => {
+  it('rejects junk with no other error than its own', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 80 }), fc.nat(plain.length), async (noise, from) => {
         const bytes = joined(plain.subarray(0, from), noise)
@@ -187,7 +187,7 @@ describe('readWav, on a file that is wrong', () => {
     )
   })
 
-  it('refuses a source of text', async () => {
+  it('rejects a source of text', async () => {
     async function* source(): AsyncGenerator<Uint8Array> {
       yield 'RIFF' as unknown as Uint8Array
     }
@@ -198,21 +198,21 @@ describe('readWav, on a file that is wrong', () => {
 describe('readWav, on a file that ends early', () => {
   const stereo = riffOf([chunkOf('fmt ', formatBody({ channels: 2 })), chunkOf('data', samples)])
 
-  it.each([[Infinity], [1]])('gives what is there and then says how many bytes are missing', async (size) => {
+  it.each([[Infinity], [1]])('returns what is there and then reports how many bytes are missing', async (size) => {
     const { audio } = await readWav(slicedSource(stereo.subarray(0, stereo.length - 10), [size]))
     const { bytes, error } = await drained(audio)
     expect(bytes).toEqual(samples.subarray(0, 20))
     expect(error).toEqual(invalidWav(/10 of the 32 bytes of its data chunk are missing/))
   })
 
-  it('says so when none of the samples are there', async () => {
+  it('reports when no samples are there', async () => {
     const { audio } = await readWav(slicedSource(stereo.subarray(0, 44)))
     const { bytes, error } = await drained(audio)
     expect(bytes).toHaveLength(0)
     expect(error).toEqual(invalidWav(/32 of the 32 bytes/))
   })
 
-  it('says so when a streamed file ends within a frame', async () => {
+  it('reports when a streamed file ends within a frame', async () => {
     const streamed = joined(wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 2 }), samples.subarray(0, 7))
     const { audio } = await readWav(slicedSource(streamed))
     const { bytes, error } = await drained(audio)
@@ -222,7 +222,7 @@ describe('readWav, on a file that ends early', () => {
 })
 
 describe('readWav and its source', () => {
-  it('is pulled no further than the audio is', async () => {
+  it('pulls no further than the audio', async () => {
     const source = slicedSource(plain, [10])
     const { audio } = await readWav(source)
     const afterHeader = source.taken()
@@ -232,7 +232,7 @@ describe('readWav and its source', () => {
     expect(source.taken()).toBe(60)
   })
 
-  it('releases it when the samples are complete, without reading what follows', async () => {
+  it('releases the source when the samples are complete, without reading what follows', async () => {
     const source = slicedSource(joined(plain, new Uint8Array(1000)), [20])
     const { audio } = await readWav(source)
     expect((await drained(audio)).bytes).toEqual(samples)
@@ -240,7 +240,7 @@ describe('readWav and its source', () => {
     expect(source.taken()).toBe(80)
   })
 
-  it('releases it once when the iteration is left early', async () => {
+  it('releases the source once when the iteration is left early', async () => {
     const source = slicedSource(plain, [46])
     const { audio } = await readWav(source)
     for await (const piece of audio) {
@@ -251,20 +251,20 @@ describe('readWav and its source', () => {
     expect(await audio[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined })
   })
 
-  it('releases it when the iteration is left before its first step', async () => {
+  it('releases the source when the iteration is left before its first step', async () => {
     const source = slicedSource(plain, [10])
     const { audio } = await readWav(source)
     await audio[Symbol.asyncIterator]().return?.()
     expect(source.returned()).toBe(1)
   })
 
-  it('leaves a source alone that ended by itself', async () => {
+  it('does not release a source that ended', async () => {
     const source = slicedSource(plain.subarray(0, 60))
     await drained((await readWav(source)).audio)
     expect(source.returned()).toBe(0)
   })
 
-  it('passes its errors on unchanged', async () => {
+  it('passes errors of the source on unchanged', async () => {
     const failure = new Error('the disk is gone')
     async function* source(byteCount: number): AsyncGenerator<Uint8Array> {
       yield plain.subarray(0, byteCount)
@@ -276,7 +276,7 @@ describe('readWav and its source', () => {
     expect(error).toBe(failure)
   })
 
-  it('leaves a source alone that failed', async () => {
+  it('does not release a source that failed', async () => {
     let returned = 0
     const iterator: AsyncIterator<Uint8Array> = {
       next: () => Promise.reject(new Error('the disk is gone')),
@@ -289,7 +289,7 @@ describe('readWav and its source', () => {
     expect(returned).toBe(0)
   })
 
-  it('reports the refusal even if the source cannot close', async () => {
+  it('reports the refusal even if the source fails to close', async () => {
     const iterator: AsyncIterator<Uint8Array> = {
       next: () => Promise.resolve({ done: false, value: new Uint8Array(20) }),
       return: () => Promise.reject(new Error('cannot close')),

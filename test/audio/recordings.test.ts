@@ -10,7 +10,7 @@ const title = absent ? 'readWav on recordings (skipped: ../shared/audio is absen
 
 describe.skipIf(absent)(title, () => {
   it.each(['ten-of-clubs', 'four-queen-of-clubs', 'seven-of-clubs', 'librivox-0870', 'librivox-0880'])(
-    'reads %s whole, at any slicing of the file',
+    'reads %s completely, at any slicing of the file',
     async (name) => {
       const file = resolve(recordings, `${name}.wav`)
       const expected = readFileSync(file).subarray(44)
@@ -28,7 +28,7 @@ describe.skipIf(absent)(title, () => {
   it.each([
     ['bad-no-data', /"fmt " chunk .* claims 1717986918 bytes/],
     ['bad-rate', /says 1092676 Hz; only 8000 to 48000 Hz/],
-  ])('refuses %s with a clear error and closes the file', async (name, message) => {
+  ])('rejects %s with a clear error and closes the file', async (name, message) => {
     const stream = createReadStream(resolve(recordings, `${name}.wav`))
     await expect(readWav(stream)).rejects.toThrowError(
       expect.objectContaining({ code: 'invalid-wav', message: expect.stringMatching(message) as string }),

@@ -15,7 +15,7 @@ vi.mock('@echogarden/speex-resampler-wasm', async (original: () => Promise<typeo
   }
 })
 
-it('serves all streams with one module, and its heap does not grow when each is freed', async () => {
+it('serves all streams with one module, whose heap does not grow when each stream is freed', async () => {
   const input = new Int16Array(9600)
   for (let i = 0; i < 10_000; i++) {
     const resampler = await createResampler({ fromHz: 48000, toHz: 8000, channels: 2 })
@@ -26,7 +26,7 @@ it('serves all streams with one module, and its heap does not grow when each is 
   expect(loaded[0]?.HEAP16.byteLength).toBeLessThan(17 * 1024 * 1024)
 })
 
-it('goes on when the heap grows under a running stream', async () => {
+it('continues when the heap grows while a stream runs', async () => {
   const options = { fromHz: 48000, toHz: 8000, channels: 2 } as const
   const before = loaded[0]?.HEAP16.byteLength ?? NaN
   const input = Int16Array.from({ length: 9600 }, (_, i) => (i % 200) * 50)
@@ -39,7 +39,7 @@ it('goes on when the heap grows under a running stream', async () => {
   for (const resampler of [reference, first, ...others]) resampler.free()
 })
 
-it('refuses a stream by name when the heap is full', async () => {
+it('rejects a stream by name when the heap is full', async () => {
   await createResampler({ fromHz: 8000, toHz: 16000, channels: 1 })
   const speex = loaded[0]
   if (speex === undefined) throw new Error('The module was not loaded.')

@@ -21,7 +21,7 @@ it('names the package to install when it cannot be loaded, and tries again the n
   }
 })
 
-it('does without the package when the rates are equal', async () => {
+it('does not need the package when the rates are equal', async () => {
   const samples = Int16Array.of(1)
   expect((await createResampler({ ...options, toHz: 8000 })).process(samples)).toBe(samples)
 })

@@ -48,13 +48,13 @@ describe.each(ratePairs)('a resampler from %i to %i Hz', (fromHz, toHz) => {
   it('puts sample k at the time k / toHz', async () => {
     const output = await resampled({ fromHz, toHz, channels: 1 }, [tone(440, fromHz, frames)])
     const ideal = tone(440, toHz, output.length)
-    // The ends see the step from silence, which no tone of 440 Hz has.
+    // At the ends the step from silence shows, which a tone of 440 Hz does not contain.
     const margin = Math.ceil(toHz / 100)
     const error = Array.from(output, (sample, k) => sample - (ideal[k] ?? NaN)).slice(margin, -margin)
     expect(rms(error)).toBeLessThan(rms(ideal) / 500)
   })
 
-  it('gives the rounded length, whatever was put in', async () => {
+  it('returns the rounded length for any input', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(3000), async (length) => {
         const output = await resampled({ fromHz, toHz, channels: 1 }, [new Int16Array(length)])
@@ -64,7 +64,7 @@ describe.each(ratePairs)('a resampler from %i to %i Hz', (fromHz, toHz) => {
     )
   })
 
-  it('gives the same samples for any cutting of the stream, frames of two channels included', async () => {
+  it('returns the same samples for any slicing of the stream, including frames of two channels', async () => {
     const source = tone(700, fromHz, 2400)
     const whole = { 1: await resampled({ fromHz, toHz, channels: 1 }, [source]), 2: await resampled({ fromHz, toHz, channels: 2 }, [source]) } // prettier-ignore
     await fc.assert(
@@ -79,7 +79,7 @@ describe.each(ratePairs)('a resampler from %i to %i Hz', (fromHz, toHz) => {
     )
   })
 
-  it('keeps two channels apart', async () => {
+  it('keeps two channels separate', async () => {
     const left = tone(440, fromHz, frames)
     const right = tone(950, fromHz, frames)
     const stereo = Int16Array.from({ length: 2 * frames }, (_, i) => (i % 2 === 0 ? left : right)[i >> 1] ?? NaN)
@@ -91,7 +91,7 @@ describe.each(ratePairs)('a resampler from %i to %i Hz', (fromHz, toHz) => {
 })
 
 describe('a resampler', () => {
-  it('takes out what the lower rate cannot hold', async () => {
+  it('removes the frequencies that the lower rate cannot represent', async () => {
     const output = await resampled({ fromHz: 16000, toHz: 8000, channels: 1 }, [tone(6000, 16000, 16000)])
     expect(rms(output.subarray(100, -100))).toBeLessThan(1)
   })
@@ -102,7 +102,7 @@ describe('a resampler', () => {
     expect(output.slice(2, 38).every((sample) => sample > 20_000)).toBe(true)
   })
 
-  it('keeps streams apart that run at once', async () => {
+  it('keeps concurrent streams separate', async () => {
     const options = { fromHz: 8000, toHz: 16000, channels: 1 } as const
     const inputs = [tone(300, 8000, 1600), tone(1200, 8000, 1600)]
     const alone = await Promise.all(inputs.map((input) => resampled(options, [input])))
@@ -126,19 +126,19 @@ describe('a resampler', () => {
     resampler.free()
   })
 
-  it('gives nothing for nothing', async () => {
+  it('returns nothing for an empty input', async () => {
     expect(await resampled({ fromHz: 8000, toHz: 16000, channels: 2 }, [])).toHaveLength(0)
     expect(await resampled({ fromHz: 8000, toHz: 16000, channels: 1 }, [new Int16Array(0)])).toHaveLength(0)
   })
 
-  it('says so when the stream ends within a frame', async () => {
+  it('reports when the stream ends within a frame', async () => {
     const resampler = await createResampler({ fromHz: 8000, toHz: 16000, channels: 2 })
     resampler.process(Int16Array.of(1, 2, 3))
     expect(() => resampler.flush()).toThrowError(expect.objectContaining({ code: 'cut-sample' }))
     resampler.free()
   })
 
-  it('takes no more after the flush, nor anything after it was freed', async () => {
+  it('rejects input after the flush and after it was freed', async () => {
     const resampler = await createResampler({ fromHz: 8000, toHz: 16000, channels: 1 })
     const refused = (reason: RegExp): Error =>
       expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(reason) as string }) as Error
@@ -158,7 +158,7 @@ describe('a resampler', () => {
     [{ fromHz: 8000.5, toHz: 16000, channels: 1 }, /^fromHz/],
     [{ fromHz: NaN, toHz: 16000, channels: 1 }, /^fromHz/],
     [{ fromHz: 8000, toHz: 8000, channels: 3 }, /^channels/],
-  ])('is refused for %j', async (options, message) => {
+  ])('is rejected for %j', async (options, message) => {
     await expect(createResampler(options as ResamplerOptions)).rejects.toThrowError(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) as string }),
     )

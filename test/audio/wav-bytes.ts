@@ -1,4 +1,4 @@
-/** Builds WAV files, right and wrong, and sources that are sliced anyhow. */
+/** Builds valid and invalid WAV files, and sources with any slicing. */
 
 const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
 
@@ -8,7 +8,7 @@ export const joined = (...parts: readonly Uint8Array[]): Uint8Array =>
 const uint = (value: number, byteCount: number): Uint8Array =>
   Uint8Array.from({ length: byteCount }, (_, i) => Math.floor(value / 256 ** i) % 256)
 
-/** A chunk with its padding byte; `claimedBytes` lets its length lie. */
+/** A chunk with its padding byte; `claimedBytes` sets a wrong length. */
 export const chunkOf = (name: string, body: Uint8Array, claimedBytes = body.length): Uint8Array =>
   joined(ascii(name), uint(claimedBytes, 4), body, new Uint8Array(body.length % 2))
 
@@ -21,7 +21,7 @@ export interface FormatFields {
   readonly bits?: number
 }
 
-/** The body of a "fmt " chunk whose numbers agree, unless one is given. 16 bytes. */
+/** The body of a "fmt " chunk with consistent numbers unless `change` sets others. 16 bytes. */
 export const formatBody = (fields: FormatFields = {}): Uint8Array => {
   const { tag = 1, channels = 1, sampleRateHz = 8000, bits = 16 } = fields
   const blockAlign = fields.blockAlign ?? (channels * bits) / 8
@@ -59,7 +59,10 @@ export interface RecordedSource extends AsyncIterable<Uint8Array> {
   readonly returned: () => number
 }
 
-/** A source that gives `bytes` in slices of the given sizes, over and over (0 gives an empty one), and records its use. */
+/**
+ * A source that emits `bytes` in slices of the given sizes, cyclically (0 is an empty slice), and records how it is
+ * used.
+ */
 export const slicedSource = (bytes: Uint8Array, sizes: readonly number[] = [Infinity]): RecordedSource => {
   let at = 0
   let steps = 0
@@ -79,7 +82,7 @@ export const slicedSource = (bytes: Uint8Array, sizes: readonly number[] = [Infi
   return { [Symbol.asyncIterator]: () => iterator, taken: () => at, returned: () => returned }
 }
 
-/** All pieces, and the error that ended them if one did. */
+/** All slices, and the error that ended them if there was one. */
 export const drained = async (
   audio: AsyncIterable<Uint8Array>,
 ): Promise<{ readonly pieces: readonly Uint8Array[]; readonly bytes: Uint8Array; readonly error: unknown }> => {

@@ -25,11 +25,11 @@ describe('wavHeader', () => {
     expect([view.getUint32(4, true), view.getUint32(40, true)]).toEqual([0xffffffff, 0xffffffff])
   })
 
-  it.each([-4, 2, 6, 4.5, NaN, Infinity, 2 ** 32])('refuses %d bytes of stereo samples', (byteCount) => {
+  it.each([-4, 2, 6, 4.5, NaN, Infinity, 2 ** 32])('rejects %d bytes of stereo samples', (byteCount) => {
     expect(() => wavHeader(pcm, byteCount)).toThrowError(expect.objectContaining({ code: 'invalid-options' }))
   })
 
-  it('refuses a format that is none', () => {
+  it('rejects an invalid format', () => {
     const format = { ...pcm, sampleRateHz: 1 }
     expect(() => wavHeader(format, 0)).toThrowError(expect.objectContaining({ code: 'invalid-format' }))
   })
