@@ -31,7 +31,7 @@ export const gap = (fromMs: number, toMs: number, details: Details<GapEvent> = {
   cause: 'buffer-full',
   ...details,
 })
-/** All that was captured is pending but for what is given. */
+/** All captured audio is pending unless other counts are given. */
 export const ledgerOf = (details: Details<LedgerEvent>): LedgerEvent => {
   const { capturedMs = 0, finalizedMs = 0, replayedPendingMs = 0, droppedMs = 0 } = details
   const pendingMs = capturedMs - finalizedMs - replayedPendingMs - droppedMs

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { marbles } from './marbles.js'
 
-/** What an operator that reports at the end is drawn with: an event that is told, and the names of what comes out. */
+/** How to draw an operator that reports at the end: an event that it reports, and the names of its outputs. */
 export interface ReportingOperator<Out> {
   readonly operator: () => OperatorFunction<SessionEvent, Out>
   /** An event that makes it emit, and one that does not. */
@@ -13,7 +13,7 @@ export interface ReportingOperator<Out> {
   readonly nameOf: (out: Out) => 'e' | 'r' | 'f'
 }
 
-/** What holds for every operator that emits for some events, and once more at the end. */
+/** The laws of every operator that emits for some events, and once more at the end. */
 export const itReportsAtTheEnd = <Out>({ operator, reported, unreported, nameOf }: ReportingOperator<Out>): void => {
   const values = { a: reported, o: unreported }
   /** Emissions by their names; a frame is a millisecond. */
@@ -37,14 +37,14 @@ export const itReportsAtTheEnd = <Out>({ operator, reported, unreported, nameOf 
     return { out, subscriptions }
   }
 
-  it('emits for the events that it is about, and reports when the source completes', () => {
+  it('emits for its events, and reports when the source completes', () => {
     expect(drawn('-o-a-o-a|')).toEqual({ out: ['3 e', '7 e', '8 r', '8 end'], subscriptions: [[0, 8]] })
   })
-  it('reports of an empty source, and waits for one that is silent', () => {
+  it('reports for an empty source, and waits while the source emits nothing', () => {
     expect(drawn('--|')).toEqual({ out: ['2 r', '2 end'], subscriptions: [[0, 2]] })
     expect(drawn('-', '---!')).toEqual({ out: [], subscriptions: [[0, 3]] })
   })
-  it('reports when the source fails, then passes the error', () => {
+  it('reports when the source fails, then passes the error on', () => {
     expect(drawn('-a-#')).toEqual({ out: ['1 e', '3 f', '3 error'], subscriptions: [[0, 3]] })
   })
   it('unsubscribes early without a report', () => {

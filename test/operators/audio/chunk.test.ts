@@ -60,7 +60,7 @@ describe('chunk', () => {
     })
   })
 
-  it('stays silent while the source does', () => {
+  it('emits nothing while the source emits nothing', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -', values)
       const subscription = '  ^'
@@ -100,7 +100,7 @@ describe('chunk', () => {
     })
   })
 
-  it('carries nothing from one subscription to the next', () => {
+  it('carries nothing over from one subscription to the next', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('       -a-b-c-|          ', values)
       const early = '              ^-!               '
@@ -114,7 +114,7 @@ describe('chunk', () => {
     })
   })
 
-  it('keeps the order when a subscriber feeds the source while it gets a chunk', () => {
+  it('keeps the order when a subscriber feeds the source while it receives a chunk', () => {
     const source$ = new Subject<Uint8Array>()
     const seen: number[][] = []
     source$.pipe(chunk({ format, everyMs })).subscribe((value) => {
@@ -126,7 +126,7 @@ describe('chunk', () => {
     expect(seen.map((value) => value.length)).toEqual([8, 8, 8])
   })
 
-  it('hands a slice that is exactly one chunk on as it is', () => {
+  it('passes a slice on unchanged that is exactly one chunk', () => {
     const slice = new Uint8Array(320)
     const seen: Uint8Array[] = []
     of(slice)
@@ -135,7 +135,7 @@ describe('chunk', () => {
     expect(seen[0]).toBe(slice)
   })
 
-  it('gives chunks memory of their own, so that none keeps a big slice alive', () => {
+  it('gives chunks their own memory, so that none retains a large slice', () => {
     const seen: Uint8Array[] = []
     of(new Uint8Array(32_000), new Uint8Array(100))
       .pipe(chunk({ format }))
@@ -143,7 +143,7 @@ describe('chunk', () => {
     expect(new Set(seen.map((value) => value.buffer.byteLength))).toEqual(new Set([320, 100]))
   })
 
-  it('rounds a chunk down to whole samples of a rate that has none', () => {
+  it('rounds a chunk down to whole samples at a rate without whole samples per chunk', () => {
     const seen: number[] = []
     const odd: AudioFormat = { encoding: 'alaw', sampleRateHz: 11_025, channels: 2 }
     of(new Uint8Array(2000))
@@ -152,7 +152,7 @@ describe('chunk', () => {
     expect(seen).toEqual([440, 440, 440, 440, 240])
   })
 
-  it('loses, doubles and reorders no byte of any slicing', () => {
+  it('neither loses, repeats nor reorders a byte with any slicing', () => {
     const slices = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 })
     fc.assert(
       fc.property(slices, fc.constantFrom<1 | 2>(1, 2), fc.boolean(), (parts, channels, fails) => {
@@ -181,11 +181,11 @@ describe('chunk', () => {
     )
   })
 
-  it.each([0, -20, 0.1, NaN, Infinity, 10_001])('refuses everyMs of %s at the door', (wrong) => {
+  it.each([0, -20, 0.1, NaN, Infinity, 10_001])('rejects everyMs of %s immediately', (wrong) => {
     expect(codeThrownBy(() => chunk({ format, everyMs: wrong }))).toBe('invalid-options')
   })
 
-  it('refuses a format that is none at the door', () => {
+  it('rejects an invalid format immediately', () => {
     expect(codeThrownBy(() => chunk({ format: { ...format, sampleRateHz: 44 } }))).toBe('invalid-format')
   })
 })

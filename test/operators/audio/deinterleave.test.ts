@@ -40,7 +40,7 @@ describe('deinterleave', () => {
     })
   })
 
-  it('stays silent while the source does', () => {
+  it('emits nothing while the source emits nothing', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<Uint8Array>('-')
       const subscription = '            ^'
@@ -50,7 +50,7 @@ describe('deinterleave', () => {
     })
   })
 
-  it('passes an error of the source at once', () => {
+  it('passes an error of the source on immediately', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a-#', values)
       const subscription = '  ^--!'
@@ -60,7 +60,7 @@ describe('deinterleave', () => {
     })
   })
 
-  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+  it('unsubscribes from the source early, and starts again with a new subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a-b-c-|         ', values)
       const early = '         ^-!              '
@@ -74,7 +74,7 @@ describe('deinterleave', () => {
     })
   })
 
-  it('keeps the order when a subscriber feeds the source while it gets a pair', () => {
+  it('keeps the order when a subscriber feeds the source while it receives a pair', () => {
     const source$ = new Subject<Uint8Array>()
     const seen: unknown[] = []
     source$.pipe(deinterleave({ format })).subscribe((pair) => {
@@ -95,7 +95,7 @@ describe('deinterleave', () => {
     ])
   })
 
-  it('parts any audio in any slicing as it parts the whole', () => {
+  it('deinterleaves audio with any slicing like unsliced audio', () => {
     const slices = fc.array(fc.uint8Array({ maxLength: 9 }), { maxLength: 20 })
     fc.assert(
       fc.property(slices, fc.constantFrom('pcm' as const, 'ulaw' as const), (parts, encoding) => {
@@ -118,7 +118,7 @@ describe('deinterleave', () => {
     )
   })
 
-  it('refuses mono at the door', () => {
+  it('rejects mono immediately', () => {
     expect(codeThrownBy(() => deinterleave({ format: { ...format, channels: 1 } }))).toBe('invalid-format')
   })
 })

@@ -7,9 +7,9 @@ import { codeThrownBy, marbles } from '../marbles.js'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 
-/** One sample is an eighth of a millisecond and a byte of µ-law, so that frames can be read; silence is 255. */
+/** One sample is an eighth of a millisecond and one byte of µ-law, so that frames are readable; silence is 255. */
 const format = { encoding: 'ulaw', sampleRateHz: 8000 } as const
-/** A lead of two samples. */
+/** The bound: two samples. */
 const options: InterleaveOptions = { format, maxSkewMs: 0.25 }
 
 const values = {
@@ -19,13 +19,13 @@ const values = {
   n: bytes(13, 14),
   p: bytes(1, 11, 2, 12),
   q: bytes(3, 13, 4, 14),
-  // Silence for the side that is behind.
+  // Silence for the side that is late.
   r: bytes(1, 255, 2, 255),
   s: bytes(3, 255, 4, 255),
   t: bytes(255, 11, 255, 12),
 }
 
-/** A side that delivers as a microphone does. */
+/** A side that emits like a microphone. */
 function live(everyMs: number, count: number): Observable<Uint8Array> {
   return interval(everyMs).pipe(
     take(count),
@@ -33,7 +33,7 @@ function live(everyMs: number, count: number): Observable<Uint8Array> {
   )
 }
 
-/** Subscribes, tells what happened, and hands out the accounts in samples. */
+/** Subscribes, and returns the output and the skew reports in samples. */
 const collect = (
   join: (onSkew: (account: SkewReport) => void) => Observable<Uint8Array>,
 ): { frames: number[]; accounts: string[]; end: unknown } => {
@@ -63,7 +63,7 @@ describe('interleave', () => {
     })
   })
 
-  it('puts silence for the side that is behind by more than the skew', () => {
+  it('inserts silence for a side that is late by more than the skew', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const left$ = cold('    -a-b-a-', values)
       const right$ = cold('   -------', values)
@@ -75,7 +75,7 @@ describe('interleave', () => {
     })
   })
 
-  it('puts silence for a side that completed, at once, until the other completes', () => {
+  it('inserts silence for a completed side immediately, until the other completes', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const left$ = cold('    --|      ', values)
       const right$ = cold('   -m--m--| ', values)
@@ -97,13 +97,13 @@ describe('interleave', () => {
     })
   })
 
-  it('stays silent while both sides do', () => {
+  it('emits nothing while both sides emit nothing', () => {
     marbles(({ expectObservable }) => {
       expectObservable(interleave(NEVER, NEVER, options)).toBe('-')
     })
   })
 
-  it('emits what both sides have before an error of one, and unsubscribes the other', () => {
+  it('emits what both sides have before an error of one, and unsubscribes from the other', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const left$ = cold('    -a-#     ', values)
       const right$ = cold('   ------m-|', values)
@@ -115,7 +115,7 @@ describe('interleave', () => {
     })
   })
 
-  it('unsubscribes both sides early, and starts afresh when subscribed again', () => {
+  it('unsubscribes from both sides early, and starts again with a new subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const left$ = cold('    -a---|          ', values)
       const right$ = cold('   --m--|          ', values)
@@ -131,7 +131,7 @@ describe('interleave', () => {
     })
   })
 
-  it('keeps the order when a subscriber feeds a side while it gets frames', () => {
+  it('keeps the order when a subscriber feeds a side while it receives frames', () => {
     const [left$, right$] = [new Subject<Uint8Array>(), new Subject<Uint8Array>()]
     const seen: number[] = []
     interleave(left$, right$, options).subscribe((frames) => {
@@ -144,7 +144,7 @@ describe('interleave', () => {
     expect(seen).toEqual([1, 11, 2, 12, 3, 13, 4, 14])
   })
 
-  it('drops what comes after silence stood in for it, and accounts for both to the sample', () => {
+  it('drops audio that arrives after its place was filled with silence, and reports both to the sample', () => {
     const [left$, right$] = [new Subject<Uint8Array>(), new Subject<Uint8Array>()]
     const seen = collect((onSkew) => interleave(left$, right$, { ...options, onSkew }))
     left$.next(bytes(1, 2, 3, 4, 5))
@@ -155,7 +155,7 @@ describe('interleave', () => {
     expect(seen.frames.slice(6)).toEqual([4, 14, 5, 15])
   })
 
-  it('shifts what comes after silence stood in for it, when told to', () => {
+  it('shifts audio that arrives after its place was filled with silence, if configured', () => {
     const [left$, right$] = [new Subject<Uint8Array>(), new Subject<Uint8Array>()]
     const seen = collect((onSkew) => interleave(left$, right$, { ...options, late: 'shift', onSkew }))
     left$.next(bytes(1, 2, 3))
@@ -167,7 +167,7 @@ describe('interleave', () => {
     ['pcm', [1, 2, 0, 0]],
     ['ulaw', [1, 255, 2, 255]],
     ['alaw', [1, 0xd5, 2, 0xd5]],
-  ] as const)('stands in with the silence of %s', (encoding: Encoding, frames) => {
+  ] as const)('inserts the silence of %s', (encoding: Encoding, frames) => {
     const left$ = concat(of(bytes(1, 2)), NEVER)
     const seen = collect(() => interleave(left$, NEVER, { format: { ...format, encoding }, maxSkewMs: 0 }))
     expect(seen.frames).toEqual(frames)
@@ -179,7 +179,7 @@ describe('interleave', () => {
     expect(seen).toMatchObject({ frames: [1, 2, 5, 6, 0, 0, 7, 8], end: { code: 'cut-sample' } })
   })
 
-  it('accounts for what it fills up before an error', () => {
+  it('reports the inserted silence before an error', () => {
     const broken$ = concat(
       of(values.a),
       throwError(() => new Error('broken')),
@@ -188,7 +188,7 @@ describe('interleave', () => {
     expect(seen).toEqual({ frames: [1, 255, 2, 255], accounts: ['filled 1 0-2'], end: new Error('broken') })
   })
 
-  it('needs no silence for two live sides, whatever their slices are', () => {
+  it('inserts no silence for two live sides, however they are sliced', () => {
     marbles(({ expectObservable }) => {
       const accounts: SkewReport[] = []
       const result$ = interleave(live(20, 500), live(50, 200), {
@@ -204,7 +204,7 @@ describe('interleave', () => {
     })
   })
 
-  it('loses no sample without an account, whatever comes when', () => {
+  it('reports every lost sample, at any timing', () => {
     const piece = fc.tuple(fc.constantFrom<0 | 1>(0, 1), fc.integer({ min: 0, max: 9 }))
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 0, max: 6 }), (script, maxSkew) => {
@@ -216,7 +216,7 @@ describe('interleave', () => {
           (slice) => frames.push(...slice),
         )
         for (const [channel, count] of script) {
-          // Sample n of a side is n, so that it can be seen at its place.
+          // Sample n of a side is n, so that its position can be checked.
           sides[channel].next(Uint8Array.from({ length: count }, (_, i) => (sent[channel] + i) % 200))
           sent[channel] += count
           const length = frames.length / 2
@@ -238,7 +238,7 @@ describe('interleave', () => {
     )
   })
 
-  it('refuses options that are none at the door', () => {
+  it('rejects invalid options immediately', () => {
     expect(codeThrownBy(() => interleave(NEVER, NEVER, { ...options, maxSkewMs: -1 }))).toBe('invalid-options')
     expect(codeThrownBy(() => interleave(NEVER, NEVER, { ...options, maxSkewMs: NaN }))).toBe('invalid-options')
     expect(codeThrownBy(() => interleave(NEVER, NEVER, { ...options, late: 'keep' as 'drop' }))).toBe('invalid-options')

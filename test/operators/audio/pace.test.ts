@@ -12,7 +12,7 @@ const audio = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 8)
 const lengthMs = (): OperatorFunction<Uint8Array, number> => map((bytes) => bytes.length / 8)
 const values = { c: 20, s: 10 }
 
-/** An iterable that tells how often it was asked and whether it was let go. */
+/** An iterable that counts its reads and records whether it was released. */
 const watched = (slices: readonly Uint8Array[]): Iterable<Uint8Array> & { asked: number; returned: number } => {
   const source = {
     asked: 0,
@@ -34,7 +34,7 @@ const watched = (slices: readonly Uint8Array[]): Iterable<Uint8Array> & { asked:
   return source
 }
 
-/** An async iterable of slices of 20 ms, each there as soon as it was asked for, but not within the asking. */
+/** An async iterable of slices of 20 ms, each available right after it was requested, but not synchronously. */
 const promised = (scheduler: SchedulerLike, count: number): AsyncIterable<Uint8Array> & { asked: number } => {
   const source = {
     asked: 0,
@@ -42,7 +42,7 @@ const promised = (scheduler: SchedulerLike, count: number): AsyncIterable<Uint8A
       next: () => {
         source.asked += 1
         const result = { done: source.asked > count, value: audio(20) }
-        // In virtual time a promise would never be kept.
+        // In virtual time a promise would never settle.
         const then = (keep: (is: typeof result) => void) => {
           scheduler.schedule(() => keep(result))
           return { then: () => undefined }
@@ -54,14 +54,14 @@ const promised = (scheduler: SchedulerLike, count: number): AsyncIterable<Uint8A
   return source as unknown as AsyncIterable<Uint8Array> & { asked: number }
 }
 
-/** A scheduler whose clock can be set apart from its timers. */
+/** A scheduler whose clock can be set independently of its timers. */
 const clockOf = (scheduler: VirtualTimeScheduler): { now: () => number; offsetMs: number } => {
   const clock = { offsetMs: 0, now: () => scheduler.frame + clock.offsetMs }
   return clock
 }
 
 describe('pace', () => {
-  it('emits what is pushed at once in chunks at the pace of real time, and completes when the last has lasted', () => {
+  it('emits audio that is pushed together in chunks at the pace of real time, and completes when the last has elapsed', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  (a|)', { a: audio(70) })
       const subscription = '  (^!)'
@@ -81,7 +81,7 @@ describe('pace', () => {
     })
   })
 
-  it('completes at once when the source is empty', () => {
+  it('completes immediately when the source is empty', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source$ = cold<Uint8Array>('|   ')
       const subscription = '            (^!)'
@@ -92,7 +92,7 @@ describe('pace', () => {
     })
   })
 
-  it('stays silent while the source does', () => {
+  it('emits nothing while the source emits nothing', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source$ = cold<Uint8Array>('-        ')
       const subscription = '            ^ 1s !   '
@@ -102,7 +102,7 @@ describe('pace', () => {
     })
   })
 
-  it('lets the audio out that came before an error of the source, then the error in its turn', () => {
+  it('emits the audio that arrived before an error of the source, then the error in its order', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  a-#                  ', { a: audio(30) })
       const subscription = '  ^-!                  '
@@ -112,7 +112,7 @@ describe('pace', () => {
     })
   })
 
-  it('unsubscribes from the source and from time early', () => {
+  it('unsubscribes from the source and from timers early', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions, flush }) => {
       const source$ = cold('  a-         ', { a: audio(500) })
       const subscription = '  ^ 49ms !   '
@@ -124,7 +124,7 @@ describe('pace', () => {
     })
   })
 
-  it('starts anew when it is subscribed again', () => {
+  it('starts again when it is subscribed again', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  (a|)       ', { a: audio(40) })
       const result$ = source$.pipe(pace({ format, scheduler }), lengthMs())
@@ -135,7 +135,7 @@ describe('pace', () => {
     })
   })
 
-  it('keeps the order when a subscriber feeds the source while it gets a chunk', () => {
+  it('keeps the order when a subscriber feeds the source while it receives a chunk', () => {
     marbles(({ scheduler, flush }) => {
       const source$ = new Subject<Uint8Array>()
       const seen: (readonly [number, number | undefined])[] = []
@@ -153,7 +153,7 @@ describe('pace', () => {
     })
   })
 
-  it('pulls an iterable slice by slice, as its audio is used up, and holds no more than it needs', () => {
+  it('pulls an iterable slice by slice, as its audio is consumed, and holds no more than necessary', () => {
     marbles(({ scheduler, expectObservable }) => {
       const source = watched(Array.from({ length: 10 }, () => audio(100)))
       const asked$ = pace({ format, scheduler })(source).pipe(
@@ -161,13 +161,13 @@ describe('pace', () => {
         map(() => source.asked),
       )
       const [a, b, c] = [1, 2, 3]
-      // The next slice is asked for when the last chunk of one goes out, so that none comes late.
+      // The next slice is requested when the last chunk of a slice is emitted, so that none is late.
       const expected = 'a 19ms a 19ms a 19ms a 19ms b 19ms b 19ms b 19ms b 19ms b 19ms c 19ms (c|)'
       expectObservable(asked$).toBe(expected, { a, b, c })
     })
   })
 
-  it('never asks an endless iterable for more than the time allows', () => {
+  it('never pulls an endless iterable faster than the pace allows', () => {
     marbles(({ scheduler, flush }) => {
       let asked = 0
       const endless = (function* () {
@@ -184,7 +184,7 @@ describe('pace', () => {
     })
   })
 
-  it('lets go of an iterable when it is unsubscribed, and not when it has ended', () => {
+  it('releases an iterable when it is unsubscribed, and not when it has ended', () => {
     marbles(({ scheduler, expectObservable, flush }) => {
       const [cut, whole] = [watched([audio(100)]), watched([audio(20)])]
       expectObservable(pace({ format, scheduler })(cut).pipe(lengthMs()), '^ 9ms !').toBe('c', values)
@@ -194,14 +194,14 @@ describe('pace', () => {
     })
   })
 
-  it('joins small slices of an iterable to whole chunks', () => {
+  it('joins small slices of an iterable into whole chunks', () => {
     marbles(({ scheduler, expectObservable }) => {
       const source = Array.from({ length: 50 }, () => audio(1))
       expectObservable(pace({ format, scheduler })(source).pipe(lengthMs())).toBe('c 19ms c 19ms s 19ms |', values)
     })
   })
 
-  it('keeps its speed with small slices that are promised, and pulls no more than the time allows', () => {
+  it('keeps its speed with small slices from promises, and pulls no more than the pace allows', () => {
     marbles(({ scheduler, expectObservable }) => {
       const source = promised(scheduler, 200)
       const seen$ = pace({ format, scheduler, speed: 8 })(source).pipe(
@@ -210,11 +210,11 @@ describe('pace', () => {
         map((seen) => ({
           count: seen.length,
           late: seen.filter(({ lateMs }) => lateMs < -1 || lateMs >= 10).length,
-          // What a tick takes, and one slice.
+          // The audio of one tick, and one slice.
           greedy: seen.filter(({ aheadMs }) => aheadMs > 10 * 8 + 20 + 20).length,
         })),
       )
-      // 4 s of audio last 500 ms.
+      // 4 s of audio take 500 ms.
       expectObservable(seen$).toBe('500ms (x|)', { x: { count: 200, late: 0, greedy: 0 } })
     })
   })
@@ -232,7 +232,7 @@ describe('pace', () => {
     })
   })
 
-  it('takes a stereo chunk of another length', () => {
+  it('accepts another chunk length for stereo', () => {
     marbles(({ scheduler, expectObservable }) => {
       const stereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 16_000, channels: 2 }
       const source = [new Uint8Array(64 * 250)]
@@ -259,7 +259,7 @@ describe('pace', () => {
     })
   })
 
-  it('errors with cut-sample in its turn when the audio ended within a sample', () => {
+  it('errors with cut-sample in its order when the audio ended within a sample', () => {
     marbles(({ scheduler, expectObservable }) => {
       const pcm: AudioFormat = { ...format, encoding: 'pcm' }
       const result$ = pace({ format: pcm, scheduler })([new Uint8Array(321)]).pipe(map((bytes) => bytes.length))
@@ -271,7 +271,7 @@ describe('pace', () => {
     })
   })
 
-  it('passes an error of an iterable in its turn', () => {
+  it('passes an error of an iterable on in its order', () => {
     marbles(({ scheduler, expectObservable }) => {
       const broken = (function* () {
         yield audio(20)
@@ -285,7 +285,7 @@ describe('pace', () => {
     })
   })
 
-  it('catches up after a stall, and no more than the bound', () => {
+  it('catches up after a stall, but not more than the bound', () => {
     const timers = new VirtualTimeScheduler()
     const clock = clockOf(timers)
     const scheduler = { now: clock.now, schedule: timers.schedule.bind(timers) }
@@ -297,11 +297,11 @@ describe('pace', () => {
     timers.schedule(() => subscription.unsubscribe(), 301)
     timers.flush()
     const at = (ms: number): number => times.filter((time) => time === ms).length
-    // Lost: ten seconds, of which 100 ms are made up for, and then the pace goes on.
+    // Ten seconds are lost, of which 100 ms are caught up; then the pace continues.
     expect([at(200), at(10_220), at(10_240), at(10_260)]).toEqual([1, 6, 1, 1])
   })
 
-  it('goes on when the clock is set back', () => {
+  it('continues when the clock is set back', () => {
     const timers = new VirtualTimeScheduler()
     const clock = clockOf(timers)
     const scheduler = { now: clock.now, schedule: timers.schedule.bind(timers) }
@@ -316,7 +316,7 @@ describe('pace', () => {
 
   it('does not drift when every timer is late', () => {
     const timers = new VirtualTimeScheduler()
-    // A clock that runs 3 percent faster than the timers do.
+    // A clock that runs 3 percent faster than the timers.
     const scheduler = { now: () => Math.floor(timers.frame * 1.03), schedule: timers.schedule.bind(timers) }
     let count = 0
     const subscription = pace({ format, scheduler })([audio(60_000)]).subscribe(() => (count += 1))
@@ -353,14 +353,14 @@ describe('pace', () => {
         pull: (controller) => controller.enqueue(audio(20)),
         cancel: () => resolve('cancelled'),
       })
-      // As in browsers whose streams are no async iterables.
+      // Like browsers whose streams are not async iterables.
       const plain = { getReader: stream.getReader.bind(stream) } as unknown as typeof stream
       pace({ format, speed: 100 })(plain).pipe(take(1)).subscribe()
     })
     expect(await cancelled).toBe('cancelled')
   })
 
-  it('takes the error of a promise and of an Observable that fails at once', () => {
+  it('emits the error of a rejected promise or a failed Observable immediately', () => {
     const errors: unknown[] = []
     concat(
       of(),
@@ -378,12 +378,12 @@ describe('pace', () => {
     { speed: Infinity },
     { maxCatchUpMs: -1 },
     { maxBufferMs: 10 },
-  ])('refuses %o at the door', (wrong) => {
+  ])('rejects %o immediately', (wrong) => {
     expect(codeThrownBy(() => pace({ format, ...wrong }))).toBe('invalid-options')
   })
 })
 
-/** A Web stream that is no async iterable, as in browsers that lack it. */
+/** A Web stream that is not an async iterable, as in browsers that lack support. */
 const streamOf = (slices: readonly Uint8Array[]): Pick<ReadableStream<Uint8Array>, 'getReader'> => {
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {

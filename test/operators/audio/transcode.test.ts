@@ -22,7 +22,7 @@ const values = {
 const toMuLaw = (): MonoTypeOperatorFunction<Uint8Array> => transcode({ from: 'pcm', to: 'ulaw' })
 
 describe('transcode', () => {
-  it('emits each slice coded anew, carrying a cut sample into the next', () => {
+  it('emits each slice transcoded, carrying a cut sample into the next', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a-b-|', values)
       const subscription = '  ^----!'
@@ -42,7 +42,7 @@ describe('transcode', () => {
     })
   })
 
-  it('stays silent while the source does', () => {
+  it('emits nothing while the source emits nothing', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<Uint8Array>('-')
       const subscription = '            ^'
@@ -52,7 +52,7 @@ describe('transcode', () => {
     })
   })
 
-  it('passes an error of the source at once', () => {
+  it('passes an error of the source on immediately', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a-#', values)
       const subscription = '  ^--!'
@@ -62,7 +62,7 @@ describe('transcode', () => {
     })
   })
 
-  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+  it('unsubscribes from the source early, and starts again with a new subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a-b-|         ', values)
       const early = '         ^-!            '
@@ -76,7 +76,7 @@ describe('transcode', () => {
     })
   })
 
-  it('keeps the order when a subscriber feeds the source while it gets a slice', () => {
+  it('keeps the order when a subscriber feeds the source while it receives a slice', () => {
     const source$ = new Subject<Uint8Array>()
     const seen: Uint8Array[] = []
     source$.pipe(toMuLaw()).subscribe((slice) => {
@@ -97,12 +97,12 @@ describe('transcode', () => {
     ])
   })
 
-  it.each(encodings)('hands the source on as it is from %s to itself', (encoding) => {
+  it.each(encodings)('passes the source on unchanged from %s to itself', (encoding) => {
     const source$ = of(values.o)
     expect(source$.pipe(transcode({ from: encoding, to: encoding }))).toBe(source$)
   })
 
-  it('codes every pair of encodings as the codec does, in any slicing', () => {
+  it('transcodes every pair of encodings like the codec, with any slicing', () => {
     const slices = fc.array(fc.uint8Array({ maxLength: 7 }), { maxLength: 20 })
     const anEncoding = fc.constantFrom<Encoding>(...encodings)
     fc.assert(
@@ -119,7 +119,7 @@ describe('transcode', () => {
     )
   })
 
-  it('refuses an encoding that does not exist at the door', () => {
+  it('rejects an unknown encoding immediately', () => {
     expect(codeThrownBy(() => transcode({ from: 'mp3' as Encoding, to: 'pcm' }))).toBe('invalid-options')
     expect(codeThrownBy(() => transcode({ from: 'pcm', to: 'toString' as Encoding }))).toBe('invalid-options')
   })

@@ -38,7 +38,7 @@ const kinds = [
 describe.each(kinds)('$kind', ({ write, header, block }) => {
   const h = header[0] ?? ''
   const blocks = { h, a: block(1), b: block(2) }
-  /** The first frame of a drawing: the header, where there is one. */
+  /** The first frame of a diagram: the header, if there is one. */
   const first = header.length === 0 ? '-' : 'h'
   const written = (options: { channels?: number }, ...cues: CaptionCue[]): string[] => {
     const seen: string[] = []
@@ -48,7 +48,7 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
     return seen.slice(header.length)
   }
 
-  it('writes each final cue once, numbered from 1, and passes over others', () => {
+  it('writes each final cue once, numbered from 1, and ignores other cues', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<CaptionCue>('-l-f-w-f-|', values)
       const subscription = '            ^--------!'
@@ -58,14 +58,14 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
     })
   })
 
-  it('is a whole file without a cue, and stays silent while the source does', () => {
+  it('emits a complete file without cues, and nothing while the source emits nothing', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold<CaptionCue>('--|').pipe(write())).toBe(`${first}-|`, blocks)
       expectObservable(cold<CaptionCue>('-').pipe(write())).toBe(first, blocks)
     })
   })
 
-  it('passes an error behind the cues that waited for their turn', () => {
+  it('passes an error on after the queued cues', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<CaptionCue>('-f-#', values)
       const subscription = '            ^--!'
@@ -75,7 +75,7 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
     })
   })
 
-  it('unsubscribes early, and numbers from 1 again when subscribed again', () => {
+  it('unsubscribes early, and numbers from 1 again with a new subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<CaptionCue>('-f-f-|   ', values)
       const early = '                   ^-!      '
@@ -89,7 +89,7 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
     })
   })
 
-  it('keeps the order when a subscriber causes a cue while it gets a block', () => {
+  it('keeps the order when a subscriber causes a cue while it receives a block', () => {
     const source$ = new Subject<CaptionCue>()
     const seen: string[] = []
     source$.pipe(write({ channels: 2 })).subscribe((text) => {
@@ -103,7 +103,7 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
     expect(seen.slice(header.length).map((text) => text.split('\n')[2])).toEqual(['a', 'b', 'd', 'c'])
   })
 
-  it('puts the cues of two channels in order of their starts, each as soon as its place is sure', () => {
+  it('writes the cues of two channels in the order of their starts, each as soon as its position is final', () => {
     const at = (channel: number, startMs: number) =>
       cue({ channel, startMs, endMs: startMs + 500, text: String(startMs) })
     const order = (...cues: CaptionCue[]) => written({ channels: 2 }, ...cues).map((text) => text.split('\n')[2])
@@ -126,7 +126,7 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
     expect(codeThrownBy(() => write({ channels: 0 }))).toBe('invalid-options')
   })
 
-  it('writes hours as they are, and no cue without length', () => {
+  it('writes hours of any length, and no cue without duration', () => {
     const [long = ''] = written({}, cue({ startMs: 360_000_000.4, endMs: 360_000_000.4 }))
     const mark = header.length === 0 ? ',' : '.'
     expect(long.split('\n')[1]).toBe(`100:00:00${mark}000 --> 100:00:00${mark}001`)
@@ -136,7 +136,7 @@ describe.each(kinds)('$kind', ({ write, header, block }) => {
 })
 
 describe('toWebVtt', () => {
-  it('names the speaker in a voice tag, and escapes what would be markup', () => {
+  it('names the speaker in a voice tag, and escapes markup', () => {
     const seen: string[] = []
     of(cue({ speaker: 'R&D <1>', text: 'a < b & c --> d\nnext' }))
       .pipe(toWebVtt())
@@ -148,7 +148,7 @@ describe('toWebVtt', () => {
 })
 
 describe('toSrt', () => {
-  it('names the speaker before the text, and has no arrow in it', () => {
+  it('names the speaker before the text, without an arrow in the text', () => {
     const seen: string[] = []
     of(cue({ speaker: 'Agent', text: 'a & b --> c' }))
       .pipe(toSrt())

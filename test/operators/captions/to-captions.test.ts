@@ -52,7 +52,7 @@ describe('toCaptions', () => {
     })
   })
 
-  it('stays silent while the source does', () => {
+  it('emits nothing while the source emits nothing', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-')
       const subscription = '              ^'
@@ -62,7 +62,7 @@ describe('toCaptions', () => {
     })
   })
 
-  it('takes back what is not committed when the source fails, then passes the error', () => {
+  it('retracts uncommitted text when the source fails, then passes the error on', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-p-#', values)
       const subscription = '              ^--!'
@@ -72,7 +72,7 @@ describe('toCaptions', () => {
     })
   })
 
-  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+  it('unsubscribes from the source early, and starts again with a new subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-p-m-|        ', values)
       const early = '                     ^-!           '
@@ -86,7 +86,7 @@ describe('toCaptions', () => {
     })
   })
 
-  it('keeps the order when a subscriber causes an event while it gets a cue', () => {
+  it('keeps the order when a subscriber causes an event while it receives a cue', () => {
     const source$ = new Subject<SessionEvent>()
     const seen: string[] = []
     source$.pipe(toCaptions({ maxLines: 1, maxChars: 8, minMs: 0 }), toText()).subscribe((text) => {
@@ -104,12 +104,12 @@ describe('toCaptions', () => {
     { minMs: 5000, maxMs: 4000 },
     { commitAfterMs: Number.NaN },
     { speakers: ['A name that takes more than half'] },
-  ])('refuses %o when it is called', (options) => {
+  ])('rejects %o when it is called', (options) => {
     expect(codeThrownBy(() => toCaptions(options))).toBe('invalid-options')
   })
 
   describe('lines', () => {
-    it('breaks between words, fills lines and cues from the first word on', () => {
+    it('breaks between words, and fills lines and cues from the first word', () => {
       const text = 'one two three four five six seven eight nine ten'
       expect(textsOf(finals({ maxChars: 12 }, wordsOf(text, 0, 100)))).toEqual([
         'one two\nthree four',
@@ -122,19 +122,19 @@ describe('toCaptions', () => {
       expect(textsOf(finals({ maxChars: 8 }, wordsOf('a 123456789012 b', 0)))).toEqual(['a\n12345678', '9012 b'])
     })
 
-    it('leaves room for the name of the speaker in the first line', () => {
+    it('reserves space for the name of the speaker in the first line', () => {
       const [cue] = finals({ maxChars: 16, speakers: ['Agent'] }, wordsOf('one two three four', 0))
       expect(cue).toMatchObject({ speaker: 'Agent', text: 'one two\nthree four' })
     })
 
     it.each([
       [
-        'breaks Chinese anywhere but before a mark',
+        'breaks Chinese anywhere except before a punctuation mark',
         '今天天气很好，我们去公园吧。',
         ['今天天气', '很好，我', '们去公园', '吧。'],
       ],
       ['never ends a line with an opening mark', '去今天「公园」吧', ['去今天', '「公园」', '吧']],
-      ['never begins one with small kana', 'きょうはしゃしん', ['きょうは', 'しゃしん']],
+      ['never begins a line with small kana', 'きょうはしゃしん', ['きょうは', 'しゃしん']],
       ['breaks Thai between words of the dictionary', 'สวัสดีครับยินดี', ['สวัสดีครับ', 'ยินดี']],
       ['keeps what a reader sees as one character', '👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', ['👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', '👨‍👩‍👧']],
     ])('%s', (_, text, lines) => {
@@ -145,7 +145,7 @@ describe('toCaptions', () => {
       expect(textsOf(shown)).toEqual([lines.join('\n')])
     })
 
-    it('never has a line that is longer than it may be, nor loses a word, whatever is said', () => {
+    it('never exceeds the maximum line length and never loses a word, with any text', () => {
       const word = fc.string({
         unit: fc.constantFrom('a', 'ö', '文', 'ー', '。', '「', 'ก', '👍', '-', '\u0007'),
         minLength: 1,
@@ -163,10 +163,10 @@ describe('toCaptions', () => {
     })
   })
 
-  describe('words that change', () => {
+  describe('changing words', () => {
     const at = (text: string, endMs: number) => partial(text, { startMs: 0, endMs })
 
-    it('tells what stands from what may change, and takes a cue back whose words are gone', () => {
+    it('distinguishes stable from changing text, and retracts a cue whose words are gone', () => {
       const seen = cues({}, at('i', 300), at('', 400), at('ice', 600), milestone('nice', { startMs: 0, endMs: 1500 }))
       expect(seen.map(({ id, state, flicker }) => [id, state, flicker])).toEqual([
         [1, 'live', 0],
@@ -177,7 +177,7 @@ describe('toCaptions', () => {
       expect(linesOf(seen)).toEqual([['|i'], [], ['|ice'], ['nice|']])
     })
 
-    it('commits a word that has stood as long as it must, and never changes it', () => {
+    it('commits a word after its delay, and never changes it', () => {
       const seen = cues(
         { commitAfterMs: 400 },
         at('good', 300),
@@ -200,19 +200,19 @@ describe('toCaptions', () => {
       ['one word fewer', 'a b x c', 'a b c d', 'a b x c d', 1],
       ['one word more', 'a b c', 'a x b c d', 'a b c d', 1],
       ['other letters', 'a b c', 'A b, C. d', 'a b c d', 0],
-      ['nothing of it', 'a b', 'x y z', 'a b z', 2],
-    ])('goes on behind committed words where the milestone has %s', (_, spoken, definitive, shown, contradicted) => {
+      ['none of the text', 'a b', 'x y z', 'a b z', 2],
+    ])('continues after committed words when the milestone has %s', (_, spoken, definitive, shown, contradicted) => {
       const [cue] = finals({ commitAfterMs: 0 }, at(spoken, 1000), milestone(definitive, { startMs: 0, endMs: 2000 }))
       expect(cue).toMatchObject({ text: shown, contradicted })
     })
 
-    it('sets a partial that begins anew behind the words that are committed', () => {
+    it('places a partial that starts anew after the committed words', () => {
       const seen = cues({ commitAfterMs: 0 }, at('one two three', 900), at('one', 300), at('one two three four', 1200))
       expect(linesOf(seen).at(-2)).toEqual(['one two three four|'])
       expect(seen.at(-1)).toMatchObject({ state: 'final', flicker: 0, contradicted: 0 })
     })
 
-    it('forgets what was committed of a recognition that ends without it', () => {
+    it('forgets the committed text of a recognition that ends without it', () => {
       const seen = finals(
         { commitAfterMs: 0 },
         at('one', 1000),
@@ -225,7 +225,7 @@ describe('toCaptions', () => {
       ])
     })
 
-    it('never changes a committed word nor the line it stands on, whatever is said', () => {
+    it('never changes a committed word nor its line, with any text', () => {
       const text = fc
         .array(fc.constantFrom('a', 'bb', 'ccc', 'dddd'), { maxLength: 12 })
         .map((spoken) => spoken.join(' '))
@@ -269,18 +269,18 @@ describe('toCaptions', () => {
   })
 
   describe('times', () => {
-    it('takes them from words, and tells so', () => {
+    it('takes them from words, and reports that', () => {
       const [cue] = finals({}, wordsOf('one two three', 700, 400))
       expect(cue).toMatchObject({ startMs: 700, endMs: 1900, times: 'words' })
     })
 
-    it('finds them where words and text are written otherwise', () => {
+    it('finds them when words and text are written differently', () => {
       const spoken = wordsOf('three p m', 1000, 500)
       const [cue] = finals({ maxChars: 8, maxLines: 1 }, { ...spoken, text: '3 pm' })
       expect(cue).toMatchObject({ text: '3 pm', startMs: 1000, endMs: 2500 })
     })
 
-    it('shares out those of the result without words', () => {
+    it('distributes those of the result when there are no words', () => {
       const shown = finals(
         { maxChars: 8, maxLines: 1, minMs: 0 },
         milestone('aaaaaa bbb', { startMs: 1000, endMs: 4000 }),
@@ -291,12 +291,12 @@ describe('toCaptions', () => {
       ])
     })
 
-    it('takes those of partials for words that were committed before their milestone', () => {
+    it('uses those of partials for words that were committed before their milestone', () => {
       const [cue] = cues({ commitAfterMs: 0 }, partial('one', { startMs: 200, endMs: 600 }))
       expect(cue).toMatchObject({ startMs: 200, endMs: 600 })
     })
 
-    it('goes by when results come where the service gives no times', () => {
+    it('uses the arrival of results when the service sends no times', () => {
       marbles(({ scheduler, cold, expectObservable }) => {
         const source$ = cold<SessionEvent>('s 4999ms m|', { s: streaming, m: milestone('good morning') })
         const shown$ = source$.pipe(
@@ -309,12 +309,12 @@ describe('toCaptions', () => {
       })
     })
 
-    it('goes by the clock that it is given', () => {
+    it('uses the given clock', () => {
       const [cue] = finals({ audioMs: () => 90_000 }, milestone('hi'))
       expect(cue?.endMs).toBeGreaterThanOrEqual(90_000)
     })
 
-    it('lets a cue stand as long as it must, unless the next begins before', () => {
+    it('shows a cue for its minimum duration, unless the next begins before', () => {
       const next = milestone(' b', { startMs: 700, endMs: 800 })
       const short = milestone('a', { startMs: 0, endMs: 100 })
       expect(finals({ minMs: 1000, pauseMs: 500 }, short, next).map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
@@ -323,12 +323,12 @@ describe('toCaptions', () => {
       ])
     })
 
-    it('joins a piece to one that is too short to stand alone', () => {
+    it('joins a part to a cue that is too short to stand alone', () => {
       const shown = finals({}, wordsOf('yes', 0, 300), wordsOf(' of course', 400, 300))
       expect(textsOf(shown)).toEqual(['yes of course'])
     })
 
-    it('begins a new cue behind a silence, behind lost audio, and when the longest time is over', () => {
+    it('begins a new cue after silence, after lost audio, and at the maximum duration', () => {
       expect(textsOf(finals({ minMs: 5000 }, wordsOf('a b', 0), wordsOf(' c', 2500)))).toEqual(['a b', 'c'])
       expect(textsOf(finals({ minMs: 5000 }, wordsOf('a b', 0), gap(600, 900), wordsOf(' c', 900)))).toEqual([
         'a b',
@@ -347,7 +347,7 @@ describe('toCaptions', () => {
     })
   })
 
-  it('keeps two channels apart', () => {
+  it('keeps two channels separate', () => {
     const seen = cues(
       { speakers: ['Agent', 'Customer'] },
       partial('hello', { channel: 0, startMs: 0, endMs: 300 }),
@@ -363,7 +363,7 @@ describe('toCaptions', () => {
     ])
   })
 
-  it('takes a milestone once that a resumed session repeats, and text that only the final has', () => {
+  it('accepts a milestone once that a resumed session repeats, and text that only the final has', () => {
     const words = wordsOf('one two', 0, 600)
     const shown = finals({}, words, words, final('one two three', { startMs: 0, endMs: 2000 }))
     expect(textsOf(shown)).toEqual(['one two', 'three'])

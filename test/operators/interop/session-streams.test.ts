@@ -27,7 +27,7 @@ import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { codeThrownBy, marbles } from '../marbles.js'
 import { final, milestone, partial, streaming } from '../session-events.js'
 
-/** A source that counts who listens to it. */
+/** A source that counts its subscribers. */
 const counted = (events$: Observable<SessionEvent>) => {
   const count = { subscribed: 0, open: 0 }
   const source$ = defer(() => {
@@ -51,7 +51,7 @@ const readAll = async (events: AsyncIterable<SessionEvent>): Promise<string[]> =
 }
 
 describe('eventsOf', () => {
-  it('gives all events in order, and one subscription to each loop', async () => {
+  it('delivers all events in order, with one subscription for each loop', async () => {
     const { source$, count } = counted(concat(numbered(3), of(final('end'))))
     const events = eventsOf(source$)
     expect(count.subscribed).toBe(0)
@@ -61,7 +61,7 @@ describe('eventsOf', () => {
     expect(await readAll(eventsOf(EMPTY))).toEqual([])
   })
 
-  it('throws an error behind all events that came before it, once', async () => {
+  it('throws an error after all events that arrived before it, once', async () => {
     const events = eventsOf(
       concat(
         numbered(3),
@@ -74,7 +74,7 @@ describe('eventsOf', () => {
     expect(await events.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('waits for a source that pushes, and tells those who wait when it ends', async () => {
+  it('waits for a source that pushes, and resolves pending reads when it ends', async () => {
     const source$ = new Subject<SessionEvent>()
     const events = eventsOf(source$)[Symbol.asyncIterator]()
     const [first, two, three] = [events.next(), events.next(), events.next()]
@@ -98,7 +98,7 @@ describe('eventsOf', () => {
     expect(count).toEqual({ subscribed: 1, open: 0 })
   })
 
-  it('never subscribes when it is left before it is read, and tells a pending read that it is over', async () => {
+  it('never subscribes when it is left before it is read, and ends a pending read', async () => {
     const { source$, count } = counted(NEVER)
     const unread = eventsOf(source$)[Symbol.asyncIterator]()
     await unread.return?.()
@@ -111,7 +111,7 @@ describe('eventsOf', () => {
     expect(count.open).toBe(0)
   })
 
-  it('lets partials go that later results have replaced when it is full, and nothing else', async () => {
+  it('drops only partials that later results have replaced when it is full', async () => {
     const source$ = from<SessionEvent[]>([
       streaming,
       partial('a', { channel: 0 }),
@@ -121,19 +121,19 @@ describe('eventsOf', () => {
       partial('c', { channel: 0 }),
       final('end', { channel: 0 }),
     ])
-    // The first went to who waited for it.
+    // The first event resolved the pending read.
     expect(await readAll(eventsOf(source$, { maxQueued: 3 }))).toEqual(['connection', 'other', 'a b', 'end'])
     expect(await readAll(eventsOf(source$, { maxQueued: 6 }))).toHaveLength(7)
   })
 
-  it('ends with an error behind what waits when results alone are more than may wait', async () => {
+  it('ends with an error after the queued events when results alone exceed the limit', async () => {
     const { source$, count } = counted(numbered(1_000_000_000))
     expect(await readAll(eventsOf(source$, { maxQueued: 3 }))).toEqual(['0', '1', '2', '3', 'error overloaded'])
     expect(count.open).toBe(0)
     expect(codeThrownBy(() => eventsOf(EMPTY, { maxQueued: 0 }))).toBe('invalid-options')
   })
 
-  it('is a Node stream by Readable.from, which unsubscribes when it is destroyed', async () => {
+  it('is a Node stream with Readable.from, which unsubscribes when it is destroyed', async () => {
     const seen: string[] = []
     for await (const event of Readable.from(eventsOf(numbered(3)))) seen.push(textOf(event as SessionEvent))
     expect(seen).toEqual(['0', '1', '2'])
@@ -147,7 +147,7 @@ describe('eventsOf', () => {
 })
 
 describe('toReadableStream', () => {
-  it('begins with the first read, gives all events, and closes', async () => {
+  it('begins with the first read, delivers all events, and closes', async () => {
     const { source$, count } = counted(numbered(3))
     const stream = toReadableStream(source$)
     await Promise.resolve()
@@ -156,7 +156,7 @@ describe('toReadableStream', () => {
     expect(count.open).toBe(0)
   })
 
-  it('errors behind what came before, and unsubscribes when it is cancelled', async () => {
+  it('errors after the preceding events, and unsubscribes when it is cancelled', async () => {
     expect(
       await readAll(
         toReadableStream(
@@ -199,7 +199,7 @@ describe('untilAborted', () => {
     })
   })
 
-  it('can be aborted by who gets a value, and listens no more after any end', () => {
+  it('can be aborted by the receiver of a value, and removes its listener after any end', () => {
     const controller = new AbortController()
     const { source$, count } = counted(numbered(1_000_000_000))
     const seen: unknown[] = []
@@ -219,7 +219,7 @@ describe('untilAborted', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  it('tells an abort once, also one that was before', () => {
+  it('reports an abort once, also one that happened before', () => {
     marbles(({ expectObservable }) => {
       expectObservable(whenAborted(AbortSignal.abort()).pipe(map(() => 'a'))).toBe('(a|)')
       expectObservable(whenAborted(new AbortController().signal)).toBe('-')
@@ -227,7 +227,7 @@ describe('untilAborted', () => {
   })
 })
 
-/** A session that has said `text`, and ends with `rest$` when it is finalized. */
+/** A session that has emitted `text`, and ends with `rest$` when it is finalized. */
 const sessionThat = (text: string, rest$: Observable<SessionEvent>) => {
   const count = { finalized: 0, open: 0 }
   const open = (finalize$: Observable<void>): Observable<SessionEvent> =>
@@ -244,7 +244,7 @@ const sessionThat = (text: string, rest$: Observable<SessionEvent>) => {
 }
 
 describe('startSession', () => {
-  it('runs at once, is read in a loop, and finishes with its last results', async () => {
+  it('runs immediately, is read in a loop, and completes with its last results', async () => {
     const { open, count } = sessionThat('one', of(final('two')))
     const session = startSession(open)
     expect(count.open).toBe(1)
@@ -275,7 +275,7 @@ describe('startSession', () => {
     expect(await held?.ended).toEqual({ type: 'completed' })
   })
 
-  it('gives its last results to a loop that reads while it is closed, and drops them where nobody reads', async () => {
+  it('delivers its last results to a loop that reads while it is closed, and drops them when nobody reads', async () => {
     const { open } = sessionThat('one', of(milestone('two'), final('three')))
     const session = startSession(open)
     const reading = readAll(session)
@@ -286,7 +286,7 @@ describe('startSession', () => {
     expect(await readAll(unread)).toEqual([])
   })
 
-  it('is aborted when its last results do not come in time, or at once', async () => {
+  it('is aborted when its last results do not arrive in time, or immediately', async () => {
     const scheduler = new VirtualTimeScheduler()
     const silent = sessionThat('one', NEVER)
     const session = startSession(silent.open, { scheduler, closeWithinMs: 500 })
@@ -301,7 +301,7 @@ describe('startSession', () => {
     expect(hasty.count).toEqual({ finalized: 0, open: 0 })
   })
 
-  it('ends by abort, and a loop that reads it ends too', async () => {
+  it('ends when aborted, and a loop that reads it ends too', async () => {
     const { open, count } = sessionThat('one', NEVER)
     const session = startSession(open)
     const reading = readAll(session)
@@ -312,7 +312,7 @@ describe('startSession', () => {
     expect(count).toEqual({ finalized: 0, open: 0 })
   })
 
-  it('tells an error in the loop and in its end, never at the end of the block', async () => {
+  it('reports an error in the loop and in its end, never at the end of the block', async () => {
     const error = new Error('cut')
     const session = startSession(() =>
       concat(
@@ -325,7 +325,7 @@ describe('startSession', () => {
     await expect(session[Symbol.asyncDispose]()).resolves.toBeUndefined()
   })
 
-  it('ends with an error when more events wait than may, and lets go of the session', async () => {
+  it('ends with an error when more events are queued than allowed, and releases the session', async () => {
     const { source$, count } = counted(numbered(1_000_000_000))
     const session = startSession(() => source$, { maxQueued: 2 })
     expect(await session.ended).toMatchObject({ type: 'failed', error: { code: 'overloaded' } })

@@ -29,7 +29,7 @@ describe('ledger', () => {
     nameOf: (output) => (output.type === 'state' ? 'e' : output.outcome === 'failed' ? 'f' : 'r'),
   })
 
-  it('begins anew with each subscription, and keeps the order when a subscriber causes an event', () => {
+  it('starts again with each subscription, and keeps the order when a subscriber causes an event', () => {
     const source$ = new Subject<SessionEvent>()
     const account$ = source$.pipe(ledger())
     const seen: number[] = []
@@ -44,7 +44,7 @@ describe('ledger', () => {
     expect(again).toEqual([0])
   })
 
-  it('lists drops exactly, joins those that touch, and adds them up by cause', () => {
+  it('lists drops exactly, joins adjacent ones, and adds them up by cause', () => {
     const report = reportOf(
       gap(100, 200),
       gap(200, 350),
@@ -67,7 +67,7 @@ describe('ledger', () => {
     })
   })
 
-  it('lists a drop from the ledger event on that counts it', () => {
+  it('lists a drop from the ledger event that counts it', () => {
     const [state, report] = outputOf(ledgerOf({ capturedMs: 50 }), gap(0, 50))
     expect(state).toMatchObject({ type: 'state', drops: [] })
     expect(report).toMatchObject({ drops: [{ fromMs: 0, toMs: 50 }], balanced: false })
@@ -80,7 +80,7 @@ describe('ledger', () => {
     expect(report.drops).toHaveLength(1000)
   })
 
-  it('adds up channels that are accounted apart', () => {
+  it('adds up channels with separate ledgers', () => {
     const report = reportOf(
       ledgerOf({ capturedMs: 900, finalizedMs: 900, channel: 1 }),
       ledgerOf({ capturedMs: 1000, finalizedMs: 400, replayedPendingMs: 100, channel: 0, estimated: true }),
@@ -107,13 +107,13 @@ describe('ledger', () => {
     expect(failed).toMatchObject([{ outcome: 'failed', code: 'connection-lost' }])
   })
 
-  it('says so when the account does not come out even', () => {
+  it('reports when the ledger is not balanced', () => {
     expect(reportOf(ledgerOf({ capturedMs: 1000, pendingMs: 900 })).balanced).toBe(false)
     expect(reportOf(ledgerOf({ capturedMs: 1000, droppedMs: 100 })).balanced).toBe(false)
     expect(reportOf(gap(0, 100), ledgerOf({ capturedMs: 1000, droppedMs: 100 })).balanced).toBe(true)
   })
 
-  it('comes out even at every state, whatever a session does with its audio', () => {
+  it('is balanced at every state, whatever a session does with its audio', () => {
     const causes: readonly GapCause[] = ['buffer-full', 'replay-full', 'stopped']
     const step = fc.record({
       act: fc.constantFrom('capture', 'send', 'finalize', 'drop', 'reconnect', 'tell'),
@@ -173,7 +173,7 @@ describe('ledger', () => {
 })
 
 describe('describeLedger', () => {
-  it('says in lines what became of the audio', () => {
+  it('describes in lines what happened to the audio', () => {
     const report = reportOf(
       gap(1000, 1500),
       ledgerOf({ capturedMs: 10_000, finalizedMs: 9000, replayedPendingMs: 200, droppedMs: 500 }),
@@ -187,7 +187,7 @@ describe('describeLedger', () => {
     )
   })
 
-  it('tells channels apart, what is estimated, and how many gaps it leaves out', () => {
+  it('distinguishes channels, estimated values, and how many gaps it omits', () => {
     const gaps = Array.from({ length: 25 }, (_, at) => gap(at * 100, at * 100 + 1, { channel: 0 }))
     const lines = describeLedger(
       reportOf(

@@ -10,7 +10,7 @@ import { itReportsAtTheEnd } from '../session-operator-laws.js'
 const finalizing: SessionEvent = { type: 'connection', state: 'finalizing' }
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 
-/** Runs a drawing of events and gives what was told, the summary last. */
+/** Runs a diagram of events and returns the updates, the summary last. */
 const reported = (drawing: string, values: Readonly<Record<string, SessionEvent>>) => {
   const seen: (MetricsUpdate | MetricsSummary)[] = []
   marbles(({ cold, scheduler }) => {
@@ -30,7 +30,7 @@ describe('metrics', () => {
     nameOf: (output) => (output.type === 'metrics' ? 'e' : output.outcome === 'failed' ? 'f' : 'r'),
   })
 
-  it('takes delays from where speech was to when its results came, by real time without a ledger', () => {
+  it('measures delays from the position of speech to the arrival of its results, by real time without a ledger', () => {
     const values = {
       s: streaming,
       p: partial('a', { startMs: 100, endMs: 250, channel: 0 }),
@@ -73,11 +73,11 @@ describe('metrics', () => {
         finalizeToFinalMs: { count: 1, minMs: 30, medianMs: 30, p95Ms: 30, maxMs: 30 },
       },
     })
-    // The second partial of a piece of speech changes nothing.
+    // The second partial of a stretch of speech changes nothing.
     expect(seen).toHaveLength(4)
   })
 
-  it('goes by the ledger where there is one', () => {
+  it('uses the ledger if there is one', () => {
     const seen = reported('s 99ms l 49ms m|', {
       s: streaming,
       l: ledgerOf({ capturedMs: 1000 }),
@@ -86,11 +86,11 @@ describe('metrics', () => {
     expect(seen.at(-2)).toMatchObject({ session: { speechToMilestoneMs: 70 } })
   })
 
-  it('goes by the sample clock where it is given, however fast the source is', () => {
+  it('uses the sample clock if given, however fast the source is', () => {
     marbles(({ scheduler, cold }) => {
       const clock = sampleClock({ format, scheduler })
       const seen: unknown[] = []
-      // A second of audio each 100 ms.
+      // A second of audio every 100 ms.
       cold('a 99ms a 99ms a|')
         .pipe(
           map(() => new Uint8Array(16_000)),
@@ -105,12 +105,12 @@ describe('metrics', () => {
     })
   })
 
-  it('tells no delay for results without times, nor one below zero', () => {
+  it('reports no delay for results without times, and no negative delay', () => {
     const seen = reported('s 9ms m n|', { s: streaming, m: milestone('a'), n: milestone('b', { endMs: 500 }) })
     expect(seen.at(-1)).toMatchObject({ distributions: { speechToMilestoneMs: { count: 1, maxMs: 0 } } })
   })
 
-  it('counts what is held, lost, behind and sent again', () => {
+  it('counts audio that is held, lost, pending and sent again', () => {
     const seen = reported('(slgnrRR)-|', {
       s: streaming,
       l: ledgerOf({ capturedMs: 5000, finalizedMs: 1000, sentMs: 4000 }),
@@ -132,7 +132,7 @@ describe('metrics', () => {
     expect(seen.at(-1)).toMatchObject({ session: { reconnects: 2, attempts: 1, retransmittedMs: 2400 } })
   })
 
-  it('adds up what channels account apart', () => {
+  it('adds up channels with separate ledgers', () => {
     const seen = reported('(lmr)|', {
       l: ledgerOf({ capturedMs: 100, channel: 1 }),
       m: ledgerOf({ capturedMs: 300, finalizedMs: 100, channel: 0 }),
@@ -147,7 +147,7 @@ describe('metrics', () => {
     })
   })
 
-  it('begins anew with each subscription', () => {
+  it('starts again with each subscription', () => {
     const figures$ = of<SessionEvent>(ledgerOf({ capturedMs: 100 })).pipe(metrics())
     const counts: unknown[] = []
     const count = tap((update: MetricsUpdate | MetricsSummary) => {

@@ -10,7 +10,7 @@ const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } as const
 const audio = (source$: Observable<string>) => source$.pipe(map((ms) => new Uint8Array(Number(ms) * 8)))
 
 describe('sampleClock', () => {
-  it('hands audio on as it is, with its end, and lets go of the source', () => {
+  it('passes audio and its end on unchanged, and unsubscribes from the source', () => {
     marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
       const values = { a: new Uint8Array(160) }
       const count = sampleClock({ format, scheduler }).count()
@@ -22,7 +22,7 @@ describe('sampleClock', () => {
     })
   })
 
-  it('tells places as moments and moments as places', () => {
+  it('converts positions to times and times to positions', () => {
     marbles(({ scheduler, cold }) => {
       const clock = sampleClock({ format, scheduler })
       expect([clock.audioMs(), clock.wallMsAt(0), clock.audioMsAt(0)]).toEqual([0, undefined, undefined])
@@ -37,7 +37,7 @@ describe('sampleClock', () => {
     })
   })
 
-  it('begins anew with each subscription', () => {
+  it('starts again with each subscription', () => {
     marbles(({ scheduler, cold }) => {
       const clock = sampleClock({ format, scheduler })
       const counted$ = audio(cold('a 9ms a|', { a: '10' })).pipe(clock.count())
@@ -81,14 +81,14 @@ describe('sampleClock', () => {
     })
   })
 
-  it('refuses a format that is none, and marks out of bounds', () => {
+  it('rejects an invalid format, and marks out of bounds', () => {
     expect(codeThrownBy(() => sampleClock({ format: { ...format, sampleRateHz: 1 } }))).toBe('invalid-format')
     expect(codeThrownBy(() => sampleClock({ format, maxMarks: 8 }))).toBe('invalid-options')
   })
 })
 
 describe('ClockMarks', () => {
-  it('finds any moment of a long session with few marks, and the last ones exactly', () => {
+  it('finds any time of a long session with few marks, and the last ones exactly', () => {
     const marks = new ClockMarks(64)
     const hours = 4 * 3600 * 50
     // Audio that runs 1 % slow.
@@ -99,7 +99,7 @@ describe('ClockMarks', () => {
     }
   })
 
-  it('runs forward whatever the clock does', () => {
+  it('increases whatever the clock does', () => {
     const step = fc.record({ audio: fc.integer({ min: 0, max: 50 }), wall: fc.integer({ min: -100, max: 200 }) })
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 200 }), (steps) => {
@@ -116,7 +116,7 @@ describe('ClockMarks', () => {
 })
 
 describe('Histogram', () => {
-  it('tells median and 95th percentile to within 2.5 %, the ends exactly', () => {
+  it('returns median and 95th percentile to within 2.5 %, the extremes exactly', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 20, max: 1e7, noNaN: true }), { minLength: 1, maxLength: 300 }),

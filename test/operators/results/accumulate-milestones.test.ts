@@ -45,7 +45,7 @@ describe('accumulateMilestones', () => {
     })
   })
 
-  it('stays silent while the source does', () => {
+  it('emits nothing while the source emits nothing', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-')
       const subscription = '              ^'
@@ -55,7 +55,7 @@ describe('accumulateMilestones', () => {
     })
   })
 
-  it('passes an error of the source', () => {
+  it('passes an error of the source on', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-p-#', values)
       const subscription = '              ^--!'
@@ -65,7 +65,7 @@ describe('accumulateMilestones', () => {
     })
   })
 
-  it('unsubscribes from the source early, and starts afresh when subscribed again', () => {
+  it('unsubscribes from the source early, and starts again with a new subscription', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-m-p-|        ', values)
       const early = '                     ^-!           '
@@ -79,7 +79,7 @@ describe('accumulateMilestones', () => {
     })
   })
 
-  it('takes an event that a subscriber causes while it gets a transcript', () => {
+  it('handles an event that a subscriber causes while it receives a transcript', () => {
     const source$ = new Subject<SessionEvent>()
     const seen: string[] = []
     source$.pipe(accumulateMilestones(), toText()).subscribe((text) => {
@@ -103,7 +103,7 @@ describe('accumulateMilestones', () => {
     ])
   })
 
-  it('keeps channels apart, in their order, each with the identity of what did not change', () => {
+  it('keeps channels separate, in their order, and keeps the identity of unchanged channels', () => {
     const [first, second, third] = transcripts(
       milestone('yes', { channel: 1 }),
       partial('shall we', { channel: 0 }),
@@ -122,7 +122,7 @@ describe('accumulateMilestones', () => {
     expect(second).toBe(first)
   })
 
-  it('closes the lane with the final, its confidence and its error', () => {
+  it('closes the channel with the final, its confidence and its error', () => {
     expect(last(milestone('one'), partial('two'), final('one', { confidence: 0.5, error: 'internal: sorry' }))).toEqual(
       {
         text: 'one',
@@ -137,15 +137,15 @@ describe('accumulateMilestones', () => {
     ['is the text without milestones', [final('one two')], 'one two'],
     ['adds what the milestones lack', [milestone('one'), final('one two')], 'one two'],
     ['adds nothing when it repeats them', [milestone('one'), milestone(' two'), final('one two')], 'one two'],
-    ['does not mind a leading space', [milestone(' one'), final('one two')], ' one two'],
-    ['never takes definitive text back', [milestone('one two'), final('ten twenty thirty')], 'one two'],
+    ['ignores a leading space', [milestone(' one'), final('one two')], ' one two'],
+    ['never retracts definitive text', [milestone('one two'), final('ten twenty thirty')], 'one two'],
     ['never shrinks the text', [milestone('one two'), final('one')], 'one two'],
     ['adds nothing when it is empty', [milestone('one'), final('')], 'one'],
-  ])('takes a final that %s', (_, events: SessionEvent[], text) => {
+  ])('accepts a final that %s', (_, events: SessionEvent[], text) => {
     expect(last(...events)?.text).toBe(text)
   })
 
-  it('takes a repeated milestone once, by channel and times', () => {
+  it('counts a repeated milestone once, by channel and times', () => {
     const at = { startMs: 100, endMs: 900 }
     const seen = transcripts(
       milestone('one', at),
@@ -157,7 +157,7 @@ describe('accumulateMilestones', () => {
     expect(last(milestone('no'), milestone(' no'))?.text).toBe('no no')
   })
 
-  it('puts the text of a next recognition behind the earlier', () => {
+  it('appends the text of the next recognition to the earlier text', () => {
     const seen = transcripts(
       milestone('one', { recognitionId: 'a' }),
       final('one two', { recognitionId: 'a' }),
@@ -175,25 +175,25 @@ describe('accumulateMilestones', () => {
     expect(seen.map(({ channels }) => channels[0]?.closed)).toEqual([false, true, false, false, true])
   })
 
-  it('opens a closed lane again for results without an id', () => {
+  it('reopens a closed channel for results without an id', () => {
     expect(last(final('one'), milestone('two'), final('two'))).toMatchObject({
       text: 'one two',
       channels: [{ closed: true }],
     })
   })
 
-  it('takes a repeated final once', () => {
+  it('counts a repeated final once', () => {
     expect(last(final('one two', { recognitionId: 'a' }), final('one two', { recognitionId: 'a' }))?.text).toBe(
       'one two',
     )
   })
 
-  it('sets no space between pieces in a script that has none, nor before a stop', () => {
+  it('inserts no space between parts in a script without spaces, nor before punctuation', () => {
     expect(last(milestone('你好'), partial('世界'))?.text).toBe('你好世界')
     expect(last(milestone('well'), partial(', then'))?.text).toBe('well, then')
   })
 
-  it('never shrinks the committed text of a lane, whatever comes', () => {
+  it('never shrinks the committed text of a channel, with any events', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 6 })
     const details = fc.record(
       {
