@@ -67,7 +67,7 @@ const promised = (events: readonly SessionEvent[]): unknown => ({
 const results = (events: readonly SessionEvent[]): number =>
   events.filter(({ type }) => type === 'milestone' || type === 'final').length
 
-/** The events that messages cause; the session itself emits the others. */
+/** The events that messages cause; the others are emitted by the session itself. */
 const fromTheWire = (events: readonly SessionEvent[]): readonly SessionEvent[] =>
   events.filter(({ type }) => type !== 'ledger' && type !== 'connection')
 
@@ -80,7 +80,7 @@ const sounds = [
 ]
 
 describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, mostMs, least }) => {
-  it('give equal events over both transports when recorded and when replayed', async () => {
+  it('emit equal events over both transports when recorded and when replayed', async () => {
     const sound = await soundOf(path, mostMs)
     const grpc = await recordOver('grpc', sound, model)
     const websocket = await recordOver('websocket', sound, model)

@@ -32,7 +32,7 @@ const cassette = parseCassette([
 ])
 
 describe('toMarbles', () => {
-  it('draws rows over an axis, and lists the messages', () => {
+  it('draws rows above an axis, and lists the messages', () => {
     expect(toMarbles(cassette, { width: 60 })).toBe(
       `WebSocket · pcm 8000 Hz mono · 2026-01-31 12:00:00 UTC
 
@@ -69,7 +69,7 @@ finals         ─────────────────────�
     expect(svg).toContain('&#60;script&#62;')
     expect(svg.replace('http://www.w3.org/2000/svg', '')).not.toMatch(/https?:|url\(|href|@import|onload/)
     expect(svg).toContain('prefers-color-scheme: dark')
-    // Two partials without a number; seven marbles with a number, in the drawing and in the list.
+    // Two partials without a number; seven marbles with a number, in the diagram and in the list.
     expect(svg.match(/class="marble small"/g)).toHaveLength(2)
     expect(svg.match(/class="number"/g)).toHaveLength(14)
   })

@@ -1,4 +1,4 @@
-/** Reads XML as far as a picture needs it: every tag is closed, attributes are quoted, no bare `<` or `&` in a text. */
+/** Checks XML as far as an SVG needs it: every tag is closed, attributes are quoted, no bare `<` or `&` in text. */
 export class XMLParser {
   constructor(private readonly text: string) {}
 

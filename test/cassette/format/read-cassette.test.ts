@@ -74,7 +74,7 @@ describe('parseCassette', () => {
       [...opened, line(2, 'end', { outcome: 'complete' }), line(2, 'close')],
       'one file is one session',
     ],
-  ])('refuses %s, with the line number and what was expected', (_name, lines, expected) => {
+  ])('rejects %s, with the line number and what was expected', (_name, lines, expected) => {
     expect(refusal(lines)?.replace(/milliseconds/, 'ms')).toContain(expected)
   })
 
@@ -106,7 +106,7 @@ describe('parseCassette', () => {
 })
 
 describe('readCassette', () => {
-  it('reads a file line by line, and refuses a missing file and a line without an end', async () => {
+  it('reads a file line by line, and rejects a missing file and a line without an end', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'cassette-'))
     try {
       const file = join(folder, 'a.jsonl')

@@ -96,7 +96,7 @@ describe('record', () => {
     })
   })
 
-  it('records a session over the stream with its half-close and the end by the service', () => {
+  it('records a session over the stream with its half-close and its end by the service', () => {
     virtually((tools) => {
       const service = scriptedService(tools.clock, [plainDataflow(10)])
       const { lines, write } = keptLines()
@@ -158,7 +158,7 @@ describe('record', () => {
     })
   })
 
-  it('starts another cassette for another subscription, and refuses two at the same time for one function', () => {
+  it('starts another cassette for another subscription, and rejects two concurrent sessions of one function', () => {
     virtually((tools) => {
       const { lines, write } = keptLines()
       const service = scriptedService(tools.clock, [plainRecognizer(10)])
@@ -177,7 +177,7 @@ describe('record', () => {
     })
   })
 
-  it('keeps the order when a sink causes the next line from inside a write', () => {
+  it('keeps the order when a sink causes the next line during a write', () => {
     virtually((tools) => {
       const finalize$ = new Subject<void>()
       const lines: string[] = []
@@ -269,7 +269,7 @@ describe('record', () => {
     })
   })
 
-  it('throws at once for wrong options, its own and those of the session', () => {
+  it('throws immediately for invalid options, its own and those of the session', () => {
     const good = { url: 'ws://localhost', token: 't', model: 'm', format }
     expect(codeThrownBy(() => record(() => undefined)(recognize, { ...good, model: '' }))).toBe('invalid-options')
     expect(codeThrownBy(() => record(() => undefined, { maxQueueBytes: 0 }))).toBe('invalid-options')
@@ -290,7 +290,7 @@ const recordHello = async (sink: CassetteSink, options: RecordOptions = {}): Pro
 }
 
 describe('a sink', () => {
-  it('that is slow gets one line at a time, and the session ends after the last one', async () => {
+  it('that is slow receives one line at a time, and the session ends after the last one', async () => {
     const lines: string[] = []
     let writing = 0
     await recordHello(async (line) => {
@@ -351,7 +351,7 @@ describe('a sink', () => {
     expect(losses.reduce((sum, { lines }) => sum + lines, 0)).toBeGreaterThan(8)
   })
 
-  it('that is a file is complete when the session ends, readable by its owner only, and another one for each session', async () => {
+  it('that is a file is complete when the session ends, readable by its owner only, with a separate file for each session', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'cassette-'))
     try {
       const file = join(folder, 'call.jsonl')

@@ -21,7 +21,9 @@ beforeAll(async () => {
 })
 afterAll(() => live.close())
 
-/** A token and all that one could get it from: the parts of a JWT, and as it stands in an address or in base64. */
+/**
+ * A token and every text from which it could be restored: the parts of a JWT, the URL-encoded form and the base64 form.
+ */
 const tracesOf = (token: string): readonly string[] => [
   token,
   ...token.split('.').filter((part) => part.length > 8),
@@ -32,7 +34,7 @@ const tracesOf = (token: string): readonly string[] => [
 const recordedOver = async (run: (write: LineWriter['write']) => Promise<unknown>): Promise<string> => {
   const { lines, write } = keptLines()
   await run(write)
-  // Something was recorded at all.
+  // The cassette is not empty.
   expect(parseCassette(lines).lines.length).toBeGreaterThan(4)
   return lines.join('\n')
 }
@@ -71,7 +73,7 @@ describe('a cassette', () => {
   it.each(ways)('of the socket has no token that was presented as %s', async (_name, presentToken) => {
     const lines: string[] = []
     const session$ = record((line) => void lines.push(line))(recognize, socketOptions({ presentToken }))([audio(200)])
-    // What the service refuses is recorded as well.
+    // Requests that the service rejects are recorded as well.
     await lastValueFrom(session$.pipe(toArray())).catch(() => undefined)
     const all = lines.join('\n')
     expect(all).toContain('"event":"dial"')
@@ -87,7 +89,7 @@ describe('a cassette', () => {
     for (const trace of tracesOf(live.token)) expect(text).not.toContain(trace)
   })
 
-  it('has no token that came from a source, and none that the service repeats', async () => {
+  it('has no token of a source, and none that the service repeats', async () => {
     const token = 'a "quoted" token/with+signs'
     const text = await recordedOver((write) => {
       const dial = scriptedDial<SocketMessage, SocketMessage>(() =>
@@ -106,7 +108,7 @@ describe('a cassette', () => {
     for (const trace of [...tracesOf(token), 'quoted', 'with+signs']) expect(text).not.toContain(trace)
   })
 
-  it('has none of the further secrets that are named, nor fields that are called so', async () => {
+  it('has none of the additional secrets that are named, nor fields with such names', async () => {
     const service = inMemoryService()
     const text = await recordedOver((write) =>
       lastValueFrom(

@@ -41,7 +41,7 @@ const sound = (durationMs: number, fill = 0): object => ({
 })
 const request = text('recognize', { 'audio-format': 'pcm', 'model-name': 'm', 'sample-rate': 8000 })
 
-/** A short recognition: 40 ms of audio, a partial between, the final 10 ms after the end. */
+/** A short recognition: 40 ms of audio with a partial in between, and the final 10 ms after the end. */
 const recognition = (): Cassette =>
   parseCassette([
     header('websocket'),
@@ -89,7 +89,7 @@ const results = (log: readonly string[]): readonly string[] =>
   log.filter((entry) => /partial|final |complete|error/.test(entry))
 
 describe('replay of the service', () => {
-  it('sends each message of the service as soon as the client has sent what precedes it', () => {
+  it('sends each message of the service as soon as the client has sent the preceding messages', () => {
     virtually((tools) => {
       const { log, mismatches } = play(tools, spoken)
       return () => {
@@ -112,7 +112,7 @@ describe('replay of the service', () => {
     })
   })
 
-  it('accepts the same audio in other pieces', () => {
+  it('accepts the same audio with other chunk lengths', () => {
     virtually((tools) => {
       const whole = Buffer.concat(spoken)
       const cuts = [2, 320, 322, 640].map(
@@ -135,7 +135,7 @@ describe('replay of the service', () => {
     ],
     ['too little', [bytes(20, 1)], { line: 8, expected: '320 bytes of audio', actual: 'finalize-recognition' }],
     ['too much', [...spoken, bytes(1, 0)], { line: 9, expected: 'finalize-recognition', actual: '16 bytes of audio' }],
-  ])('refuses %s in strict mode, and reports the line', (_name, source, mismatch) => {
+  ])('rejects %s in strict mode, and reports the line', (_name, source, mismatch) => {
     virtually((tools) => {
       const { log, mismatches } = play(tools, source)
       return () => {
@@ -193,7 +193,7 @@ describe('replay of the service', () => {
     })
   })
 
-  it('plays the connections in order, with their errors and failures, and refuses one more', () => {
+  it('plays the connections in order, with their errors and failures, and rejects one more', () => {
     virtually((tools) => {
       const cassette = parseCassette([
         header('websocket'),
@@ -233,7 +233,7 @@ describe('replay of the service', () => {
     })
   })
 
-  it('plays to each channel its own connections, in whatever order the channels dial', async () => {
+  it('plays to each channel its own connections, in whatever order the channels connect', async () => {
     const failing = (connection: number, channel: number, message: string): readonly string[] => [
       line(0, 'dial', { connection, channel }),
       line(0, 'dial-failed', { connection, code: 'connection-failed', message }),
@@ -270,11 +270,11 @@ describe('replay of the service', () => {
     })
   })
 
-  it('keeps the order when an answer is sent from inside the message that causes it', () => {
+  it('keeps the order when a response is sent during the message that causes it', () => {
     const received: string[] = []
     const heard$ = dialOf(replay(recognition()))({ url: 'ws://localhost' }).pipe(
       mergeMap((link) => {
-        // Sends the next message from inside the handler of the answer.
+        // Sends the next message inside the handler of the response.
         const answering$ = link.incoming$.pipe(
           tap((message) => {
             received.push((JSON.parse(String(message)) as Readonly<Record<string, string>>)['message-name'] ?? '')
@@ -331,7 +331,7 @@ describe('replay of the service', () => {
     })
   })
 
-  it('refuses the other transport, a speed of 0, and a cassette with lost lines', () => {
+  it('rejects the other transport, a speed of 0, and a cassette with lost lines', () => {
     const cassette = recognition()
     expect(codeThrownBy(() => replay(cassette).dataflow())).toBe('invalid-options')
     expect(codeThrownBy(() => replay(cassette, { speed: 0 }))).toBe('invalid-options')
@@ -370,7 +370,7 @@ describe('replay of the client', () => {
     expect(contents(played)).toEqual(contents(events))
   })
 
-  it('keeps the recorded times, and limits the wait for answers', () => {
+  it('keeps the recorded times, and limits the wait for responses', () => {
     marbles(({ scheduler, expectObservable }) => {
       const service = scriptedService<SocketMessage>(scheduler, [plainRecognizer(10)])
       const silent = scriptedService<SocketMessage>(scheduler, [{}])
@@ -425,7 +425,7 @@ describe('replay of the client', () => {
     },
   )
 
-  it('refuses cassettes without audio', () => {
+  it('rejects cassettes without audio', () => {
     const hashed = parseCassette([header('websocket', { audio: 'sha256' }), line(0, 'dial')])
     expect(codeThrownBy(() => replay(hashed).client(() => NEVER, { token: 't' }))).toBe('invalid-options')
   })
@@ -433,5 +433,5 @@ describe('replay of the client', () => {
 
 const ulaw: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }
 
-/** The beginning of the sample call, one channel of it. */
+/** The beginning of one channel of the sample call. */
 const leftOfCall = (durationMs: number): Uint8Array => callSamples(durationMs).filter((_byte, index) => index % 2 === 0)
