@@ -19,14 +19,14 @@ describe('connectFailure', () => {
     [undefined, 'Server sent no subprotocol', false, 'subprotocol'],
     [undefined, 'Invalid Sec-WebSocket-Accept header', false, 'WebSocket server'],
     [undefined, 'something new', true, 'No connection'],
-  ])('says of %s (%s) what to do', (code, message, retryable, words) => {
+  ])('explain what to do about %s (%s)', (code, message, retryable, words) => {
     const error = connectFailure('speech.example.com:443', Object.assign(new Error(message), { code }))
     expect(error).toMatchObject({ code: 'connection-failed', retryable })
     expect(error.message).toContain('speech.example.com:443')
     expect(error.message).toContain(words)
   })
 
-  it('has a sentence where the platform says nothing', () => {
+  it('have a sentence when the platform gives no reason', () => {
     expect(connectFailure('a:1', undefined).message).toContain('a:1')
   })
 })

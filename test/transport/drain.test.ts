@@ -34,7 +34,7 @@ describe('DrainSignal', () => {
     expect(seen).toEqual(['one', 'done', 'two'])
   })
 
-  it('emits at once while the low-water mark is not exceeded', () => {
+  it('emits immediately while the low-water mark is not exceeded', () => {
     const seen: string[] = []
     signalOf().drain$.subscribe(() => seen.push('drained'))
     expect(seen).toEqual(['drained'])
@@ -50,7 +50,7 @@ describe('DrainSignal', () => {
     expect(seen).toEqual([])
   })
 
-  it('lets a sender fill up and wait again while drain$ emits', () => {
+  it('lets a sender fill the buffer and wait again while drain$ emits', () => {
     const signal = signalOf()
     const seen: string[] = []
     const waitAgain = (): void => {
@@ -81,7 +81,7 @@ describe('DrainSignal', () => {
     expect(signal.isCongested).toBe(false)
   })
 
-  it('asks a platform that does not tell every 20 ms, and only while somebody waits', () => {
+  it('polls a platform without drain events every 20 ms, and only while a sender waits', () => {
     const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
     scheduler.run(({ expectObservable }) => {
       let asked = 0

@@ -1,4 +1,4 @@
 import { isSpeechError } from '../../src/errors/speech-error.js'
 
-/** The code of the library's error, and the whole text of any other. */
+/** The code of a SpeechError, or the complete text of any other error. */
 export const errorCode = (error: unknown): string => (isSpeechError(error) ? error.code : String(error))

@@ -28,7 +28,7 @@ describe('Inbox', () => {
     expect(seen).toEqual(['a', 'going-away'])
   })
 
-  it('completes for a reader who comes after the owner has closed', () => {
+  it('completes for a reader that subscribes after the owner has closed', () => {
     const inbox = inboxOf()
     const { seen, observer } = recorder()
     inbox.push('a', 1)
@@ -38,7 +38,7 @@ describe('Inbox', () => {
     expect(inbox.heldBytes).toBe(0)
   })
 
-  it('delivers in order what a delivery causes', () => {
+  it('delivers messages that a delivery causes in order', () => {
     const inbox = inboxOf()
     const seen: string[] = []
     inbox.incoming$.subscribe((message) => {
@@ -52,7 +52,7 @@ describe('Inbox', () => {
     expect(seen).toEqual(['a', 'b', 'c'])
   })
 
-  it('gives the end after the message whose delivery caused it', () => {
+  it('delivers the end after the message whose delivery caused it', () => {
     const inbox = inboxOf()
     const { seen, observer } = recorder()
     inbox.incoming$.subscribe({
@@ -66,7 +66,7 @@ describe('Inbox', () => {
     expect(seen).toEqual(['a', 'complete'])
   })
 
-  it('stops between two messages when the reader pauses, and goes on with resume', () => {
+  it('stops between two messages when the reader pauses, and continues after resume', () => {
     const inbox = inboxOf()
     const { seen, observer } = recorder()
     inbox.push('a', 1)
@@ -84,7 +84,7 @@ describe('Inbox', () => {
     expect(seen).toEqual(['a', 'b', 'complete'])
   })
 
-  it('gives the end to a paused reader when nothing is held before it', () => {
+  it('delivers the end to a paused reader when no message is queued before it', () => {
     const inbox = inboxOf()
     const { seen, observer } = recorder()
     inbox.incoming$.subscribe(observer)
@@ -93,7 +93,7 @@ describe('Inbox', () => {
     expect(seen).toEqual(['connection-lost'])
   })
 
-  it('drops what comes after the reader has left, and is not full', () => {
+  it('drops messages after the reader has unsubscribed, and is not full', () => {
     const inbox = inboxOf(1)
     const { seen, observer } = recorder()
     inbox.incoming$.subscribe(observer).unsubscribe()
@@ -102,7 +102,7 @@ describe('Inbox', () => {
     expect(inbox.isFull).toBe(false)
   })
 
-  it('stops delivering to a reader who leaves within a delivery', () => {
+  it('stops delivering to a reader that unsubscribes during a delivery', () => {
     const inbox = inboxOf()
     const seen: string[] = []
     inbox.push('a', 1)
@@ -111,7 +111,7 @@ describe('Inbox', () => {
     expect(seen).toEqual(['a'])
   })
 
-  it('is full while more is held than may be, counting empty messages too', () => {
+  it('is full while more is queued than the limit, counting empty messages too', () => {
     const inbox = inboxOf(640)
     for (let count = 0; count < 10; count += 1) inbox.push('', 0)
     expect(inbox.isFull).toBe(false)
@@ -121,7 +121,7 @@ describe('Inbox', () => {
     expect(inbox.isFull).toBe(false)
   })
 
-  it('delivers a long backlog whole and in order', () => {
+  it('delivers a long backlog completely and in order', () => {
     const inbox = new Inbox<number>(0, () => {})
     const seen: number[] = []
     for (let index = 0; index < 5000; index += 1) inbox.push(index, 1)

@@ -2,12 +2,12 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 
 export interface TcpProxy {
   readonly port: number
-  /** Breaks every connection off, as a network does. */
+  /** Breaks every connection, as a network failure does. */
   cut(): void
-  /** Lets nothing through until `release`, then everything at once. */
+  /** Holds all data until `release`, then delivers everything together. */
   hold(): void
   release(): void
-  /** Resolves when there is no connection, or there is none now. */
+  /** Resolves when no connection is left, or immediately if there is none. */
   unused(): Promise<void>
   close(): Promise<void>
 }
@@ -25,7 +25,7 @@ export const listen = async (server: Server): Promise<number> => {
 
 export const stop = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()))
 
-/** Relays to a port of this machine, so that a test can break what lies between two ends. */
+/** Forwards to a port of this machine, so that a test can break the connection between client and service. */
 export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>()
   const waiting = new Set<() => void>()
@@ -64,7 +64,7 @@ export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
   }
 }
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never sends a byte. */
 export const blackHole = async (): Promise<{ readonly port: number; close(): Promise<void> }> => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -66,7 +66,7 @@ describe('dialGrpc', () => {
     return { near: await near, far: await accepted.take() }
   }
 
-  it('opens another connection for more links than a server takes on one', async () => {
+  it('opens another connection for more links than a server accepts on one', async () => {
     for (let count = 0; count < 101; count += 1) await connect()
     expect(new Set(peers.slice(0, 100)).size).toBe(1)
     expect(peers[100]).not.toBe(peers[0])
@@ -80,7 +80,7 @@ describe('dialGrpc', () => {
     expect(peers[2]).not.toBe(peers[0])
   })
 
-  it('keeps a shared connection while one link uses it, and opens another after the last has gone', async () => {
+  it('keeps a shared connection while a link uses it, and opens another after the last has ended', async () => {
     const first = await connect()
     const second = await connect()
     first.far.close()
@@ -106,7 +106,7 @@ describe('dialGrpc', () => {
     await proxy.close()
   })
 
-  it('delivers what was said before a refusal, even when the network brings all of it at once', async () => {
+  it('delivers messages that precede a refusal, even when the network delivers all of them together', async () => {
     const proxy = await tcpProxy(Number(address.split(':')[1]))
     const { near, far } = await connect({ url: `127.0.0.1:${proxy.port}` })
     const seen: string[] = []
@@ -141,7 +141,7 @@ describe('dialGrpc', () => {
     client.close()
   })
 
-  it('reads bytes that are no message as a value, at the service', async () => {
+  it('reads bytes that are not a message as a value, in the service', async () => {
     const client = new Client(address, credentials.createInsecure())
     const same = (bytes: Buffer): Buffer => bytes
     const call = client.makeBidiStreamRequest('/dataflow/Stream', same, same)
@@ -153,7 +153,7 @@ describe('dialGrpc', () => {
     client.close()
   })
 
-  it('errors with protocol-violation when there is no such service', async () => {
+  it('errors with protocol-violation when the server lacks this service', async () => {
     server.removeService({ ...loadDataflow() })
     const end = await new Promise<SpeechError | 'complete'>((resolve, reject) => {
       dialled.push(
@@ -163,13 +163,13 @@ describe('dialGrpc', () => {
     expect(end).toMatchObject({ code: 'protocol-violation' })
   })
 
-  it('frees the call of a client that never reads when the service has closed', async () => {
+  it('ends the call of a client that never reads when the service has closed', async () => {
     const { near, far } = await connect()
     near.pause()
     near.incoming$.subscribe({ error: () => {} })
     const call = await calls.take()
     const gone = new Promise<void>((resolve) => call.once('cancelled', () => resolve()))
-    // More than the client reads ahead, so that the end cannot get through.
+    // More than the client reads ahead, so that the end cannot be delivered.
     for (let count = 0; count < 100; count += 1) {
       far.send({ contentType: 0, content: '', binaryContent: new Uint8Array(65_536) })
     }
@@ -177,7 +177,7 @@ describe('dialGrpc', () => {
     await gone
   })
 
-  it('connects over TLS with the CA certificate, and says when it is not trusted', async () => {
+  it('connects over TLS with the CA certificate, and reports when it is not trusted', async () => {
     const { ca, key, certificate } = await testCertificates()
     const keyPair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate) }
     address = `127.0.0.1:${await bind(server, ServerCredentials.createSsl(null, [keyPair]))}`
@@ -189,7 +189,7 @@ describe('dialGrpc', () => {
     expect(error.message).toContain(address)
   })
 
-  it('checks the certificate against an IP address, and gives no warning for one', async () => {
+  it('checks the certificate against an IP address without a warning', async () => {
     const { ca, key, certificate } = await testCertificates()
     const keyPair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate) }
     const port = await bind(server, ServerCredentials.createSsl(null, [keyPair]), '0.0.0.0')
@@ -207,7 +207,7 @@ describe('dialGrpc', () => {
     expect(warnings).toEqual([])
   })
 
-  it('errors with connection-failed for a name that nobody has', async () => {
+  it('errors with connection-failed for an unknown host name', async () => {
     const error = await errorOf(dialGrpc({ url: 'speech.invalid:4000', insecure: true }))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: true })
     expect(error.message).toContain('speech.invalid:4000')
@@ -222,7 +222,7 @@ describe('dialGrpc', () => {
     ['connectTimeoutMs', { url: '127.0.0.1:1', connectTimeoutMs: 2 ** 31 }],
     ['highWaterMarkBytes', { url: '127.0.0.1:1', highWaterMarkBytes: 0 }],
     ['protoPath', { url: '127.0.0.1:1', protoPath: '/absent/other.proto' }],
-  ])('refuses an unusable %s', async (name, options) => {
+  ])('rejects an unusable %s', async (name, options) => {
     const error = await errorOf(dialGrpc(options))
     expect(error.code).toBe('invalid-options')
     expect(error.message).toContain(name)

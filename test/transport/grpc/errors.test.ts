@@ -11,7 +11,7 @@ describe('refusalStatus and statusError', () => {
     expect(statusError(status)).toMatchObject({ code, message: 'Do this: wait.' })
   })
 
-  it('ask to wait where another attempt may do, for as long as the error says and somewhat longer at random', () => {
+  it('ask the client to wait when another attempt may succeed, for at least the delay of the error plus a random share', () => {
     const asked = (code: ErrorCode, retryAfterMs?: number) =>
       refusalStatus(
         { code, message: '', ...(retryAfterMs !== undefined && { retryAfterMs }) },
@@ -32,23 +32,23 @@ describe('refusalStatus and statusError', () => {
     expect(codes.filter((code) => errorTable[code].grpcStatus === 2)).toEqual([])
   })
 
-  it('cut long details and make them well-formed, for the gRPC package fails at half a character', () => {
+  it('cut long details at a whole character, because the gRPC package fails at half a character', () => {
     const { details } = refusalStatus({ code: 'internal', message: `\ud83d${'ž'.repeat(2000)}` })
     expect(Buffer.byteLength(details)).toBeLessThanOrEqual(1024)
     expect(() => encodeURI(details)).not.toThrow()
   })
 
-  it('may be tried again where the peer said more than this end takes, and not where this end did', () => {
+  it('are retryable when the message was too large for the peer, and not when it was too large for this side', () => {
     const status = { code: 8, details: 'Received message larger than max (2097152 vs 1048576)' }
     expect(statusError(status, 1_048_576)).toMatchObject({ code: 'message-too-big', retryable: true })
     expect(statusError(status, 4_194_304)).toMatchObject({ code: 'message-too-big', retryable: false })
   })
 
-  it('take OK for an end in good order', () => {
+  it('treat OK as a normal end', () => {
     expect(statusError({ code: 0, details: 'OK' })).toBeUndefined()
   })
 
-  it('take a status without code and details, as of a frame that cannot be read, for a fault', () => {
+  it('treat a status without code and details, as of an unreadable frame, as a fault', () => {
     expect(statusError({})).toMatchObject({ code: 'internal' })
   })
 
@@ -67,11 +67,11 @@ describe('refusalStatus and statusError', () => {
     [13, 'Received RST_STREAM with code 2', 'connection-lost'],
     [14, 'Connection dropped', 'connection-lost'],
     [16, '', 'unauthenticated'],
-  ])('read status %d (%s) without a code of ours as %s', (code, details, expected) => {
+  ])('read status %d (%s) without one of our codes as %s', (code, details, expected) => {
     expect(statusError({ code, details })?.code).toBe(expected)
   })
 
-  it('keep the words of a refusal that the table does not know', () => {
+  it('keep the text of a refusal with an unknown code', () => {
     expect(statusError({ code: 9, details: 'Not before noon' })?.message).toContain('Not before noon')
   })
 })

@@ -9,7 +9,7 @@ import { portOf, tcpProxy } from '../tcp-proxy.js'
 /** The server answers within this time, in the same process. */
 const heartbeatMs = 200
 
-/** What a server does with a client's first ping, if it minds. */
+/** How a server reacts to a client's first ping, if it objects. */
 type Manner = (session: ServerHttp2Session) => void
 const goAway: Manner = (session) => {
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings'))
@@ -21,7 +21,7 @@ const goAwayAndCut: Manner = (session) => {
 let server: Http2Server
 let address: string
 let minds: Manner | undefined
-/** How often each connection was pinged. */
+/** Number of pings on each connection. */
 let pings: number[]
 let sockets: Set<Socket>
 
@@ -52,7 +52,7 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-/** Runs a call until the server ends it, and gives the error; `whileOpen` may end it before. */
+/** Runs a call until the server ends it, and resolves with the error; `whileOpen` may end it before. */
 const callOf = (whileOpen?: Promise<void>, to = address): Promise<SpeechError | 'left'> =>
   new Promise((resolve) => {
     const subscription = dialGrpc({ url: to, insecure: true, heartbeatMs })
@@ -70,11 +70,11 @@ const pinged = (count: number): Promise<void> =>
 const manyPeriods = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 6 * heartbeatMs))
 
 describe('heartbeatMs', () => {
-  it('pings a server that answers, and goes on with it', async () => {
+  it('pings a server that answers, and keeps the connection', async () => {
     expect(await callOf(pinged(3))).toBe('left')
   })
 
-  it('finds a server that does not answer any more, after as long again', async () => {
+  it('detects a server that no longer answers, after the same time again', async () => {
     const proxy = await tcpProxy(portOf(server))
     const ended = callOf(undefined, `127.0.0.1:${proxy.port}`)
     await pinged(1)
@@ -84,16 +84,16 @@ describe('heartbeatMs', () => {
   })
 
   it.each([
-    ['says that it is too often', goAway],
-    ['says so and cuts the connection', goAwayAndCut],
-  ])('is given up for an address whose server %s, and only there', async (_what, manner) => {
+    ['reports that pings are too frequent', goAway],
+    ['reports that and cuts the connection', goAwayAndCut],
+  ])('is disabled for an address whose server %s, and only for that address', async (_what, manner) => {
     minds = manner
     expect(await callOf()).toMatchObject({ code: 'connection-lost', retryable: true })
     expect(pings).toEqual([1])
     minds = undefined
     expect(await callOf(manyPeriods())).toBe('left')
     expect(pings).toEqual([1, 0])
-    // Under another name it is another address.
+    // With another host name it is another address.
     expect(await callOf(pinged(2), address.replace('127.0.0.1', 'localhost'))).toBe('left')
   })
 })

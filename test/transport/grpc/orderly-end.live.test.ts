@@ -27,7 +27,7 @@ const response = (name: string): DataflowMessage => ({
 const going: CloseReason = { code: 'going-away', message: 'The service ends; connect again.', orderly: true }
 
 describe('orderlyEnd', () => {
-  it('says why in one trailer, of so many bytes, and is read as the error that it names', () => {
+  it('sends the reason in one trailer of limited size, which is read as the error that it names', () => {
     expect(orderlyEnd(going).get(endTrailer)).toEqual(['going-away: The service ends; connect again.'])
     expect(orderlyEndOf(orderlyEnd(going))).toMatchObject({
       code: 'going-away',
@@ -38,7 +38,7 @@ describe('orderlyEnd', () => {
     expect(String(long)).toHaveLength(512)
   })
 
-  it('is nothing where a service says nothing, or what no code of ours is', () => {
+  it('is not read where a service sends no reason, or an unknown code', () => {
     const trailers = new Metadata()
     expect(orderlyEndOf(trailers)).toBeUndefined()
     trailers.set(endTrailer, 'tea-time: Back at five.')
@@ -46,11 +46,11 @@ describe('orderlyEnd', () => {
   })
 })
 
-describe('a stream that the service ends unasked with OK', () => {
+describe('a stream that the service ends with OK, unrequested', () => {
   let server: Server
   let address: string
   let calls: number
-  /** How the first stream ends at its audio. */
+  /** How the first stream ends after its audio. */
   let reason: CloseReason | undefined
 
   beforeEach(async () => {
@@ -78,7 +78,7 @@ describe('a stream that the service ends unasked with OK', () => {
   })
   afterEach(() => server.forceShutdown())
 
-  /** What a session of half a second of audio tells, which is finalized once it streams again. */
+  /** The events of a session of half a second of audio, which is finalized once it streams again. */
   const labelsOf = (continuous = true): Promise<readonly string[]> => {
     const finalize$ = new Subject<void>()
     const label = (event: SessionEvent): string => {
@@ -113,7 +113,7 @@ describe('a stream that the service ends unasked with OK', () => {
     )
   }
 
-  it('goes on elsewhere where its trailer says why', async () => {
+  it('continues on another connection if its trailer has a reason', async () => {
     reason = going
     expect(await labelsOf()).toEqual([
       'streaming',
@@ -127,7 +127,7 @@ describe('a stream that the service ends unasked with OK', () => {
     expect(calls).toBe(2)
   })
 
-  it('is at its end without a trailer, and what was sent has no answer', async () => {
+  it('ends without a trailer, and the audio sent has no result', async () => {
     reason = undefined
     expect(await labelsOf(false)).toEqual(['streaming', 'gap', 'done', 'complete'])
     expect(calls).toBe(1)

@@ -17,7 +17,7 @@ describe('loadDataflow', () => {
     expect(loadDataflow().Stream).toMatchObject({ path: '/dataflow/Stream', requestStream: true, responseStream: true })
   })
 
-  it('has the field numbers of the decisions', () => {
+  it('has the field numbers of DECISIONS', () => {
     const { requestSerialize, responseSerialize } = loadDataflow().Stream
     const bytes = Buffer.from([0x0a, 8, 0x0a, 1, 0x61, 0x12, 1, 7, 0x18, 2])
     const sent = message({ contentType: 2, content: 'a', binaryContent: Uint8Array.of(7) })
@@ -31,17 +31,17 @@ describe('loadDataflow', () => {
     message({ contentType: 3, content: 'žluť' }),
     message({ contentType: 77, content: 'of a later version' }),
     message({}),
-  ])('brings back what it was given: %j', (given) => {
+  ])('decodes what it encoded: %j', (given) => {
     const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = loadDataflow().Stream
     expect(requestDeserialize(requestSerialize(given))).toStrictEqual(given)
     expect(responseDeserialize(responseSerialize(given))).toStrictEqual(given)
   })
 
-  it('reads a message without anything as empty audio', () => {
+  it('reads an empty message as empty audio', () => {
     expect(loadDataflow().Stream.requestDeserialize(Buffer.alloc(0))).toStrictEqual(message({}))
   })
 
-  it('makes a value of bytes that are no message, in both directions', () => {
+  it('decodes bytes that are not a message to a value, in both directions', () => {
     const junk = Buffer.from([0x0a, 0xff, 1, 2])
     const { requestDeserialize, responseDeserialize } = loadDataflow().Stream
     const expected = message({ contentType: undecodableContentType, binaryContent: Uint8Array.of(0x0a, 0xff, 1, 2) })
@@ -77,7 +77,7 @@ describe('loadDataflow of another proto', () => {
     return loadDataflow({ protoPath })
   }
 
-  it('needs only the names: any package and any field numbers will do', async () => {
+  it('requires only the names: any package and any field numbers are accepted', async () => {
     const { Stream } = await loadText(proto())
     expect(Stream.path).toBe('/speech.v2.dataflow/Stream')
     const given = message({ contentType: 1, content: 'x', binaryContent: Uint8Array.of(1) })
@@ -98,14 +98,14 @@ describe('loadDataflow of another proto', () => {
     ['binary_content', 'message.binary_content', { content: 'string content = 1; Kind content_type = 3;' }],
     ['content_type', 'message.content_type', { content: 'string content = 1; bytes binary_content = 2;' }],
     ['a plain content_type', 'other types', { content: 'string content = 1; Part content_type = 3;' }],
-  ])('refuses one that lacks %s, by name', async (_missing, words, changes) => {
+  ])('rejects one that lacks %s, by name', async (_missing, words, changes) => {
     await expect(loadText(proto(changes))).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringMatching(`other.proto.*${words}`),
     })
   })
 
-  it('refuses a file that is no proto, or is not there, without its folder', async () => {
+  it('rejects a file that is not a proto, or is missing, without its folder', async () => {
     await expect(loadText('message {')).rejects.toMatchObject({ code: 'invalid-options' })
     expect(() => loadDataflow({ protoPath: join(folder, 'absent.proto') })).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.not.stringContaining(folder) }),

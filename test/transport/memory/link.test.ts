@@ -36,7 +36,7 @@ describe('memoryLinks', () => {
     })
   })
 
-  it('counts what is under way as buffered until it arrived', () => {
+  it('counts messages in transit as buffered until they arrive', () => {
     scheduler.run(({ expectObservable }) => {
       const [near, far] = memoryLinks<string, Uint8Array>({
         latencyMs: 5,
@@ -52,7 +52,7 @@ describe('memoryLinks', () => {
     })
   })
 
-  it('survives two ends that answer each other a thousand times', () => {
+  it('survives two sides that answer each other a thousand times', () => {
     const [near, far] = memoryLinks<number, number>()
     let last = 0
     far.incoming$.subscribe((count) => far.send(count + 1))
@@ -64,7 +64,7 @@ describe('memoryLinks', () => {
     expect(last).toBe(20_001)
   })
 
-  it('measures a message by its texts and bytes, or as it is told', () => {
+  it('measures a message by its texts and bytes, or with the given function', () => {
     const [near] = memoryLinks<unknown, unknown>()
     near.send({ contentType: 1, content: 'four', binaryContent: new Uint8Array(6) })
     near.send('abc')
@@ -81,7 +81,7 @@ describe('memoryLinks', () => {
     ['lowWaterMarkBytes', { highWaterMarkBytes: 10, lowWaterMarkBytes: 11 }],
     ['maxMessageBytes', { maxMessageBytes: 1.5 }],
     ['closeTimeoutMs', { closeTimeoutMs: 2 ** 31 }],
-  ])('refuses %s out of its range by its name', (name, options) => {
+  ])('rejects %s out of its range by its name', (name, options) => {
     expect(() => memoryLinks(options)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(name) }),
     )
@@ -98,7 +98,7 @@ describe('dialMemory', () => {
     expect(accepted).toHaveLength(2)
   })
 
-  it('runs a service that is a function from what arrives to what is said', () => {
+  it('runs a service that is a function from incoming to outgoing messages', () => {
     const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
     scheduler.run(({ cold, expectObservable }) => {
       const dial$ = dialMemory<string, string>(
@@ -137,7 +137,7 @@ describe('dialMemory', () => {
     expect(codeOf(refuse(new Error('no')))).toBe('connection-failed')
   })
 
-  it('closes the link when it is unsubscribed within its emission', () => {
+  it('closes the link when it is unsubscribed during its emission', () => {
     let ended = false
     const dial$ = dialMemory<string, string>((link) => link.incoming$.subscribe({ complete: () => (ended = true) }))
     dial$.pipe(take(1)).subscribe()

@@ -31,7 +31,7 @@ describe('dialBrowserSocket', () => {
     FakeBrowserSocket.made = []
   })
 
-  it('takes a class that lets nobody remove what listens', () => {
+  it('accepts a class without removeEventListener', () => {
     class Simple extends FakeBrowserSocket {}
     Object.defineProperty(Simple.prototype, 'removeEventListener', { value: undefined })
     const { dialling, links, errors } = dialled({ WebSocket: Simple })
@@ -43,14 +43,14 @@ describe('dialBrowserSocket', () => {
     dialling.unsubscribe()
   })
 
-  it('gives the platform an address and subprotocols, and nothing that only Node takes', () => {
+  it('passes an address and subprotocols to the platform, and no options that only Node has', () => {
     const { dialling } = dialled()
     const socket = theSocket()
     expect([socket.url, socket.protocols, socket.options]).toEqual([options.url, options.protocols, undefined])
     dialling.unsubscribe()
   })
 
-  it('emits one link when the socket opens, and closes it in good order when it is unsubscribed', () => {
+  it('emits one link when the socket opens, and closes it normally when it is unsubscribed', () => {
     const { links, dialling } = dialled()
     const socket = theSocket()
     expect(links).toHaveLength(0)
@@ -79,7 +79,7 @@ describe('dialBrowserSocket', () => {
     expect(String(errors[0])).not.toContain('secret')
   })
 
-  it.each([{ headers: {} }, { ca: '' }])('refuses %j, which no browser takes', (more) => {
+  it.each([{ headers: {} }, { ca: '' }])('rejects %j, which no browser accepts', (more) => {
     const { errors } = dialled(more)
     expect(errors).toMatchObject([{ code: 'invalid-options', message: expect.stringContaining('in the browser') }])
     expect(FakeBrowserSocket.made).toHaveLength(0)

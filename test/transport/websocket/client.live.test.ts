@@ -61,7 +61,7 @@ describe('dialWebSocket', () => {
     [302, { Location: 'ws://127.0.0.1:1/' }, '', 'refused', false, undefined],
     [404, {}, 'not found', 'refused', false, undefined],
     [200, {}, 'hello', 'refused', false, undefined],
-  ])('reads an answer of HTTP %d %j %.20s as %s', async (status, headers, body, code, retryable, retryAfterMs) => {
+  ])('reads a response of HTTP %d %j %.20s as %s', async (status, headers, body, code, retryable, retryAfterMs) => {
     const url = await answering((_request, response) => response.writeHead(status, headers).end(body))
     const error = await errorOf({ url })
     expect(error).toMatchObject({ code, retryable })
@@ -69,7 +69,7 @@ describe('dialWebSocket', () => {
     expect(error.message).not.toContain('secret')
   })
 
-  it('sends headers and subprotocols, and hands on the path and the query', async () => {
+  it('sends headers and subprotocols, and passes on the path and the query', async () => {
     const server = createServer()
     const sockets = new WebSocketServer({ server })
     closing.push(() => stop(server))
@@ -100,7 +100,7 @@ describe('dialWebSocket', () => {
     sockets.close()
   })
 
-  it('errors with connection-failed, not to be tried again, when the certificate is not trusted', async () => {
+  it('errors with connection-failed, not retryable, when the certificate is not trusted', async () => {
     const { key, certificate, ca } = await testCertificates()
     const server = createHttpsServer({ key, cert: certificate })
     const sockets = new WebSocketServer({ server })
@@ -114,7 +114,7 @@ describe('dialWebSocket', () => {
     sockets.close()
   })
 
-  it('says that the port does not speak the protocol', async () => {
+  it('reports that the port does not speak the protocol', async () => {
     const server = createTcpServer((socket) =>
       socket
         .on('error', () => {})
@@ -127,7 +127,7 @@ describe('dialWebSocket', () => {
     expect((await errorOf({ url: `wss://127.0.0.1:${port}` })).message).toContain('does not speak')
   })
 
-  it('errors with connection-failed for a name that nobody has', async () => {
+  it('errors with connection-failed for an unknown host name', async () => {
     const error = await errorOf({ url: 'ws://speech.invalid:4000/?token=secret' })
     expect(error).toMatchObject({ code: 'connection-failed', retryable: true })
     expect(error.message).toContain('speech.invalid:4000')
@@ -144,14 +144,14 @@ describe('dialWebSocket', () => {
     ['headers', { url: 'ws://127.0.0.1', headers: { Authorization: 'secret\n' } }],
     ['headers', { url: 'ws://127.0.0.1', headers: {}, WebSocket: FakeBrowserSocket }],
     ['ca', { url: 'ws://127.0.0.1', ca: '', WebSocket: FakeBrowserSocket }],
-  ])('refuses an unusable %s', async (name, options) => {
+  ])('rejects an unusable %s', async (name, options) => {
     const error = await errorOf(options)
     expect(error.code).toBe('invalid-options')
     expect(error.message).toContain(name)
     expect(error.message).not.toContain('secret')
   })
 
-  it('connects by a class of the browser, and says what can be known when that fails', async () => {
+  it('connects with a class of the browser, and reports what is known when that fails', async () => {
     FakeBrowserSocket.made = []
     const linked = linkOf({ url: 'ws://speech.example.com/x', protocols: ['rxspeech'], WebSocket: FakeBrowserSocket })
     const [first] = FakeBrowserSocket.made

@@ -16,12 +16,12 @@ const closedByBrowser = (reason: CloseReason | undefined): readonly [number, str
 }
 
 describe('closeFrame and closeError', () => {
-  it('close in good order with 1000 and no words', () => {
+  it('close normally with 1000 and without a reason', () => {
     expect(closeFrame(undefined)).toEqual({ code: 1000, reason: '' })
     expect(closedByBrowser(undefined)).toEqual([1000, ''])
   })
 
-  it.each(codes)('carry %s to the peer, or break the connection where its close code may not be sent', (code) => {
+  it.each(codes)('carry %s to the peer, or break the connection if its close code must not be sent', (code) => {
     const frame = closeFrame({ code, message: 'Do this.' })
     if (errorTable[code].closeCode === 1006) expect(frame).toBeUndefined()
     else {
@@ -37,7 +37,7 @@ describe('closeFrame and closeError', () => {
     expect(closeError(closeCode, reason)).toMatchObject({ code, message: 'Do this.' })
   })
 
-  it('keep a reason within 123 bytes of well-formed UTF-8, and as much of it as fits', () => {
+  it('limit a reason to 123 bytes of well-formed UTF-8, using as much of it as fits', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (message) => {
         const reason = closeFrame({ code: 'internal', message })?.reason ?? ''
@@ -51,7 +51,7 @@ describe('closeFrame and closeError', () => {
     )
   })
 
-  it.each([1000, 1005])('take %d for an end in good order', (code) => {
+  it.each([1000, 1005])('treat %d as a normal end', (code) => {
     expect(closeError(code, 'overloaded: not this')).toBeUndefined()
   })
 
@@ -70,7 +70,7 @@ describe('closeFrame and closeError', () => {
     [4403, 'tenant-denied'],
     [4429, 'overloaded'],
     [4999, 'refused'],
-  ])('read %d without a code of ours as %s', (code, expected) => {
+  ])('read %d without one of our codes as %s', (code, expected) => {
     expect(closeError(code, '')?.code).toBe(expected)
     expect(closeError(code, 'other: words')?.message).toContain('other: words')
   })
@@ -87,7 +87,7 @@ describe('receiverError', () => {
     expect(receiverError(Object.assign(new Error('text'), { code })).code).toBe(expected)
   })
 
-  it('reads an error of no kind as a lost connection', () => {
+  it('read an unclassified error as a lost connection', () => {
     expect(receiverError(undefined).code).toBe('connection-lost')
   })
 })

@@ -1,6 +1,6 @@
 import type { Socket, SocketEvents } from '../../../src/transport/websocket/socket.js'
 
-/** What a browser's WebSocket is to a link: no pause, no ping, no word when something was taken. */
+/** What a browser's WebSocket offers to a link: no pause, no ping, no event when data was sent. */
 export class FakeBrowserSocket implements Socket {
   static made: FakeBrowserSocket[] = []
 

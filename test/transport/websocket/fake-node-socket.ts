@@ -1,10 +1,10 @@
 import type { NodeSocket } from '../../../src/transport/websocket/socket.js'
 import { FakeBrowserSocket } from './fake-browser-socket.js'
 
-/** A socket as the package `ws` makes them, whose peer answers pings while `answers`. */
+/** A socket like those of the package `ws`, whose peer answers pings while `answers`. */
 export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
   pings = 0
-  /** Pongs that this end sent. */
+  /** Pongs that this side sent. */
   pongs = 0
   reading = true
   terminated = 0

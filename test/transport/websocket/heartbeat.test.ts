@@ -5,10 +5,10 @@ import { FakeNodeSocket } from './fake-node-socket.js'
 
 const everyMs = 100
 
-/** Where the clock stops at the latest, for a heartbeat that goes on for ever. */
+/** The latest time of the clock, for a heartbeat that never ends. */
 const endMs = 3_000
 
-/** A heartbeat that is stopped after a second, by a clock that `standStill` puts forward as a busy process does. */
+/** A heartbeat that is stopped after a second; `standStill` advances its clock like a blocked process. */
 const beating = (target: Partial<HeartbeatTarget> = {}) => {
   const scheduler = new VirtualTimeScheduler(undefined, endMs)
   const frameMs = scheduler.now
@@ -33,7 +33,7 @@ const beating = (target: Partial<HeartbeatTarget> = {}) => {
 }
 
 describe('the heartbeat', () => {
-  it('pings once a period while it is answered, and no more when it is stopped', () => {
+  it('pings once per period while it is answered, and no more after it is stopped', () => {
     const { socket, silent } = beating()
     expect(silent()).toEqual([])
     expect(socket.pings).toBe(10)
@@ -42,21 +42,21 @@ describe('the heartbeat', () => {
   it.each([
     [99, []],
     [101, [200]],
-  ])('takes an answer for a sign of life that comes within a period, such as after %d ms: %j', (afterMs, silentAt) => {
+  ])('accepts an answer within a period, such as after %d ms: %j', (afterMs, silentAt) => {
     const { socket, at, silent } = beating()
     socket.answers = false
     for (let pingAtMs = everyMs; pingAtMs < 1_000; pingAtMs += everyMs) at(pingAtMs + afterMs, () => socket.answer())
     expect(silent()).toEqual(silentAt)
   })
 
-  it('does not judge a peer by a period in which this process stood still, but by the next', () => {
+  it('does not judge a peer by a period in which this process was blocked, but by the next', () => {
     const { socket, at, standStill, silent } = beating()
     at(90, () => (socket.answers = false))
     at(150, () => standStill(everyMs))
     expect(silent()).toEqual([300])
   })
 
-  it('goes on with a peer whose answer waited to be read while this process stood still', () => {
+  it('keeps a peer whose answer was queued while this process was blocked', () => {
     const { socket, at, standStill, silent } = beating()
     at(90, () => (socket.answers = false))
     at(150, () => standStill(10 * everyMs))
@@ -64,14 +64,14 @@ describe('the heartbeat', () => {
     expect(silent()).toEqual([])
   })
 
-  it('takes a timer that is a little late for one in time', () => {
+  it('treats a timer that is slightly late as on time', () => {
     const { socket, at, standStill, silent } = beating()
     at(90, () => (socket.answers = false))
     at(150, () => standStill(everyMs / 2))
     expect(silent()).toEqual([200])
   })
 
-  it('does not judge a peer that it began not to hear after the ping', () => {
+  it('does not judge a peer whose reading was paused after the ping', () => {
     let rests = false
     const { socket, at, silent } = beating({ isReadPaused: () => rests })
     at(90, () => (socket.answers = false))
@@ -83,7 +83,7 @@ describe('the heartbeat', () => {
     expect(silent()).toEqual([])
   })
 
-  it('does not take bytes for a sign of life that had not to wait: the network holds many for a peer that is gone', () => {
+  it('does not treat bytes that were sent immediately as a sign of life: the network buffers many for a lost peer', () => {
     let taken = 0
     const { socket, at, silent } = beating({ takenBytes: () => taken })
     socket.answers = false
@@ -91,7 +91,7 @@ describe('the heartbeat', () => {
     expect(silent()).toEqual([200])
   })
 
-  it('takes a peer for dead that took bytes once, and none since', () => {
+  it('treats a peer as dead that accepted bytes once, and none since', () => {
     let taken = 0
     const { socket, at, silent } = beating({ takenBytes: () => taken })
     socket.bufferedAmount = 1_000

@@ -14,7 +14,7 @@ const browserLink = (options: WebSocketLinkOptions = {}) => {
 }
 
 describe('webSocketLink in the browser', () => {
-  it('asks for ArrayBuffers and gives them as bytes', () => {
+  it('requests ArrayBuffers and emits them as bytes', () => {
     const { socket, link } = browserLink()
     const seen: unknown[] = []
     link.incoming$.subscribe((message) => seen.push(message))
@@ -24,7 +24,7 @@ describe('webSocketLink in the browser', () => {
     expect(seen).toEqual(['text', Uint8Array.of(1, 2)])
   })
 
-  it('finds out by asking, in virtual time, when there is room again', () => {
+  it('polls, in virtual time, until it can send again', () => {
     const scheduler = new VirtualTimeScheduler()
     const { socket, link } = browserLink({ scheduler, highWaterMarkBytes: 10 })
     link.send(new Uint8Array(11))
@@ -36,7 +36,7 @@ describe('webSocketLink in the browser', () => {
     expect(seen).toEqual([40])
   })
 
-  it('keeps what arrives while paused, up to its bound, then ends with overloaded', () => {
+  it('queues messages while paused, up to its bound, then ends with overloaded', () => {
     const { socket, link } = browserLink({ maxMessageBytes: 1000, highWaterMarkBytes: 500 })
     const seen: unknown[] = []
     link.incoming$.subscribe({
@@ -56,7 +56,7 @@ describe('webSocketLink in the browser', () => {
     expect(seen).toEqual(['message', 'message', 'message', 'overloaded'])
   })
 
-  it('closes with a code that a browser may send, and the reason in words', () => {
+  it('closes with a code that a browser may send, and with the code and message as reason', () => {
     const { socket, link } = browserLink()
     link.close({ code: 'protocol-violation', message: 'That was no event.' })
     expect(socket.closedWith).toEqual([4000, 'protocol-violation: That was no event.'])
@@ -91,7 +91,7 @@ const nodeLink = (options: WebSocketLinkOptions = {}) => {
 }
 
 describe('webSocketLink in Node', () => {
-  it('ends with connection-lost when a whole heartbeat passes without an answer', () => {
+  it('ends with connection-lost when a complete heartbeat passes without an answer', () => {
     const { scheduler, socket, seen } = nodeLink({ heartbeatMs: 100 })
     scheduler.schedule(() => (socket.answers = false), 250)
     scheduler.flush()
@@ -100,7 +100,7 @@ describe('webSocketLink in Node', () => {
     expect(socket.terminated).toBe(1)
   })
 
-  it('takes any message for a sign of life', () => {
+  it('treats any message as a sign of life', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
     for (let atMs = 50; atMs < 1000; atMs += 100) scheduler.schedule(() => socket.receive('partial'), atMs)
@@ -109,7 +109,7 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 1010'])
   })
 
-  it('does not take the peer for dead while this side does not read', () => {
+  it('does not treat the peer as dead while this side does not read', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
     link.pause()
@@ -123,14 +123,14 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 1500'])
   })
 
-  it('says every second that it is alive while it does not read, for pings wait behind what it has not read', () => {
+  it('pings every second while it does not read, because pings of the peer are queued behind unread messages', () => {
     const { scheduler, socket, link } = nodeLink()
     const pongsAt = (atMs: number, pongs: number) => scheduler.schedule(() => expect(socket.pongs).toBe(pongs), atMs)
     link.pause()
     pongsAt(999, 0)
     pongsAt(1_001, 1)
     pongsAt(2_001, 2)
-    // A reader that is slow pauses for each message, and for no second at a time.
+    // A slow reader pauses for each message, but never for a second at a time.
     for (let atMs = 2_150; atMs < 4_050; atMs += 100) {
       scheduler.schedule(() => link.resume(), atMs)
       scheduler.schedule(() => link.pause(), atMs + 1)
@@ -144,7 +144,7 @@ describe('webSocketLink in Node', () => {
     expect(scheduler.actions, 'timers that are left').toEqual([])
   })
 
-  it('says so no more once it is closed', () => {
+  it('stops these pings once it is closed', () => {
     const { scheduler, socket, link } = nodeLink()
     link.pause()
     scheduler.schedule(() => link.close(), 1_500)
@@ -152,7 +152,7 @@ describe('webSocketLink in Node', () => {
     expect(socket.pongs).toBe(1)
   })
 
-  it('does not take the peer for dead whose answer stands behind what this side has only begun to read', () => {
+  it('does not treat a peer as dead whose answer is queued behind messages that this side has just begun to read', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
     scheduler.schedule(() => link.pause(), 110)
@@ -163,7 +163,7 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 250'])
   })
 
-  it('does not take a peer for dead that is slow to read, for a ping stands behind what waits', () => {
+  it('does not treat a slow reader as dead, because the ping is queued behind unsent messages', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
     link.send(new Uint8Array(1_000_000))
@@ -174,7 +174,7 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['complete at 1010'])
   })
 
-  it('takes a peer for dead that takes nothing of what waits', () => {
+  it('treats a peer as dead that accepts none of the queued messages', () => {
     const { scheduler, socket, seen, link } = nodeLink({ heartbeatMs: 100 })
     socket.answers = false
     link.send(new Uint8Array(1_000_000))
@@ -183,7 +183,7 @@ describe('webSocketLink in Node', () => {
     expect(seen).toEqual(['connection-lost at 200'])
   })
 
-  it('cuts the connection when the close is not answered within its bound', () => {
+  it('cuts the connection when the close is not answered in time', () => {
     const { scheduler, socket, link } = nodeLink({ closeTimeoutMs: 300 })
     link.close()
     expect(socket.closedWith).toEqual([1000, ''])
@@ -204,28 +204,28 @@ describe('webSocketLink in Node', () => {
   it.each([
     ['its peer closes', (socket: FakeNodeSocket) => socket.end(1000)],
     ['its connection breaks', (socket: FakeNodeSocket) => socket.end(1006)],
-  ])('pings no more when %s, and leaves no timer behind', (_, happens) => {
+  ])('sends no more pings when %s, and leaves no timer', (_, happens) => {
     const { scheduler, socket } = nodeLink({ heartbeatMs: 100 })
     scheduler.schedule(() => happens(socket), 250)
     scheduler.flush()
     expect([socket.pings, scheduler.actions]).toEqual([2, []])
   })
 
-  it('pings no more while it waits for its close to be answered', () => {
+  it('sends no more pings while it waits for the answer to its close', () => {
     const { scheduler, socket, link } = nodeLink({ heartbeatMs: 100, closeTimeoutMs: 1_000 })
     scheduler.schedule(() => link.close(), 250)
     scheduler.flush()
     expect([socket.pings, socket.terminated, scheduler.actions]).toEqual([2, 1, []])
   })
 
-  it('reads on while it closes, for the answer stands behind what was not read', () => {
+  it('continues reading while it closes, because the answer is queued behind unread messages', () => {
     const { socket, link } = nodeLink()
     link.pause()
     link.close()
     expect(socket.reading).toBe(true)
   })
 
-  it('breaks the connection for a reason that is a broken connection', () => {
+  it('breaks the connection when the reason is a broken connection', () => {
     const { socket, link } = nodeLink()
     link.close({ code: 'connection-lost', message: '' })
     expect(socket.terminated).toBe(1)
