@@ -6,10 +6,10 @@ import { keepFresh } from '../../src/auth/keep-fresh.js'
 import type { Token } from '../../src/protocol/token.js'
 import { codeThrownBy, marbles } from '../operators/marbles.js'
 
-/** Answers, one for each request: how long it takes, and the life of the token from the answer on, or the error. */
+/** Responses, one for each request: the delay, and the lifetime of the token from the response on, or the error. */
 type Script = readonly (readonly [afterMs: number, answer: number | Error])[]
 
-/** A scripted token endpoint; tokens are named t1, t2 … in the order of requests. The last line repeats. */
+/** A scripted token endpoint; tokens are named t1, t2 … in the order of requests. The last response repeats. */
 const endpoint = (script: Script, scheduler: TestScheduler): { token$: Observable<Token>; requestedAt: number[] } => {
   const requestedAt: number[] = []
   const token$ = defer(() => {
@@ -36,7 +36,7 @@ const refusal = new SpeechError('invalid-client', 'wrong secret')
 describe('keepFresh', () => {
   it('emits the token, and the next before it expires', () => {
     marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
-      // Each subscription asks once; a token lives 100 ms, so it is renewed 10 ms before its end.
+      // Each subscription requests one token; a token lasts 100 ms, so it is renewed 10 ms before its end.
       const source$ = cold('   --(a|)').pipe(
         map((): Token => ({ accessToken: 't', tokenType: 'Bearer', expiresAtMs: scheduler.now() + 100 })),
       )
@@ -66,7 +66,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('takes at most half the life for the renewal, so that none chases the other', () => {
+  it('uses at most half the lifetime for the renewal, so that renewals do not overlap', () => {
     marbles(({ scheduler, expectObservable }) => {
       const { token$ } = endpoint([[0, 100]], scheduler)
       expectObservable(token$.pipe(keepFresh({ scheduler, renewBeforeMs: 500 }), take(3), map(name))).toBe(
@@ -83,7 +83,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('makes one request for any number of sessions at a time', () => {
+  it('makes one request for any number of concurrent sessions', () => {
     marbles(({ scheduler, expectObservable, flush }) => {
       const { token$, requestedAt } = endpoint([[5, 1000]], scheduler)
       const shared$ = token$.pipe(keepFresh({ scheduler }))
@@ -95,7 +95,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('remembers the token for sessions one after another, and has no timer between them', () => {
+  it('keeps the token for consecutive sessions, without a timer between them', () => {
     marbles(({ scheduler, expectObservable, flush }) => {
       const { token$, requestedAt } = endpoint([[5, 1000]], scheduler)
       const attempt$ = token$.pipe(keepFresh({ scheduler }), take(1), map(name))
@@ -106,14 +106,14 @@ describe('keepFresh', () => {
         timer(50).pipe(map(() => 'wait')),
         attempt$,
       )
-      // The third comes after the token has expired unnoticed.
+      // The third subscription starts after the token has expired unnoticed.
       expectObservable(inTurn$).toBe('5ms 1 989ms (w1) 46ms w 4ms (2|)', { ...names, w: 'wait' })
       flush()
       expect(requestedAt).toEqual([0, 1045])
     })
   })
 
-  it('renews at once for who comes in the time of renewal, with the old token meanwhile', () => {
+  it('renews immediately for a subscription during the renewal window, and emits the old token meanwhile', () => {
     marbles(({ scheduler, cold, expectObservable }) => {
       const { token$ } = endpoint([[0, 100]], scheduler)
       const shared$ = token$.pipe(keepFresh({ scheduler }), map(name))
@@ -125,7 +125,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('keeps the old token while renewals fail, with growing waits, and emits the first that succeeds', () => {
+  it('keeps the old token while renewals fail, with increasing delays, and emits the first that succeeds', () => {
     marbles(({ scheduler, expectObservable, flush }) => {
       const { token$, requestedAt } = endpoint(
         [
@@ -144,7 +144,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('waits as long as the endpoint asks for', () => {
+  it('waits as long as the endpoint requires', () => {
     marbles(({ scheduler, expectObservable, flush }) => {
       const busy = new SpeechError('too-many-attempts', 'busy', { retryAfterMs: 7000 })
       const { token$, requestedAt } = endpoint(
@@ -174,7 +174,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('asks no more after an error that is not retryable, and errors with it at expiry', () => {
+  it('sends no more requests after an error that is not retryable, and errors with it at expiry', () => {
     marbles(({ scheduler, expectObservable, flush }) => {
       const { token$, requestedAt } = endpoint(
         [
@@ -203,7 +203,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('passes a failure of the first request at once, and asks again for the next subscriber', () => {
+  it('passes a failure of the first request on immediately, and requests again for the next subscriber', () => {
     marbles(({ scheduler, expectObservable }) => {
       const { token$ } = endpoint(
         [
@@ -218,7 +218,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('drops a rejected token, asks for another at once, and takes many rejections of it as one', () => {
+  it('drops a rejected token, requests another immediately, and counts repeated rejections of it as one', () => {
     marbles(({ scheduler, hot, expectObservable, expectSubscriptions, flush }) => {
       const rejected$ = hot('  ---x-x--x---y', { x: { accessToken: 't1' }, y: { accessToken: 'unknown' } })
       const subscription = '   ^------------------!'
@@ -232,7 +232,7 @@ describe('keepFresh', () => {
       )
       const shared$ = token$.pipe(keepFresh({ scheduler, rejected$ }), map(name))
       expectObservable(shared$, subscription).toBe(expected, names)
-      // Who comes while another is asked for waits for that.
+      // A subscription during a pending request waits for it.
       expectObservable(shared$.pipe(take(1)), '----^').toBe('-------(2|)', names)
       expectSubscriptions(rejected$.subscriptions).toBe(subscription)
       flush()
@@ -240,7 +240,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('takes a rejection while the token is being handed on', () => {
+  it('handles a rejection while the token is being emitted', () => {
     marbles(({ scheduler, flush }) => {
       const rejected$ = new Subject<Token>()
       const { token$ } = endpoint([[1, 1000]], scheduler)
@@ -254,7 +254,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('asks once for a rejection when the endpoint hands out the same token again', () => {
+  it('requests once for a rejection when the endpoint issues the same token again', () => {
     marbles(({ scheduler, hot, expectObservable, flush }) => {
       let requests = 0
       const same$ = defer(() => {
@@ -268,7 +268,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('passes a failure at once when a rejected token leaves none', () => {
+  it('passes a failure on immediately when a rejected token leaves none', () => {
     marbles(({ scheduler, hot, expectObservable }) => {
       const rejected$ = hot('  ---x', { x: { accessToken: 't1' } })
       const expected = '       1---#'
@@ -294,7 +294,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it.each([0, -1, NaN])('errors when a token comes with a life of %s ms', (lifeMs) => {
+  it.each([0, -1, NaN])('errors when a token has a lifetime of %s ms', (lifeMs) => {
     marbles(({ scheduler, expectObservable }) => {
       const { token$ } = endpoint([[1, lifeMs]], scheduler)
       const error = new SpeechError(
@@ -305,7 +305,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('waits while the source is silent, and aborts the request when the last subscriber leaves', () => {
+  it('waits while the source emits nothing, and aborts the request when the last subscriber unsubscribes', () => {
     marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<Token>('-       ')
       const first = '              ^-!     '
@@ -318,7 +318,7 @@ describe('keepFresh', () => {
     })
   })
 
-  it('gives nobody a token that expired while timers slept', () => {
+  it('emits no token that expired while timers were suspended', () => {
     const clock = { nowMs: 0 }
     const asleep = { now: () => clock.nowMs, schedule: () => NEVER.subscribe() }
     let requests = 0
@@ -336,7 +336,7 @@ describe('keepFresh', () => {
   })
 
   it.each([{ renewBeforeMs: -1 }, { renewBeforeMs: NaN }, { firstRetryMs: 0 }, { maxRetryMs: Infinity }])(
-    'refuses %o at the door',
+    'rejects %o immediately',
     (wrong) => {
       expect(codeThrownBy(() => keepFresh(wrong))).toBe('invalid-options')
     },

@@ -20,7 +20,7 @@ const answer = (
   body: typeof body === 'string' ? [new TextEncoder().encode(body)] : body,
 })
 
-/** Subscribes with a scripted answer, and hands out what came of it. */
+/** Subscribes with a scripted response, and returns the outcome. */
 const outcome = async (fetch: TokenFetch, more: Partial<RequestTokenOptions> = {}): Promise<unknown> =>
   firstValueFrom(requestToken({ ...options, fetch, ...more })).catch((error: unknown) => error)
 
@@ -51,7 +51,7 @@ describe('requestToken', () => {
     })
   })
 
-  it('counts the life of the token from the request on, emits it and completes', () => {
+  it('counts the lifetime of the token from the request on, emits it and completes', () => {
     marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
       const response$ = cold('     5ms (r|)', {
         r: answer(200, cold('3ms (b|)', { b: new TextEncoder().encode(granted) })),
@@ -128,7 +128,7 @@ describe('requestToken', () => {
     ['unauthorized_client', 400, 'unauthorized-client'],
     ['unsupported_grant_type', 400, 'unsupported-grant-type'],
     ['invalid_scope', 400, 'invalid-scope'],
-  ])('types the refusal %s with status %i and says the help of the error table', async (error, status, code) => {
+  ])('maps the refusal %s with status %i to a code with the help of the error table', async (error, status, code) => {
     const { help } = errorTable[code]
     expect(await outcomeOf(status, refusal(error))).toMatchObject({ code, retryable: false, message: help })
   })
@@ -145,11 +145,11 @@ describe('requestToken', () => {
     ['no token', [200, '{}'], 'token-endpoint-failed', true],
     ['an empty body', [200, EMPTY], 'token-endpoint-failed', true],
     ['no content', [204, ''], 'token-endpoint-failed', false],
-  ] as const)('types %s', async (_, response, code, retryable) => {
+  ] as const)('maps %s to a code', async (_, response, code, retryable) => {
     expect(await outcomeOf(...(response as unknown as Parameters<typeof answer>))).toMatchObject({ code, retryable })
   })
 
-  it('takes the redirect that a browser hides', async () => {
+  it('handles a redirect that a browser hides', async () => {
     const hidden = { ...answer(0, ''), type: 'opaqueredirect', body: null }
     expect(await outcome(() => of(hidden))).toMatchObject({
       code: 'token-endpoint-failed',
@@ -157,7 +157,7 @@ describe('requestToken', () => {
     })
   })
 
-  it('says how long to wait after too many attempts', async () => {
+  it('reports how long to wait after too many attempts', async () => {
     const busy = answer(429, refusal('invalid_client'), { 'retry-after': '30' })
     expect(await outcome(() => of(busy))).toMatchObject({
       code: 'too-many-attempts',
@@ -175,7 +175,7 @@ describe('requestToken', () => {
     ['503 temporarily_unavailable', 503, refusal('temporarily_unavailable'), {}, 'later'],
     ['503 with Retry-After', 503, '', { 'retry-after': '5' }, 'in 5 s'],
     ['temporarily_unavailable with another status', 400, refusal('temporarily_unavailable'), {}, 'later'],
-  ])('says to try again later after %s', async (_what, status, body, headers, when) => {
+  ])('suggests to try again later after %s', async (_what, status, body, headers, when) => {
     const error = await outcomeOf(status, body, headers)
     expect(error).toMatchObject({
       code: 'overloaded',
@@ -184,7 +184,7 @@ describe('requestToken', () => {
     })
   })
 
-  it('reads at most 64 KiB, and no more of an endless body', async () => {
+  it('reads at most 64 KiB of an endless body', async () => {
     let pulled = 0
     const endless = (function* () {
       for (;;) {
@@ -201,7 +201,7 @@ describe('requestToken', () => {
     expect(await outcomeOf(200, padded)).toMatchObject({ accessToken: 'tok' })
   })
 
-  it('joins characters that a slice of the body cuts', async () => {
+  it('joins characters that the body splits between slices', async () => {
     const bytes = new TextEncoder().encode(granted.replace('Ldm_Integration', 'größe'))
     const token = await outcomeOf(
       200,
@@ -210,7 +210,7 @@ describe('requestToken', () => {
     expect(token).toMatchObject({ scope: 'größe' })
   })
 
-  it('errors when the answer breaks off', async () => {
+  it('errors when the response breaks off', async () => {
     const broken$ = concat(
       of(new Uint8Array(3)),
       throwError(() => new Error(`socket closed ${clientSecret}`)),
@@ -218,7 +218,7 @@ describe('requestToken', () => {
     expect(await outcomeOf(200, broken$)).toMatchObject({ code: 'token-endpoint-failed', retryable: true })
   })
 
-  it('names the reason of the system when there is no answer', async () => {
+  it('includes the reason of the system when there is no response', async () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     const failed = await outcome(() => Promise.reject(new TypeError('fetch failed', { cause })))
     expect(failed).toMatchObject({
@@ -232,7 +232,7 @@ describe('requestToken', () => {
     expect(await outcome(() => throwError(() => circle))).toMatchObject({ code: 'connection-failed' })
   })
 
-  it('quotes the words of the endpoint where they are harmless', async () => {
+  it('quotes the text of the endpoint if it is harmless', async () => {
     const quoted = await outcomeOf(400, refusal('unauthorized_client', 'The subscription ended on May 1'))
     expect(quoted).toMatchObject({ message: expect.stringContaining('It says: The subscription ended on May 1') })
     for (const bad of ['tab\there', 'quote "', 'x'.repeat(201), '\u001b[31mred', '']) {
@@ -242,7 +242,7 @@ describe('requestToken', () => {
     }
   })
 
-  it('says *** where the endpoint repeats the secret, in whatever spelling', async () => {
+  it('shows *** where the endpoint repeats the secret, in any encoding', async () => {
     const basic = Buffer.from(`client:${encodeURIComponent(clientSecret)}`).toString('base64')
     const spellings = [
       clientSecret,
@@ -258,12 +258,12 @@ describe('requestToken', () => {
       expect(error).toMatchObject({ message: expect.stringMatching(/It says: No client has \S*\*\*\* here$/) })
       expect(inspect(error)).not.toContain(spelling)
     }
-    // Encoded as RFC 6749 section 2.3.1 asks, and then in base64.
+    // Encoded as RFC 6749 section 2.3.1 requires, and then in base64.
     const error = await outcomeOf(401, refusal('invalid_client', `Basic ${basic}`))
     expect(inspect(error)).not.toContain(basic.slice(10, 30))
   })
 
-  it('never says the secret, nor a token, in any form of any error', async () => {
+  it('never shows the secret or a token in any form of any error', async () => {
     const encoded = new URLSearchParams({ client_secret: clientSecret }).toString()
     const leaky = Object.assign(new Error(`POST failed: ${encoded}`), { request: { body: encoded }, code: encoded })
     const errors = await Promise.all([
@@ -300,8 +300,8 @@ describe('requestToken', () => {
   it.each([
     ['no address', { authUrl: 'id.example' }],
     ['another protocol', { authUrl: 'ftp://id.example' }],
-    ['plain http to another machine', { authUrl: 'http://id.example' }],
-    ['plain http to a name that only begins like this machine', { authUrl: 'http://127.0.0.1.example' }],
+    ['plain http to another host', { authUrl: 'http://id.example' }],
+    ['plain http to a name that only begins like a local address', { authUrl: 'http://127.0.0.1.example' }],
     ['plain http to a name that begins like localhost', { authUrl: 'http://localhost.example' }],
     ['a user in the address', { authUrl: 'https://user:pass@id.example' }],
     ['a query', { authUrl: 'https://id.example/?a=b' }],
@@ -309,24 +309,24 @@ describe('requestToken', () => {
     ['an empty secret', { clientSecret: '' }],
     ['an empty scope', { scope: '' }],
     ['no time', { timeoutMs: 0 }],
-    ['endless time', { timeoutMs: Infinity }],
-  ])('refuses %s at the door', (_, wrong) => {
+    ['an infinite timeout', { timeoutMs: Infinity }],
+  ])('rejects %s immediately', (_, wrong) => {
     expect(codeThrownBy(() => requestToken({ ...options, ...wrong }))).toBe('invalid-options')
   })
 
   it.each(['http://localhost:1', 'http://127.0.0.1:1', 'http://[::1]:1', 'http://id.localhost', 'HTTP://LOCALHOST'])(
-    'allows plain http to this machine: %s',
+    'allows plain http to this host: %s',
     (authUrl) => {
       expect(codeThrownBy(() => requestToken({ ...options, authUrl }))).toBeUndefined()
     },
   )
 
-  it('allows plain http to another machine when told to', () => {
+  it('allows plain http to another host with an option', () => {
     const insecure = { ...options, authUrl: 'http://id.example', insecure: true }
     expect(codeThrownBy(() => requestToken(insecure))).toBeUndefined()
   })
 
-  it('takes a slow answer that is in time', () => {
+  it('accepts a slow response that is in time', () => {
     marbles(({ scheduler, expectObservable }) => {
       const fetch: TokenFetch = () => timer(499, scheduler).pipe(map(() => answer(200, granted)))
       const token$ = requestToken({ ...options, fetch, scheduler, timeoutMs: 500 })

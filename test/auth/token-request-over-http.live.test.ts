@@ -31,7 +31,7 @@ const ways: readonly (readonly [string, TokenFetch | undefined])[] = [
   ['nodeFetch', nodeFetch()],
 ]
 
-describe.each(ways)('requestToken by %s', (_, fetch) => {
+describe.each(ways)('requestToken with %s', (_, fetch) => {
   it('gets a token over a real connection', async () => {
     const server = await serve((__, response) => response.end(granted))
     expect(await ask(server.authUrl, fetch)).toMatchObject({ accessToken: 'tok' })
@@ -41,12 +41,12 @@ describe.each(ways)('requestToken by %s', (_, fetch) => {
     ])
   })
 
-  it('types a refusal and its Retry-After', async () => {
+  it('maps a refusal and its Retry-After', async () => {
     const server = await serve((__, response) => response.writeHead(429, { 'Retry-After': '2' }).end())
     expect(await ask(server.authUrl, fetch)).toMatchObject({ code: 'too-many-attempts', retryAfterMs: 2000 })
   })
 
-  it.each([301, 302, 303, 307, 308])('lets the secret not travel with a %i', async (status) => {
+  it.each([301, 302, 303, 307, 308])('does not forward the secret with a %i', async (status) => {
     const elsewhere = await serve((__, response) => response.end(granted))
     const server = await serve((__, response) =>
       response.writeHead(status, { location: `${elsewhere.authUrl}/connect/token` }).end(),
@@ -71,7 +71,7 @@ describe.each(ways)('requestToken by %s', (_, fetch) => {
     expect(await closed).toBe('closed')
   })
 
-  it('errors when the connection breaks before the answer, and within it', async () => {
+  it('errors when the connection breaks before and within the response', async () => {
     const mute = await serve((request) => request.socket.destroy())
     expect(await ask(mute.authUrl, fetch)).toMatchObject({ code: 'connection-failed' })
     const broken = await serve((request, response) => {
@@ -81,7 +81,7 @@ describe.each(ways)('requestToken by %s', (_, fetch) => {
     expect(await ask(broken.authUrl, fetch)).toMatchObject({ code: 'token-endpoint-failed' })
   })
 
-  it('names the reason when nobody listens', async () => {
+  it('includes the reason when nothing listens', async () => {
     const server = await serve(() => undefined)
     await server.close()
     expect(await ask(server.authUrl, fetch)).toMatchObject({
@@ -90,7 +90,7 @@ describe.each(ways)('requestToken by %s', (_, fetch) => {
     })
   })
 
-  it('ends the connection when it is unsubscribed', async () => {
+  it('closes the connection when it is unsubscribed', async () => {
     const closed = new Promise<string>((resolve) => {
       void serve((request) => {
         request.socket.on('close', () => resolve('closed'))
@@ -121,12 +121,12 @@ describe('requestToken over TLS', () => {
     ['text', (pem: string) => pem],
     ['bytes', (pem: string) => new TextEncoder().encode(pem)],
     ['a list', (pem: string) => [pem]],
-  ])('trusts a private CA given to nodeFetch as %s', async (_, form) => {
+  ])('trusts a private CA passed to nodeFetch as %s', async (_, form) => {
     const server = await serve((__, response) => response.end(granted), tls)
     expect(await ask(server.authUrl, nodeFetch({ ca: form(ca) }))).toMatchObject({ accessToken: 'tok' })
   })
 
-  it.each(ways)('sends the secret to nobody whose certificate is not trusted, by %s', async (_, fetch) => {
+  it.each(ways)('sends the secret to no server whose certificate is not trusted, with %s', async (_, fetch) => {
     const server = await serve((__, response) => response.end(granted), tls)
     expect(await ask(server.authUrl, fetch)).toMatchObject({
       code: 'connection-failed',

@@ -6,7 +6,7 @@ import { parseToken, tokenResponse, type TokenResponse } from '../../src/auth/to
 const granted = { access_token: 'abc.def', expires_in: 31_536_000, token_type: 'Bearer', scope: 'Ldm_Integration' }
 
 describe('parseToken', () => {
-  it('reads the answer of the description, with its end as a moment', () => {
+  it('reads the response of the description, with its end as a timestamp', () => {
     expect(parseToken(JSON.stringify(granted), 5000)).toEqual(
       either.right({
         accessToken: 'abc.def',
@@ -21,8 +21,8 @@ describe('parseToken', () => {
     ['seconds as a string', { ...granted, expires_in: '3600' }],
     ['any letter case of the type', { ...granted, token_type: 'bEARER' }],
     ['no scope', { access_token: 'a', expires_in: 1, token_type: 'Bearer' }],
-    ['fields that it does not know', { ...granted, refresh_token: 'x', id: { deep: true } }],
-  ])('takes %s', (_, answer) => {
+    ['unknown fields', { ...granted, refresh_token: 'x', id: { deep: true } }],
+  ])('accepts %s', (_, answer) => {
     expect(either.isRight(parseToken(JSON.stringify(answer), 0))).toBe(true)
   })
 
@@ -39,16 +39,20 @@ describe('parseToken', () => {
     ['an end that is over', JSON.stringify({ ...granted, expires_in: 0 }), 'expires_in must be'],
     ['an end in the past', JSON.stringify({ ...granted, expires_in: -1 }), 'expires_in must be'],
     ['a part of a second', JSON.stringify({ ...granted, expires_in: 1.5 }), 'expires_in must be'],
-    ['an end that no clock holds', JSON.stringify({ ...granted, expires_in: 1e15 }), 'expires_in must be'],
-    ['words as end', JSON.stringify({ ...granted, expires_in: 'soon' }), 'expires_in must be'],
+    [
+      'an end that exceeds the range of a clock',
+      JSON.stringify({ ...granted, expires_in: 1e15 }),
+      'expires_in must be',
+    ],
+    ['text as end', JSON.stringify({ ...granted, expires_in: 'soon' }), 'expires_in must be'],
     ['another type', JSON.stringify({ ...granted, token_type: 'mac' }), 'token_type must be "Bearer"'],
     ['no type', JSON.stringify({ ...granted, token_type: undefined }), 'token_type must be "Bearer"'],
-    ['a scope that is no text', JSON.stringify({ ...granted, scope: ['a'] }), 'scope must be a string'],
-  ])('refuses %s and names the field', (_, body, message) => {
+    ['a scope that is not a text', JSON.stringify({ ...granted, scope: ['a'] }), 'scope must be a string'],
+  ])('rejects %s and names the field', (_, body, message) => {
     expect(parseToken(body, 0)).toMatchObject({ _tag: 'Left', left: { message: expect.stringContaining(message) } })
   })
 
-  it('never throws, and never says a value, whatever comes', () => {
+  it('never throws and never repeats a value, for any input', () => {
     const marker = 'S3CRET-VALUE'
     const value = fc.oneof(fc.jsonValue(), fc.constant(marker), fc.constant({ [marker]: marker }))
     const answer = fc.dictionary(fc.constantFrom('access_token', 'expires_in', 'token_type', 'scope', 'error'), value)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 
 export interface TokenServer {
   readonly authUrl: string
-  /** Bodies of the requests that came, in order. */
+  /** Bodies of the received requests, in order. */
   readonly bodies: readonly string[]
   readonly paths: readonly string[]
   readonly close: () => Promise<void>
@@ -12,7 +12,7 @@ export interface TokenServer {
 
 type Answer = (request: http.IncomingMessage, response: http.ServerResponse) => void
 
-/** A token endpoint on a free port that answers as told, once the body is read. */
+/** A token endpoint on a free port that sends the given response once the body is read. */
 export const serveTokens = async (
   answer: Answer,
   tls?: { readonly key: string; readonly cert: string },
