@@ -14,7 +14,7 @@ const drawn = async (
 const after = (ms: number, scheduler: VirtualTimeScheduler): Observable<never> =>
   NEVER.pipe(takeUntil(timer(ms, scheduler)))
 
-describe('a drawing of marbles', () => {
+describe('a marble diagram', () => {
   it('has time, values and the end', async () => {
     expect(await drawn((time) => concat(after(20, time), of('a'), after(30, time), of('b'), after(10, time)))).toBe(
       '--o--o|',
@@ -23,7 +23,7 @@ describe('a drawing of marbles', () => {
     expect(await drawn((time) => after(30, time))).toBe('---|')
   })
 
-  it('draws an error, and what happens at one time in brackets', async () => {
+  it('shows an error, and groups simultaneous values in brackets', async () => {
     expect(
       await drawn((time) =>
         concat(

@@ -41,7 +41,7 @@ const session = (
 const run = (over: Over, service: InMemoryService, format: AudioFormat, source: ObservableInput<Uint8Array>) =>
   lastValueFrom(session(over, service, format)(source).pipe(toArray()))
 
-/** What was said on each channel, milestone by milestone, and how it ended. */
+/** The results of each channel, milestone by milestone, and how it ended. */
 const resultsOf = (events: readonly SessionEvent[]): readonly unknown[] =>
   [0, 1].flatMap((channel) =>
     events.flatMap((event) => {
@@ -54,7 +54,7 @@ const states = (events: readonly SessionEvent[]): readonly string[] => events.fl
 const wholeLife = ['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done']
 
 describe('a service in memory', () => {
-  it('says the same over both interfaces, pushed and pulled', async () => {
+  it('sends the same results over both interfaces, pushed and pulled', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const texts = ['one two three', 'four five', 'six']
     const runs: unknown[] = []
@@ -71,7 +71,7 @@ describe('a service in memory', () => {
   })
 
   it.skipIf(!existsSync('../shared/audio/librivox-0870.wav'))(
-    'says the same over both interfaces for a recording of one speaker (skipped without ../shared/audio)',
+    'sends the same results over both interfaces for a recording of one speaker (skipped without ../shared/audio)',
     async () => {
       const { format, bytes } = await readRecording('../shared/audio/librivox-0870.wav')
       const engine = (): ReturnType<typeof scriptedEngine> =>
@@ -84,7 +84,7 @@ describe('a service in memory', () => {
     },
   )
 
-  it.each(['', 'Bearer '])('takes a token behind %j in the header, and no other token', async (scheme) => {
+  it.each(['', 'Bearer '])('accepts a token after %j in the header, and no other token', async (scheme) => {
     const service = open()
     const { format, bytes } = await readRecording('samples/call.wav')
     const events = (given: string) => {
@@ -120,7 +120,7 @@ describe('a service in memory', () => {
   })
 
   it.each(['recognize', 'dataflow'] as const)(
-    'finalizes what runs over %s when it drains, then takes nothing more',
+    'finalizes running sessions over %s when it drains, then accepts no more',
     async (over) => {
       const service = open()
       const { format, bytes } = await readRecording('samples/call.wav')
@@ -131,7 +131,7 @@ describe('a service in memory', () => {
           over,
           service,
           format,
-          // It looks for another service, and there is none.
+          // The client looks for another service, and there is none.
           { budgetMs: 2_000 },
         )(of(bytes)).subscribe({
           next: (event) => {

@@ -13,11 +13,11 @@ afterEach(async () => {
 })
 
 const soon = { withinMs: 30 }
-/** Where everything closes in the end. */
+/** A task that closes everything in the end. */
 const atLast = { withinMs: 20_000 }
 
 describe('expectNoHandles', () => {
-  it('gives what the work gives when all is closed, if a little later', async () => {
+  it('returns the result of the task when everything is closed, even if a little later', async () => {
     const work = async () => {
       const server = createServer()
       await listen(server)
@@ -27,7 +27,7 @@ describe('expectNoHandles', () => {
     await expect(expectNoHandles(work, atLast)).resolves.toBe('done')
   })
 
-  it('fails on a timer, be it one that does not keep the process', async () => {
+  it('fails on a timer, even on one that does not keep the process alive', async () => {
     const leak = () => {
       const timer = setTimeout(() => undefined, 60_000).unref()
       opened.push(() => clearTimeout(timer))
@@ -51,7 +51,7 @@ describe('expectNoHandles', () => {
     await expect(expectNoHandles(leak, soon)).rejects.toThrow(/1 TCPSERVERWRAP, 2 TCPWRAP|2 TCPWRAP, 1 TCPSERVERWRAP/)
   })
 
-  it('does not count what was open before, or what is to be ignored', async () => {
+  it('ignores what was open before, and what is excluded', async () => {
     const before = setInterval(() => undefined, 60_000)
     opened.push(() => clearInterval(before))
     const leak = () => {
@@ -62,7 +62,7 @@ describe('expectNoHandles', () => {
     await expectNoHandles(leak, { ...soon, ignore: /open-handles\.live\.test/ })
   })
 
-  it('hands on the failure of the work', async () => {
+  it('passes on the failure of the task', async () => {
     await expect(expectNoHandles(() => Promise.reject(new Error('first')), soon)).rejects.toThrow('first')
   })
 

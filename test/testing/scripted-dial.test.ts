@@ -22,7 +22,7 @@ const connect = (
 }
 
 describe('a scripted dial', () => {
-  it('says what the script says, at its times, hears the client, and lets go of both when it is left', () => {
+  it('emits the messages of the script at their times, delivers those of the client, and releases both on unsubscribe', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
       const script$ = cold('--a-b', { a: 'hi', b: 'there' })
       const heard$ = new Subject<string>()
@@ -41,7 +41,7 @@ describe('a scripted dial', () => {
     })
   })
 
-  it('ends in good order with the script, and as an error says', () => {
+  it('ends normally with the script, and with its error', () => {
     expect(connect(scriptedDial(() => EMPTY)).log).toEqual(['complete'])
     expect(connect(scriptedDial(() => throwError(() => new SpeechError('overloaded', 'Full.')))).log).toEqual([
       'overloaded',
@@ -49,7 +49,7 @@ describe('a scripted dial', () => {
     expect(connect(scriptedDial(() => throwError(() => new Error('junk')))).log).toEqual(['internal'])
   })
 
-  it('is a new connection for each subscription, and congested by a script that does not listen', () => {
+  it('is a new connection for each subscription, and congested by a script that does not read', () => {
     let connections = 0
     const dial = scriptedDial<string, string>(
       () => {

@@ -22,7 +22,7 @@ const partials = (all: readonly Hypothesis[]): string[] =>
   all.flatMap((event) => (event.type === 'partial' ? [event.text] : []))
 
 describe('the scripted engine', () => {
-  it('says a word more at every 300 ms, and the whole with its words when the segment closes', () => {
+  it('adds a word to the partial every 300 ms, and emits the segment with its words when it closes', () => {
     const all = outputOf({ texts: ['one two'], confidence: 0.5 }, [
       open(1000),
       speech(299),
@@ -43,13 +43,13 @@ describe('the scripted engine', () => {
     })
   })
 
-  it('accounts for every sample', () => {
+  it('reports the consumption of every sample', () => {
     const all = outputOf({ texts: ['one'] }, [open(0), speech(20), speech(5), close(25), open(30), speech(10)])
     const counts = all.flatMap((hypothesis) => (hypothesis.type === 'progress' ? [hypothesis.sampleCount] : []))
     expect(counts).toEqual([160, 40, 80])
   })
 
-  it('says its texts in turn and begins again; each session from the first', () => {
+  it('returns its texts in order and cyclically; each session starts with the first', () => {
     const parts = [0, 1, 2].flatMap((at) => [open(at), close(at + 1)])
     expect(segments(outputOf({ texts: ['a', 'b'] }, parts))).toEqual(['a', 'b', 'a'])
     expect(segments(outputOf({ texts: ['a', 'b'] }, [open(0), close(1)]))).toEqual(['a'])

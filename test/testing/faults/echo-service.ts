@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { listen, stop } from '../../transport/tcp-proxy.js'
 
-/** A TCP service that remembers what it heard, and says it again unless told otherwise. */
+/** A TCP service that records what it receives, and echoes it unless configured otherwise. */
 export const echoService = async ({ echo = true, read = true } = {}) => {
   const sockets: Socket[] = []
   const chunks: Buffer[][] = []
@@ -36,7 +36,7 @@ export const echoService = async ({ echo = true, read = true } = {}) => {
   }
 }
 
-/** A client of it, and what became of its connection. */
+/** A client of the service, which records how its connection ended. */
 export const plainClient = async (port: number) => {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   const chunks: Buffer[] = []

@@ -59,29 +59,32 @@ describe('a fault proxy', () => {
     expect(proxy.applied).toMatchObject([{ fault: { do: 'reset' } }])
   })
 
-  it.each(['reset', 'refuse'] as const)('lets nobody in during an outage by %s, then everybody again', async (by) => {
-    const service = await serve()
-    const proxy = await stand({ target: service.port })
-    const client = await dial(proxy.port)
-    proxy.apply({ do: 'outage', by })
-    await expect.poll(() => client.ends, soon).toEqual(['ECONNRESET', 'close'])
-    const during = await dial(proxy.port)
-    await expect.poll(() => during.ends, soon).toContain('close')
-    expect(during.ends[0]).toBe(by === 'refuse' ? 'ECONNREFUSED' : 'ECONNRESET')
-    proxy.restore()
-    await expect
-      .poll(async () => {
-        const after = await dial(proxy.port)
-        after.socket.write('again')
-        return new Promise((resolve) => {
-          after.socket.once('data', (bytes) => resolve(String(bytes)))
-          after.socket.once('close', () => resolve('closed'))
-        })
-      }, soon)
-      .toBe('again')
-  })
+  it.each(['reset', 'refuse'] as const)(
+    'accepts no connection during an outage by %s, then every connection again',
+    async (by) => {
+      const service = await serve()
+      const proxy = await stand({ target: service.port })
+      const client = await dial(proxy.port)
+      proxy.apply({ do: 'outage', by })
+      await expect.poll(() => client.ends, soon).toEqual(['ECONNRESET', 'close'])
+      const during = await dial(proxy.port)
+      await expect.poll(() => during.ends, soon).toContain('close')
+      expect(during.ends[0]).toBe(by === 'refuse' ? 'ECONNREFUSED' : 'ECONNRESET')
+      proxy.restore()
+      await expect
+        .poll(async () => {
+          const after = await dial(proxy.port)
+          after.socket.write('again')
+          return new Promise((resolve) => {
+            after.socket.once('data', (bytes) => resolve(String(bytes)))
+            after.socket.once('close', () => resolve('closed'))
+          })
+        }, soon)
+        .toBe('again')
+    },
+  )
 
-  it('refuses the given number of connections', async () => {
+  it('rejects the given number of connections', async () => {
     const service = await serve()
     const proxy = await stand({
       target: service.port,
@@ -105,7 +108,7 @@ describe('a fault proxy', () => {
     await expect.poll(() => client.received().toString(), soon).toBe('one')
     proxy.halfOpen()
     client.socket.write(randomBytes(8_000_000))
-    // All of it is taken: whoever sends learns nothing.
+    // All data is accepted: the sender notices nothing.
     await expect.poll(() => client.socket.writableLength, soon).toBe(0)
     service.sockets[0]?.end('bye')
     expect(service.received().toString()).toBe('one')
@@ -133,7 +136,7 @@ describe('a fault proxy', () => {
     expect(client.received().toString()).toBe('one')
   })
 
-  it('makes the sender wait during a stall, holds little, and delivers everything afterwards', async () => {
+  it('makes the sender wait during a stall, buffers little, and delivers everything afterwards', async () => {
     const service = await serve({ echo: false })
     const proxy = await stand({
       target: service.port,
@@ -147,7 +150,7 @@ describe('a fault proxy', () => {
     client.socket.write(sent)
     await expect.poll(() => service.received().length, soon).toBe(1)
     let waiting = 0
-    // The system's own buffers fill up, and then nothing moves.
+    // The buffers of the system fill up, and then no more data is accepted.
     await expect
       .poll(() => waiting === (waiting = client.socket.bytesWritten - client.socket.writableLength), {
         interval: 100,
@@ -235,7 +238,7 @@ describe('a fault proxy', () => {
     expect((await dial(proxy.port)).ends[0]).toBe('ECONNREFUSED')
   })
 
-  it('rejects wrong options before it listens', async () => {
+  it('rejects invalid options before it listens', async () => {
     await expect(faultProxy({ target: 'nowhere' })).rejects.toMatchObject({ code: 'invalid-options' })
     await expect(faultProxy({ target: 0 })).rejects.toMatchObject({ code: 'invalid-options' })
     const script = [

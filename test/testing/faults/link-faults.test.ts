@@ -30,7 +30,7 @@ const codes = (log: string[]) => ({
 })
 
 describe('faults on a link', () => {
-  it('passes everything on at once without faults', () => {
+  it('pass everything on immediately without faults', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const { dial, heard$ } = play({ scheduler }, {}, cold('--a-b|'))
       let link: Link<Message, Message> | undefined
@@ -41,7 +41,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('breaks at a moment of the script, and refuses connections during an outage', () => {
+  it('break at a time of the script, and refuse connections during an outage', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const { dial } = play({ scheduler }, { script: faultMarbles('--r--o 10ms |') }, cold('-a-b-c-'))
       const attempt = (): Observable<Message> => dial().pipe(mergeMap((link) => link.incoming$))
@@ -54,7 +54,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('delays in order, and counts delayed bytes as buffered', () => {
+  it('delay in order, and count delayed bytes as buffered', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const { faults, dial, heard$ } = play({ scheduler }, {}, cold('a---b-'))
       faults.apply({ do: 'delay', delayMs: 5, direction: 'to-service' })
@@ -68,7 +68,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('breaks after an exact amount of audio, ignoring texts', () => {
+  it('break after an exact amount of audio, ignoring texts', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
       const audioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
       const script = [{ at: { when: 'audio', ms: 3 }, fault: { do: 'reset' } }] as const
@@ -82,7 +82,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('resets a half-open connection only after its time', () => {
+  it('reset a half-open connection only after its time', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const script = [{ at: { when: 'elapsed', ms: 2 }, fault: { do: 'half-open', forMs: 20 } }] as const
       const { dial, heard$ } = play({ scheduler }, { script }, cold('-a-b-c-|'))
@@ -95,7 +95,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('buffers during a stall, so that the link is congested', () => {
+  it('buffer during a stall, so that the link is congested', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
       const { dial, heard$, faults } = play({ scheduler }, { script: faultMarbles('-s 9ms |') })
       let link: Link<Message, Message> | undefined
@@ -111,7 +111,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('corrupts, duplicates and injects messages', () => {
+  it('corrupt, duplicate and inject messages', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const { dial } = play(
         { scheduler },
@@ -133,7 +133,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('refuses the next connections with the given code, and counts them', () => {
+  it('refuse the next connections with the given code, and count them', () => {
     marbles(({ scheduler }) => {
       const { dial, faults } = play({ scheduler }, {})
       faults.apply({ do: 'refuse', connections: 2, code: 'unauthenticated' })
@@ -144,7 +144,7 @@ describe('faults on a link', () => {
     })
   })
 
-  it('has the same jitter for the same seed', () => {
+  it('have the same jitter for the same seed', () => {
     const arrivals = (seed: number): readonly number[] => {
       const times: number[] = []
       marbles(({ cold, scheduler, flush }) => {
@@ -163,7 +163,7 @@ describe('faults on a link', () => {
     expect(arrivals(7)).toEqual([...arrivals(7)].sort((a, b) => a - b))
   })
 
-  it('passes on the signal that a connection is about to end', () => {
+  it('pass on the signal that a connection is about to end', () => {
     const log: string[] = []
     const dial = scriptedDial<Message, Message>(() => NEVER)
     const leaving = () => dial().pipe(map((link) => Object.assign(link, { leaving$: of(undefined) })))
@@ -174,7 +174,7 @@ describe('faults on a link', () => {
     expect(log).toEqual(['leaving'])
   })
 
-  it('refuses a script for bytes, an unknown moment or fault, and moments of audio without a format', () => {
+  it('reject a script for bytes, an unknown moment or fault, and moments of audio without a format', () => {
     const bytes = [{ at: { when: 'bytes', direction: 'to-client', count: 1 }, fault: { do: 'reset' } }] as const
     expect(codeThrownBy(() => linkFaults({ script: bytes }))).toBe('invalid-options')
     const unknown = [{ at: { when: 'told', name: 'now' }, fault: { do: 'reset' } }] as unknown as FaultScript
