@@ -3,24 +3,24 @@ import { connect, type Socket } from 'node:net'
 import { listen, stop } from '../transport/tcp-proxy.js'
 
 export interface ConnectProxy {
-  /** Without user and password. */
+  /** URL without user and password. */
   readonly url: string
   readonly port: number
-  /** `host:port` of every connection that was asked for. */
+  /** `host:port` of every requested connection. */
   readonly asked: readonly string[]
-  /** Connections to it that are open. */
+  /** Open connections to the proxy. */
   readonly open: () => number
   readonly close: () => Promise<void>
 }
 
 export interface ConnectProxyOptions {
-  /** `user:password` that it asks for. */
+  /** `user:password` that the proxy requires. */
   readonly credentials?: string
-  /** What it answers in place of a connection. */
+  /** The response of the proxy instead of a connection. */
   readonly answer?: number | 'silence' | 'garbage'
 }
 
-/** An HTTP proxy of this machine that knows CONNECT and nothing else (RFC 9110 section 9.3.6). */
+/** An HTTP proxy on this machine that supports only CONNECT (RFC 9110 section 9.3.6). */
 export const connectProxy = async ({ credentials, answer }: ConnectProxyOptions = {}): Promise<ConnectProxy> => {
   const sockets = new Set<Socket>()
   const asked: string[] = []
@@ -37,7 +37,7 @@ export const connectProxy = async ({ credentials, answer }: ConnectProxyOptions 
     const { hostname, port } = new URL(`http://${url}`)
     const refuse = (status: number): void =>
       void near.end(`HTTP/1.1 ${status} No\r\nContent-Length: 5\r\nConnection: close\r\n\r\nproxy`)
-    // An end is noticed by who reads, and a server of Node leaves it half open.
+    // Only a reader notices the end, and a server of Node leaves the connection half-open.
     if (answer === 'silence') return void near.resume().once('end', () => near.destroy())
     if (answer === 'garbage') return void near.end('220 mail.example.com ESMTP\r\n')
     if (answer !== undefined) return refuse(answer)

@@ -14,11 +14,11 @@ export const ways = ['a token request', 'a WebSocket', 'gRPC'] as const
 export type Way = (typeof ways)[number]
 
 export interface Proxied {
-  /** `host:port` of what each way connects to. */
+  /** `host:port` of the target of each path. */
   readonly peers: Readonly<Record<Way, string>>
   /** Emits the result: a token, or the text of a session. */
   readonly run: (way: Way, proxy?: ProxyOption, options?: { readonly connectTimeoutMs?: number }) => Observable<string>
-  /** What `run` gives when all went well. */
+  /** What `run` resolves with on success. */
   readonly results: Readonly<Record<Way, string>>
   readonly close: () => Promise<void>
 }

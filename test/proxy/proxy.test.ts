@@ -18,7 +18,7 @@ describe('the proxy of a connection', () => {
     ['wss://a.example', 'tls:1'],
     ['http://a.example', 'plain:2'],
     ['ws://a.example', 'plain:2'],
-  ])('is the one of the environment for %s', (target, expected) => {
+  ])('is that of the environment for %s', (target, expected) => {
     vi.stubEnv('HTTPS_PROXY', 'http://tls:1')
     vi.stubEnv('http_proxy', 'http://plain:2')
     expect(nameFor(target)).toBe(expected)
@@ -42,22 +42,19 @@ describe('the proxy of a connection', () => {
     ['example', 'a.example', false],
     ['a.example.com', 'a.example', false],
     ['10.0.0.0/8', '10.0.0.5', false],
-  ])(
-    'is none where NO_PROXY is %s and the host is %s: %s, for every kind of connection alike',
-    (list, host, isDirect) => {
-      vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1')
-      vi.stubEnv('NO_PROXY', list)
-      const found = [
-        nameFor(`https://${host}`),
-        nameFor(`wss://${host}/recognizer`),
-        proxyOfTarget({ address: host, isPlain: false })?.name,
-        proxyOfTarget({ address: `dns:///${host}`, isPlain: false })?.name,
-      ]
-      expect(found).toEqual(found.map(() => (isDirect ? undefined : '127.0.0.1:1')))
-    },
-  )
+  ])('is undefined if NO_PROXY is %s and the host is %s: %s, for every kind of connection', (list, host, isDirect) => {
+    vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1')
+    vi.stubEnv('NO_PROXY', list)
+    const found = [
+      nameFor(`https://${host}`),
+      nameFor(`wss://${host}/recognizer`),
+      proxyOfTarget({ address: host, isPlain: false })?.name,
+      proxyOfTarget({ address: `dns:///${host}`, isPlain: false })?.name,
+    ]
+    expect(found).toEqual(found.map(() => (isDirect ? undefined : '127.0.0.1:1')))
+  })
 
-  it('is the one of the option whatever the environment says, and none for false', () => {
+  it('is that of the option whatever the environment has, and undefined for false', () => {
     vi.stubEnv('HTTPS_PROXY', 'http://tls:1')
     vi.stubEnv('NO_PROXY', '*')
     expect(nameFor('https://a.example', 'http://mine:3128')).toBe('mine:3128')
@@ -67,7 +64,7 @@ describe('the proxy of a connection', () => {
     expect(nameFor('https://a.example', false)).toBeUndefined()
   })
 
-  it('of the environment is not asked for this machine unless it is on this machine', () => {
+  it('of the environment is not used for this machine unless the proxy is on this machine', () => {
     vi.stubEnv('ALL_PROXY', 'http://proxy.example:3128')
     for (const host of ['localhost:1', '127.0.0.1:1', '[::1]:1']) {
       expect([nameFor(`https://${host}`), nameFor(`ws://${host}`)]).toEqual([undefined, undefined])
@@ -79,7 +76,7 @@ describe('the proxy of a connection', () => {
     expect(nameFor('https://localhost:1')).toBeUndefined()
   })
 
-  it('on another machine is refused for plain text that is meant for this one', () => {
+  it('on another machine is rejected for plain-text connections to this one', () => {
     for (const target of ['ws://localhost:1', 'http://127.0.0.1:1']) {
       expect(() => nameFor(target, 'http://proxy.example:3128')).toThrow(
         expect.objectContaining({ code: 'invalid-options' }),
@@ -89,7 +86,7 @@ describe('the proxy of a connection', () => {
     expect(nameFor('wss://localhost:1', 'http://proxy.example:3128')).toBe('proxy.example:3128')
   })
 
-  it('has its user and password apart from its address, and in no print of that', () => {
+  it('has its user and password apart from its address, and in no printed form', () => {
     const proxy = proxyFor(new URL('https://a.example'), 'http://us%40er:pa%3Ass@proxy.example:3128')
     expect(proxy?.credentials).toBe('us@er:pa:ss')
     expect(proxy && proxyHeaders(proxy)).toEqual({
@@ -109,11 +106,11 @@ describe('the proxy of a connection', () => {
     true,
     null,
     '',
-  ])('is no proxy: %j', (given) => {
+  ])('rejects %j', (given) => {
     expect(() => checkProxy(given)).toThrow(expect.objectContaining({ code: 'invalid-options' }))
   })
 
-  it('that is wrong is not printed, for it may hold a password', () => {
+  it('is not printed when it is invalid, because it may contain a password', () => {
     for (const given of [
       'socks5://user:hidden-word@proxy.example',
       'http://user:hidden-word%@proxy.example',
@@ -131,7 +128,7 @@ describe('the proxy of a connection', () => {
     }
   })
 
-  it('is none for a target of gRPC that is no name, and none but http: for one that is', () => {
+  it('is undefined for a gRPC target that is not a name, and must be http: for one that is', () => {
     for (const address of ['unix:/run/speech.sock', 'xds:speech']) {
       expect(proxyOfTarget({ address, isPlain: false, proxy: 'http://127.0.0.1:1' })).toBeUndefined()
     }

@@ -23,7 +23,7 @@ const freePort = async (): Promise<number> => {
 /** `secret-word` as squid's helper reads it: `openssl passwd -apr1 -salt rxspeech secret-word`. */
 const passwords = 'caller:$apr1$rxspeech$wBD4KKTtdvftFtXC8dSsQ.\n'
 
-/** A squid of its own, in the foreground, with its files in a folder that goes with it. */
+/** A separate squid in the foreground, whose folder is removed with it. */
 interface Squid {
   readonly port: number
   readonly log: () => Promise<string>
@@ -52,7 +52,7 @@ http_access deny all
 
 const openSquid = async (allowed: readonly string[]): Promise<Squid> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-squid-'))
-  // Squid that is started by root works as another user.
+  // Squid drops its privileges when it is started by root.
   await chmod(folder, 0o777)
   const port = await freePort()
   const file = join(folder, 'squid.conf')
@@ -103,21 +103,21 @@ describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
     await there.close()
   })
 
-  it.each(ways)('lets %s through with user and password', async (way) => {
+  it.each(ways)('passes %s with user and password', async (way) => {
     expect(await outcomeOf(there.run(way, `http://caller:secret-word@127.0.0.1:${proxy.port}`))).toBe(
       there.results[way],
     )
-    // A connection is logged when it has ended.
+    // A connection is logged after it has ended.
     await expect.poll(() => proxy.log()).toContain(`CONNECT ${there.peers[way]} caller`)
   })
 
-  it.each(ways)('asks %s for user and password', async (way) => {
+  it.each(ways)('requires user and password for %s', async (way) => {
     const error = await outcomeOf(there.run(way, `http://caller:wrong-word@127.0.0.1:${proxy.port}`))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
     expect((error as Error).message).toMatch(/requires a user and a password, or rejects the given ones \(HTTP 407\)/)
   })
 
-  it.each(ways)('refuses %s a port that it does not allow', async (way) => {
+  it.each(ways)('refuses %s to a port that it does not allow', async (way) => {
     const error = await outcomeOf(there.run(way, `http://caller:secret-word@127.0.0.1:${other.port}`))
     expect(error).toMatchObject({ code: 'connection-failed', retryable: false })
     expect((error as Error).message).toMatch(/refuses connections to 127\.0\.0\.1:\d+ \(HTTP 403\)/)

@@ -37,13 +37,13 @@ const secretProxy = ({ port }: ConnectProxy): string => `http://user:hidden%2Fwo
 const credentials = 'user:hidden/word'
 
 describe.each(ways)('%s through a proxy', (way) => {
-  it('goes through the one of the option, with user and password', async () => {
+  it('uses the proxy of the option, with user and password', async () => {
     const proxy = await open({ credentials })
     expect(await outcomeOf(there.run(way, secretProxy(proxy)))).toBe(there.results[way])
     expect(new Set(proxy.asked)).toEqual(new Set([there.peers[way]]))
   })
 
-  it('goes through the one of the environment unless NO_PROXY names the host or the option is false', async () => {
+  it('uses the proxy of the environment unless NO_PROXY names the host or the option is false', async () => {
     const proxy = await open()
     vi.stubEnv('HTTPS_PROXY', proxy.url)
     expect(await outcomeOf(there.run(way))).toBe(there.results[way])
@@ -56,11 +56,11 @@ describe.each(ways)('%s through a proxy', (way) => {
   })
 
   it.each([
-    ['asks for a password', { credentials }, /requires a user and a password/, false],
-    ['lets nothing through', { answer: 403 }, /refuses connections to 127\.0\.0\.1:\d+/, false],
+    ['requires a password', { credentials }, /requires a user and a password/, false],
+    ['refuses every connection', { answer: 403 }, /refuses connections to 127\.0\.0\.1:\d+/, false],
     ['cannot reach the service', { answer: 503 }, /could not connect to 127\.0\.0\.1:\d+ \(HTTP 503\)/, true],
-    ['knows no CONNECT', { answer: 404 }, /could not connect to .* \(HTTP 404\)/, false],
-  ])('says at once what is wrong where the proxy %s', async (_what, options, message, retryable) => {
+    ['does not support CONNECT', { answer: 404 }, /could not connect to .* \(HTTP 404\)/, false],
+  ])('reports immediately what is wrong if the proxy %s', async (_what, options, message, retryable) => {
     const proxy = await open(options)
     const error = await outcomeOf(there.run(way, `http://wrong:wrong-word@127.0.0.1:${proxy.port}`))
     expect(error).toMatchObject({
@@ -73,7 +73,7 @@ describe.each(ways)('%s through a proxy', (way) => {
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('wrong-word')
   })
 
-  it('says that the proxy cannot be reached, and not the service', async () => {
+  it('reports that the proxy cannot be reached, and not the service', async () => {
     const proxy = await open()
     await proxy.close()
     proxies = []
@@ -83,7 +83,7 @@ describe.each(ways)('%s through a proxy', (way) => {
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hidden')
   })
 
-  it('says that the proxy cannot be reached where something else answers there', async () => {
+  it('reports that the proxy cannot be reached if something else answers at its address', async () => {
     const proxy = await open({ answer: 'garbage' })
     expect(await outcomeOf(there.run(way, proxy.url))).toMatchObject({
       code: 'connection-failed',
@@ -91,14 +91,14 @@ describe.each(ways)('%s through a proxy', (way) => {
     })
   })
 
-  it('ends with its time-out where the proxy says nothing, and leaves no connection', async () => {
+  it('ends with its timeout if the proxy does not answer, and leaves no connection', async () => {
     const proxy = await open({ answer: 'silence' })
     const error = await outcomeOf(there.run(way, proxy.url, { connectTimeoutMs: 100 }))
     expect(error).toMatchObject({ code: way === 'a token request' ? 'token-timeout' : 'connect-timeout' })
     await expect.poll(() => proxy.open()).toBe(0)
   })
 
-  it('leaves no connection where it is unsubscribed while the proxy says nothing', async () => {
+  it('leaves no connection if it is unsubscribed while the proxy does not answer', async () => {
     const proxy = await open({ answer: 'silence' })
     const subscription = there.run(way, proxy.url).subscribe()
     await expect.poll(() => proxy.asked).toHaveLength(1)
@@ -107,10 +107,10 @@ describe.each(ways)('%s through a proxy', (way) => {
   })
 })
 
-describe('requestToken without a fetch of its own', () => {
+describe('requestToken without a custom fetch', () => {
   const credentialsOf = { authUrl: 'https://127.0.0.1:9', clientId: 'c', clientSecret: 'secret-secret' }
 
-  it('goes through the proxy of the option or of the environment', async () => {
+  it('uses the proxy of the option or of the environment', async () => {
     const proxy = await open({ answer: 403 })
     const refused = { code: 'connection-failed', message: expect.stringContaining('refuses connections') as unknown }
     const asked = (options: object): Promise<unknown> =>
@@ -124,7 +124,7 @@ describe('requestToken without a fetch of its own', () => {
     })
   })
 
-  it('refuses a proxy that is none, and one beside a fetch, when it is called', () => {
+  it('rejects an invalid proxy, and a proxy together with a fetch, when it is called', () => {
     const invalid = expect.objectContaining({ code: 'invalid-options' }) as unknown
     expect(() => requestToken({ ...credentialsOf, proxy: 'nonsense' })).toThrow(invalid)
     expect(() => requestToken({ ...credentialsOf, proxy: 'http://p:1', fetch })).toThrow(invalid)
