@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { errorTable, isErrorCode, type ErrorRow } from '../../src/errors/error-table.js'
 
 const rows: readonly (readonly [string, ErrorRow])[] = Object.entries(errorTable)
-/** Codes that an endpoint may send (RFC 6455 section 7.4.1), of those that stand in for an error. */
+/** Codes that an endpoint may send (RFC 6455 section 7.4.1), of those that represent an error. */
 const sendable = [1001, 1002, 1003, 1007, 1008, 1009, 1011]
-/** RFC 6455 section 7.4.1: 1006 is never sent. It is what the client sees of a connection that is not there. */
+/** RFC 6455 section 7.4.1: 1006 is never sent. It is what the client sees of a lost connection. */
 const local = ['connection-failed', 'connection-lost', 'connect-timeout']
 
 describe('errorTable', () => {
@@ -12,7 +12,7 @@ describe('errorTable', () => {
     for (const [code] of rows) expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/)
   })
 
-  it('ends a WebSocket with a code that may be sent, and with 1006 only where nothing can be', () => {
+  it('closes a WebSocket with a code that may be sent, and with 1006 only if none can be sent', () => {
     for (const [code, { closeCode }] of rows) {
       const isPrivate = closeCode >= 4000 && closeCode <= 4999
       const isValid = local.includes(code) ? closeCode === 1006 : sendable.includes(closeCode) || isPrivate
@@ -27,7 +27,7 @@ describe('errorTable', () => {
     }
   })
 
-  it('keeps INTERNAL for what is internal', () => {
+  it('uses INTERNAL only for internal errors', () => {
     expect(rows.filter(([, { grpcStatus }]) => grpcStatus === 13).map(([code]) => code)).toEqual(['internal'])
   })
 
@@ -53,7 +53,7 @@ describe('errorTable', () => {
 })
 
 describe('isErrorCode', () => {
-  it('knows the codes of the table and no inherited name', () => {
+  it('recognizes the codes of the table and no inherited name', () => {
     expect(rows.every(([code]) => isErrorCode(code))).toBe(true)
     for (const name of ['', 'nonsense', '__proto__', 'constructor', 'toString']) expect(isErrorCode(name)).toBe(false)
   })

@@ -42,7 +42,7 @@ describe('a mask of secrets', () => {
     expect(Buffer.from(cleaned.slice(10), 'base64').toString()).not.toContain('cr3t')
   })
 
-  it('finds a secret of which any characters are encoded, in any way, and anywhere', () => {
+  it('finds a secret with any characters encoded, in any way, at any position', () => {
     const each = (character: string): fc.Arbitrary<string> => {
       const hex = (character.codePointAt(0) ?? 0).toString(16)
       return fc.constantFrom(
@@ -80,7 +80,7 @@ describe('a mask of secrets', () => {
     )
   })
 
-  it('leaves what holds no secret as it is, and says so at once', () => {
+  it('leaves text without a secret unchanged, and reports that', () => {
     const texts = fc.string({ maxLength: 200 }).filter((text) => !text.includes(token.slice(0, 8)))
     const mask = new SecretMask([token])
     fc.assert(
@@ -93,7 +93,7 @@ describe('a mask of secrets', () => {
     expect(mask.isIn('%41\\u0042&amp;')).toBe(false)
   })
 
-  it('finds what was cut off behind its beginning, and leaves another token of the same issuer alone', () => {
+  it('finds a secret that is cut off after its beginning, and leaves another token of the same issuer', () => {
     const mask = new SecretMask([token])
     for (const length of [16, 30, 60, token.length - 1]) {
       for (const end of ['', '.', '...', '…', ' is none.', '"']) {
@@ -105,7 +105,7 @@ describe('a mask of secrets', () => {
     expect(mask.clean(`${other} ${token} ${other}`)).toBe(`${other} *** ${other}`)
   })
 
-  it('takes a text of JSON to one that is still JSON', () => {
+  it('turns JSON text into text that is still JSON', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6, maxLength: 30, unit: 'grapheme-ascii' }), fc.string(), (hidden, beside) => {
         const text = JSON.stringify({ a: `${beside} ${hidden} `, [hidden]: 1 })
@@ -115,14 +115,14 @@ describe('a mask of secrets', () => {
     )
   })
 
-  it('cleans texts and names of any depth, bytes excepted', () => {
+  it('masks texts and names at any depth, except bytes', () => {
     const bytes = new Uint8Array([1])
     const mask = new SecretMask([token])
     const value = { a: [`x ${token}`, { [token]: 1 }], b: null, c: 2, bytes }
     expect(mask.cleanAll(value)).toEqual({ a: ['x ***', { '***': 1 }], b: null, c: 2, bytes })
   })
 
-  it('cleans an error and its causes, keeps what else it says, and hands on one that holds no secret', () => {
+  it('masks an error and its causes, keeps the other properties, and passes on one without a secret', () => {
     const mask = new SecretMask([token])
     const inner = Object.assign(new Error(`no ${token}`), { code: 'ECONNRESET', packet: token })
     const error = new SpeechError('overloaded', 'Full.', { retryAfterMs: 7, cause: new Error('why', { cause: inner }) })
@@ -135,12 +135,12 @@ describe('a mask of secrets', () => {
     expect(mask.cleanError(plain)).toBe(plain)
   })
 
-  it('looks for no secret that is shorter than an ordinary word, and for no more than the last eight', () => {
+  it('ignores secrets shorter than an ordinary word, and all but the last eight', () => {
     const mask = new SecretMask(['abc', ...Array.from({ length: 9 }, (_, index) => `secret-number-${index}`)])
     expect(mask.clean('abc secret-number-0 secret-number-8')).toBe('abc secret-number-0 ***')
   })
 
-  it('reads the longest message in a moment, whatever a peer puts into it', () => {
+  it('reads the longest message quickly, whatever its content', () => {
     const mask = new SecretMask([secret, token])
     const mebibyte = 1024 * 1024
     for (const part of ['\\', '%', '%25', '&#0', 'S3cr3t', token.slice(0, 30), '\\u0', 'U3Nj']) {

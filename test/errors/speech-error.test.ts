@@ -12,7 +12,7 @@ const sentence = fc.string({ unit: 'binary', minLength: 1 })
 const foreign = (fields: object): Error => Object.assign(new Error('said'), { name: 'SpeechError' }, fields)
 
 describe('SpeechError', () => {
-  it('takes retryable from the table unless it is told', () => {
+  it('takes retryable from the table unless it is given', () => {
     for (const code of codes) {
       expect(new SpeechError(code, 'x').retryable).toBe(errorTable[code].retryable)
       expect(new SpeechError(code, 'x', { retryable: !errorTable[code].retryable }).retryable).toBe(
@@ -21,7 +21,7 @@ describe('SpeechError', () => {
     }
   })
 
-  it('has a cause and a wait only where they were given', () => {
+  it('has a cause and a delay only if they were given', () => {
     const bare = new SpeechError('internal', 'x')
     expect(['cause' in bare, 'retryAfterMs' in bare]).toEqual([false, false])
     const cause = new Error('inside')
@@ -31,14 +31,14 @@ describe('SpeechError', () => {
 })
 
 describe('isSpeechError', () => {
-  it('knows its own errors and those of another build', () => {
+  it('recognizes its own errors and those of another build', () => {
     for (const code of codes) {
       expect(isSpeechError(new SpeechError(code, 'x'))).toBe(true)
       expect(isSpeechError(foreign({ code, retryable: false }))).toBe(true)
     }
   })
 
-  it('refuses what only looks like one', () => {
+  it('rejects objects that only resemble one', () => {
     const throwing = {
       toString: () => {
         throw new Error('inside')
@@ -74,7 +74,7 @@ describe('isSpeechError', () => {
 })
 
 describe('toSpeechError', () => {
-  it('hands a SpeechError on and wraps everything else as its cause', () => {
+  it('returns a SpeechError unchanged and wraps everything else as its cause', () => {
     const mine = new SpeechError('refused', 'x')
     expect(toSpeechError(mine, 'internal', 'y')).toBe(mine)
     for (const cause of [new Error('inside'), 'text', null]) {
@@ -84,7 +84,7 @@ describe('toSpeechError', () => {
   })
 })
 
-/** What `sanitizePeerText` leaves as it is. */
+/** What `sanitizePeerText` leaves unchanged. */
 const oneLine = sentence.map((text) => sanitizePeerText(text).slice(0, 200).trim()).filter((text) => text !== '')
 
 describe('refusalText and refusalError', () => {
@@ -101,12 +101,12 @@ describe('refusalText and refusalError', () => {
     )
   })
 
-  it('keep the code where it came without a sentence', () => {
+  it('keep a code that arrives without a sentence', () => {
     const message = 'The service refused and sent no reason.'
     for (const code of codes) expect(refusalError(`${code}: `)).toMatchObject({ code, message })
   })
 
-  it('read every other text as a refusal in the words of the peer', () => {
+  it('read every other text as a refusal with the text of the peer', () => {
     for (const text of ['no such model', 'nonsense: x', 'constructor: x', '__proto__: x', 'Internal: x', 'internal']) {
       expect(refusalError(text)).toMatchObject({ code: 'refused', message: `The service refused: ${text}` })
     }
@@ -118,7 +118,7 @@ describe('refusalText and refusalError', () => {
     )
   })
 
-  it('say nothing of the inside: an unknown error is internal', () => {
+  it('reveal no internals: an unknown error is internal', () => {
     const inside = [
       new Error('/srv/models/x'),
       new TypeError('secret'),
@@ -131,7 +131,7 @@ describe('refusalText and refusalError', () => {
     fc.assert(fc.property(fc.anything(), (error) => refusalText(error) === `internal: ${errorTable.internal.help}`))
   })
 
-  it('never say the cause', () => {
+  it('never include the cause', () => {
     const error = new SpeechError('engine-failed', 'The engine failed.', { cause: new Error('secret') })
     expect(refusalText(error)).toBe('engine-failed: The engine failed.')
   })
