@@ -13,12 +13,12 @@ const newSession = (more: Partial<Parameters<typeof recognize>[0]> = {}) => {
 }
 const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.flatMap((event) => happeningsOf(event))
 
-describe('recognize of a browser, whose first connection loads what it needs', () => {
+describe('recognize in a browser, whose first connection loads its modules', () => {
   afterEach(() => {
     vi.doUnmock(parts)
   })
 
-  it('holds the audio that comes meanwhile, and sends it all', async () => {
+  it('buffers the audio that arrives meanwhile, and sends all of it', async () => {
     const { service, session } = newSession()
     const events$ = session(concat(of(audio(20)), of(audio(40)))).pipe(toArray())
     const events = await lastValueFrom(events$)
@@ -28,7 +28,7 @@ describe('recognize of a browser, whose first connection loads what it needs', (
     expect(received).toEqual(['recognize', 'audio 20', 'audio 40', 'finalize-recognition', 'end'])
   })
 
-  it('is stopped before it has connected by a stop that comes meanwhile', async () => {
+  it('is stopped before it has connected by a stop that arrives meanwhile', async () => {
     const stop$ = new Subject<void>()
     const { service, session } = newSession({ stop$ })
     const events = lastValueFrom(session(NEVER).pipe(toArray()))
@@ -38,7 +38,7 @@ describe('recognize of a browser, whose first connection loads what it needs', (
     expect(service.dials.made).toBe(0)
   })
 
-  it('fails at once with connection-failed where it cannot be loaded', async () => {
+  it('fails immediately with connection-failed if the modules cannot be loaded', async () => {
     vi.doMock(parts, () => {
       throw new TypeError('Failed to fetch')
     })

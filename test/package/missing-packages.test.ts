@@ -10,7 +10,7 @@ afterEach(() => {
   folder = undefined
 })
 
-/** A folder in which the package and all others are installed, but one. Node must keep to the links to see it. */
+/** A folder with the package and all its dependencies except one. Node must preserve symlinks for that. */
 const installWithout = (missing: string): string => {
   folder = mkdtempSync(join(tmpdir(), 'rxspeech-missing-'))
   const link = (from: string, ...at: readonly string[]): void => symlinkSync(from, join(folder ?? '', ...at))
@@ -31,7 +31,7 @@ const project = [
   'wires: [in -> words, words -> out]',
 ].join('\n')
 
-/** What happens to a session of half a second in memory, and to a service that starts. */
+/** The outcome of a session of half a second in memory, and of a service that starts. */
 const program = `
 const { of, lastValueFrom, tap } = require('rxjs')
 const { inMemoryService } = require('rxspeech/testing')
@@ -85,7 +85,7 @@ const missingDependency = (message: string): object => ({ code: 'missing-depende
 
 // Each starts a program that loads the whole package: 1 s, more on a busy machine.
 describe('a package that is not installed', () => {
-  it('is named by a session in memory whose model needs it, and missed by no other', async () => {
+  it('is named by a session in memory whose model needs it, and needed by no other', async () => {
     const named = missingDependency(
       'This engine needs the package soundswallower, which comes with another: npm install rxspeech-service.',
     )
