@@ -14,9 +14,9 @@ interface Row {
   readonly findings: string
 }
 
-// Each fault is played on 8 s of audio at the speed of speech, so that all of them are played together.
+// Each fault runs on 8 s of audio at the speed of speech, so all of them run concurrently.
 describe.concurrent('npm run faults', () => {
-  it('plays what is named over both transports, and prints the table with the peers', async () => {
+  it('runs the named faults over both transports, and prints the table with the peers', async () => {
     const { code, stdout, stderr } = await runFaults(['--only', 'refused-token,malformed-message'])
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Every promise is kept.') })
     expect(stdout).toContain('✓ malformed message      rxspeech a value\n')
@@ -26,8 +26,8 @@ describe.concurrent('npm run faults', () => {
     expect(stdout + stderr).not.toContain('\u001b')
   })
 
-  it('prints JSON alone, and ends with 1 when a promise is broken', async () => {
-    // Nobody answers a token request at this address, so no session comes about.
+  it('prints only JSON, and exits with 1 when a promise is broken', async () => {
+    // Nothing answers a token request at this address, so no session starts.
     const elsewhere = ['--url', 'ws://127.0.0.1:1', '--model', 'm', '--token', 'abc']
     const { code, stdout, stderr } = await runFaults([
       '--json',
@@ -48,13 +48,13 @@ describe.concurrent('npm run faults', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
   })
 
-  it('plays them against the development service with --dev, by the ledger', async () => {
+  it('runs against the development service with --dev, and uses the ledger', async () => {
     const { code, stdout } = await runFaults(['--dev', '--json', '--only', 'malformed-message', '--over', 'grpc'])
     expect(JSON.parse(stdout)).toMatchObject([{ promise: 'kept', over: 'grpc' }])
     expect(code).toBe(0)
   })
 
-  it('says what is wrong with the flags, and exits with 2', async () => {
+  it('reports invalid flags, and exits with 2', async () => {
     expect(await runFaults(['--only', 'nothing'])).toMatchObject({ code: 2, stdout: '' })
   })
 })

@@ -36,8 +36,8 @@ const mended: RunRecord = {
 }
 const failedWith = (code: string, atMs = 3_000): RunRecord['settled'] => ({ type: 'error', code, message: '', atMs })
 
-describe('what is promised of a drop', () => {
-  it('is kept when nothing is lost, and says when it was noticed and mended', () => {
+describe('the promise for a drop', () => {
+  it('is kept when nothing is lost, and reports when it was noticed and recovered', () => {
     expect(judgeRun('drop', mended)).toEqual({
       promise: 'kept',
       inShort: '0',
@@ -48,21 +48,21 @@ describe('what is promised of a drop', () => {
   it.each<[string, Partial<RunRecord>, string]>([
     ['audio never arrived', { proof: proof(40, 0) }, '2'],
     ['audio arrived and was never finalized', { proof: proof(0, 500) }, '0 +25'],
-    ['the text is not whole', { isWhole: false }, '0'],
+    ['the text is not complete', { isWhole: false }, '0'],
     ['the session failed', { settled: failedWith('connection-lost') }, '0'],
     ['the session never ended', { settled: { type: 'pending', atMs: 99_000 } }, '0'],
-    ['a gap says less than is lost', { proof: proof(40, 0), events: [at(5, gap(0, 20))] }, '2'],
-    ['a gap says more than is lost', { events: [at(5, gap(0, 120))] }, '0'],
+    ['a gap is shorter than the loss', { proof: proof(40, 0), events: [at(5, gap(0, 20))] }, '2'],
+    ['a gap is longer than the loss', { events: [at(5, gap(0, 120))] }, '0'],
   ])('is broken when %s', (_what, change, inShort) => {
     expect(judgeRun('outage-8s', { ...mended, ...change })).toMatchObject({ promise: 'broken', inShort })
   })
 
-  it('is kept with an exact gap, whose text is not whole', () => {
+  it('is kept with an exact gap and a text that is not complete', () => {
     const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], unreportedMs: 100, isWhole: false }
     expect(judgeRun('outage-30s', run)).toMatchObject({ promise: 'kept', inShort: '2 +3' })
   })
 
-  it('goes by the ledger where the service proves nothing, and counts what was never taken', () => {
+  it('uses the ledger if the service verifies nothing, and counts audio that was never taken', () => {
     const { proof: _proof, unreportedMs: _unreportedMs, isWhole: _isWhole, ...unproved } = mended
     const ledger = {
       type: 'ledger',
@@ -85,7 +85,7 @@ describe('what is promised of a drop', () => {
   })
 })
 
-describe('what is promised of the other faults', () => {
+describe('the promise for the other faults', () => {
   it('is a half-open connection noticed within 10 s', () => {
     const late = { ...mended, events: [at(12_500, reconnecting)] }
     expect(judgeRun('half-open', mended)).toMatchObject({ promise: 'kept', inShort: 'in 1 s' })
@@ -93,7 +93,7 @@ describe('what is promised of the other faults', () => {
     expect(judgeRun('half-open', { ...mended, events: [] })).toMatchObject({ promise: 'broken', inShort: 'unnoticed' })
   })
 
-  it('is a time-out by its name, at its time, when finalize has no answer', () => {
+  it('is a timeout error, at its time, when finalize has no response', () => {
     const run = { ...mended, events: [at(8_000, state('finalizing'))], settled: failedWith('finalize-timeout', 10_040) }
     expect(judgeRun('finalize-unanswered', run)).toMatchObject({ promise: 'kept', inShort: 'time-out 2 s' })
     expect(judgeRun('finalize-unanswered', { ...run, settled: failedWith('finalize-timeout', 14_000) })).toMatchObject({
@@ -120,7 +120,7 @@ describe('what is promised of the other faults', () => {
     expect(judgeRun('refused-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
   })
 
-  it('is a fresh token for another connection, and a malformed message as a value', () => {
+  it('is a new token for another connection, and a malformed message as a value', () => {
     expect(judgeRun('fresh-token', mended)).toMatchObject({ promise: 'kept', inShort: 'yes' })
     expect(judgeRun('fresh-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
     const failed = { ...mended, tokensAsked: 1, settled: failedWith('unauthenticated') }

@@ -14,8 +14,8 @@ const messageOf = (...args: Parameters<typeof planFaults>): unknown => {
   }
 }
 
-describe('what rxspeech faults is to do', () => {
-  it('is every fault over both transports against a scripted service, unless something is said', () => {
+describe('the plan of npm run faults', () => {
+  it('is every fault over both transports against a scripted service by default', () => {
     expect(planFaults({}, {})).toEqual({
       names: namedFaults,
       transports: ['websocket', 'grpc'],
@@ -25,13 +25,13 @@ describe('what rxspeech faults is to do', () => {
     expect(planFaults({ dev: true }, {}).service).toMatchObject({ where: 'here', model: 'call' })
   })
 
-  it('is the faults that are named, in their own order', () => {
+  it('is the named faults, in their own order', () => {
     expect(planFaults({ only: ['half-open, drop', 'drop'] }, {}).names).toEqual(['drop', 'half-open'])
     expect(messageOf({ only: ['drops'] }, {})).toMatch(/^--only must be drop, .*, not "drops"\.$/)
     expect(messageOf({ only: [''] }, {})).toMatch(/^--only must be/)
   })
 
-  it('is over the transports that there are addresses for', () => {
+  it('is limited to the transports with an address', () => {
     expect(planFaults(remote, {})).toMatchObject({ transports: ['websocket'], service: { where: 'elsewhere' } })
     expect(planFaults({ ...remote, grpc: 'speech.example.com:443' }, {}).transports).toEqual(['websocket', 'grpc'])
     expect(planFaults({ over: 'grpc' }, {}).transports).toEqual(['grpc'])

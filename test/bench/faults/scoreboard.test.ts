@@ -14,7 +14,7 @@ const runs: readonly ScoredRun[] = namedFaults.flatMap((name) =>
 )
 
 describe('the scoreboard', () => {
-  it.each([120, 160])('has all peers beside each other in %d columns', (columns) => {
+  it.each([120, 160])('shows all peers side by side in %d columns', (columns) => {
     const lines = scoreboardTable(runs, columns, plain).trimEnd().split('\n')
     expect(lines).toHaveLength(namedFaults.length + 1)
     expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(120)
@@ -22,14 +22,14 @@ describe('the scoreboard', () => {
     expect(lines[1]).toMatch(/^✓ drop, back at once +time-out 2 s +0 \+25 +300 \+25 +300 \+25 +0 \+25 +0 +0$/)
   })
 
-  it.each([60, 80, 100])('has them below each other in %d columns', (columns) => {
+  it.each([60, 80, 100])('shows them below each other in %d columns', (columns) => {
     const text = scoreboardTable(runs, columns, plain) + legend(columns)
     expect(Math.max(...text.split('\n').map(displayWidth))).toBeLessThanOrEqual(columns)
     expect(text).toContain('✓ drop, back at once     rxspeech time-out 2 s\n    Deepgram 0 +25 · AssemblyAI 300 +25')
     for (const { version } of measuredPeers) expect(text).toContain(version)
   })
 
-  it('says a promise is broken where one transport breaks it, and what each did', () => {
+  it('marks a promise as broken if one transport breaks it, and shows the result of each', () => {
     const [first, second, ...others] = runs
     if (first === undefined || second === undefined) throw new Error('no runs')
     const broken = { ...second, verdict: { promise: 'broken', inShort: '0 +25', findings: 'lost' } as const }
@@ -39,7 +39,7 @@ describe('the scoreboard', () => {
     expect(runLine(broken, 80, plain)).toBe('✗ drop, back at once     grpc      lost\n')
   })
 
-  it('goes on below where a line is long', () => {
+  it('continues a long line on the next line', () => {
     const [first] = runs
     if (first === undefined) throw new Error('no runs')
     const findings = Array.from({ length: 9 }, (_, item) => `finding number ${item}`).join(', ')
