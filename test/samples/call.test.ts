@@ -51,38 +51,42 @@ describe('the sample call', () => {
     expect(statSync(join(samples, 'call.wav')).size).toBeLessThan(600_000)
   })
 
-  it('has turns of both sides, with one overlap', () => {
+  it('has turns of both speakers, with one overlap', () => {
     expect(turnsOf(0).length).toBeGreaterThanOrEqual(5)
     expect(turnsOf(1).length).toBeGreaterThanOrEqual(5)
     const overlaps = call.turns.filter((turn, at) => turn.startMs < (call.turns[at - 1]?.endMs ?? 0))
     expect(overlaps.map(({ text }) => text)).toEqual(['sure'])
   })
 
-  // The engine takes 10 s for the whole call, so a sixth of the turns is read with each cut, unless all are to be tried.
+  // The engine takes 10 s for the complete call, so each cut is tested with a sixth of the turns, unless all are to be
+  // tested.
   it.each([
     [300, 400, 0],
     [100, 100, 1],
     [0, 0, 2],
-  ])('is read without a mistake when cut %i ms before and %i ms after each turn', async (preMs, postMs, firstTurn) => {
-    const step = everyNth(6)
-    const turns = call.turns.filter((_turn, at) => at % step === firstTurn % step)
-    expect(turns.length).toBeGreaterThanOrEqual(2)
-    for (const turn of turns) {
-      const audio = channels[turn.channel === 0 ? 0 : 1]
-      const startMs = turn.startMs - preMs
-      const endMs = turn.endMs + postMs
-      const parts: SegmentPart[] = [
-        { type: 'open', startMs },
-        { type: 'audio', samples: audio.slice(startMs * 8, endMs * 8) },
-        { type: 'close', endMs },
-      ]
-      const hypotheses = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
-      expect(hypotheses.at(-1)).toMatchObject({ type: 'segment', text: turn.text })
-    }
-  })
+  ])(
+    'is recognized without an error when cut %i ms before and %i ms after each turn',
+    async (preMs, postMs, firstTurn) => {
+      const step = everyNth(6)
+      const turns = call.turns.filter((_turn, at) => at % step === firstTurn % step)
+      expect(turns.length).toBeGreaterThanOrEqual(2)
+      for (const turn of turns) {
+        const audio = channels[turn.channel === 0 ? 0 : 1]
+        const startMs = turn.startMs - preMs
+        const endMs = turn.endMs + postMs
+        const parts: SegmentPart[] = [
+          { type: 'open', startMs },
+          { type: 'audio', samples: audio.slice(startMs * 8, endMs * 8) },
+          { type: 'close', endMs },
+        ]
+        const hypotheses = await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
+        expect(hypotheses.at(-1)).toMatchObject({ type: 'segment', text: turn.text })
+      }
+    },
+  )
 
   it.each(first(1, [0, 1] as const))(
-    'is read without a mistake on channel %i when voice activity cuts it',
+    'is recognized without an error on channel %i when voice activity cuts it',
     async (channel) => {
       const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
       const chunks = chunksOf(channels[channel], 160)
@@ -94,7 +98,7 @@ describe('the sample call', () => {
       expect(segments.map(({ text }) => text)).toEqual(turnsOf(channel).map(({ text }) => text))
       for (const [at, { startMs, endMs }] of turnsOf(channel).entries()) {
         const words = segments[at]?.words ?? []
-        // A grammar may begin its first word with the silence before it, as long as the pre-speech buffer.
+        // A grammar may begin its first word with the silence before it, up to the pre-speech buffer.
         expect(Math.abs((words[0]?.startMs ?? 0) - startMs)).toBeLessThan(300)
         expect(Math.abs((words.at(-1)?.endMs ?? 0) - endMs)).toBeLessThan(400)
       }
