@@ -13,11 +13,11 @@ const sessionOf = ({ over, url, address, heartbeatMs }, ca) => {
   return over === 'grpc'
     ? dataflow({
         ...common,
-        address,
+        url: address,
         ca: Buffer.from(ca),
         tenant: 'T',
         project: 'p',
-        heartbeatMs: heartbeatMs,
+        heartbeatMs,
       })
     : recognize({ ...common, url, ca, model: 'm', heartbeatMs })
 }
