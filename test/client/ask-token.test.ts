@@ -29,7 +29,7 @@ describe('the token', () => {
     ['an Observable of texts', of('T', 'U')],
     ['an Observable of tokens', of(tokenOf('T'))],
     ['a list', ['T']],
-  ])('is taken from %s', (_what, token) => {
+  ])('is read from %s', (_what, token) => {
     virtually(({ clock, watch, flowing }) => {
       const messages: DataflowMessage[] = []
       const service = scriptedService(clock, [plainDataflow(0)], { onMessage: (message) => messages.push(message) })
@@ -45,10 +45,10 @@ describe('the token', () => {
     ['errors', throwError(() => new SpeechError('invalid-client', 'Wrong.')), 'invalid-client'],
     ['errors with something else', throwError(() => new Error('x')), 'token-endpoint-failed'],
     ['is empty', EMPTY, 'unauthenticated'],
-    ['gives an empty text', of(''), 'unauthenticated'],
-    ['gives nothing', of(undefined as unknown as string), 'unauthenticated'],
-    ['gives a number', of(5 as unknown as string), 'unauthenticated'],
-  ])('is missed by name when its source %s', (_what, token, code) => {
+    ['emits an empty text', of(''), 'unauthenticated'],
+    ['emits nothing', of(undefined as unknown as string), 'unauthenticated'],
+    ['emits a number', of(5 as unknown as string), 'unauthenticated'],
+  ])('is reported as missing by name when its source %s', (_what, token, code) => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       const { log } = watch(recognizing({ dial: service.dial, token })(NEVER))
@@ -59,7 +59,7 @@ describe('the token', () => {
     })
   })
 
-  it('is asked for once a session, and not held on to', () => {
+  it('is requested once per session, and not kept', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
       const token$ = cold('5ms t 5ms u', { t: 'T', u: 'U' })
       const service = scriptedService(clock, [plainRecognizer(0)])
@@ -69,7 +69,7 @@ describe('the token', () => {
     })
   })
 
-  it('never stands in an event or an error', () => {
+  it('never appears in an event or an error', () => {
     virtually(({ clock, recognizing, flowing, cold }) => {
       const texts: string[] = []
       const note = (value: unknown): void =>
@@ -100,7 +100,7 @@ const refused: Answer<DataflowMessage> = [
 ]
 
 describe('a token that is refused before the session streams', () => {
-  it('is asked for once more, and the other one is tried on a new connection', () => {
+  it('is requested once more, and the other token is tried on a new connection', () => {
     virtually(({ clock, watch, flowing, cold }) => {
       const messages: DataflowMessage[] = []
       const service = scriptedService(clock, [{ Start: refused }, plainDataflow(0)], {
@@ -133,7 +133,7 @@ describe('a token that is refused before the session streams', () => {
     })
   })
 
-  it('is not remembered with what was asked on its connection', () => {
+  it('is not remembered with the messages of its connection', () => {
     virtually(({ clock, watch, flowing }) => {
       const unnamed: Answer<DataflowMessage> = [0, response('{"operation-result":"success"}')]
       const service = scriptedService<DataflowMessage>(clock, [
@@ -147,7 +147,7 @@ describe('a token that is refused before the session streams', () => {
     })
   })
 
-  it('errors with the refusal when the other one is refused as well', () => {
+  it('errors with the refusal when the other token is refused as well', () => {
     virtually(({ clock, watch, flowing }) => {
       const service = scriptedService(clock, [{ Start: refused }])
       let asked = 0
@@ -162,8 +162,8 @@ describe('a token that is refused before the session streams', () => {
 
   it.each<readonly [string, TokenSource, number]>([
     ['is fixed', 'T', 1],
-    ['gives the same one', of('T'), 2],
-    ['gives none', concat(of('T'), NEVER), 2],
+    ['emits the same token', of('T'), 2],
+    ['emits none', concat(of('T'), NEVER), 2],
   ])('errors with the refusal, without another connection, when its source %s', (_what, token, authorizings) => {
     virtually(({ clock, watch, flowing }) => {
       const service = scriptedService(clock, [{ Start: refused }])
@@ -177,7 +177,7 @@ describe('a token that is refused before the session streams', () => {
   })
 
   it.each(['connecting', 'starting'] as const)(
-    'makes keepFresh request another one by rejected$, also when the connection is refused while %s',
+    'makes keepFresh request another token by rejected$, also when the connection is refused while %s',
     (state) => {
       virtually(({ clock, watch, recognizing }) => {
         let requested = 0
@@ -211,7 +211,7 @@ describe('a token that is refused before the session streams', () => {
     },
   )
 
-  it('is an error at once when it is refused while the session streams', () => {
+  it('is an error immediately when it is refused while the session streams', () => {
     virtually(({ clock, watch, recognizing }) => {
       let asked = 0
       const token$ = defer(() => of(`T${++asked}`))

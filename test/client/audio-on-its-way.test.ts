@@ -6,8 +6,8 @@ import { audio, plainDataflow, plainRecognizer, scriptedService, virtually } fro
 const numbered = (durationMs: number, first: number): Uint8Array =>
   Uint8Array.from({ length: durationMs * 16 }, (_, index) => (first + index) % 251)
 
-describe('audio on its way', () => {
-  it('is held until the start-response, then sent in order, before what comes after', () => {
+describe('audio in transit', () => {
+  it('is buffered until the start-response, then sent in order, before later audio', () => {
     virtually(({ clock, watch, flowing, cold }) => {
       const service = scriptedService(clock, [plainDataflow(50)])
       const source$ = cold('a 9ms b 9ms c 59ms (d|)', { a: audio(1), b: audio(2), c: audio(3), d: audio(4) })
@@ -18,7 +18,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('tells what does not fit as one gap with exact times, when audio fits again', () => {
+  it('reports what does not fit as one gap with exact times, when audio fits again', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(100)])
       const source$ = cold('a 19ms a 19ms a 19ms a 19ms a 39ms (a|)', { a: audio(20) })
@@ -38,7 +38,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('tells a gap that is open at the end, and a sample that is cut', () => {
+  it('reports a gap that is open at the end, and a sample that is cut', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(100)])
       const source$ = cold('a b 9ms |', { a: audio(70), b: new Uint8Array(1) })
@@ -53,7 +53,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('is held while the link is congested, and goes on in order when there is room', () => {
+  it('is buffered while the link is congested, and continues in order after the drain', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
         scheduler: clock,
@@ -78,7 +78,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('keeps a pushed source within the bound while the service does not read, to the byte', () => {
+  it('keeps the audio of a pushed source within the bound while the service does not read, to the byte', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
         pauseAfter: 1,
@@ -87,7 +87,7 @@ describe('audio on its way', () => {
       const source$ = cold('a 9ms a 9ms a 9ms a 9ms a', { a: audio(20) })
       const { log } = watch(recognizing({ dial: service.dial, buffer: { maxMs: 30 }, stop$: cold('50ms s') })(source$))
       return () => {
-        // 2 x 20 ms went to the link and have no result, 30 ms are held, the rest does not fit.
+        // 2 x 20 ms went to the link and have no result, 30 ms are buffered, the rest does not fit.
         expect(log.filter((entry) => entry.includes('gap'))).toEqual([
           '50 gap 0-70 stopped',
           '50 gap 70-100 buffer-full',
@@ -96,7 +96,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('is carried over cuts within a sample, and no empty message is sent', () => {
+  it('is carried over when a sample is cut, and no empty message is sent', () => {
     virtually(({ clock, watch, flowing }) => {
       const messages: DataflowMessage[] = []
       const service = scriptedService(clock, [plainDataflow(0)], { onMessage: (message) => messages.push(message) })
@@ -118,7 +118,7 @@ describe('audio on its way', () => {
   })
 
   it.each(['pcm', 'ulaw'] as const)(
-    'splits a long chunk of %s at whole samples, below the longest message',
+    'splits a long chunk of %s at whole samples, below the maximum message length',
     (encoding) => {
       virtually(({ clock, watch, recognizing }) => {
         const messages: SocketMessage[] = []
@@ -134,7 +134,7 @@ describe('audio on its way', () => {
     },
   )
 
-  it('takes a pulled chunk whole, however long, and pulls no more than the link takes', () => {
+  it('accepts a pulled chunk of any length, and pulls no more than the link accepts', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       let asked = 0
       const endless: Iterable<Uint8Array> = {
@@ -152,7 +152,8 @@ describe('audio on its way', () => {
       const options = { dial: service.dial, buffer: { maxMs: 30, maxChunkBytes: 800 }, stop$: cold('9ms s') }
       const { log } = watch(recognizing(options)(endless))
       return () => {
-        // What was sent has no result; the second half of the third one waits for room, beyond the bound of what is pushed.
+        // The audio sent has no result; the second half of the third chunk waits for the drain, beyond the bound for
+        // pushed audio.
         expect(asked).toBe(3)
         expect(log.filter((entry) => entry.includes('gap'))).toEqual(['9 gap 0-300 stopped'])
       }
@@ -160,7 +161,7 @@ describe('audio on its way', () => {
   })
 
   it.each([800, 1600])(
-    'pulls on when there is room again, with messages of at most %i bytes',
+    'continues to pull after the drain, with messages of at most %i bytes',
     (maxAudioMessageBytes) => {
       virtually(({ clock, watch, recognizing }) => {
         const service = scriptedService<SocketMessage>(clock, [plainRecognizer(0)], {
@@ -181,7 +182,7 @@ describe('audio on its way', () => {
     },
   )
 
-  it('waits for no room any more when it is unsubscribed', () => {
+  it('stops waiting for the drain when it is unsubscribed', () => {
     virtually(({ watch, recognizing }) => {
       const room$ = new Subject<undefined>()
       const link: Link<SocketMessage, SocketMessage> = {
@@ -203,7 +204,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('does not lose or turn around what a handler pushes from within an event', () => {
+  it('neither loses nor reorders audio that a handler pushes during an event', () => {
     virtually(({ clock, recognizing }) => {
       const lengths: number[] = []
       const service = scriptedService<SocketMessage>(
@@ -221,7 +222,7 @@ describe('audio on its way', () => {
     })
   })
 
-  it('fails by name on what is no Uint8Array', () => {
+  it('fails by name on a value that is not a Uint8Array', () => {
     virtually(({ clock, watch, recognizing }) => {
       for (const junk of [undefined, null, 'text', 7, [1, 2], new Int16Array(2), new DataView(new ArrayBuffer(2))]) {
         const service = scriptedService(clock, [plainRecognizer(0)])

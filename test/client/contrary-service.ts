@@ -6,42 +6,44 @@ import type { MemoryLinkOptions } from '../../src/transport/memory/link.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
 import { event, ok, response, recognizerMessage } from './virtual-session.js'
 
-/** Loud enough to be heard: with less, audio would be silence. */
+/** Loud enough not to count as silence. */
 export const loudness = 1_000
 
-/** A chunk lasts 20 ms; each sample of the nth is n louder, and it is the word `a<n>` of channel 0, `b<n>` of channel 1. */
+/**
+ * A chunk lasts 20 ms; each sample of the nth is n louder, and it is the word `a<n>` of channel 0, `b<n>` of channel 1.
+ */
 export const wordMs = 20
 const chunkBytes = wordMs * 16
 export const wordChunk = (index: number, channels: 1 | 2): Uint8Array =>
   new Uint8Array(new Int16Array((chunkBytes / 2) * channels).fill(loudness + index).buffer)
 export const wordOf = (channel: number, index: number): string => `${'ab'[channel] ?? 'a'}${index}`
 
-/** How a connection ends before its time. */
+/** How a connection ends early. */
 export interface Break {
   readonly afterChunks: number
-  /** With a final nobody asked for, this long before. */
+  /** With an unrequested final, this long before. */
   readonly finalBeforeMs?: number
-  /** What the final says is wrong. */
+  /** The error of the final. */
   readonly finalError?: boolean
-  /** `undefined`: in good order. */
+  /** `undefined`: closed normally. */
   readonly cause?: SpeechError
 }
 
-/** A service that does what the description does not forbid. */
+/** A service that does everything that the description does not forbid. */
 export interface Contrariness {
   readonly channels: 1 | 2
   readonly timed: boolean
-  /** Words of a milestone, channel by channel. */
+  /** Words per milestone, by channel. */
   readonly milestoneWords: readonly [number, number]
-  /** How late a milestone is told, channel by channel. */
+  /** Delay of milestones, by channel. */
   readonly lateMs: readonly [number, number]
-  /** What no milestone has is in the final only. */
+  /** Whether words without a milestone are in the final only. */
   readonly restInFinal: boolean
   readonly breaks: readonly Break[]
   readonly outageMs: number
-  /** How long the nth connection takes to answer its start; Infinity refuses it. */
+  /** How long the nth connection takes to answer its start; Infinity rejects it. */
   readonly startMs: readonly number[]
-  /** The nth connection reads nothing for so long after its first chunks. */
+  /** How long the nth connection stops reading after its first chunks. */
   readonly deafMs: readonly number[]
   readonly link?: MemoryLinkOptions
 }
@@ -79,7 +81,7 @@ class Recognition {
     all.set(bytes, this.#rest.length)
     const size = chunkBytes * this.channelNumbers.length
     let at = 0
-    // What is sent again may begin in a chunk: the word is that of the chunk that fills most of the time.
+    // Replayed audio may begin within a chunk: the word is that of the chunk that fills most of the time.
     for (; at + size <= all.length; at += size) {
       this.#received.push(new DataView(all.buffer).getInt16(at + size / 2, true) - loudness)
     }

@@ -236,7 +236,7 @@ const checkText = (
 }
 
 describe('a session with a contrary service', () => {
-  it('tells all once and leaves nothing behind, whatever both sides do', { timeout: 300_000 }, () => {
+  it('reports everything once and leaves nothing open, whatever both sides do', { timeout: 300_000 }, () => {
     fc.assert(fc.property(plots, check), { numRuns: runs(1_000) })
   })
 })

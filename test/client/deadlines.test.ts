@@ -17,7 +17,7 @@ const { recognize } = plainRecognizer(0)
 const startOnly: Answers<SocketMessage> = recognize ? { recognize } : {}
 
 describe('the deadlines', () => {
-  it('names a token that does not come', () => {
+  it('report a token that does not arrive', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
       const token$ = cold('-')
       const source$ = cold<Uint8Array>('-')
@@ -32,7 +32,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('names a connection that is not made, and tells the audio that waited for it', () => {
+  it('report a connection that is not established, and the audio that was buffered for it', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       let hungUp = 0
       const dial = () => new Observable<never>(() => () => (hungUp += 1))
@@ -51,7 +51,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('names a start that is not answered', () => {
+  it('report a start without a response', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService<SocketMessage>(clock, [{}], { connectMs: 30 })
       const { log } = watch(recognizing({ dial: service.dial, timeouts: { startMs: 70, connectMs: 50 } })(NEVER))
@@ -62,7 +62,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('counts from the beginning of the wait, whatever happens meanwhile', () => {
+  it('count from the beginning of the wait, whatever happens meanwhile', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [{}])
       const options = { dial: service.dial, timeouts: { startMs: 70 }, finalize$: cold('40ms f') }
@@ -71,7 +71,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('names a final that does not come, on both interfaces and never as success', () => {
+  it('report a final that does not arrive, on both interfaces and never as success', () => {
     virtually(({ clock, watch, recognizing, flowing, cold }) => {
       const source$ = cold('a 9ms |', { a: audio(10) })
       const socket = scriptedService<SocketMessage>(clock, [startOnly])
@@ -96,7 +96,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('waits for the final as long as results come, each within the deadline', () => {
+  it('wait for the final as long as results arrive, each within the deadline', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const milestone = (startMs: number, endMs: number): string =>
         recognizerMessage('milestone-result', { text: 'x', 'start-msec': String(startMs), 'end-msec': String(endMs) })
@@ -126,7 +126,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('names a stop that is not answered', () => {
+  it('report a stop without a response', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [startOnly])
       const { log } = watch(recognizing({ dial: service.dial, stop$: cold('5ms s'), timeouts: { stopMs: 70 } })(NEVER))
@@ -137,14 +137,14 @@ describe('the deadlines', () => {
     })
   })
 
-  it('bounds how long the rest of the audio may take, from the last that was taken', () => {
+  it('limit how long sending the rest of the audio may take, from the last progress', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [startOnly], {
         scheduler: clock,
         latencyMs: 60,
         highWaterMarkBytes: 400,
       })
-      // 30 ms of audio are above the mark, so one chunk is under way at a time: taken at 120, 180, …
+      // 30 ms of audio exceed the mark, so one chunk is in transit at a time: sent at 120, 180, …
       const source$ = cold('90ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })
       const { log } = watch(recognizing({ dial: service.dial, timeouts: { finalizeMs: 70, startMs: 500 } })(source$))
       return () => {
@@ -155,7 +155,7 @@ describe('the deadlines', () => {
           'audio 30',
           'finalize-recognition',
         ])
-        // Sent at 120, 180 and 240; the final is awaited from there.
+        // Sent at 120, 180 and 240; the wait for the final starts there.
         expect(log.slice(-4)).toEqual([
           '240 finalizing',
           '310 gap 0-90 failed',
@@ -167,7 +167,7 @@ describe('the deadlines', () => {
     })
   })
 
-  it('ends a session whose service stopped taking audio before its end', () => {
+  it('end a session whose service stopped accepting audio before its end', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [startOnly], { pauseAfter: 2, highWaterMarkBytes: 400 })
       const source$ = cold('5ms (abc|)', { a: audio(30), b: audio(30), c: audio(30) })

@@ -7,7 +7,7 @@ import { audio, labelOf, ok, recognizerMessage, virtually } from './virtual-sess
 
 const lost = new SpeechError('connection-lost', 'Cut.')
 
-/** A link whose service answers the start at once, and that can be broken from anywhere. */
+/** A link whose service answers the start immediately, and that can be broken from anywhere. */
 const openLink = () => {
   const incoming$ = new Subject<SocketMessage>()
   let isStarted = false
@@ -28,8 +28,8 @@ const openLink = () => {
   return { link, incoming$ }
 }
 
-describe('a session that loses its connection and the successor of it at once', () => {
-  it('goes on over a third one, also where both break within a handler', () => {
+describe('a session that loses its connection and its successor at once', () => {
+  it('continues over a third connection, also if both break during a handler', () => {
     virtually(({ clock, recognizing }) => {
       const links: ReturnType<typeof openLink>[] = []
       const log: string[] = []

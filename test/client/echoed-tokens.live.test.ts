@@ -22,7 +22,7 @@ afterEach(async () => {
   ending = []
 })
 
-/** All that a session tells, in every spelling in which somebody might print it, and its cassette. */
+/** All output of a session, in every form in which it might be printed, and its cassette. */
 const printed = async (session: (wrap: ReturnType<typeof record>) => Recognition): Promise<string> => {
   const lines: string[] = []
   const observed: unknown[] = []
@@ -212,7 +212,7 @@ const streamAt = async (echo: (call: Call) => void): Promise<(wrap: ReturnType<t
 }
 
 describe('a token that a service repeats over a WebSocket', () => {
-  it.each(Object.entries(socketEchoes))('stands in no event, error or cassette: %s', async (how, echo) => {
+  it.each(Object.entries(socketEchoes))('appears in no event, error or cassette: %s', async (how, echo) => {
     const text = await printed(await socketAt(echo))
     expect(tracesOf(text)).toEqual([])
     if (how !== 'an answer that is no HTTP') expect(text).toContain('***')
@@ -220,7 +220,7 @@ describe('a token that a service repeats over a WebSocket', () => {
 })
 
 describe('a token that a service repeats over gRPC', () => {
-  it.each(Object.entries(streamEchoes))('stands in no event, error or cassette: %s', async (_how, echo) => {
+  it.each(Object.entries(streamEchoes))('appears in no event, error or cassette: %s', async (_how, echo) => {
     const text = await printed(await streamAt(echo))
     expect(tracesOf(text)).toEqual([])
     expect(text).toContain('***')

@@ -8,10 +8,10 @@ import { event, ok, response, recognizerMessage } from './virtual-session.js'
 export const chunkMs = 20
 const loudness = 1_000
 const chunkSamples = chunkMs * 8
-/** What is said in a chunk on each channel: the number of a word, or nothing. */
+/** The word in a chunk on each channel: its number, or undefined for silence. */
 export type Spoken = readonly (number | undefined)[]
 
-/** One message of several chunks. */
+/** Joins several chunks to one message. */
 export const chunksOf = (spoken: readonly Spoken[]): Uint8Array => {
   const channels = spoken[0]?.length ?? 1
   const samples = new Int16Array(chunkSamples * channels * spoken.length)
@@ -32,26 +32,26 @@ export interface Endings {
   readonly channels: 1 | 2
   /** Whether its results have times. */
   readonly timed: boolean
-  /** So much silence ends a recognition. Default: none does. */
+  /** Silence of this length ends a recognition. Default: never. */
   readonly gracefulMs?: number
-  /** So long without audio, by the clock, ends a recognition. Default: none does. */
+  /** This time without audio ends a recognition. Default: never. */
   readonly idleMs?: number
-  /** The nth recognition ends after so many chunks. */
+  /** The nth recognition ends after this number of chunks. */
   readonly endsAfterChunks?: readonly number[]
-  /** How long after a final that nobody asked for the service closes the connection; never unless given. */
+  /** Delay after an unrequested final until the service closes the connection. Default: never. */
   readonly closesAfterMs?: number
-  /** The nth connection is cut after so many chunks; every third time in the middle of what it says. */
+  /** The nth connection is cut after this number of chunks; every third time in the middle of its messages. */
   readonly cutsAfterChunks?: readonly number[]
-  /** Whether a final says how far it has heard. */
+  /** Whether a final states how much audio it covers. */
   readonly reportsHeardMs?: boolean
-  /** Says each final twice. */
+  /** Sends each final twice. */
   readonly finalsTwice?: boolean
 }
 
 export interface EndingService<Message> {
   readonly dial: () => Dial<Message, Message>
   readonly counts: { connections: number; recognitions: number }
-  /** The words that it has heard, on any connection, by channel; a socket has one channel. */
+  /** The words that it received, on any connection, by channel; a socket has one channel. */
   readonly receivedChunks: readonly ReadonlySet<number>[]
 }
 
@@ -107,7 +107,7 @@ class RecognizeChannel {
     return { text, times: [span.from * chunkMs, this.#endMs] }
   }
 
-  /** Without a word it ends where the audio does that was heard. */
+  /** Without a word it ends at the end of the received audio. */
   final(receivedChunks: number): { readonly text: string; readonly times: readonly [number, number] } {
     return {
       text: this.#reportedText,
@@ -125,7 +125,7 @@ class Recognition {
     this.channelStates = Array.from({ length: channels }, (_none, channel) => new RecognizeChannel(channel))
   }
 
-  /** The whole chunks that a message completes. */
+  /** The complete chunks after a message. */
   *chunks(bytes: Uint8Array): Generator<Spoken> {
     const size = chunkSamples * 2 * this.channels
     const all = new Uint8Array(this.#rest.length + bytes.length)
@@ -134,7 +134,7 @@ class Recognition {
     const view = new DataView(all.buffer)
     let at = 0
     for (; at + size <= all.length; at += size) {
-      // By its last sample: the first may belong to a chunk of which the beginning was not sent again.
+      // By its last sample: the first may belong to a chunk whose beginning was not sent again.
       const samples = this.channelStates.map((_state, channel) =>
         view.getInt16(at + size - 2 * (this.channels - channel), true),
       )
@@ -235,7 +235,7 @@ const serving = <Message>(
       : EMPTY
     return merge(NEVER, aside$, concat(heard$.pipe(mergeMap(answer)), halfClose$))
   })
-  // A timer of a connection that was left ends with its test.
+  // Timers of a connection that is no longer used end with its test.
   return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts, receivedChunks }
 }
 

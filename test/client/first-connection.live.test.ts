@@ -48,7 +48,7 @@ const listening = async (server: TcpServer): Promise<number> => {
   return listen(server)
 }
 
-/** Takes each connection to the next of these ports, and every further one to the last. */
+/** Forwards the nth connection to the nth port, and every further one to the last. */
 const answeringInOrder = async (
   ...ports: readonly number[]
 ): Promise<{ readonly port: number; readonly taken: () => number }> => {
@@ -59,7 +59,7 @@ const answeringInOrder = async (
     far.on('error', () => undefined)
     near.pipe(far).pipe(near)
     near.on('close', () => far.destroy())
-    // What breaks behind it breaks before it.
+    // A connection that breaks behind it breaks before it.
     far.on('close', () => (near.closed ? undefined : near.resetAndDestroy()))
   })
   return { port: await listening(server), taken: () => taken }
@@ -85,11 +85,11 @@ const answering = (over: Over, status: number, headers: Headers = {}): Promise<n
   return listening(server)
 }
 
-/** Shows its certificate and then breaks off. */
+/** Sends its certificate and then breaks the connection. */
 const breakingOff = (): Promise<number> =>
   listening(createTls({ ...keyOf(tls), ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => socket.destroy()))
 
-/** Says at once, or at the first stream, that it goes. */
+/** Sends GOAWAY immediately, or at the first stream. */
 const goingAway = (when: 'session' | 'stream'): Promise<number> => {
   const server = createSecureServer(keyOf(tls))
   server.on('sessionError', () => undefined)
@@ -103,7 +103,7 @@ const goingAway = (when: 'session' | 'stream'): Promise<number> => {
   return listening(server)
 }
 
-/** A service that has one final to say; `first` is what the first start is answered with. */
+/** A service that sends one final; `first` is the result of the first start. */
 const service = async (over: Over, first = 'success'): Promise<number> => {
   let starts = 0
   const answer = (): string => {
@@ -157,7 +157,7 @@ const grpcService = async (answer: () => string): Promise<number> => {
   return port
 }
 
-/** A port on which nobody listens any more. */
+/** A port on which nothing listens any more. */
 const closedPort = async (): Promise<number> => {
   const server = createTcp()
   const port = await listen(server)
@@ -178,7 +178,7 @@ interface Outcome {
   readonly error: SpeechError | undefined
 }
 
-/** Until the session ends, or waits for longer than a test may. */
+/** Resolves when the session ends, or waits longer than a test may take. */
 const outcomeOf = (session: Recognition): Promise<Outcome> =>
   new Promise((resolve) => {
     const events: SessionEvent[] = []
@@ -208,7 +208,7 @@ const goodFromStarting = ['authorizing', 'connecting', 'starting', ...good.slice
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toUTCString()
 
 describe.each<Over>(['websocket', 'grpc'])('the first connection of a session over %s', (over) => {
-  // Over gRPC the connection is there before the answer.
+  // Over gRPC the connection is open before the answer.
   const afterAnswer = over === 'grpc' ? goodFromStarting : good
 
   it.each([429, 503, 502, 504])('is tried again after HTTP %d', async (status) => {
@@ -223,7 +223,7 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
     ['429 with seconds', 429, () => '7', 7_000],
     ['503 with seconds', 503, () => '7', 7_000],
     ['503 with a date', 503, () => inSeconds(30), 30_000],
-  ])('waits as long as Retry-After asks: %s', async (_what, status, retryAfter, delayMs) => {
+  ])('waits as long as Retry-After requires: %s', async (_what, status, retryAfter, delayMs) => {
     const beganMs = performance.now()
     const run = await outcomeOf(sessionAt(over, await answering(over, status, { 'retry-after': retryAfter() }), quick))
     const tookMs = performance.now() - beganMs
@@ -234,17 +234,17 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
     expect(waited).toBeLessThanOrEqual(delayMs)
   })
 
-  it('fails at once where Retry-After asks for more than the time for attempts', async () => {
+  it('fails immediately if Retry-After exceeds the budget', async () => {
     const port = await answering(over, 503, { 'retry-after': '61' })
     const { states, error } = await outcomeOf(sessionAt(over, port, quick))
     expect(error).toMatchObject({ code: 'overloaded', retryAfterMs: 61_000 })
     expect(states).not.toContain('reconnecting')
   })
 
-  it('is tried again after a peer that breaks off behind its TLS handshake', async () => {
+  it('is tried again after a peer that breaks the connection after its TLS handshake', async () => {
     const port = await answeringInOrder(await breakingOff(), await breakingOff(), await service(over))
     const run = await outcomeOf(sessionAt(over, port.port, quick))
-    // The gRPC package may begin an attempt of its own meanwhile, so that the number of ours is open.
+    // The gRPC package may start its own attempt meanwhile, so the number of ours is not fixed.
     expect([run.error, run.states.filter((state, index) => state !== run.states[index - 1])]).toEqual([undefined, good])
     expect(new Set(waits(run).map(([, cause]) => cause))).toEqual(new Set(['connection-lost']))
     expect(port.taken()).toBeGreaterThan(2)
@@ -260,20 +260,24 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
 
   it.each([
     ['429', (): Promise<number> => answering(over, 429, { 'retry-after': '7' }), 'overloaded'],
-    ['a break behind TLS', breakingOff, 'connection-lost'],
-    ['a start that is answered by overloaded', (): Promise<number> => service(over, 'overloaded: Full.'), 'overloaded'],
-  ])('fails at once after %s with resumption off', async (_what, serve, code) => {
+    ['a break after TLS', breakingOff, 'connection-lost'],
+    [
+      'a start that is rejected with overloaded',
+      (): Promise<number> => service(over, 'overloaded: Full.'),
+      'overloaded',
+    ],
+  ])('fails immediately after %s with resumption off', async (_what, serve, code) => {
     const { states, error } = await outcomeOf(sessionAt(over, await serve(), false))
     expect([error?.code, states.at(-1)]).toEqual([code, 'failed'])
     expect(states).not.toContain('reconnecting')
   })
 
   it.each([
-    ['a port on which nobody listens', closedPort, 'connection-failed'],
+    ['a port on which nothing listens', closedPort, 'connection-failed'],
     ['404', (): Promise<number> => answering(over, 404), over === 'grpc' ? 'protocol-violation' : 'refused'],
     ['a refused token', (): Promise<number> => answering(over, 401), 'unauthenticated'],
-    ['a start that is refused', (): Promise<number> => service(over, 'internal: Broken.'), 'internal'],
-  ])('fails at once after %s', async (_what, serve, code) => {
+    ['a start that is rejected', (): Promise<number> => service(over, 'internal: Broken.'), 'internal'],
+  ])('fails immediately after %s', async (_what, serve, code) => {
     const { states, error } = await outcomeOf(sessionAt(over, await serve(), quick))
     expect([error?.code, states.at(-1)]).toEqual([code, 'failed'])
     expect(states).not.toContain('reconnecting')

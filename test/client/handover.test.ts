@@ -16,15 +16,15 @@ const lost = new SpeechError('connection-lost', 'Broken.')
 const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
 
 /**
- * A token lives so long and serves from 1 ms on. A twentieth before its end its successor is asked for, and three
- * quarters of that later it is due. Between those is a milestone.
+ * The lifetime of a token, which is used from 1 ms on. A twentieth before its end its successor is requested, and three
+ * quarters of that later the handover is due. Between those is a milestone.
  */
 const lifeMs = 4_081
 const opensMs = 3_877
 const milestoneMs = 4_001
 const dueMs = 4_030
 
-/** What a second connection does in place of serving. */
+/** What a second connection does instead of serving. */
 type Spoiled = (scheduler: SchedulerLike) => Dial<SocketMessage, SocketMessage>
 const started = recognizerMessage('recognize-response', ok)
 const answering =
@@ -43,7 +43,7 @@ const answering =
       ),
     )()
 
-/** Ready so long after its start, and then it says nothing more. */
+/** Ready with this delay after its start, and then it sends nothing more. */
 const serving =
   (readyAfterMs: number): Spoiled =>
   (scheduler) =>
@@ -57,7 +57,7 @@ const serving =
 
 interface Setting {
   readonly spoiled?: Spoiled
-  /** The nth token, of so long a life as its source says. */
+  /** The nth token, with the lifetime that its source states. */
   readonly tokenOf?: (nth: number, nowMs: number) => Observable<Token>
   readonly token?: string
   readonly faults?: Faults
@@ -66,7 +66,7 @@ interface Setting {
   readonly firstMs?: number
   readonly resumption?: Partial<ResumptionOptions>
   readonly unsubscribeAtMs?: number
-  /** When the first connection says that it will end. */
+  /** When the first connection announces its end. */
   readonly leavingAtMs?: number
 }
 
@@ -84,7 +84,7 @@ const leaving = (
 ): Dial<SocketMessage, SocketMessage> =>
   dial.pipe(tap((link) => Object.defineProperty(link, 'leaving$', { value: when$ })))
 
-/** A microphone whose first service, unless told otherwise, ends the session when its token has ended. */
+/** A microphone whose first service, unless configured otherwise, ends the session when its token has expired. */
 const run = ({ clock, recognizing }: Tools, setting: Setting) => {
   const { chunkCount = 300, everyMs = chunkMs, tokenOf = fresh, spoiled, leavingAtMs } = setting
   const { dial, proof } = verifyingRecognizer(clock, { cutAfterChunks: [203], cause: expired, ...setting.faults })
@@ -161,7 +161,7 @@ describe('a successor that is ready', () => {
           [0, opensMs],
           [0, opensMs],
         ])
-        // The milestone settles all that was sent before it, so the least is sent twice.
+        // The milestone settles all audio that was sent before it, so the least is sent twice.
         expect(proof.arrived[1]?.[0]).toBe(200)
         expect([textOf(seen.events), seen.open, tools.clock.pending()]).toEqual([whole, 0, 0])
       }
@@ -179,7 +179,7 @@ describe('a successor that is ready', () => {
     })
   })
 
-  it('takes over when it is due though it was late, and at the next milestone where it was later than that', () => {
+  it('takes over when it is due though it was late, and at the next milestone if it was even later', () => {
     for (const [readyAfterMs, resumedMs] of [
       [150, dueMs],
       [160, 4_201],
@@ -192,7 +192,7 @@ describe('a successor that is ready', () => {
     }
   })
 
-  it('takes over at once where the connection is lost before that', () => {
+  it('takes over immediately if the connection is lost before that', () => {
     virtually((tools) => {
       const { seen } = run(tools, { faults: { cutAfterChunks: [198] } })
       return () => {
@@ -203,7 +203,7 @@ describe('a successor that is ready', () => {
     })
   })
 
-  it('is opened when the connection says that it will end, and takes over at the next milestone', () => {
+  it('is opened when the connection announces its end, and takes over at the next milestone', () => {
     virtually((tools) => {
       const { seen } = run(tools, { token: 'fixed', leavingAtMs: 1_000, faults: { cutAfterChunks: [] } })
       return () => {
@@ -214,7 +214,7 @@ describe('a successor that is ready', () => {
     })
   })
 
-  it('is not opened for a connection that has broken as it said so', () => {
+  it('is not opened for a connection that broke while it announced its end', () => {
     virtually((tools) => {
       const { seen } = run(tools, { token: 'fixed', leavingAtMs: 1_010, faults: { cutAfterChunks: [51], cause: lost } })
       return () => {
@@ -228,7 +228,7 @@ describe('a successor that is ready', () => {
     })
   })
 
-  it('is left when the audio ends before it takes over', () => {
+  it('is closed when the audio ends before it takes over', () => {
     virtually((tools) => {
       const { seen } = run(tools, { chunkCount: 195, faults: { cutAfterChunks: [] } })
       return () => {
@@ -238,7 +238,7 @@ describe('a successor that is ready', () => {
     })
   })
 
-  it('is not asked for while the last results are awaited', () => {
+  it('is not requested while the session waits for the last results', () => {
     virtually((tools) => {
       // It would be opened at 3882 ms.
       const { seen } = run(tools, { chunkCount: 194, faults: { cutAfterChunks: [], answerMs: 100 } })
@@ -249,7 +249,7 @@ describe('a successor that is ready', () => {
     })
   })
 
-  it('is left when the session is unsubscribed, whatever it does then', () => {
+  it('is closed when the session is unsubscribed, whatever happens then', () => {
     for (let unsubscribeAtMs = opensMs - 1; unsubscribeAtMs < 4_200; unsubscribeAtMs += 7) {
       virtually((tools) => {
         const { seen } = run(tools, { unsubscribeAtMs })
@@ -262,10 +262,10 @@ describe('a successor that is ready', () => {
 })
 
 describe('the time of a successor', () => {
-  it('is a minute before the end of a token that lives long, and a quarter of a minute before it is due', () => {
+  it('is a minute before the end of a long-lived token, with the handover due a quarter of a minute before the end', () => {
     virtually((tools) => {
       const tokenOf: Setting['tokenOf'] = (nth, nowMs) => of(token(nth, nowMs + 3_600_001))
-      // A milestone is every 10 chunks, that is more than 8 minutes.
+      // There is a milestone every 10 chunks, which is more than 8 minutes.
       const { seen } = run(tools, {
         tokenOf,
         everyMs: 49_000,
@@ -281,7 +281,7 @@ describe('the time of a successor', () => {
     })
   })
 
-  it('is that of the longest connection where that ends before the token does, and then the same token serves', () => {
+  it('is that of the longest connection if that ends before the token does, and then the same token is used', () => {
     virtually((tools) => {
       const { seen } = run(tools, {
         token: 'fixed',
@@ -295,7 +295,7 @@ describe('the time of a successor', () => {
     })
   })
 
-  it('comes again for each connection', () => {
+  it('is planned again for each connection', () => {
     virtually((tools) => {
       const { seen } = run(tools, {
         token: 'fixed',
@@ -309,7 +309,7 @@ describe('the time of a successor', () => {
     })
   })
 
-  it('does not come for a token without an end, one that has ended, or a connection over which no audio went', () => {
+  it('is not planned for a token without an end, an expired token, or a connection over which no audio was sent', () => {
     for (const setting of [
       { token: 'fixed' },
       { tokenOf: (nth: number, nowMs: number) => of(token(nth, nowMs)), firstMs: 0 },
@@ -323,7 +323,7 @@ describe('the time of a successor', () => {
   })
 })
 
-describe('a successor that does not come about', () => {
+describe('a successor that fails', () => {
   const never: Spoiled = () => NEVER
   const refusing: Spoiled = () => throwError(() => new SpeechError('overloaded', 'Full.'))
   it.each<[string, number, Spoiled]>([
@@ -334,15 +334,15 @@ describe('a successor that does not come about', () => {
       1,
       answering(recognizerMessage('recognize-response', { 'operation-result': 'overloaded: Full.' })),
     ],
-    ['never has its start answered', 2, answering()],
+    ['never gets a response to its start', 2, answering()],
     ['is lost at its start', 1, answering(new SpeechError('connection-lost', 'Cut.'))],
     ['is lost once it is ready', 1, answering(started, new SpeechError('going-away', 'Drained.'))],
     [
-      'is ended in good order once it is ready',
+      'is closed normally once it is ready',
       1,
       answering(started, recognizerMessage('final-result', { ...ok, text: '' })),
     ],
-  ])('and %s leaves the connection to its end, and the rest to any other', (_what, openBefore, spoiled) => {
+  ])('and %s leaves the connection until its end, and the rest to any other', (_what, openBefore, spoiled) => {
     virtually((tools) => {
       const { seen, proof } = run(tools, { spoiled })
       const beforeTheEnd: number[] = []
@@ -362,14 +362,14 @@ describe('a successor that does not come about', () => {
   })
 
   it.each<[string, (nth: number, nowMs: number) => Observable<Token>]>([
-    ['is given the token that ends', (nth, nowMs) => of(token(nth < 3 ? 1 : nth, nowMs + lifeMs))],
-    ['is given no token', (nth, nowMs) => (nth === 2 ? NEVER : fresh(nth, nowMs))],
+    ['gets the token that is about to end', (nth, nowMs) => of(token(nth < 3 ? 1 : nth, nowMs + lifeMs))],
+    ['gets no token', (nth, nowMs) => (nth === 2 ? NEVER : fresh(nth, nowMs))],
     [
       'is refused a token',
       (nth, nowMs) =>
         nth === 2 ? throwError(() => new SpeechError('token-endpoint-failed', 'No.')) : fresh(nth, nowMs),
     ],
-  ])('and %s is not dialled', (_what, tokenOf) => {
+  ])('and %s is not connected', (_what, tokenOf) => {
     virtually((tools) => {
       const { seen } = run(tools, { tokenOf })
       return () => {
@@ -383,7 +383,7 @@ describe('a successor that does not come about', () => {
     })
   })
 
-  it('is given up after the time that a connection and its start may take', () => {
+  it('is given up after the time limit for a connection and its start', () => {
     virtually((tools) => {
       const tokenOf: Setting['tokenOf'] = (nth, nowMs) => of(token(nth, nowMs + 3_600_001))
       const { seen } = run(tools, {

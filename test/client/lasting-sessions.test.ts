@@ -21,10 +21,10 @@ import { runs } from '../thorough.js'
 
 type Over = 'websocket' | 'grpc'
 const bothTransports: readonly Over[] = ['websocket', 'grpc']
-/** How the audio comes: as it is spoken, all at once, or as the session asks for it. */
+/** How the audio is delivered: in real time, all at once, or on demand. */
 type Pace = 'spoken' | 'at once' | 'pulled'
 
-/** Room for all audio of a source that is sent at once. */
+/** A buffer for all audio of a source that is sent at once. */
 const maxReplayBytes = 10_000_000
 const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 20_000, maxReplayBytes }
 
@@ -35,7 +35,7 @@ const silence = (ms: number, channels = 1): readonly Spoken[] =>
 
 const isSilent = (item: Spoken): boolean => item.every((word) => word === undefined)
 
-/** Silence comes in longer messages. */
+/** Silence is sent in longer messages. */
 const messagesOf = (spoken: readonly Spoken[]): readonly (readonly Spoken[])[] => {
   const messages: Spoken[][] = []
   for (const chunk of spoken) {
@@ -75,7 +75,7 @@ const run = (
     ...given,
   }
   const { gracefulMs = 0, reportsHeardMs = false } = endings
-  // A half-close has no answer, so a final that crosses it must say what it is the final of.
+  // A half-close has no response, so a final that crosses it must state what it covers.
   const finalizeBy = reportsHeardMs ? 'half-close' : 'request'
   const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'receivedChunks'>] => {
     if (over === 'websocket') {
@@ -121,7 +121,7 @@ const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.
 const gapsOf = (events: readonly SessionEvent[]) => events.flatMap((event) => (event.type === 'gap' ? [event] : []))
 
 describe.each(bothTransports)('a session over %s whose service ends recognitions by itself', (over) => {
-  it.each<Pace>(['spoken', 'at once', 'pulled'])('hears what follows a silence, where the audio is %s', (pace) => {
+  it.each<Pace>(['spoken', 'at once', 'pulled'])('hears speech after silence, where the audio is %s', (pace) => {
     virtually((tools) => {
       const spoken = [...speech(40), ...silence(13_000), ...speech(40, 40)]
       const endings = { channels: 1, timed: true, gracefulMs: 10_000 } as const
@@ -132,7 +132,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
         expect(wordsIn(events, 'final')).toEqual(wordsOf(spoken))
         expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
         expect([end, counts.recognitions]).toEqual(['complete', 2])
-        // On one socket; a stream carries one recognition.
+        // On one socket; a stream has one recognition.
         expect(counts.connections).toBe(over === 'grpc' ? 2 : 1)
         const [captured = 0, finalized = 0, pending, dropped = 0] = ledgerOf(events)
         expect([captured, pending]).toEqual([14_600, 0])
@@ -160,11 +160,11 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('loses no recognition and spends nothing on retries by twenty silences of three minutes', () => {
+  it('loses no recognition and uses none of the retry budget in twenty silences of three minutes', () => {
     virtually((tools) => {
       const spoken = Array.from({ length: 20 }, (_none, nth) => [...speech(5, nth * 5), ...silence(180_000)]).flat()
       const endings = { channels: 1, timed: true, gracefulMs: 10_000, closesAfterMs: 30_000 } as const
-      // Time for one attempt at the most.
+      // A budget for at most one attempt.
       const given = { resumption: { ...resumption, budgetMs: 60 } }
       const seen = run(over, tools, endings, sourceOf(spoken, 'spoken', tools), given)
       return () => {
@@ -179,7 +179,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('goes on after a muted microphone, which gives no bytes at all', () => {
+  it('continues after a muted microphone, which emits no bytes', () => {
     virtually((tools) => {
       const muted$ = timer(45_000, tools.clock).pipe(concatMap(() => []))
       const spokenSource = (item: readonly Spoken[]) => from(sourceOf(item, 'spoken', tools))
@@ -194,7 +194,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('begins no recognition in silence, and none for a source that ends in it', () => {
+  it('starts no recognition in silence, and none for a source that ends in it', () => {
     virtually((tools) => {
       const spoken = [...speech(10), ...silence(600_000)]
       const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 10_000 }, sourceOf(spoken, 'spoken', tools))
@@ -217,7 +217,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('gives up, within the budget, on a service that ends every recognition as soon as it has begun', () => {
+  it('gives up, within the budget, on a service that ends every recognition as soon as it has started', () => {
     virtually((tools) => {
       const endings = { channels: 1, timed: false, endsAfterChunks: Array<number>(10_000).fill(1) } as const
       const seen = run(over, tools, endings, sourceOf(speech(3_000), 'spoken', tools))
@@ -231,7 +231,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('gives one final a recognition, whatever the service says twice', () => {
+  it('emits one final per recognition, whatever the service repeats', () => {
     virtually((tools) => {
       const spoken = [...speech(10), ...silence(3_000), ...speech(10, 10)]
       const endings = { channels: 1, timed: true, gracefulMs: 2_000, finalsTwice: true } as const
@@ -246,7 +246,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('accumulates to the whole text, however many recognitions it took', () => {
+  it('accumulates to the complete text, however many recognitions it took', () => {
     virtually((tools) => {
       const spoken = [...speech(10), ...silence(3_000), ...speech(10, 10), ...silence(3_000), ...speech(3, 20)]
       const seen = run(over, tools, { channels: 1, timed: true, gracefulMs: 2_000 }, sourceOf(spoken, 'spoken', tools))
@@ -262,7 +262,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
     })
   })
 
-  it('ends with its first recognition where it is not continuous, and leaves the source at once', () => {
+  it('ends with its first recognition if it is not continuous, and unsubscribes from the source immediately', () => {
     virtually((tools) => {
       const spoken = [...speech(40), ...silence(13_000), ...speech(40, 40)]
       let leftAtMs: number | undefined
@@ -276,7 +276,8 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
         const { events } = seen
         expect(wordsIn(events, 'milestone')).toEqual(wordsOf(speech(40)))
         expect([seen.end, leftAtMs]).toEqual(['complete', 10_800])
-        // The connection takes a millisecond; what is captured then is sent late, and the last chunk was not heard.
+        // The connection takes a millisecond; audio captured meanwhile is sent late, and the last chunk was not
+        // recognized.
         expect(gapsOf(events)).toMatchObject([{ fromMs: 800, toMs: 10_800, cause: 'ended' }])
         expect(ledgerOf(events)).toEqual([10_800, 800, 0, 10_000])
       }
@@ -285,7 +286,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
 })
 
 describe('a stereo call', () => {
-  // Two recognitions that share a pulled source wait for each other by promises, which know no virtual time.
+  // Two recognitions that share a pulled source wait for each other with promises, which do not use virtual time.
   it.each<[Over, Pace]>([
     ['websocket', 'spoken'],
     ['websocket', 'at once'],
@@ -311,7 +312,7 @@ describe('a stereo call', () => {
   })
 })
 
-/** A service that ends whenever it likes, and audio of speech and silence in any mixture. */
+/** A service that ends recognitions at any time, and audio of speech and silence in any mixture. */
 const plots = fc.record({
   over: fc.constantFrom(...bothTransports),
   channels: fc.constantFrom<(1 | 2)[]>(1, 2),
@@ -398,8 +399,8 @@ const check = (plot: Plot, pace: Pace): ReturnType<typeof play> => {
   return seen
 }
 
-describe('a session with a service that ends whenever it likes', () => {
-  it('tells every word once and accounts for all audio', { timeout: 120_000 }, () => {
+describe('a session with a service that ends recognitions at any time', () => {
+  it('emits every word once and accounts for all audio', { timeout: 120_000 }, () => {
     fc.assert(
       fc.property(
         plots,
@@ -410,7 +411,7 @@ describe('a session with a service that ends whenever it likes', () => {
     )
   })
 
-  it('gives the same text and loses nothing in any pace, where the service gives times', { timeout: 120_000 }, () => {
+  it('emits the same text and loses nothing at any pace, if the service sends times', { timeout: 120_000 }, () => {
     const results = ({ events }: Seen): unknown => ({
       text: events.flatMap((event) => (event.type === 'milestone' ? [event.text] : [])).join(''),
       causes: [...new Set(gapsOf(events).map(({ cause }) => cause))].filter((cause) => cause !== 'silence'),
@@ -427,7 +428,7 @@ describe('a session with a service that ends whenever it likes', () => {
   })
 
   it(
-    'neither loses a word nor claims what the service has not heard, where connections break as well',
+    'neither loses a word nor claims what the service has not received, also if connections break',
     { timeout: 240_000 },
     () => {
       const cuts = fc.array(fc.constantFrom(1, 7, 40, 110, 300, 800), { minLength: 1, maxLength: 5 })

@@ -13,7 +13,7 @@ const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
 const bytesPerMs = 32
 const callMs = 200_000
 
-/** What a service hears on one connection: someone speaks on channel 0 all the time, and nobody on channel 1. */
+/** The audio of one connection: channel 0 has continuous speech, and channel 1 is silent. */
 class FakeRecognizer {
   heardMs = 0
   #milestoneMs = 0
@@ -93,21 +93,16 @@ describe('a stereo call of which one side only listens', () => {
     [145_000, 25_360],
     [150_000, 30_360],
     [155_000, 5_360],
-  ])(
-    'loses nothing by a cut after %d ms, and sends again what was open since the last silence',
-    (cutMs, replayedMs) => {
-      const events = call(cutMs, true)
-      expect(gaps(events)).toEqual([])
-      expect(replays(events)).toEqual([replayedMs])
-      const last = events.filter(({ type }) => type === 'ledger').at(-1)
-      expect(last).toMatchObject({ capturedMs: callMs, finalizedMs: callMs, droppedMs: 0, pendingMs: 0 })
-      expect(events.flatMap((event) => (event.type === 'milestone' ? [event.endMs] : [])).at(-1)).toBeGreaterThan(
-        199_000,
-      )
-    },
-  )
+  ])('loses nothing when it is cut after %d ms, and replays the audio since the last silence', (cutMs, replayedMs) => {
+    const events = call(cutMs, true)
+    expect(gaps(events)).toEqual([])
+    expect(replays(events)).toEqual([replayedMs])
+    const last = events.filter(({ type }) => type === 'ledger').at(-1)
+    expect(last).toMatchObject({ capturedMs: callMs, finalizedMs: callMs, droppedMs: 0, pendingMs: 0 })
+    expect(events.flatMap((event) => (event.type === 'milestone' ? [event.endMs] : [])).at(-1)).toBeGreaterThan(199_000)
+  })
 
-  it('is told each silence once, in the time of the source and one behind the other', () => {
+  it('emits each silence once, in the time of the source and in order', () => {
     const spans = silences(call(145_000, true)).map(({ channel, startMs, endMs }) => [channel, startMs, endMs])
     expect(spans).toEqual([
       [1, 0, 29_640],
@@ -119,7 +114,7 @@ describe('a stereo call of which one side only listens', () => {
     ])
   })
 
-  it('leaves a gap with a service that tells no silence', () => {
+  it('leaves a gap with a service that reports no silence', () => {
     expect(gaps(call(145_000, false))).toMatchObject([{ fromMs: 0, toMs: 85_000, cause: 'replay-full' }])
   })
 })

@@ -17,7 +17,7 @@ import type {
 import type { FinalEvent } from '../../src/protocol/session-event.js'
 import { runs } from '../thorough.js'
 
-/** The service has given all results and made progress, and nothing follows in which there is a sound. */
+/** The service has sent all results and made progress, and no sound follows. */
 const quiet: SessionFacts = {
   nowMs: 100_000,
   isSent: true,
@@ -68,7 +68,7 @@ const lost = new SpeechError('connection-lost', 'Lost.')
 const refusal = new SpeechError('unauthenticated', 'Not this token.')
 const tokenOf = (accessToken: string, expiresAtMs = Infinity) => ({ accessToken, fresh: true, expiresAtMs })
 
-/** The state of a session that has the phase, on its first connection. */
+/** The state of a session in the given phase, on its first connection. */
 const at = (phase: Phase, more: Partial<ClientState> = {}): ClientState => ({
   ...initialState,
   phase,
@@ -168,7 +168,7 @@ const doneBy = ({ outputs = [], effects = [] }: ClientStep): string =>
     ...effects.map(({ action }) => (action.do === 'wait' ? `wait ${action.delayMs}` : action.do)),
   ].join(', ')
 
-/** The phase with what else its name does not say. */
+/** The phase with the details that its name does not contain. */
 const nameOf = (phase: Phase): string => {
   const isOver = 'isAudioOver' in phase && phase.isAudioOver
   const isAlone = phase.name === 'resting' && !phase.isConnected
@@ -176,7 +176,7 @@ const nameOf = (phase: Phase): string => {
   return [phase.name, isOver && 'over', isAlone && 'alone', hasAnswer && 'answered'].filter(Boolean).join('+')
 }
 
-/** The phase after each input; `.` where it stays. One connection, one recognition, over the WebSocket. */
+/** The phase after each input; `.` if it does not change. One connection, one recognition, over the WebSocket. */
 const socketTable = `
                          idle        authorizing      connecting      starting      streaming  draining   finalizing unanswered          closing stopping
 begin                    authorizing .                .               .             .          .          .          .                   .       .
@@ -217,7 +217,7 @@ session-ended            .           .                .               .         
 session-ended, error     failed      failed           failed          failed        failed     failed     failed     failed              done    stopped
 `
 
-/** What is different on a stream with a token that cannot change. */
+/** The differences on a stream with a token that cannot change. */
 const streamTable = `
                          idle        authorizing      connecting      starting      streaming  draining   finalizing unanswered          closing stopping
 stop                     stopped     stopped          stopped         stopped       stopping   stopping   stopped    stopped             stopped .
@@ -225,7 +225,7 @@ link-ended               failed      failed           failed          failed    
 refused                  failed      failed           failed          failed        failed     failed     failed     failed              done    failed
 `
 
-/** A session over the WebSocket that lasts as long as its source; nothing that follows has a sound. */
+/** A session over the WebSocket that lasts as long as its source; no sound follows. */
 const lastingSocketTable = `
                          idle        authorizing      connecting      starting      reusing       streaming  draining     resting       waiting      finalizing   unanswered          closing      stopping
 begin                    authorizing .                .               .             .             .          .            .             .            .            .                   .            .
@@ -266,7 +266,7 @@ session-ended            .           .                .               .         
 session-ended, error     failed      failed           failed          failed        failed        failed     failed       resting+alone failed       failed       failed              done         stopped
 `
 
-/** What is different on a stream. */
+/** The differences on a stream. */
 const lastingStreamTable = `
                          idle        authorizing      connecting      starting      reusing       streaming     draining     resting       waiting      finalizing   unanswered          closing      stopping
 stop                     stopped     stopped          stopped         stopped       stopped       stopping      stopping     stopped       stopped      stopped      stopped             stopped      .
@@ -285,7 +285,7 @@ const rowsOf = (table: string): readonly Row[] => {
   })
 }
 
-/** What a session over the WebSocket does that lasts as long as its source: outputs, then effects. */
+/** What a session over the WebSocket that lasts as long as its source does: outputs, then effects. */
 const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['idle', 'begin', 'authorizing, wait 20000, authorize'],
   ['idle', 'audio-over', 'end-audio'],
@@ -333,7 +333,7 @@ describe('the machine of a session', () => {
     ['a stream', streamTable, socketTable, stream],
     ['a lasting socket', lastingSocketTable, lastingSocketTable, lastingSocket],
     ['a lasting stream', lastingStreamTable, lastingSocketTable, lastingStream],
-  ])('goes from each phase as the table of %s says', (_what, table, base, policy) => {
+  ])('goes from each phase as the table of %s states', (_what, table, base, policy) => {
     const own = rowsOf(table)
     const isOwn = new Set(own.map(([input]) => input))
     const rows = [...rowsOf(base).filter(([input]) => !isOwn.has(input)), ...own]
@@ -402,7 +402,7 @@ describe('a token', () => {
       connection: 2,
       need: { refused: 'first' },
     })
-    // Another token came, and the connection with it was lost: that token was not refused.
+    // Another token arrived, and the connection with it was lost: that token was not refused.
     const connecting = at(before('connecting', { refusal, isResuming: true }))
     expect(
       step(connecting, { type: 'link-failed', connection, error: later }, lastingSocket).state.phase,
@@ -440,7 +440,7 @@ describe('a retry', () => {
   it('does not follow when the budget leaves no time for it', () => {
     const late = at(phases.streaming, { retries: { attempts: 3, sinceMs: 39_000, servesSinceMs: Infinity } })
     expect(step(late, inputs.lost, lastingSocket).state.phase).toEqual({ name: 'failed', error: lost })
-    // Progress begins the budget anew.
+    // Progress restores the budget.
     const { state } = step(late, inputs.read, lastingSocket, { hasProgress: true })
     expect(step(state, inputs.lost, lastingSocket).state.phase.name).toBe('waiting')
   })
@@ -453,7 +453,7 @@ describe('a retry', () => {
 })
 
 describe('a deadline', () => {
-  it('exists in every phase that waits for somebody else, and in none that waits for the user', () => {
+  it('exists in every phase that waits for another party, and in none that waits for the user', () => {
     const waits = Object.entries(phases).filter(([, { name }]) => isWait(name))
     expect(waits.map(([key]) => key)).toEqual(
       'authorizing connecting starting reusing draining finalizing unanswered closing stopping'.split(' '),
@@ -472,12 +472,12 @@ describe('a deadline', () => {
     expect(ended.name === 'failed' && ended.error.code).toBe(code)
   })
 
-  it('says from where on the audio has no result', () => {
+  it('states from which position on the audio has no result', () => {
     const { phase } = step(at(phases.finalizing), inputs.deadline, socket, { pendingFromMs: 1_250 }).state
     expect(phase.name === 'failed' && phase.error.message).toMatch(/Pending from 1250 ms\.$/)
   })
 
-  it('begins anew with results while finalizing, and with buffered audio that is sent while draining', () => {
+  it('starts again with results while finalizing, and with buffered audio that is sent while draining', () => {
     const isAnew = (phase: PhaseKey, input: InputKey): boolean => {
       const { effects = [] } = step(at(phases[phase]), inputs[input], lastingSocket, { hasProgress: true })
       return effects.some(({ action }) => action.do === 'wait' && action.input.type === 'deadline')
@@ -489,21 +489,21 @@ describe('a deadline', () => {
 })
 
 describe('a final', () => {
-  it('that only repeats the one before it is not emitted', () => {
+  it('that only repeats the previous one is not emitted', () => {
     const next = step(at(phases.streaming), inputs.final, lastingSocket, { isRepeated: () => true })
     expect([doneBy(next), next.raise]).toEqual(['activity, repeated-final', undefined])
   })
 
-  it('with an error is emitted at once where no other connection may follow', () => {
+  it('with an error is emitted immediately if no other connection may follow', () => {
     expect(doneBy(step(at(phases.streaming), inputs['final, error'], socket))).toBe('activity, read')
   })
 
-  it('with an error is emitted when the session ends, and becomes milestones when it goes on', () => {
+  it('with an error is emitted when the session ends, and becomes milestones when it continues', () => {
     const held = step(at(phases.streaming), inputs['final, error'], lastingSocket).state
     expect(doneBy(step(held, inputs.failed, lastingSocket))).toBe('read, drop, failed, close-ledger')
     expect(step(held, inputs.lost, lastingSocket).outputs?.[0]).toEqual({ do: 'continue-after', finals: [failedFinal] })
     const finalizing = { ...held, phase: phases.finalizing }
-    // What was sent is not settled by a final with an error.
+    // Audio that was sent is not settled by a final with an error.
     expect(doneBy(step(finalizing, inputs['session-ended'], lastingSocket))).toBe('read, drop, done, close-ledger')
   })
 
@@ -639,7 +639,7 @@ describe('a recognition that the service ends by itself', () => {
     expect([nameOf(next.state.phase), doneBy(next)]).toEqual([expected, done])
   })
 
-  it('drops what is left as silence, and not as lost, where it has no sound', () => {
+  it('drops the rest as silence, and not as lost, if it has no sound', () => {
     const causeOf = ({ outputs = [] }: ClientStep): unknown => outputs.find((output) => output.do === 'drop')
     const ended = inputs['session-ended']
     expect(causeOf(step(at(phases.draining), ended, lastingSocket))).toEqual({ do: 'drop', cause: 'silence' })
@@ -688,7 +688,7 @@ describe('a handover', () => {
     expect(planned(100_000, 1_000_000)).toMatchObject({ do: 'send-audio' })
   })
 
-  it('opens a successor when its time comes, if audio was sent on the connection', () => {
+  it('opens a successor when its time has come, if audio was sent on the connection', () => {
     const state = at(phases.streaming, { lastId: 2, handover })
     const opened = step(state, inputs['handover-time'], lastingSocket)
     expect([doneBy(opened), opened.state.handover?.successor?.id]).toEqual(['wait 1000, wait 20000, authorize', 3])
@@ -699,8 +699,8 @@ describe('a handover', () => {
     ['a token', { type: 'authorized', connection: 3, token: tokenOf('second') }, 'dial'],
     ['a link', { type: 'connected', connection: 3 }, 'start'],
     ['an event', { type: 'message', connection: 3, event: partial }, ''],
-    ['word that it ends', { type: 'leaving', connection: 3 }, ''],
-  ])('goes on with %s of the successor', (_what, input, expected) => {
+    ['the announcement of its end', { type: 'leaving', connection: 3 }, ''],
+  ])('continues with %s of the successor', (_what, input, expected) => {
     const next = step(opening, input, lastingSocket)
     expect([next.state.handover?.successor?.id, doneBy(next)]).toEqual([3, expected])
   })
@@ -742,7 +742,7 @@ describe('a handover', () => {
     }
   })
 
-  it('follows soon when the connection says that it ends, unless a successor opens already', () => {
+  it('follows soon when the connection announces its end, unless a successor is opening already', () => {
     expect(doneBy(step(at(phases.streaming, { handover }), inputs.leaving, lastingSocket))).toBe('wait 100')
     expect(step(opening, inputs.leaving, lastingSocket)).toEqual({ state: opening })
   })
@@ -761,13 +761,13 @@ describe('an update', () => {
     expect(step(waiting, inputs.retry, lastingStream).state.connection.update).toEqual(inputs.update.update)
   })
 
-  it('that came after the start of a connection is sent when it streams', () => {
+  it('that arrived after the start of a connection is sent when it streams', () => {
     const starting = at(phases.starting, { update: inputs.update.update, hasStreamed: true })
     expect(doneBy(step(starting, inputs['start-answer'], lastingStream))).toMatch(/^begin, send-update, send-audio/)
   })
 })
 
-describe('the machine of a session, whatever comes in whatever order', () => {
+describe('the machine of a session, with any inputs in any order', () => {
   const input = fc.constantFrom<ClientInput>(...Object.values(inputs))
   const facts = fc.record({
     isSent: fc.boolean(),
@@ -781,13 +781,13 @@ describe('the machine of a session, whatever comes in whatever order', () => {
   })
   const policy = fc.constantFrom(socket, stream, lastingSocket, lastingStream)
 
-  /** Signals and inputs of a connection are those of the present one or of its successor. */
+  /** Signals and inputs of a connection are those of the current one or of its successor. */
   const from = (state: ClientState, input: ClientInput, isSuccessor: boolean): ClientInput =>
     'connection' in input
       ? { ...input, connection: (isSuccessor ? state.handover?.successor?.id : undefined) ?? state.connection.id }
       : input
 
-  it('ends at most once, starts no effect that is not alive, and never lacks a deadline', () => {
+  it('ends at most once, starts no effect whose lifetime is over, and never lacks a deadline', () => {
     const sequence = fc.array(fc.tuple(input, facts, fc.boolean()), { maxLength: 60 })
     fc.assert(
       fc.property(sequence, policy, (steps, ofOne) => {
@@ -802,7 +802,7 @@ describe('the machine of a session, whatever comes in whatever order', () => {
           const alive = machine.alive(state)
           for (const { lifetime } of next.effects ?? []) expect(alive).toContain(lifetime)
           expect(alive.size === 0).toBe(isEnd(state.phase))
-          // A wait that is new has its deadline.
+          // A new wait has its deadline.
           const isNewWait = isWait(state.phase.name) && state.wait !== before.wait
           const deadline = next.effects?.filter(({ lifetime }) => lifetime === `wait:${state.wait}`)
           if (isNewWait) expect(deadline).toHaveLength(1)

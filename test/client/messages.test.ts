@@ -19,7 +19,7 @@ import {
 const accepted = recognizerMessage('recognize-response', ok)
 const final = recognizerMessage('final-result', { ...ok, text: 'hello', confidence: '0.9' })
 
-/** What a session logs when `recognize` is answered so, from the first answer on. */
+/** The log of a session whose `recognize` is answered this way, from the first answer on. */
 const logOf = (answer: Answer<SocketMessage>, finalize?: Answer<SocketMessage>): readonly string[] => {
   let log: readonly string[] = []
   virtually(({ clock, watch, recognizing, cold }) => {
@@ -42,24 +42,24 @@ const tail = [
   '10 complete',
 ]
 
-describe('a service that does not behave', () => {
+describe('a service that misbehaves', () => {
   it.each([
     ['binary', new Uint8Array(3), 'unknown 3'],
     ['no JSON', 'not json', 'unknown not json'],
-    ['JSON that is no object', '[1]', 'unknown [1]'],
+    ['JSON that is not an object', '[1]', 'unknown [1]'],
     ['a message without a name', '{}', 'unknown {}'],
     ['a message of an unknown name', recognizerMessage('surprise'), `unknown ${recognizerMessage('surprise')}`],
     ['a field of the wrong type', '{"message-name":"partial-result","text":5}', undefined],
     ['__proto__', '{"__proto__":{"message-name":"final-result"}}', undefined],
     ['nothing', '', 'unknown '],
-  ] as const)('survives %s as a value', (_what, junk, label) => {
+  ] as const)('reports %s as a value and continues', (_what, junk, label) => {
     const log = logOf([0, junk, accepted])
     expect(log[0]).toMatch(/^0 unknown /)
     if (label !== undefined) expect(log[0]).toBe(`0 ${label}`)
     expect(log.slice(1)).toEqual(['0 response recognize Success', '0 streaming', ...tail])
   })
 
-  it('does not start twice when the start-response comes twice', () => {
+  it('does not start twice when the start-response arrives twice', () => {
     expect(logOf([0, accepted, accepted])).toEqual([
       '0 response recognize Success',
       '0 streaming',
@@ -68,7 +68,7 @@ describe('a service that does not behave', () => {
     ])
   })
 
-  it('gives results that come before the start-response, and in their order', () => {
+  it('emits results that arrive before the start-response, in their order', () => {
     const log = logOf([
       0,
       recognizerMessage('milestone-result', { text: 'b' }),
@@ -79,7 +79,7 @@ describe('a service that does not behave', () => {
     expect(log.slice(4)).toEqual(tail)
   })
 
-  it('ends with the first final when it comes twice, and gives nothing after it', () => {
+  it('ends with the first final when it arrives twice, and emits nothing after it', () => {
     const finalizing = recognizerMessage('finalize-recognition-response', ok)
     const log = logOf(
       [0, accepted],
@@ -89,13 +89,13 @@ describe('a service that does not behave', () => {
     expect(log.slice(2)).toEqual(['10 finalizing', answered, '10 final hello', '10 done', '10 complete'])
   })
 
-  it('goes on after a final before the source has ended, and tells what is silent', () => {
+  it('continues after a final before the source has ended, and reports silence', () => {
     const log = logOf([0, accepted, final])
     const begun = ['0 response recognize Success', '0 streaming', '0 final hello']
     expect(log).toEqual([...begun, '10 gap 0-20 silence', '10 done', '10 complete'])
   })
 
-  it('does not take answers to what was not asked for more than values', () => {
+  it('treats responses to requests that were not sent as values only', () => {
     const log = logOf([
       0,
       recognizerMessage('finalize-recognition-response', ok),
@@ -131,19 +131,19 @@ describe('a service that does not behave', () => {
   })
 
   it.each(['{"message-name":"recognize-response"}', '{"message-name":"recognize-response","operation-result":5}'])(
-    'errors at once when the answer to the start is %s',
+    'errors immediately when the response to the start is %s',
     (malformed) => {
       const log = logOf([4, malformed])
       expect(log).toEqual([`4 unknown ${malformed}`, '4 failed', '4 error protocol-violation'])
     },
   )
 
-  it('gives a second answer to the start as a value when it cannot be read', () => {
+  it('emits a second response to the start as a value when it cannot be read', () => {
     const malformed = '{"message-name":"recognize-response"}'
     expect(logOf([0, accepted, malformed]).slice(2)).toEqual([`0 unknown ${malformed}`, ...tail])
   })
 
-  it('gives a final that carries an error, then errors with it', () => {
+  it('emits a final with an error, then errors with it', () => {
     const failed = recognizerMessage('final-result', { 'operation-result': 'engine-failed: Broken.', text: 'hel' })
     expect(logOf([0, accepted], [0, failed]).slice(2)).toEqual([
       '10 finalizing',
@@ -154,12 +154,12 @@ describe('a service that does not behave', () => {
     ])
   })
 
-  it('errors when the finalize is refused', () => {
+  it('errors when the finalize is rejected', () => {
     const refused = recognizerMessage('finalize-recognition-response', { 'operation-result': 'internal: Broken.' })
     expect(logOf([0, accepted], [0, refused]).at(-1)).toBe('10 error internal')
   })
 
-  it('errors when the connection closes in good order without a final, or without an answer to the start', () => {
+  it('errors when the connection closes normally without a final, or without a response to the start', () => {
     expect(logOf([0, accepted], [0, recognizerMessage('partial-result', { text: 'hel' }), close]).slice(3)).toEqual([
       '10 partial hel',
       '10 gap 0-20 failed',
@@ -172,7 +172,7 @@ describe('a service that does not behave', () => {
   it.each([
     ['starting', [3] as const, '3'],
     ['streaming', [0, accepted] as const, '7'],
-  ])('gives what came before a link breaks while %s, then its error', (_state, answer, at) => {
+  ])('emits what preceded the break of a link while %s, then its error', (_state, answer, at) => {
     virtually(({ clock, watch, recognizing }) => {
       const lost = new SpeechError('going-away', 'Bye.')
       const service = scriptedService<SocketMessage>(clock, [
@@ -194,7 +194,7 @@ describe('a service that does not behave', () => {
     })
   })
 
-  it('takes a final that crossed the stop for the end, and gives no result after the stop', () => {
+  it('treats a final that crossed the stop as the end, and emits no result after the stop', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService<SocketMessage>(clock, [
         {
@@ -213,7 +213,7 @@ describe('a service that does not behave', () => {
     })
   })
 
-  it('errors when the stop is refused', () => {
+  it('errors when the stop is rejected', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const refused = recognizerMessage('stop-recognition-response', { 'operation-result': 'internal: no' })
       const service = scriptedService<SocketMessage>(clock, [
@@ -228,7 +228,7 @@ describe('a service that does not behave', () => {
 describe('a dataflow service', () => {
   const start: Answer<DataflowMessage> = [0, response('{"operation-result":"success"}')]
 
-  it('survives every message that is not of the protocol as a value', () => {
+  it('survives every message outside the protocol as a value', () => {
     virtually(({ clock, watch, flowing }) => {
       const junk: DataflowMessage[] = [
         response('not json'),
@@ -252,7 +252,7 @@ describe('a dataflow service', () => {
   })
 
   it.each(['not json', '{}', '{"MessageName":"StartResponse","operation-result":null}'])(
-    'errors at once when the answer to the start is %s',
+    'errors immediately when the response to the start is %s',
     (malformed) => {
       virtually(({ clock, watch, flowing }) => {
         const service = scriptedService<DataflowMessage>(clock, [{ Start: [7, response(malformed)] }])
@@ -265,7 +265,7 @@ describe('a dataflow service', () => {
     },
   )
 
-  it('gives events of nodes and audio, and is done when the service ends the stream early, telling what has no result', () => {
+  it('emits events of nodes and audio, and is done when the service ends the stream early, reporting audio without a result', () => {
     virtually(({ clock, watch, flowing, cold }) => {
       const service = scriptedService<DataflowMessage>(
         clock,
@@ -292,9 +292,9 @@ describe('a dataflow service', () => {
   })
 
   it.each([
-    ['has lost its service where there is no final', [], '5 gap 20-60 failed'],
+    ['has lost its service if there is no final', [], '5 gap 20-60 failed'],
     ['is done at the final, which confirms no more than its milestones', ['SR Final'], '5 gap 20-60 ended'],
-  ])('%s, where the service ends the stream early and one recognition is wanted', (_what, names, expected) => {
+  ])('%s, if the service ends the stream early and one recognition is requested', (_what, names, expected) => {
     virtually(({ clock, watch, flowing, cold }) => {
       const events = names.map((name) => event(`{"Name":"${name}","Channel":0,"Data":{"Text":"hi"}}`))
       const milestone = event('{"Name":"SR Milestone","Channel":0,"StartMsec":0,"EndMsec":20,"Data":{"Text":"hi"}}')
@@ -306,7 +306,7 @@ describe('a dataflow service', () => {
     })
   })
 
-  it('errors with what the status says, after everything that came before it', () => {
+  it('errors with the error of the status, after everything that preceded it', () => {
     virtually(({ clock, watch, flowing }) => {
       const service = scriptedService<DataflowMessage>(clock, [
         {

@@ -87,7 +87,7 @@ const ofDataflow: readonly Wrong[] = [
 
 describe('the options', () => {
   it.each([...ofBoth, ...ofLinks, ...ofRecognize])(
-    'of recognize are refused by name when %s is wrong',
+    'of recognize are rejected by name when %s is invalid',
     (option, values) => {
       for (const value of values) {
         const options = { ...recognizing, ...optionOf(option, value) } as unknown as RecognizeOptions
@@ -99,7 +99,7 @@ describe('the options', () => {
   )
 
   it.each([...ofBoth, ...ofLinks, ...ofDataflow])(
-    'of dataflow are refused by name when %s is wrong',
+    'of dataflow are rejected by name when %s is invalid',
     (option, values) => {
       for (const value of values) {
         const options = { ...flowing, ...optionOf(option, value) } as unknown as DataflowOptions
@@ -110,14 +110,14 @@ describe('the options', () => {
     },
   )
 
-  it('name the part of voiceActivity that is wrong', () => {
+  it('name the part of voiceActivity that is invalid', () => {
     for (const [name, value] of Object.entries({ sensitivity: 11, preSpeechBufferMs: 0.5, silenceTriggerMs: '4' })) {
       const options = { ...recognizing, voiceActivity: { [name]: value } }
       expect(refusalOf(() => recognize(options))).toContain(`voiceActivity.${name} must be a whole number`)
     }
   })
 
-  it('name the field of the format that is wrong', () => {
+  it('name the field of the format that is invalid', () => {
     for (const [field, value] of Object.entries({ encoding: 'mp3', sampleRateHz: 4000, channels: 3 })) {
       const wrong = { format: { ...format, [field]: value } }
       expect(refusalOf(() => recognize({ ...recognizing, ...wrong }))).toContain(`invalid-format: ${field}`)
@@ -128,7 +128,7 @@ describe('the options', () => {
     )
   })
 
-  it('never show a text that was given, which may be a secret', () => {
+  it('never show a given text, which may be a secret', () => {
     const secret = 'do-not-show'
     const all = [...ofBoth, ...ofRecognize].map(([option]) =>
       refusalOf(() => recognize({ ...recognizing, ...optionOf(option, secret) })),
@@ -139,7 +139,7 @@ describe('the options', () => {
     )
   })
 
-  it('leave the pings at their default where they are given as undefined', () => {
+  it('use the default heartbeat if it is undefined', () => {
     const asked: (number | undefined)[] = []
     const silent = { heartbeatMs: undefined }
     const dial = ({ heartbeatMs }: { readonly heartbeatMs?: number | undefined }) => (asked.push(heartbeatMs), NEVER)
@@ -149,7 +149,7 @@ describe('the options', () => {
     expect(asked).toEqual([defaultHeartbeatMs, defaultHeartbeatMs])
   })
 
-  it('that are unknown are refused by name, with the option that was probably meant', () => {
+  it('that are unknown are rejected by name, with the option that was probably meant', () => {
     const refusals = [
       { heartBeatMs: 5 },
       { timeouts: { startMS: 5 } },
@@ -173,7 +173,7 @@ describe('the options', () => {
     ])
   })
 
-  it('take a service in the same forms as its transport has', () => {
+  it('accept a service in the same forms as its transport does', () => {
     const session = (url: string, more: object = {}) => refusalOf(() => dataflow({ ...flowing, url, ...more }))
     const urls = [
       'h',
@@ -190,7 +190,7 @@ describe('the options', () => {
     expect(session('grpc://localhost:1', { ca: 'pem' })).toContain('invalid-options: ca cannot be used without TLS')
   })
 
-  it('are taken when they are right, and a source is refused by name when it is none', () => {
+  it('are accepted when they are valid, and an invalid source is rejected by name', () => {
     expect(() =>
       recognize({ ...recognizing, stop$: NEVER, finalize$: NEVER, buffer: { maxChunkBytes: 4 } }),
     ).not.toThrow()

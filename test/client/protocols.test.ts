@@ -11,7 +11,7 @@ import { plainDataflow, plainRecognizer, response, scriptedService, virtually } 
 
 const samples = Uint8Array.of(0, 127, 128, 255)
 
-/** Every message of a whole session over two samples, as it went out. */
+/** Every message of a complete session of two samples, as it was sent. */
 const wire = (options: Partial<RecognizeOptions>): SocketMessage[] => {
   const messages: SocketMessage[] = []
   virtually(({ clock, watch, recognizing }) => {
@@ -37,7 +37,7 @@ const dataflowWire = (options: Partial<DataflowOptions>): DataflowMessage[] => {
 }
 
 describe('the messages of recognize (PROTOCOL 4.2)', () => {
-  it('is recognize with the fields that were given, the samples, and finalize-recognition', () => {
+  it('are recognize with the given fields, the samples, and finalize-recognition', () => {
     const messages = wire({
       model: 'English',
       tenant: 'Acme',
@@ -75,26 +75,26 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
     ])
   })
 
-  it('leaves out what was not given', () => {
+  it('omit fields that are not given', () => {
     expect(wire({ format: { encoding: 'pcm', sampleRateHz: 16_000, channels: 1 } })[0]).toBe(
       '{"message-name":"recognize","audio-format":"pcm","model-name":"m","sample-rate":16000}',
     )
   })
 
-  it('decodes G.711 to the PCM that the socket takes', () => {
+  it('have G.711 decoded to the PCM that the socket requires', () => {
     const [start, audio] = wire({ format: { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } })
     expect(start).toContain('"audio-format":"pcm"')
     expect(audio).toEqual(new Uint8Array(decodeMuLaw(samples).buffer))
   })
 
-  it('hands PCM on without a copy', () => {
+  it('have PCM without a copy', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
     const dialogue = new RecognizerProtocol({ request, encoding: 'pcm' })
     expect(dialogue.audio(samples)).toBe(samples)
     expect(dialogue.stop()).toBe('{"message-name":"stop-recognition"}')
   })
 
-  it('understands every field of a result, and needs none but the text', () => {
+  it('are read with every field of a result, and require only the text', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
     const dialogue = new RecognizerProtocol({ request, encoding: 'pcm' })
     const read = (message: SocketMessage) => dialogue.read(message)
@@ -115,7 +115,7 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
 })
 
 describe('the messages of dataflow (PROTOCOL 3)', () => {
-  it('is Start as a REQUEST, the samples as AUDIO, and a half-close', () => {
+  it('are Start as a REQUEST, the samples as AUDIO, and a half-close', () => {
     const messages = dataflowWire({
       language: 'en-GB',
       settings: { ModelName: 'English', ChannelTags: ['agent', 'customer'] },
@@ -136,7 +136,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     expect(messages[1]).toEqual({ contentType: 0, content: '', binaryContent: samples })
   })
 
-  it('takes the older kebab form, stereo and A-law, and Finalize as a request', () => {
+  it('support the older kebab form, stereo and A-law, and Finalize as a request', () => {
     const format = { encoding: 'alaw', sampleRateHz: 8000, channels: 2 } as const
     const messages = dataflowWire({ dialect: 'kebab', finalizeBy: 'request', format })
     expect(messages.map(({ contentType }) => contentType)).toEqual([2, 0, 2])
@@ -150,7 +150,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     expect(messages[2]?.content).toBe('{"message-name":"finalize"}')
   })
 
-  it('sends updates while it streams, and knows their answers by name or by order', () => {
+  it('include updates while it streams, whose responses match by name or by order', () => {
     virtually(({ clock, watch, flowing, hot }) => {
       const messages: DataflowMessage[] = []
       const plain = plainDataflow(0)
@@ -184,7 +184,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     })
   })
 
-  it('fails by name when the updates do', () => {
+  it('fail by name when the updates fail', () => {
     virtually(({ clock, watch, flowing, cold }) => {
       const update$ = cold<UpdateRequest>('5ms #')
       const service = scriptedService(clock, [plainDataflow(0)])
@@ -194,7 +194,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
   })
 
   it.each([null, 5, { settings: null }, { settings: { A: { B: 1 } } }, { callProperties: { A: 1n } }])(
-    'fails by name when an update is none, such as %o',
+    'fail by name when an update is invalid, such as %o',
     (update) => {
       virtually(({ clock, watch, flowing, cold }) => {
         const update$ = cold<UpdateRequest>('5ms a', { a: update as never })
@@ -205,7 +205,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     },
   )
 
-  it('lets go of the updates when the user leaves within the first of them', () => {
+  it('release the updates when the user unsubscribes during the first of them', () => {
     virtually(({ clock, flowing }) => {
       let open = 0
       const leaves$ = new Subject<undefined>()
@@ -223,7 +223,7 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     })
   })
 
-  it('takes an answer without a name for the oldest request that has none yet', () => {
+  it('match a response without a name to the oldest pending request', () => {
     const start = {
       audio: { sampleRateHz: 8000, channels: 1, encoding: 'pcm' },
       tenant: 't',

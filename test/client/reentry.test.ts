@@ -5,8 +5,8 @@ import { audio, labelOf, plainRecognizer, scriptedService, virtually } from './v
 
 const named = ['authorizing', 'connecting', 'starting', 'streaming', 'finalizing'] as const
 
-describe('a handler that acts from within an event', () => {
-  it.each(named)('unsubscribes at %s, and nothing is left', (state) => {
+describe('a handler that acts during an event', () => {
+  it.each(named)('unsubscribes at %s, and nothing is left open', (state) => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       const source$ = cold('a 9ms |', { a: audio(20) })
@@ -55,7 +55,7 @@ describe('a handler that acts from within an event', () => {
     })
   })
 
-  it('leaves no timer when it finalizes and unsubscribes in one go', () => {
+  it('leaves no timer when it finalizes and unsubscribes together', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       const finalize$ = new Subject<undefined>()
@@ -73,7 +73,7 @@ describe('a handler that acts from within an event', () => {
     })
   })
 
-  it('ends a source that would emit for ever at once', () => {
+  it('ends an endless synchronous source', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService(clock, [
         { ...plainRecognizer(0), audio: [0, '{"message-name":"partial-result","text":"x"}'] },
@@ -88,7 +88,7 @@ describe('a handler that acts from within an event', () => {
     })
   })
 
-  it('takes signals that fire when they are subscribed', () => {
+  it('handles signals that emit when they are subscribed', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       const source$ = cold('a', { a: audio(20) })
@@ -102,7 +102,7 @@ describe('a handler that acts from within an event', () => {
     })
   })
 
-  it('survives a consumer that throws, to the end of the session', () => {
+  it('survives a consumer that throws, until the end of the session', () => {
     const thrown: unknown[] = []
     const before = config.onUnhandledError
     config.onUnhandledError = (error) => thrown.push(error)
@@ -123,7 +123,7 @@ describe('a handler that acts from within an event', () => {
     }
   })
 
-  it('lets go of everything when an operator behind it throws', () => {
+  it('releases everything when a downstream operator throws', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       let error: unknown
@@ -142,8 +142,8 @@ describe('a handler that acts from within an event', () => {
   })
 })
 
-describe('what the user gives and fails', () => {
-  it('is source-failed for the source and the signals, with what was told until then', () => {
+describe('an input of the user that fails', () => {
+  it('is source-failed for the source and the signals, with the preceding events', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       const failing = [
@@ -161,7 +161,7 @@ describe('what the user gives and fails', () => {
     })
   })
 
-  it('names a dial that throws, or fails with what is no error of ours', () => {
+  it('is named for a dial that throws, or fails with a foreign error', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const throwing = watch(
         recognizing({

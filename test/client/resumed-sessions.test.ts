@@ -25,7 +25,7 @@ const labelsOf = (events: readonly SessionEvent[]): string[] =>
   events.filter(({ type }) => type !== 'ledger').map(labelOf)
 
 describe('a resumed session', () => {
-  it('tells a final once where the stream breaks after it instead of ending', () => {
+  it('emits a final once if the stream breaks after it instead of ending', () => {
     virtually(({ clock, flowing, watch }) => {
       const final = event('{"Name":"SR Final","Channel":0,"Data":{"Text":"hello"}}')
       const answers: Answers<DataflowMessage> = { Start: [1, started], end: [1, final, lost] }
@@ -38,7 +38,7 @@ describe('a resumed session', () => {
     })
   })
 
-  it('says that it streams, and what the start was answered, where the first start was cut off', () => {
+  it('enters streaming and emits the start-response if the first start was cut off', () => {
     virtually(({ clock, flowing, watch }) => {
       const cut: Answers<DataflowMessage> = { Start: [1, lost] }
       const whole: Answers<DataflowMessage> = { Start: [1, started] }
@@ -48,7 +48,7 @@ describe('a resumed session', () => {
     })
   })
 
-  it('asks anew what was asked while the other connection was being made', () => {
+  it('repeats a request that was sent while the other connection was being opened', () => {
     virtually(({ clock, flowing, watch }) => {
       const received: string[] = []
       const onMessage = (message: DataflowMessage): unknown =>
@@ -60,7 +60,7 @@ describe('a resumed session', () => {
       const { dial } = scriptedService(clock, [{ Start: [1, started], audio: [1, lost] }, slow], { onMessage })
       const update$ = new Subject<UpdateRequest>()
       watch(flowing({ dial, resumption, update$ })(concat(of(wordChunk(0, 1)), NEVER)), 400)
-      // The second start was said at 52 ms and is answered at 102 ms.
+      // The second start was sent at 52 ms and is answered at 102 ms.
       clock.schedule(() => update$.next({ settings: { Mode: 'late' } }), 80)
       return () => {
         expect(received.map((message) => message.includes('late'))).toEqual([false, false, true])
@@ -69,7 +69,7 @@ describe('a resumed session', () => {
     })
   })
 
-  it('tells no final with an error that another recognition has mended, and settles what that one has heard', () => {
+  it('emits no final with an error after which another recognition continued, and settles what that one has covered', () => {
     virtually(({ clock, flowing, watch }) => {
       const failed = event('{"Name":"SR Final","Channel":0,"Data":{"Text":"a0","Error":"engine-failed: Broken."}}')
       const whole = event('{"Name":"SR Final","Channel":0,"EndMsec":20,"Data":{"Text":"a1"}}')
@@ -77,7 +77,7 @@ describe('a resumed session', () => {
         { Start: [1, started], audio: [1, failed, close] },
         { Start: [1, started], end: [1, whole, close] },
       ])
-      // Nothing is kept to be sent once more, so nothing is left to be heard until the second chunk.
+      // Nothing is kept for a replay, so there is nothing to recognize until the second chunk.
       const audio$ = concat(of(wordChunk(0, 1)), timer(500, clock).pipe(map(() => wordChunk(1, 1))))
       const options = { resumption: { ...resumption, maxReplayBytes: 0 }, finalizeBy: 'half-close' } as const
       const { log, ledger } = watch(flowing({ dial, ...options })(audio$))
@@ -91,12 +91,12 @@ describe('a resumed session', () => {
     })
   })
 
-  it('takes all for heard where the service, in whole milliseconds, has heard up to less than one before the end', () => {
+  it('counts all audio as covered if the service, in whole milliseconds, is less than one before the end', () => {
     virtually(({ clock, flowing, watch }) => {
       const data = { Text: 'hello', HeardMsec: 100 }
       const final = event(JSON.stringify({ Name: 'SR Final', Channel: 0, StartMsec: 0, EndMsec: 100, Data: data }))
       const { dial, dials } = scriptedService<DataflowMessage>(clock, [{ Start: [1, started], end: [1, final, close] }])
-      // 100.375 ms, and loud to the end.
+      // 100.375 ms, loud until the end.
       const loud = new Uint8Array(new Int16Array(803).fill(loudness).buffer)
       const { log, ledger } = watch(flowing({ dial, resumption, finalizeBy: 'half-close' })(of(loud)))
       return () => {
@@ -107,9 +107,9 @@ describe('a resumed session', () => {
     })
   })
 
-  it('gives up within its budget on a service that never gets to the end of audio that is over', () => {
+  it('gives up within its budget on a service that never finishes audio that has ended', () => {
     virtually(({ clock, recognizing, watch }) => {
-      // Each connection lasts longer than the longest wait, which renews the budget while audio is still coming.
+      // Each connection lasts longer than the longest delay, which restores the budget while audio still arrives.
       const answers: Answers<SocketMessage> = {
         recognize: [1, recognizerMessage('recognize-response', ok)],
         'finalize-recognition': [5_000, lost],
@@ -129,7 +129,7 @@ describe('a resumed session', () => {
   })
 
   it.each(['reconnecting', 'resumed', 'milestone', 'gap', 'ledger'])(
-    'leaves no timer when a handler leaves at %s',
+    'leaves no timer when a handler unsubscribes at %s',
     (at) => {
       for (let nth = 1; nth < 6; nth++) {
         virtually(({ clock, recognizing }) => {
@@ -154,7 +154,7 @@ describe('a resumed session', () => {
               const isIt = event.type === at || (event.type === 'connection' && event.state === at)
               if (isIt && ++seen === nth) {
                 subscriber.unsubscribe()
-                // After the handler has returned: that is when the session goes on.
+                // After the handler has returned, when the session continues.
                 clock.schedule(() => expect(clock.pending()).toBe(0), 0)
               }
             },
@@ -166,7 +166,7 @@ describe('a resumed session', () => {
     },
   )
 
-  it('knows an event of a node again after two losses', () => {
+  it('recognizes a repeated event of a node after two losses', () => {
     virtually(({ clock, flowing }) => {
       const speech = event('{"Name":"Speech Started","Channel":0,"StartMsec":80,"EndMsec":80}')
       let received = 0
@@ -213,7 +213,7 @@ describe('a resumed session', () => {
         const nth = (connection += 1)
         const words: string[] = []
         const ending = { asked: false }
-        // Five times as fast as it was spoken.
+        // Five times as fast as it was recorded.
         const milestones$ = timer(40, 40, clock).pipe(
           mergeMap((round) => {
             if (nth < 3 && round === 100) {

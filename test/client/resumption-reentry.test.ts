@@ -7,9 +7,9 @@ import { virtually } from './virtual-session.js'
 const labelOf = (event: SessionEvent): string => (event.type === 'connection' ? event.state : event.type)
 
 describe.each(['reconnecting', 'resumed', 'ledger', 'milestone', 'gap'])(
-  'a handler of %s that acts from within',
+  'a handler of %s that acts during the event',
   (at) => {
-    it.each(['unsubscribe', 'stop', 'finalize'] as const)('can %s, and nothing is left', (act) => {
+    it.each(['unsubscribe', 'stop', 'finalize'] as const)('can %s, and nothing is left open', (act) => {
       virtually(({ clock, recognizing }) => {
         const stop$ = new Subject<undefined>()
         const finalize$ = new Subject<undefined>()

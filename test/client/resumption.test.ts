@@ -149,7 +149,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     }
   })
 
-  it('says what it does: the attempts with their waits and what is held, and what is sent again', () => {
+  it('reports the attempts with their delays and buffered audio, and the replayed audio', () => {
     virtually((tools) => {
       const { seen, proof } = run(transport, tools, { cutAfterChunks: [25], outageMs: 1_000 })
       return () => {
@@ -166,13 +166,13 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
           'done',
         ])
         expect(proof.dials).toEqual({ made: 2, refused: 4 })
-        // From the first sample without a milestone, and nothing before it.
+        // From the first sample without a milestone on.
         expect(proof.arrived[1]?.[0]).toBe(20)
       }
     })
   })
 
-  it('presents the token that it has on every connection', () => {
+  it('presents its token on every connection', () => {
     virtually((tools) => {
       const given: string[] = []
       const token$ = defer(() => {
@@ -184,7 +184,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     })
   })
 
-  it('subscribes to the source once, and leaves nothing behind wherever it is unsubscribed', () => {
+  it('subscribes to the source once, and leaves nothing open wherever it is unsubscribed', () => {
     for (let atMs = 5; atMs < 2_500; atMs += 95) {
       virtually((tools) => {
         let subscriptions = 0
@@ -200,7 +200,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     }
   })
 
-  it('fails with the last error and an exact gap when the time for it is over', () => {
+  it('fails with the last error and an exact gap when the budget is exceeded', () => {
     virtually((tools) => {
       const options = { resumption: { ...resumption, budgetMs: 5_000 } }
       const { seen } = run(transport, tools, { cutAfterChunks: [25], outageMs: Infinity }, { options })
@@ -212,9 +212,9 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     })
   })
 
-  it('tells exactly what was not kept when the service had settled nothing for longer than the bound', () => {
+  it('reports exactly what was not kept when the service had settled nothing for longer than the bound', () => {
     virtually((tools) => {
-      // The milestone comes with the 10th chunk, 5 chunks may be kept, and the cut comes with the 18th.
+      // The milestone follows the 10th chunk, 5 chunks may be kept, and the cut follows the 18th.
       const options = { resumption: { ...resumption, maxReplayBytes: 5 * 320 } }
       const { seen, proof } = run(transport, tools, { cutAfterChunks: [18], outageMs: 0 }, { options })
       return () => {
@@ -227,7 +227,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     })
   })
 
-  it('waits with a pulled source, which loses nothing however long the outage is', () => {
+  it('pauses a pulled source, which loses nothing however long the outage is', () => {
     virtually((tools) => {
       let pulled = 0
       const audio = (function* chunks() {
@@ -246,7 +246,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     })
   })
 
-  it('has another token tried, once, when the one it runs with is refused in mid-session', () => {
+  it('tries another token, once, when its token is refused during the session', () => {
     virtually((tools) => {
       const cause = new SpeechError('unauthenticated', 'Expired.')
       let asked = 0
@@ -260,7 +260,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     })
   })
 
-  it('opens the successor before its token ends, and changes over at a milestone', () => {
+  it('opens the successor before its token ends, and hands over at a milestone', () => {
     virtually((tools) => {
       let asked = 0
       const { clock } = tools
@@ -282,7 +282,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     })
   })
 
-  it('sends what it held slower once the service has said that it comes too fast', () => {
+  it('sends buffered audio slower once the service has rejected its rate', () => {
     virtually((tools) => {
       const cause = new SpeechError('too-fast', 'Slower.')
       const audio$ = from(Array.from({ length: 400 }, (_, index) => chunkOf(index)))
@@ -290,13 +290,13 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
       const startMs = tools.clock.now()
       return () => {
         expect(seen.end).toBe('complete')
-        // 8 s of audio, of which 4 s go at once and the rest at 1.2 times its pace.
+        // 8 s of audio, of which 4 s are sent immediately and the rest at 1.2 times real time.
         expect(tools.clock.now() - startMs).toBeGreaterThan(3_200)
       }
     })
   })
 
-  it('tells once that the service is silent while audio flows', () => {
+  it('reports once that the service is silent while audio flows', () => {
     virtually((tools) => {
       const { seen } = run(
         transport,
@@ -310,10 +310,10 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
 })
 
 describe('two hours with ten lost connections', () => {
-  it('have times that only grow, every word once, and hold no more than the bound', { timeout: 180_000 }, () => {
+  it('have increasing times, every word once, and hold no more than the bound', { timeout: 180_000 }, () => {
     virtually((tools) => {
       const { clock } = tools
-      // Twenty minutes of them, but for the thorough run.
+      // Twenty minutes of them, except in the thorough run.
       const share = everyNth(6)
       const count = (5 * 72_000) / share
       const spoken$ = timer(0, chunkMs * 5, clock).pipe(

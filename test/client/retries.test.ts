@@ -10,7 +10,7 @@ const resumptionOf = (random: number, budgetMs = 60_000) => {
   return resumption
 }
 
-/** Attempts one after another. */
+/** Consecutive attempts. */
 const attemptsOf = (resumption: ReturnType<typeof resumptionOf>) => {
   let retries: Retries = noRetries
   return {
@@ -29,14 +29,14 @@ const delays = (random: number, count: number): (number | undefined)[] => {
 }
 
 describe('the attempts to reconnect', () => {
-  it('wait twice as long each time, up to the longest delay, and a random share of that', () => {
+  it('double the delay each time, up to the maximum, and add a random share of it', () => {
     expect(delays(1, 6)).toEqual([100, 200, 400, 800, 1_000, 1_000])
     expect(delays(0.5, 5)).toEqual([50, 100, 200, 400, 500])
     expect(delays(0, 3)).toEqual([0, 0, 0])
     expect(delays(1, 2_000).at(-1)).toBe(1_000)
   })
 
-  it('wait no less than the service asks for, and end where that is too long', () => {
+  it('wait no less than the service requires, and end if that is too long', () => {
     const attempts = attemptsOf(resumptionOf(0.5, 5_000))
     const later = (retryAfterMs: number) => new SpeechError('overloaded', 'Later.', { retryAfterMs })
     expect(attempts.next(0, later(3_000))).toEqual({ attempt: 1, delayMs: 3_000 })
@@ -44,7 +44,7 @@ describe('the attempts to reconnect', () => {
     expect(attempts.next(3_000)?.attempt).toBe(2)
   })
 
-  it('end with the budget, counted from the first loss, which begins anew after progress', () => {
+  it('end with the budget, counted from the first loss, which is restored by progress', () => {
     const attempts = attemptsOf(resumptionOf(1, 1_000))
     expect(attempts.next(50_000)).toEqual({ attempt: 1, delayMs: 100 })
     expect(attempts.next(50_800)).toEqual({ attempt: 2, delayMs: 200 })
@@ -53,7 +53,7 @@ describe('the attempts to reconnect', () => {
     expect(attempts.next(90_000)).toEqual({ attempt: 1, delayMs: 100 })
   })
 
-  it('begin anew after a connection that lasted as long as the longest delay, and after no shorter one', () => {
+  it('start again after a connection that lasted as long as the longest delay, and after no shorter one', () => {
     const attempts = attemptsOf(resumptionOf(1, 5_000))
     attempts.next(0)
     attempts.serves(100)

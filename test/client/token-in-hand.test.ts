@@ -34,11 +34,13 @@ interface TokenSetup {
   readonly seconds: number
   readonly faults: string
   readonly tokenLifeMs: number
-  /** Of the token endpoint after the first request. */
+  /** The response of the token endpoint after the first request. */
   readonly later?: Answer
 }
 
-/** A session in virtual time, whose tokens come from an endpoint as `requestToken` asks it: one request a subscription. */
+/**
+ * A session in virtual time with tokens of an endpoint like those of `requestToken`: one request for each subscription.
+ */
 const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: TokenSetup): Run => {
   const scheduler = new TestScheduler(() => undefined)
   const service = verifyingService({ wordMs: 250 })
@@ -82,10 +84,10 @@ const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: TokenSetu
 
 describe.each(transports)('the token of a session over %s', (over) => {
   it.each([
-    ['lives for a year', 31_536_000_000],
-    ['ends at no known time', Infinity],
-    ['lives for an hour', 3_600_000],
-  ])('that %s is requested once, however long the service is away', (_what, tokenLifeMs) => {
+    ['is valid for a year', 31_536_000_000],
+    ['has no known end', Infinity],
+    ['is valid for an hour', 3_600_000],
+  ])('that %s is requested once, however long the service is unavailable', (_what, tokenLifeMs) => {
     const ended = run(over, { seconds: 120, faults: '10s o 55s | 10s r 5s o 8s |', tokenLifeMs })
     expect(ended.states.filter((state) => state === 'reconnecting').length).toBeGreaterThan(10)
     expect(ended.requests).toEqual([0])
@@ -95,16 +97,16 @@ describe.each(transports)('the token of a session over %s', (over) => {
   it.each([
     ['refuses the secret', wrongSecret],
     ['refuses the form', malformed],
-    ['says that there were too many attempts', tooMany],
-    ['says nothing', 'silence' as const],
-  ])('is used near its end where the endpoint %s', (_what, later) => {
-    // The last 5 s are the end of this token: a successor and each attempt after the outage ask for another one.
+    ['reports too many attempts', tooMany],
+    ['does not answer', 'silence' as const],
+  ])('is used near its end if the endpoint %s', (_what, later) => {
+    // The last 5 s are the end of this token: a successor and each attempt after the outage request another one.
     const ended = run(over, { seconds: 98, faults: '95500ms o 1s |', tokenLifeMs: 100_000, later })
     expect(ended.requests.length).toBeGreaterThan(2)
     expect([ended.error, ended.text]).toEqual([undefined, ended.whole])
   })
 
-  it('is replaced once it is near its end, and by one request', () => {
+  it('is replaced once it is near its end, with one request', () => {
     const ended = run(over, { seconds: 180, faults: '59s o 5s |', tokenLifeMs: 61_000 })
     const [first, second, third] = ended.requests
     expect(first).toBe(0)
@@ -125,7 +127,7 @@ const tokenOf = (accessToken: string, expiresAtMs = Infinity): Token => ({
 
 interface Kept {
   readonly tokens: SessionToken
-  /** How often the source was asked. */
+  /** Number of requests to the source. */
   readonly asked: () => number
   readonly taken$: string[]
   readonly scheduler: TestScheduler
@@ -155,29 +157,29 @@ const kept = (source: (asked: number, scheduler: TestScheduler) => ObservableInp
   return { tokens, asked: () => asked, taken$, scheduler, taken }
 }
 
-describe('the token in hand', () => {
-  it('is given again until it is refused, and then the source is asked once for another', () => {
+describe('the current token', () => {
+  it('is returned again until it is refused, and then the source is asked once for another', () => {
     const { tokens, asked, taken } = kept((count) => of(`T${count}`))
     expect([taken(tokens.take()), taken(tokens.take()), asked()]).toEqual(['T1', 'T1', 1])
     expect([taken(tokens.renew('T1')), taken(tokens.take()), asked()]).toEqual(['T2', 'T2', 2])
   })
 
-  it('is no longer given once it was refused, also where the source fails to give another', () => {
+  it('is no longer returned once it was refused, also if the source fails to emit another', () => {
     const { tokens, asked, taken } = kept((count) => (count === 2 ? throwError(() => tooMany) : of(`T${count}`)))
     expect(taken(tokens.take())).toBe('T1')
     expect(taken(tokens.renew('T1'))).toBe('too-many-attempts')
-    // The attempt is repeated, with what was refused before.
+    // The attempt is repeated, with the token that was refused before.
     expect([taken(tokens.renew(undefined)), asked()]).toEqual(['T3', 3])
   })
 
-  it('tells its source which token was refused, and says where that has no other', () => {
+  it('reports to its source which token was refused, and reports when the source has no other', () => {
     const { tokens, taken, taken$ } = kept(() => of('T1'))
     taken(tokens.take())
     expect([taken(tokens.renew('T1')), taken$]).toEqual(['T1, the same', ['T1']])
     expect([taken(tokens.renew(undefined)), taken$]).toEqual(['T1, the same', ['T1', 'T1']])
   })
 
-  it('is not asked for where another one than the refused is in hand', () => {
+  it('is not requested if a token other than the refused one is available', () => {
     const { tokens, asked, taken } = kept((count) => of(tokenOf(`T${count}`)))
     taken(tokens.take())
     taken(tokens.replace())
@@ -186,7 +188,7 @@ describe('the token in hand', () => {
 
   it.each([
     ['a minute before its end', 3_600_000, 3_539_999, 3_540_000],
-    ['a twentieth of its life before its end', 100_000, 94_999, 95_000],
+    ['a twentieth of its lifetime before its end', 100_000, 94_999, 95_000],
   ])('is replaced from %s on', (_what, lifeMs, before, from) => {
     const { tokens, asked, taken, scheduler } = kept((count, { now }) => of(tokenOf(`T${count}`, now() + lifeMs)))
     expect(taken(tokens.take())).toBe('T1')
@@ -197,17 +199,17 @@ describe('the token in hand', () => {
   })
 
   it.each([
-    ['fails for good', throwError(() => wrongSecret)],
-    ['fails for now', throwError(() => tooMany)],
-    ['fails with an error of its own', throwError(() => new Error('x'))],
+    ['fails permanently', throwError(() => wrongSecret)],
+    ['fails temporarily', throwError(() => tooMany)],
+    ['fails with a foreign error', throwError(() => new Error('x'))],
     ['is empty', EMPTY],
-    ['says nothing', NEVER],
-  ])('is given to its end, and no longer, where the source %s', (_what, answer) => {
+    ['does not answer', NEVER],
+  ])('is returned until its end, and no longer, if the source %s', (_what, answer) => {
     const { tokens, asked, taken, scheduler } = kept((count) => (count === 1 ? of(tokenOf('T1', 200_000)) : answer))
     expect(taken(tokens.take())).toBe('T1')
     scheduler.frame = 191_000
     expect([taken(tokens.take()), asked()]).toEqual(['T1', 2])
-    // A source that says nothing has had half of what was left.
+    // A source that does not answer has had half of the remaining time.
     expect(scheduler.frame).toBe(answer === NEVER ? 195_500 : 191_000)
     scheduler.frame = 200_000
     expect(taken(tokens.take())).not.toBe('T1')

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import { audio, plainDataflow, plainRecognizer, scriptedService, virtually } from './virtual-session.js'
 
-// A life with 10 ms for each step: authorizing 0–10, connecting 10–20, starting 20–30, streaming from 30 on;
+// A session with 10 ms for each step: authorizing 0–10, connecting 10–20, starting 20–30, streaming from 30 on;
 // finalize answered after 10 ms.
 const states = { authorizing: 5, connecting: 15, starting: 25, streaming: 45 } as const
 const idleUntil = { authorizing: 0, connecting: 10, starting: 20, streaming: 30 } as const
@@ -47,7 +47,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it.each(Object.entries(states))('finalize$ while %s: sends what came until then, and no more', (state, at) => {
+  it.each(Object.entries(states))('finalize$ while %s: sends the audio until then, and no more', (state, at) => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
       const token$ = cold('10ms (t|)', { t: 'secret-token' })
@@ -70,7 +70,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it.each(Object.entries(states))('stop$ while %s: drops what is pending, and says so', (state, at) => {
+  it.each(Object.entries(states))('stop$ while %s: drops what is pending, and reports it', (state, at) => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
       const token$ = cold('10ms (t|)', { t: 'secret-token' })
@@ -89,7 +89,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it.each(Object.entries(states))('unsubscribe while %s: lets go of everything at once', (_state, at) => {
+  it.each(Object.entries(states))('unsubscribe while %s: releases everything immediately', (_state, at) => {
     virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
       const token$ = cold('10ms (t|)', { t: 'secret-token' })
@@ -103,7 +103,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it('finalizing: stop$ asks for the stop, a second finalize$ and an unsubscribe are quiet', () => {
+  it('finalizing: stop$ requests the stop, a second finalize$ and an unsubscribe do nothing more', () => {
     virtually(({ clock, cold, watch, recognizing }) => {
       const late = { ...plainRecognizer(10), 'finalize-recognition': [100, finalizeResponse] as const }
       const first = scriptedService(clock, [late])
@@ -133,7 +133,7 @@ describe('the three verbs, in every state', () => {
       ['0 Start', '20 Finalize', '25 Stop', '35 end'],
       ['20 finalizing', '35 response Stop success', '35 stopped', '35 complete'],
     ],
-  ] as const)('stop$ after a finalize by %s ends the stream in the way that is left', (finalizeBy, received, log) => {
+  ] as const)('stop$ after a finalize by %s ends the stream in the remaining way', (finalizeBy, received, log) => {
     virtually(({ clock, cold, watch, flowing }) => {
       const { Start, Stop } = plainDataflow(10)
       const service = scriptedService<DataflowMessage>(clock, [{ ...(Start && { Start }), ...(Stop && { Stop }) }])
@@ -148,7 +148,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it('does nothing any more in done, stopped and failed', () => {
+  it('does nothing more in done, stopped and failed', () => {
     virtually(({ clock, hot, watch, recognizing }) => {
       const service = scriptedService(clock, [plainRecognizer(0)])
       const stop$ = hot('50ms s')
@@ -162,7 +162,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it('is a second session for a second subscriber, on a subscription of its own', () => {
+  it('is a second session for a second subscriber, with a separate subscription', () => {
     virtually(({ clock, cold, watch, flowing, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainDataflow(10)])
       const source$ = cold<Uint8Array>('20ms |')
@@ -172,7 +172,7 @@ describe('the three verbs, in every state', () => {
       expectSubscriptions(source$.subscriptions).toBe(['^ 4ms !', '^ 19ms !'])
       return () => {
         expect(aborted.log).toEqual(['0 authorizing', '0 connecting', '0 starting'])
-        // What the first one asked is not the second one's business: this response has no name.
+        // Requests of the first session do not concern the second: this response has no name.
         expect(whole.log).toContain('10 response Start success')
         expect(whole.log.slice(-3)).toEqual(['30 response Finalize success', '30 done', '30 complete'])
         expect(service.dials).toEqual({ made: 2, open: 0 })
@@ -180,7 +180,7 @@ describe('the three verbs, in every state', () => {
     })
   })
 
-  it('holds nothing when nobody ever says anything', () => {
+  it('holds nothing when the service never answers', () => {
     virtually(({ clock, watch, recognizing }) => {
       const service = scriptedService<SocketMessage>(clock, [{}])
       const { log } = watch(recognizing({ dial: service.dial })(NEVER), 100)

@@ -16,17 +16,17 @@ import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../src/transport/link.js'
 import { event, ok, response, recognizerMessage } from './virtual-session.js'
 
-/** Loud enough to be heard: with less, audio would be silence. */
+/** Loud enough not to count as silence. */
 const loudness = 1_000
 
-/** A chunk of audio lasts 20 ms, and every sample of the nth is n louder: what arrived can be told from it. */
+/** A chunk of audio lasts 20 ms, and every sample of the nth is n louder, so that received chunks can be identified. */
 export const chunkMs = 20
 const chunkBytes = chunkMs * 16
 export const chunkOf = (index: number): Uint8Array => {
   const samples = new Int16Array(chunkBytes / 2).fill(loudness + index)
   return new Uint8Array(samples.buffer)
 }
-/** Several chunks as one message. */
+/** Joins several chunks to one message. */
 export const chunksOf = (indices: readonly number[]): Uint8Array =>
   new Uint8Array(
     new Int16Array(indices.flatMap((index) => Array<number>(chunkBytes / 2).fill(loudness + index))).buffer,
@@ -35,17 +35,17 @@ export const chunksOf = (indices: readonly number[]): Uint8Array =>
 const indexOf = (bytes: Uint8Array, at: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true) - loudness
 
-/** Each chunk is a word, so that none can be missing unseen; a milestone has 10 of them. */
+/** Each chunk is a word, so that a missing one is always noticed; a milestone has 10 of them. */
 const chunksAMilestone = 10
 
 export interface Faults {
-  /** The nth connection is cut after so many chunks; Infinity: not at all. */
+  /** The nth connection is cut after this number of chunks; Infinity: never. */
   readonly cutAfterChunks?: readonly number[]
-  /** For so long after a cut no connection is made. */
+  /** Time after a cut during which no connection is accepted. */
   readonly outageMs?: number
-  /** The error that a cut is. */
+  /** The error of a cut. */
   readonly cause?: SpeechError
-  /** Whether the service gives times. */
+  /** Whether the service sends times. */
   readonly timed?: boolean
   /** Cuts the nth connection at this point of the conversation. */
   readonly cutAt?: 'start' | 'finalize' | 'final'
@@ -53,13 +53,13 @@ export interface Faults {
 }
 
 export interface Proof {
-  /** Which chunks arrived on which connection. */
+  /** The chunks that arrived on each connection. */
   readonly arrived: number[][]
-  /** Chunks that are in no milestone of theirs and in no later connection. */
+  /** Chunks without a milestone that no later connection received. */
   readonly dials: { made: number; refused: number }
 }
 
-/** The state of one recognition: all that it heard since the connection began. */
+/** The state of one recognition: all audio received since the connection was opened. */
 class FakeRecognizer {
   readonly chunks: number[] = []
   #reportedChunks = 0
@@ -93,7 +93,7 @@ class FakeRecognizer {
     return { kind: 'milestone', text, ...this.#times(from, this.#reportedChunks) }
   }
 
-  /** Named by where they stand in the source. */
+  /** Named by their position in the source. */
   #words(from: number, to: number): string[] {
     return this.chunks.slice(from, to).map((index) => `word${index}`)
   }

@@ -15,10 +15,10 @@ import { marbles, type MarbleHelpers } from '../operators/marbles.js'
 export const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 export const audio = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 16)
 
-/** The end of a link in good order; a `SpeechError` ends it as its code says. */
+/** The normal end of a link; a `SpeechError` ends it with its code. */
 export const close = { end: 'good order' } as const
 
-/** What a scripted service says to one message: after so many ms, these. */
+/** The response of a scripted service to one message: a delay in ms, then these messages. */
 export type Answer<Message> = readonly [
   afterMs: number,
   ...recognizerMessage: readonly (Message | SpeechError | typeof close)[],
@@ -35,7 +35,7 @@ export const response = (content: string): DataflowMessage => ({
 })
 export const event = (content: string): DataflowMessage => ({ ...response(content), contentType: 1 })
 
-/** A service of the description, `afterMs` late with each answer. */
+/** A minimal service, which sends each response after `afterMs`. */
 export const plainRecognizer = (afterMs: number): Answers<SocketMessage> => ({
   recognize: [afterMs, recognizerMessage('recognize-response', ok)],
   'finalize-recognition': [
@@ -54,7 +54,9 @@ export const plainDataflow = (afterMs: number): Answers<DataflowMessage> => ({
   end: [afterMs, event('{"Name":"SR Final","Channel":0,"Data":{"Text":"hello"}}'), close],
 })
 
-/** `20 audio 40`: at 20 ms, audio of 40 ms; else the name of the message; `end`: the client says nothing more. */
+/**
+ * `20 audio 40`: at 20 ms, audio of 40 ms; otherwise the name of the message; `end`: the client has finished sending.
+ */
 const kindOf = (message: SocketMessage | DataflowMessage): string => {
   if (typeof message !== 'string' && 'contentType' in message && message.contentType === 2)
     return nameOf(message.content)
@@ -68,20 +70,23 @@ const nameOf = (json: string): string => {
 
 export interface ScriptedServiceOptions<Message> extends MemoryLinkOptions {
   readonly connectMs?: number
-  /** Stops reading after so many messages. */
+  /** Stops reading after this number of messages. */
   readonly pauseAfter?: number
   readonly onMessage?: (message: Message) => unknown
 }
 
 export interface ScriptedService<Message> {
   readonly dial: () => Dial<Message, Message>
-  /** What the service heard, with times. */
+  /** The messages that the service received, with times. */
   readonly received: string[]
-  /** How many connections were made, and how many are open. */
+  /** How many connections were opened, and how many are still open. */
   readonly dials: { made: number; open: number }
 }
 
-/** Listens and answers by name, the nth connection by the nth answers; audio by `audio`, the end of the stream by `end`. */
+/**
+ * Receives and answers by name, the nth connection with the nth answers; audio by `audio`, the end of the stream by
+ * `end`.
+ */
 export const scriptedService = <Message extends SocketMessage | DataflowMessage>(
   scheduler: SchedulerLike,
   answers: readonly [Answers<Message>, ...Answers<Message>[]],
@@ -113,7 +118,7 @@ export const scriptedService = <Message extends SocketMessage | DataflowMessage>
       count += 1
       if (count === pauseAfter) end.pause()
     }
-    // The end of what is heard is no reason to end what is said, so nothing completes here.
+    // The end of the incoming messages does not end the outgoing ones, so nothing completes here.
     return merge(
       NEVER,
       concat(heard$.pipe(tap(look), map(kindOf)), of('end')).pipe(
@@ -166,9 +171,9 @@ export type Scripted<Options extends RecognizeOptions | DataflowOptions> = Parti
   Pick<NonNullable<Options['testing']>, 'dial'>
 
 export interface Tools extends MarbleHelpers {
-  /** The virtual clock; counts what is scheduled and neither done nor cancelled. */
+  /** The virtual clock; counts timers that are neither done nor cancelled. */
   readonly clock: SchedulerLike & { readonly pending: () => number }
-  /** Subscribes and writes down what happens, with times; `at` ms unsubscribes. */
+  /** Subscribes and logs the events with their times; `at` ms unsubscribes. */
   readonly watch: (session$: Observable<SessionEvent>, unsubscribeAtMs?: number) => Watched
   readonly recognizing: (options: Scripted<RecognizeOptions>) => ReturnType<typeof recognize>
   readonly flowing: (options: Scripted<DataflowOptions>) => ReturnType<typeof dataflow>
@@ -176,18 +181,18 @@ export interface Tools extends MarbleHelpers {
 
 export interface Watched {
   readonly log: string[]
-  /** The accounts, which stand apart from the log. */
+  /** The ledger events, separate from the log. */
   readonly ledger: LedgerEvent[]
   readonly subscription: Subscription
   error?: SpeechError
 }
 
-/** Runs sessions in virtual time, then looks at them. */
+/** Runs sessions in virtual time, then checks them. */
 export const virtually = (test: (tools: Tools) => () => void): void => {
   let look: (() => void) | undefined
   marbles((helpers) => {
     const clock = countingClock(helpers.scheduler)
-    // What it is to lose the one connection; `resumption.test.ts` has the rest.
+    // Options for a session that does not resume; `resumption.test.ts` has the others.
     const base = { token: 'secret-token', format, resumption: false }
     look = test({
       ...helpers,

@@ -7,10 +7,10 @@ import { codeThrownBy } from '../../operators/marbles.js'
 
 const chunks = [1, 2, 3].map((value) => Uint8Array.of(value))
 
-/** A source of three chunks that tells whether it was let go. */
+/** A source of three chunks that reports whether it was released. */
 interface Kind {
   readonly make: () => { readonly source: ObservableInput<Uint8Array>; readonly released: () => boolean }
-  /** The same, stuck before its first chunk. */
+  /** The same source, blocked before its first chunk. */
   readonly stuck?: () => { readonly source: ObservableInput<Uint8Array>; readonly released: () => boolean }
   readonly failing: () => ObservableInput<Uint8Array>
 }
@@ -114,7 +114,7 @@ interface Fed {
   want: number
 }
 
-/** Feeds until `want` chunks came; `over` resolves to `end`, or to the error. */
+/** Feeds until `want` chunks arrived; `over` resolves to `end`, or to the error. */
 const fed = (source: ObservableInput<Uint8Array>, want = Infinity): Fed => {
   let settle: (value: unknown) => void = () => undefined
   const over = new Promise<unknown>((resolve) => (settle = resolve))
@@ -151,7 +151,7 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
     expect(got).toEqual([1, 2, 3])
   })
 
-  it('is pulled only when more is wanted', async () => {
+  it('is pulled only on demand', async () => {
     const feed = fed(make().source, 1)
     feed.feed.resume()
     await flushPromises()
@@ -165,14 +165,14 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
     feed.feed.close()
   })
 
-  it('says its error after what came before it', async () => {
+  it('emits its error after the preceding chunks', async () => {
     const { feed, got, over } = fed(failing())
     feed.resume()
     expect(await over).toBe(broken)
     expect(got).toEqual([1, 2, 3])
   })
 
-  it('is let go of before the first pull, while it waits, and between pulls, and says nothing more', async () => {
+  it('is released before the first pull, while it waits, and between pulls, and emits nothing more', async () => {
     const unread = make()
     fed(unread.source).feed.close()
     await flushPromises()
@@ -201,7 +201,7 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
 })
 
 describe('a source that pushes', () => {
-  it('is subscribed once and heard to its end: an Observable, a promise', async () => {
+  it('is subscribed once and read to its end: an Observable, a promise', async () => {
     const first = Uint8Array.of(1)
     for (const make of [() => from(chunks), () => Promise.resolve(first)]) {
       expect(isPulled(make())).toBe(false)
@@ -213,7 +213,7 @@ describe('a source that pushes', () => {
     }
   })
 
-  it('is unsubscribed on close, also from within its own first emission, and not subscribed after it', () => {
+  it('is unsubscribed on close, also during its own first emission, and not subscribed after it', () => {
     const live$ = new Subject<Uint8Array>()
     const live = fed(live$)
     live.feed.resume()
@@ -237,7 +237,7 @@ describe('a source that pushes', () => {
     expect(count).toBe(1)
   })
 
-  it('is refused by name when it is nothing that audio can come from', () => {
+  it('is rejected by name when it is not an audio source', () => {
     for (const junk of [undefined, null, 5, {}, () => 1]) {
       expect(codeThrownBy(() => checkSource(junk as ObservableInput<Uint8Array>))).toBe('invalid-options')
     }

@@ -5,8 +5,8 @@ import { runs } from '../../thorough.js'
 
 type Act = readonly [act: 'append' | 'skip' | 'dropBefore' | 'dropAfter', amount: number]
 
-describe('the audio ring', () => {
-  it('holds what a plain list would hold, whatever is done to it', () => {
+describe('the block buffer', () => {
+  it('holds the same as a plain list, with any operations', () => {
     const acts = fc.array<Act>(
       fc.tuple(
         fc.constantFrom('append', 'append', 'append', 'dropBefore', 'dropAfter', 'skip'),

@@ -12,8 +12,8 @@ const edgesFrom = (runs: ChunkBoundaries, from: number, end: number): readonly n
   return edges
 }
 
-describe('the runs of messages', () => {
-  it('end where the messages ended, also after a part of them was given up or taken back', () => {
+describe('the chunk boundaries', () => {
+  it('end where the chunks ended, also after a part of them was dropped or rewound', () => {
     const length = fc.constantFrom(2, 320, 320, 320, 640, 6)
     fc.assert(
       fc.property(fc.array(length, { minLength: 1, maxLength: 80 }), fc.nat(), fc.nat(), (lengths, before, after) => {
@@ -40,7 +40,7 @@ describe('the runs of messages', () => {
     )
   })
 
-  it('stay bounded where no two messages are alike, and never cut a frame or go beyond the longest of them', () => {
+  it('stay bounded when no two chunks are equal, and never cut a frame or exceed the longest chunk', () => {
     const runs = new ChunkBoundaries()
     let end = 0
     const append = (length: number): void => {

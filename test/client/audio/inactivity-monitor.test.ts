@@ -11,11 +11,11 @@ const partial = recognizerMessage('partial-result', { text: 'hello' })
 interface Exchange {
   readonly audioAtMs: readonly number[]
   readonly messageAtMs?: readonly number[]
-  /** The first connection is lost then. */
+  /** Time at which the first connection is lost. */
   readonly lostAtMs?: number
 }
 
-/** What a session tells of silence, with the time and its length, where a service may be silent for 100 ms. */
+/** The `silent` events of a session with their time and duration, for a limit of 100 ms. */
 const silences = ({ audioAtMs, messageAtMs = [], lostAtMs }: Exchange): readonly string[] => {
   const reported: string[] = []
   virtually(({ clock, recognizing }) => {
@@ -46,11 +46,11 @@ const every20Ms = (fromMs: number, toMs: number): number[] =>
   Array.from({ length: (toMs - fromMs) / 20 }, (_, index) => fromMs + index * 20)
 
 describe('the silence of a service', () => {
-  it('is told once, when it has lasted for its time since audio began to flow', () => {
+  it('is reported once, when it has lasted for its limit since audio began to flow', () => {
     expect(silences({ audioAtMs: every20Ms(50, 900) })).toEqual(['150 silent 100'])
   })
 
-  it('begins anew with each word, and is then told again', () => {
+  it('starts again with each message, and is then reported again', () => {
     expect(silences({ audioAtMs: every20Ms(50, 900), messageAtMs: [135, 230, 395] })).toEqual([
       '330 silent 100',
       '495 silent 100',
@@ -62,16 +62,16 @@ describe('the silence of a service', () => {
     expect(silences({ audioAtMs: [50, 70], messageAtMs: [120] })).toEqual([])
   })
 
-  it('begins with the audio that follows a pause', () => {
+  it('starts with the audio that follows a pause', () => {
     expect(silences({ audioAtMs: [50, 70, ...every20Ms(500, 900)], messageAtMs: [120] })).toEqual(['600 silent 100'])
   })
 
-  it('is told again after a word that came while no audio flowed', () => {
+  it('is reported again after a message that arrived while no audio flowed', () => {
     const audioAtMs = [...every20Ms(50, 310), ...every20Ms(600, 900)]
     expect(silences({ audioAtMs, messageAtMs: [550] })).toEqual(['150 silent 100', '700 silent 100'])
   })
 
-  it('is told of each connection, and begins with its audio', () => {
+  it('is reported for each connection, and starts with its audio', () => {
     expect(silences({ audioAtMs: [...every20Ms(50, 160), ...every20Ms(400, 900)], lostAtMs: 200 })).toEqual([
       '150 silent 100',
       '250 resumed',

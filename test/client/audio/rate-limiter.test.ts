@@ -6,7 +6,7 @@ import { RateLimiter } from '../../../src/client/audio/rate-limiter.js'
 const bytesPerMs = 16
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 
-/** What has to be waited after audio of each length was sent at its time, in milliseconds. */
+/** The delays in milliseconds after audio of each length was sent at its time. */
 const waits = (sent: readonly (readonly [atMs: number, durationMs: number])[]): readonly number[] => {
   const scheduler = new VirtualTimeScheduler()
   const found: number[] = []
@@ -23,8 +23,8 @@ const waits = (sent: readonly (readonly [atMs: number, durationMs: number])[]): 
   return found
 }
 
-describe('the pace of what is sent again', () => {
-  it('lets four seconds through at once', () => {
+describe('the rate of replayed audio', () => {
+  it('passes four seconds immediately', () => {
     expect(waits([[0, 3_000]])).toEqual([0])
     expect(
       waits([
@@ -34,7 +34,7 @@ describe('the pace of what is sent again', () => {
     ).toEqual([0, 0])
   })
 
-  it('lets the rest through 1.2 times as fast as it was spoken, and never too early', () => {
+  it('passes the rest 1.2 times as fast as it was captured, and never too early', () => {
     expect(waits([[0, 5_200]])).toEqual([1_000])
     // 1000.83 ms
     expect(
@@ -45,7 +45,7 @@ describe('the pace of what is sent again', () => {
     ).toEqual([1_000, 1_001])
   })
 
-  it('counts the time since it began', () => {
+  it('counts the time since it started', () => {
     expect(
       waits([
         [0, 5_200],
@@ -56,12 +56,12 @@ describe('the pace of what is sent again', () => {
     ).toEqual([1_000, 600, 0, 300])
   })
 
-  it('has who must wait wait 200 ms at least, so that several messages go at once', () => {
+  it('delays by at least 200 ms, so that several messages are sent together', () => {
     expect(waits([[0, 4_001]])).toEqual([200])
     expect(waits([[0, 4_264]])).toEqual([220])
   })
 
-  it('never asks for less than no wait, however long nothing was sent', () => {
+  it('never asks for a negative delay, however long nothing was sent', () => {
     expect(waits([[60_000, 20]])).toEqual([0])
   })
 })

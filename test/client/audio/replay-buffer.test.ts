@@ -15,8 +15,8 @@ const drain = (buffer: ReplayBuffer): Uint8Array[] => {
   return pieces
 }
 
-describe('the audio tape', () => {
-  it('lets whole frames pass while nothing stands before them, and nothing else', () => {
+describe('the replay buffer', () => {
+  it('passes only whole frames, and only while no audio is queued', () => {
     const buffer = bufferOf(100, 64)
     expect(buffer.passes(new Uint8Array(64))).toBe(true)
     expect(buffer.passes(new Uint8Array(0))).toBe(false)
@@ -30,7 +30,7 @@ describe('the audio tape', () => {
     expect(buffer.passes(new Uint8Array(2))).toBe(true)
   })
 
-  it('keeps a copy: who gave the bytes may use them again', () => {
+  it('keeps a copy, so that the caller may reuse the bytes', () => {
     const buffer = bufferOf(100)
     const bytes = new Uint8Array(16).fill(1)
     buffer.push(bytes)
@@ -38,7 +38,7 @@ describe('the audio tape', () => {
     expect(buffer.shift()).toEqual(new Uint8Array(16).fill(1))
   })
 
-  it('tells one gap for one stretch, however many chunks fell into it, once audio fits again', () => {
+  it('reports one gap for one stretch, however many chunks it contains, once audio fits again', () => {
     const buffer = bufferOf(20)
     const gaps: (Gap | undefined)[] = []
     for (let i = 0; i < 5; i++) {
@@ -56,7 +56,7 @@ describe('the audio tape', () => {
     expect(buffer.passes(ofMs(1))).toBe(false)
   })
 
-  it('drops nothing that had its place for audio that is sent once more', () => {
+  it('drops no queued audio for audio that is sent again', () => {
     const buffer = new ReplayBuffer({
       format: pcm,
       maxWaitingMs: 20,
@@ -75,7 +75,7 @@ describe('the audio tape', () => {
     expect(buffer.end()).toEqual([{ fromMs: 60, toMs: 70, cause: 'buffer-full' }])
   })
 
-  it('drops what waits with its cause, joined where it stood together, and the open gaps with theirs', () => {
+  it('drops queued audio with its cause, joined if contiguous, and the open gaps with their causes', () => {
     const buffer = bufferOf(20)
     buffer.push(ofMs(10))
     buffer.push(ofMs(15))
@@ -90,14 +90,14 @@ describe('the audio tape', () => {
     expect(buffer.drop('failed')).toEqual([])
   })
 
-  it('does not hold the memory of a long chunk of which little is kept', () => {
+  it('does not retain the memory of a long chunk of which little is kept', () => {
     const buffer = bufferOf(1)
     buffer.push(ofMs(60_000))
     buffer.trim()
     expect(buffer.shift()?.buffer.byteLength).toBe(16)
   })
 
-  it('forgets what went out even where it never runs empty', () => {
+  it('forgets sent audio even if it never runs empty', () => {
     const buffer = bufferOf(1000)
     buffer.push(ofMs(1))
     for (let i = 0; i < 5000; i++) {
@@ -107,7 +107,7 @@ describe('the audio tape', () => {
     expect(drain(buffer)).toHaveLength(1)
   })
 
-  it('accounts for every byte: what comes out and the gaps are what went in, in order, in whole frames, within the bounds', () => {
+  it('accounts for every byte: output and gaps equal the input, in order, in whole frames, within the bounds', () => {
     const chunk = fc.record({ do: fc.constant('push' as const), length: fc.integer({ min: 0, max: 90 }) })
     const shift = fc.record({ do: fc.constant('shift' as const), count: fc.integer({ min: 0, max: 4 }) })
     const formats = fc.record<AudioFormat>({
@@ -128,12 +128,12 @@ describe('the audio tape', () => {
           const toBytes = (ms: number): number => Math.round((ms * format.sampleRateHz * frame) / 1000)
           const buffer = bufferOf((boundFrames * 1000) / format.sampleRateHz, maxMessage, format)
           let captured = 0
-          // Each byte of the source is numbered; what happened to each is written down once.
+          // Each byte of the source is numbered; its outcome is recorded once.
           const fate = new Map<number, string>()
           const report = (gap: Gap | undefined): void => {
             if (gap === undefined) return
             for (let at = toBytes(gap.fromMs); at < toBytes(gap.toMs); at++) {
-              // What was sent and has no result is dropped as well.
+              // Audio that was sent and has no result is dropped as well.
               expect(fate.get(at) ?? 'sent').toBe('sent')
               fate.set(at, gap.cause)
             }

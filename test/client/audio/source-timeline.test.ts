@@ -5,11 +5,11 @@ import { SourceTimeline } from '../../../src/client/audio/source-timeline.js'
 const acts = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 9 })), { maxLength: 60 })
 
 describe('the timeline of the source', () => {
-  it('knows of every byte that was kept where it stood, and of every stretch', () => {
+  it('knows the position of every kept byte, and every stretch', () => {
     fc.assert(
       fc.property(acts, fc.nat(), fc.nat(), (sequence, left, right) => {
         const timeline = new SourceTimeline()
-        // For each byte that was kept, its place in the source.
+        // The position in the source of each byte that was kept.
         const kept: number[] = []
         let source = 0
         for (const [isKept, count] of sequence) {
@@ -32,7 +32,7 @@ describe('the timeline of the source', () => {
     )
   })
 
-  it('never goes back and loses no time where it has more jumps than it tells apart', () => {
+  it('never goes back and loses no time when it has more jumps than it distinguishes', () => {
     const timeline = new SourceTimeline()
     for (let index = 1; index <= 1_000; index++) timeline.skip(index * 10, 5)
     let last = -1

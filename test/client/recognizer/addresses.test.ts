@@ -19,24 +19,24 @@ describe('the address of the recognition socket', () => {
     expect(url(base)).toBe(expected)
   })
 
-  it('leaves the model out when asked to', () => {
+  it('omits the model on request', () => {
     expect(url('wss://h', { appendModelName: false })).toBe('wss://h/recognizer')
   })
 
-  it('carries no token in clear text to another machine, unless it is allowed', () => {
+  it('has no token in clear text to another host, unless it is allowed', () => {
     for (const base of ['ws://h', 'ws://127.0.0.1.evil.example', 'ws://localhost.evil.example', 'ws://10.0.0.1']) {
       expect(codeThrownBy(() => url(base))).toBe('invalid-options')
       expect(url(base, { insecure: true })).toContain('ws://')
     }
   })
 
-  it.each(['', 'h', 'https://h', 'file:///x', 'wss:'])('refuses "%s" by name', (base) => {
+  it.each(['', 'h', 'https://h', 'file:///x', 'wss:'])('rejects "%s" by name', (base) => {
     expect(codeThrownBy(() => url(base))).toBe('invalid-options')
   })
 })
 
 describe('the token on the socket', () => {
-  it('goes where it is asked to go', () => {
+  it('is placed as configured', () => {
     const headers = { Authorization: 'Bearer T' }
     expect(presentToken('wss://h/', 'T')).toEqual({ url: 'wss://h/', headers })
     expect(presentToken('wss://h/', 'T', 'header')).toEqual({ url: 'wss://h/', headers })
@@ -48,7 +48,7 @@ describe('the token on the socket', () => {
     expect(presentToken('wss://h/', 'T', (url, token) => ({ url: `${url}${token}` }))).toEqual({ url: 'wss://h/T' })
   })
 
-  it('goes by subprotocol in a browser, which cannot set headers', () => {
+  it('is sent as subprotocol in a browser, which cannot set headers', () => {
     const { process } = globalThis
     try {
       Object.defineProperty(globalThis, 'process', { value: undefined, configurable: true })

@@ -11,7 +11,7 @@ const stereo: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
 const audio = (durationMs: number): Uint8Array => new Uint8Array(durationMs * 32)
 
 describe('stereo over the recognition socket', () => {
-  it('runs as two recognitions over one subscription, announced as one, with results by channel', () => {
+  it('runs as two recognitions with one subscription, announced as one, with results by channel', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)])
       const source$ = cold('15ms a 9ms |', { a: audio(20) })
@@ -41,7 +41,7 @@ describe('stereo over the recognition socket', () => {
     })
   })
 
-  it('fails both when one fails, and tells what each still held', () => {
+  it('fails both when one fails, and reports what each still held', () => {
     virtually(({ clock, watch, recognizing, cold, expectSubscriptions }) => {
       const refused = recognizerMessage('recognize-response', { 'operation-result': 'overloaded: Full.' })
       const service = scriptedService<SocketMessage>(clock, [plainRecognizer(10), { recognize: [30, refused] }], {
@@ -64,7 +64,7 @@ describe('stereo over the recognition socket', () => {
     })
   })
 
-  it('goes on with one channel when the service has ended the other', () => {
+  it('continues with one channel when the service has ended the other', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const final = recognizerMessage('final-result', { 'operation-result': 'Success', text: 'early', confidence: '1' })
       const service = scriptedService<SocketMessage>(clock, [
@@ -80,7 +80,7 @@ describe('stereo over the recognition socket', () => {
     })
   })
 
-  it('stops both, lets go of both, and passes on the error of the source once', () => {
+  it('stops both, unsubscribes both, and passes on the error of the source once', () => {
     virtually(({ clock, watch, recognizing, cold, hot, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)])
       const source$ = hot<Uint8Array>('-')
@@ -97,7 +97,7 @@ describe('stereo over the recognition socket', () => {
     })
   })
 
-  it('tells a frame that is cut at the end where it was cut, pushed and pulled alike', async () => {
+  it('reports a frame that is cut at the end on its channel, pushed and pulled alike', async () => {
     const bytes = Uint8Array.of(1, 2, 3, 4, 5, 6, 7)
     for (const pulled of [false, true]) {
       const sent: Uint8Array[] = []
@@ -127,8 +127,8 @@ describe('stereo over the recognition socket', () => {
   })
 })
 
-describe('the joint state', () => {
-  it('is that of the one behind, failed at once, and an end when both have ended', () => {
+describe('the combined state', () => {
+  it('is that of the later channel, failed immediately, and an end when both have ended', () => {
     const announced = sessionStates.filter((state) => state !== 'reconnecting')
     for (const left of announced) {
       for (const right of announced) {
@@ -144,8 +144,8 @@ describe('the joint state', () => {
   })
 })
 
-describe('an error that is thrown at both', () => {
-  it('is the same object for whoever catches it', () => {
+describe('an error that is thrown for both channels', () => {
+  it('is the same object for each of them', () => {
     virtually(({ clock, watch, recognizing, cold }) => {
       const lost = new SpeechError('going-away', 'Bye.')
       const service = scriptedService<SocketMessage>(clock, [{ ...plainRecognizer(0), audio: [0, lost] }])

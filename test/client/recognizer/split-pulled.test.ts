@@ -35,8 +35,8 @@ const all = async (channel: AsyncIterable<Uint8Array>): Promise<Buffer> => {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const endless = (): Watched => pullerOf(Array.from({ length: 1000 }, () => new Uint8Array(4)))
 
-describe('a pulled stereo source in two', () => {
-  it('gives each channel its samples, whatever the cuts, and pulls the source once', async () => {
+describe('a pulled stereo source, split in two', () => {
+  it('returns the samples of each channel, with any slicing, and pulls the source once', async () => {
     const cuts = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 20 })
     await fc.assert(
       fc.asyncProperty(cuts, fc.constantFrom<AudioFormat['encoding']>('pcm', 'ulaw'), async (lengths, encoding) => {
@@ -54,7 +54,7 @@ describe('a pulled stereo source in two', () => {
     )
   })
 
-  it('lets one channel run ahead only so far', async () => {
+  it('lets one channel run ahead only within a limit', async () => {
     const puller = endless()
     const [left, right] = splitPulled(puller, pcm)
     const fast = left[Symbol.asyncIterator]()
@@ -71,7 +71,7 @@ describe('a pulled stereo source in two', () => {
     await run
   })
 
-  it('goes on for one channel when the other has left, and lets go of the source when both have', async () => {
+  it('continues for one channel when the other has stopped, and releases the source when both have', async () => {
     const puller = endless()
     const [left, right] = splitPulled(puller, pcm).map((channel) => channel[Symbol.asyncIterator]())
     await right?.return?.()
@@ -82,7 +82,7 @@ describe('a pulled stereo source in two', () => {
     expect(await left?.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('frees a channel that waits for the other when it leaves', async () => {
+  it('unblocks a channel that waits for the other when that one stops', async () => {
     const [left, right] = splitPulled(endless(), pcm)
     const fast = left[Symbol.asyncIterator]()
     for (let i = 0; i < maxAheadChunks; i++) await fast.next()
@@ -91,7 +91,7 @@ describe('a pulled stereo source in two', () => {
     expect((await waits).done).toBe(false)
   })
 
-  it('gives an error to both, each after its audio, also when it is asked later', async () => {
+  it('returns an error to both, each after its audio, also when it is requested later', async () => {
     const broken = new Error('broken')
     const [left, right] = splitPulled(pullerOf([new Uint8Array(8)], broken), pcm)
     const iterator = left[Symbol.asyncIterator]()

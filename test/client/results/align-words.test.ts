@@ -14,15 +14,15 @@ describe('repeatedWords', () => {
     ['one', '', 0],
     ['Well, yes.', 'well yes and', 2],
     ['one YES', 'yes two', 1],
-    // The longest likeness counts.
+    // The longest match counts.
     ['no no no', 'no no no yes', 3],
-    // The first word was cut in two by where the replay begins.
+    // The first word was cut in two by the start of the replay.
     ['I would like some coffee', 'ike some coffee please', 3],
-    // One word in four may be read otherwise.
+    // One word in four may differ.
     ['we want three tickets', 'we want free tickets please', 4],
     ['we want three', 'we want free tickets please', 0],
     ['one two', 'one three four', 0],
-    // What was cut is within what was said: nothing was read from before it.
+    // Only text after the committed words is compared.
     ['some coffee', 'ike some coffee please', 0],
   ])('of “%s” and “%s” are %d', (committed, following, count) => {
     expect(repeated(committed, following)).toBe(count)
@@ -38,7 +38,7 @@ describe('repeatedWords', () => {
     )
   })
 
-  it('splits at any white space and at nothing else', () => {
+  it('splits at any white space and nowhere else', () => {
     expect(wordsOf('  one\ttwo\n three ')).toEqual(['one', 'two', 'three'])
     expect(wordsOf('')).toEqual([])
   })

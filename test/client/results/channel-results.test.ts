@@ -11,7 +11,7 @@ const milestone = (text: string, startMs: number, endMs: number, confidence?: nu
   ...(confidence === undefined ? {} : { confidence }),
 })
 
-/** Says "good evening" until 1900 ms, then another connection reads on from there. */
+/** The text is "good evening" until 1900 ms, then another connection continues from there. */
 const resumed = (confidence?: number): ChannelResults => {
   const results = new ChannelResults()
   results.begin(0)
@@ -24,16 +24,16 @@ const silent: FinalEvent = { type: 'final', channel: 0, startMs: 1_900, endMs: 5
 const spoken: FinalEvent = { type: 'final', channel: 0, startMs: 2_500, endMs: 4_000, text: 'madam', confidence: 0.5 }
 
 describe('the final of a session with several connections', () => {
-  it('ends with the last word, and is as sure as it was of that, where the last connection heard none', () => {
+  it('ends with the last word and has its confidence, if the last connection recognized none', () => {
     expect(resumed(0.9).final(silent, 5_000, 5_000)).toMatchObject({ startMs: 500, endMs: 1_900, text: 'good evening' })
     expect(resumed(0.9).final(silent, 5_000, 5_000).confidence).toBeCloseTo(0.9)
   })
 
-  it('says nothing of confidence where the connection that knew of it is gone', () => {
+  it('has no confidence if the connection that knew it is lost', () => {
     expect(resumed().final(silent, 5_000, 5_000)).not.toHaveProperty('confidence')
   })
 
-  it('ends with the last word also where silence followed it', () => {
+  it('ends with the last word also if silence followed it', () => {
     const results = resumed(0.9)
     results.silence({
       type: 'event',
@@ -47,7 +47,7 @@ describe('the final of a session with several connections', () => {
     expect(results.final(silent, 5_000, 5_000)).toMatchObject({ startMs: 500, endMs: 1_900, text: 'good evening' })
   })
 
-  it('counts for the connection alone that told it', () => {
+  it('counts only for the connection that sent it', () => {
     const results = new ChannelResults()
     results.begin(0)
     results.final(spoken, 5_000, 5_000)
@@ -65,7 +65,7 @@ describe('the final of a session with several connections', () => {
     expect(final.confidence).toBeLessThan(0.9)
   })
 
-  it('is empty where nobody has said a word', () => {
+  it('is empty if there was no word', () => {
     const results = new ChannelResults()
     results.begin(0)
     results.begin(0)

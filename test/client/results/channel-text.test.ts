@@ -7,8 +7,8 @@ const finalText = (text: ChannelText, part: string): string => {
   return text.text
 }
 
-describe('the text of a lane', () => {
-  it('is what was said while there is one connection', () => {
+describe('the text of a channel', () => {
+  it('is the sent text while there is one connection', () => {
     const text = new ChannelText()
     expect([commit(text, 'one'), commit(text, ' two'), text.text]).toEqual(['one', ' two', 'one two'])
     expect(finalText(text, 'one two three')).toBe('one two three')
@@ -34,7 +34,7 @@ describe('the text of a lane', () => {
     expect(text.text).toBe(whole)
   })
 
-  it('leaves out what is repeated, over several texts, and then nothing any more', () => {
+  it('omits what is repeated, over several texts, and then nothing more', () => {
     const text = new ChannelText()
     commit(text, 'one two three four')
     text.begin(4)
@@ -46,14 +46,14 @@ describe('the text of a lane', () => {
     expect(text.text).toBe('one two three four five five')
   })
 
-  it('compares with no more words than may be repeated', () => {
+  it('compares no more words than may be repeated', () => {
     const text = new ChannelText()
     commit(text, 'one two three')
     text.begin(1)
     expect(commit(text, 'two')).toBe(' two')
   })
 
-  it('puts what a final adds to the milestones of its connection to the whole, without what it repeats', () => {
+  it('adds what a final adds to the milestones of its connection, without what it repeats', () => {
     const repeating = (): ChannelText => {
       const text = new ChannelText()
       commit(text, 'one two')
@@ -65,7 +65,7 @@ describe('the text of a lane', () => {
     const text = repeating()
     commit(text, 'two three')
     expect(text.addedBy('two three four')).toBe(' four')
-    // A final that was made otherwise than its milestones adds nothing that could be told from them.
+    // A final that differs from its milestones adds nothing that could be distinguished from them.
     expect([text.addedBy('Two, three.'), finalText(text, 'Two, three.')]).toEqual(['', 'one two three'])
     expect(finalText(text, 'two three four')).toBe('one two three four')
   })

@@ -23,7 +23,7 @@ const milestone = (channel: number, startMs: number, endMs: number, text: string
   text,
 })
 
-/** A timeline whose first connection has sent so much; what is settled, in milliseconds. */
+/** A timeline whose first connection has sent this much; settled positions in milliseconds. */
 const timelineAfter = (sentMs: number) => {
   const bounds = {
     maxWaitingMs: Infinity,
@@ -47,8 +47,8 @@ const timelineAfter = (sentMs: number) => {
   }
 }
 
-describe('a silence that the service tells', () => {
-  it('settles its channel up to its end, and the audio as far as both channels are, and is handed on as it is', () => {
+describe('a silence that the service reports', () => {
+  it('settles its channel up to its end, and the audio as far as both channels are, and is emitted unchanged', () => {
     const { read, settledMs } = timelineAfter(70_000)
     expect(read(silence(1, 0, 29_640))).toEqual(silence(1, 0, 29_640))
     expect(settledMs()).toBe(0)
@@ -62,13 +62,13 @@ describe('a silence that the service tells', () => {
 
   it.each<readonly [string, NodeEvent]>([
     ['of no channel', silence(-1, 0, 29_640)],
-    ['of a channel that is none', silence(2, 0, 29_640)],
+    ['of an unknown channel', silence(2, 0, 29_640)],
     ['without times', silence(0, -1, -1)],
     ['without a start', silence(0, -1, 29_640)],
     ['that ends where it begins', silence(0, 29_640, 29_640)],
     ['of audio that was not sent yet', silence(0, 0, 70_001)],
-    ['by another name', { ...silence(0, 0, 29_640), name: 'Silence' }],
-  ])('settles nothing %s, and is handed on all the same', (_what, event) => {
+    ['with another name', { ...silence(0, 0, 29_640), name: 'Silence' }],
+  ])('settles nothing %s, and is emitted all the same', (_what, event) => {
     const { read, settledMs } = timelineAfter(70_000)
     read(milestone(0, 0, 10, 'a'))
     read(milestone(1, 0, 10, 'a'))
@@ -77,7 +77,7 @@ describe('a silence that the service tells', () => {
     expect(settledMs()).toBe(10)
   })
 
-  it('has the times of the source on another connection, and only what is new of it is told', () => {
+  it('has the times of the source on another connection, and only its new part is emitted', () => {
     const { timeline, read, send, settledMs } = timelineAfter(70_000)
     read(silence(1, 0, 29_640))
     read(silence(1, 29_640, 59_640))
@@ -91,7 +91,7 @@ describe('a silence that the service tells', () => {
     expect(settledMs()).toBe(99_640)
   })
 
-  it('leaves no room before its end for what another connection hears there', () => {
+  it('leaves no overlap with what another connection recognizes before its end', () => {
     const { timeline, read, send } = timelineAfter(70_000)
     read(silence(0, 0, 59_640))
     read(milestone(1, 0, 10_000, 'one'))
