@@ -12,7 +12,7 @@ afterEach(() => Promise.all(services.splice(0).map((service) => service.close())
 const chunkMs = 20
 const chunkBytes = chunkMs * 16
 
-/** What a call of 10 s, sent in 2 s, comes to where connections get so old; and how many streams it took. */
+/** The result of a call of 10 s, sent in 2 s, with connections of limited age, and the number of streams it took. */
 const callWith = async (connectionAgeMs: number) => {
   let started = 0
   const monitor = { ...noopMonitor, sessionStarted: () => (started += 1) }
@@ -40,9 +40,9 @@ const callWith = async (connectionAgeMs: number) => {
   return { states, milestones, ledger: events.filter(({ type }) => type === 'ledger').at(-1), started }
 }
 
-describe('a call that lasts longer than its gRPC connection may', () => {
-  // Takes some seconds: the call is sent in the pace of a microphone, twice at the same time.
-  it('moves to other connections, and loses and repeats nothing', async () => {
+describe('a call that lasts longer than the maximum age of its gRPC connection', () => {
+  // Takes some seconds: the call is sent at the pace of a microphone, twice concurrently.
+  it('moves to other connections, and neither loses nor repeats anything', async () => {
     const [reference, moved] = await Promise.all([callWith(0), callWith(500)])
     expect(reference.started).toBe(1)
     expect(moved.started).toBeGreaterThan(1)

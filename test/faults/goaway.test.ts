@@ -9,7 +9,7 @@ import type { DataflowMessage } from '../../src/transport/link.js'
 
 type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 
-/** Each chunk is a word, named by the number that its bytes hold; a milestone comes for every ten. */
+/** Each chunk is a word, named by the number in its bytes; every tenth chunk is followed by a milestone. */
 const chunkMs = 20
 const chunkCount = 60
 const goesAfterChunks = 25
@@ -29,10 +29,10 @@ const result = (Name: string, received: readonly number[], from: number): Datafl
     Data: { Text: received.slice(from).join(' ') },
   })
 
-describe('a gRPC service that takes its leave by GOAWAY and lets its streams go on', () => {
+describe('a gRPC service that sends GOAWAY and lets its streams continue', () => {
   let server: Server
   let port: number
-  /** What each stream heard. */
+  /** What each stream received. */
   let streams: number[][]
 
   beforeEach(async () => {
@@ -64,7 +64,7 @@ describe('a gRPC service that takes its leave by GOAWAY and lets its streams go 
 
   afterEach(() => server.forceShutdown())
 
-  it('is left at a milestone, for a connection that was opened before: nothing is lost or told twice', async () => {
+  it('is replaced at a milestone by a connection that was opened before: nothing is lost or emitted twice', async () => {
     const url = `127.0.0.1:${port}`
     const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
     const options = { url, insecure: true, token: 't', tenant: 'Default', project: 'words', format }
@@ -89,7 +89,7 @@ describe('a gRPC service that takes its leave by GOAWAY and lets its streams go 
     expect(first).toEqual(all.slice(0, first.length))
     expect(second).toEqual(all.slice(-second.length))
     expect(first.length).toBeLessThan(chunkCount)
-    // What is on its way while the milestone comes is sent once more.
+    // Audio in transit while the milestone arrives is sent again.
     expect(first.length + second.length).toBeLessThan(chunkCount + 10)
   })
 })

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** The project `transcribe` on real sockets, and a proxy before it. */
+/** The project `transcribe` on real sockets, behind a proxy. */
 const staged = async () => {
   const service = await plainService()
   closers.push(() => service.close())
@@ -27,7 +27,7 @@ const staged = async () => {
 }
 
 describe('a call of which one side only listens, with our service', () => {
-  it('loses nothing by a cut after 145 s, and sends no more than 35 s again', async () => {
+  it('loses nothing when it is cut after 145 s, and replays no more than 35 s', async () => {
     const speech = await spoken(10_000)
     const stereo = interleaveChannels(speech, new Uint8Array(speech.length), 2)
     const { proxy, session } = await staged()
@@ -61,7 +61,7 @@ describe('a call of which one side only listens, with our service', () => {
       [1, 29_640, 59_640],
       [1, 59_640, 89_640],
       [1, 89_640, 119_640],
-      // Another connection counts from where it began to read.
+      // Another connection counts from the position where it started.
       [1, 119_640, expect.any(Number)],
     ])
     const last = events.filter(({ type }) => type === 'ledger').at(-1)

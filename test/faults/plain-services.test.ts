@@ -15,7 +15,7 @@ interface Run {
   readonly events: readonly SessionEvent[]
 }
 
-/** A session in virtual time with a service that gives no times, in the pace of speech. */
+/** A session in virtual time with a service that sends no times, at the pace of speech. */
 const run = (over: Transport, seconds: number, faults: string, behavior: VerifyingBehavior): Run => {
   const scheduler = new TestScheduler(() => undefined)
   const service = verifyingService({ times: false, wordMs: 250, ...behavior })
@@ -43,8 +43,8 @@ const replays = (events: readonly SessionEvent[]): readonly number[] =>
 const completeTranscript = (service: VerifyingService, seconds: number): string =>
   service.transcript({ sampleCount: seconds * 8_000, sampleRateHz: 8_000 })
 
-describe.each(transports)('a session over %s with a service that gives no times', (over) => {
-  it.each([2_500, 4_500])('loses no word where milestones come %d ms after their speech', (milestoneLagMs) => {
+describe.each(transports)('a session over %s with a service that sends no times', (over) => {
+  it.each([2_500, 4_500])('loses no word if milestones arrive %d ms after their speech', (milestoneLagMs) => {
     for (const at of ['5s', '7700ms', '9s', '11200ms']) {
       const { service, events } = run(over, 16, `${at} r`, { milestoneLagMs })
       expect(replays(events)).toHaveLength(1)
@@ -52,7 +52,7 @@ describe.each(transports)('a session over %s with a service that gives no times'
     }
   })
 
-  it('sends no more again for each connection that it loses', () => {
+  it('replays no more for each further connection that it loses', () => {
     const { service, events } = run(over, 1_000, '2m r 2m o 8s | 2m r 2m r 2m o 8s | 2m r 2m r 2m r', {})
     expect(replays(events)).toHaveLength(8)
     expect(Math.max(...replays(events))).toBeLessThan(8_000)

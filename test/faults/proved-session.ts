@@ -13,7 +13,7 @@ export const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as co
 export const transports = ['websocket', 'grpc'] as const
 export type Transport = (typeof transports)[number]
 
-/** Chunks of a source of so many milliseconds. */
+/** Chunks of a source with this duration. */
 export const sourceOf = (ms: number, chunkMs = 20): readonly Uint8Array[] =>
   Array.from({ length: ms / chunkMs }, (_, chunk) => positionAudio(chunk * chunkMs * 8, chunkMs * 8))
 
@@ -71,6 +71,6 @@ export const outcomeOf = async (session$: Observable<SessionEvent>): Promise<Out
 export const gapsOf = (events: readonly SessionEvent[]): number =>
   events.reduce((sum, event) => (event.type === 'gap' ? sum + event.toMs - event.fromMs : sum), 0)
 
-/** The times of results, in the order in which they came: they never run backwards. */
+/** The times of results, in the order of arrival: they never decrease. */
 export const timesOf = (events: readonly SessionEvent[]): readonly number[] =>
   events.flatMap((event) => (event.type === 'milestone' && event.endMs !== undefined ? [event.endMs] : []))

@@ -17,14 +17,14 @@ const set = async (...args: Parameters<typeof stage>): Promise<Stage> => {
 }
 
 const sourceMs = 4_000
-/** The gRPC package keeps timers of closed channels for some seconds, which do not keep the process. */
+/** The gRPC package keeps timers of closed channels for some seconds, which do not keep the process alive. */
 const ownTimers = /[\\/]node_modules[\\/](?:@?vitest|@grpc)[\\/]/
 const patience = { ignore: ownTimers, withinMs: 20_000 }
 const source = { sampleCount: sourceMs * 8, sampleRateHz: 8000 }
 /** Eight times as fast as speech. */
 const live = () => pace({ format, speed: 8 })(sourceOf(sourceMs, 200))
 
-/** After so many bytes of the first connection, whatever state the session is in by then. */
+/** After this number of bytes of the first connection, whatever state the session is in by then. */
 const dropAt = (direction: 'to-service' | 'to-client', count: number, outageMs: number): FaultScript => [
   {
     at: { when: 'bytes', direction, count, connection: 1 },
@@ -50,7 +50,7 @@ const verifyComplete = async ({ session, service }: Stage, over: (typeof transpo
   return events
 }
 
-// Within the audio, before its first milestone, between milestones, and in the last word that is said back.
+// Within the audio, before its first milestone, between milestones, and in the last result.
 const moments = [
   ['to-service', 2_000],
   ['to-service', 9_999],
@@ -62,20 +62,23 @@ const moments = [
 ] as const
 
 describe.each(transports)('a session over %s', (over) => {
-  it.each(moments)('loses nothing by a drop after %s %d bytes, back at once', async (direction, count) => {
-    const stage = await set({}, dropAt(direction, count, 0))
-    const events = await verifyComplete(stage, over)
-    expect(events.filter((event) => event.type === 'resumed')).toHaveLength(1)
-  })
+  it.each(moments)(
+    'loses nothing when it is dropped after %s %d bytes and reconnects immediately',
+    async (direction, count) => {
+      const stage = await set({}, dropAt(direction, count, 0))
+      const events = await verifyComplete(stage, over)
+      expect(events.filter((event) => event.type === 'resumed')).toHaveLength(1)
+    },
+  )
 
   it.each([
     ['to-service', 20_000],
     ['to-client', 1_501],
-  ] as const)('loses nothing by an outage of 1.5 s after %s %d bytes', async (direction, count) => {
+  ] as const)('loses nothing in an outage of 1.5 s after %s %d bytes', async (direction, count) => {
     await verifyComplete(await set({}, dropAt(direction, count, 1_500)), over)
   })
 
-  it('loses nothing when the service gives no times', async () => {
+  it('loses nothing when the service sends no times', async () => {
     const stage = await set({ times: false }, dropAt('to-service', 33_333, 0))
     const { end, text } = await outcomeOf(stage.session(over)(live()))
     expect(end).toBe('complete')
@@ -88,7 +91,7 @@ describe.each(transports)('a session over %s', (over) => {
     await verifyComplete(await set({}, dropAt('to-client', 900, 300)), over, from(sourceOf(sourceMs)))
   })
 
-  it('loses nothing by five drops, wherever they are', async () => {
+  it('loses nothing in five drops at any position', async () => {
     const drops = [8_000, 16_000, 30_000, 44_000, 58_000].map((count): FaultScript[number] => ({
       at: { when: 'bytes', direction: 'to-service', count },
       fault: { do: 'reset' },
@@ -98,7 +101,7 @@ describe.each(transports)('a session over %s', (over) => {
     expect(events.filter((event) => event.type === 'resumed').length).toBeGreaterThan(3)
   })
 
-  it('loses nothing on a line that delays, slices and joins', async () => {
+  it('loses nothing on a connection that delays, slices and joins', async () => {
     const shapes = [
       { do: 'delay', delayMs: 30, jitterMs: 30 },
       { do: 'slice', bytes: 100 },
@@ -107,7 +110,7 @@ describe.each(transports)('a session over %s', (over) => {
     await verifyComplete(await set({}, [...script, ...dropAt('to-service', 20_000, 0)]), over)
   })
 
-  it('presents the token in hand to another connection, and asks for a fresh one where that is refused', async () => {
+  it('presents the current token to another connection, and requests a new one if that is refused', async () => {
     const presented: string[] = []
     const accepts = (token: string): boolean => presented.push(token) !== 2
     const stage = await set({ accepts }, dropAt('to-service', 20_000, 0))
@@ -118,7 +121,7 @@ describe.each(transports)('a session over %s', (over) => {
     expect(presented).toEqual(['token-1', 'token-1', 'token-2'])
   })
 
-  it('says an exact gap when the budget ends before the outage', async () => {
+  it('reports an exact gap when the budget ends before the outage', async () => {
     const stage = await set({}, [
       { at: { when: 'bytes', direction: 'to-service', count: 20_000 }, fault: { do: 'outage' } },
     ])
@@ -126,7 +129,7 @@ describe.each(transports)('a session over %s', (over) => {
     const { events, end } = await outcomeOf(session(from(sourceOf(sourceMs))))
     expect(end).not.toBe('complete')
     expect(stage.service.verify(source).missingMs).toBeGreaterThan(0)
-    // A milestone that was on its way when the connection broke was not delivered, so its audio is in the gap, too.
+    // A milestone in transit when the connection broke was not delivered, so its audio is in the gap, too.
     expect(gapsOf(events)).toBe(sourceMs - Math.max(0, ...timesOf(events)))
   })
 
@@ -147,7 +150,7 @@ describe.each(transports)('a session over %s', (over) => {
     }, patience)
   })
 
-  it('waits for nobody when it is unsubscribed while nobody is at the other end', async () => {
+  it('waits for nothing when it is unsubscribed while the peer does not answer', async () => {
     const stage = await set()
     const states: string[] = []
     const subscription = stage
@@ -157,7 +160,7 @@ describe.each(transports)('a session over %s', (over) => {
       })
     await expect.poll(() => states).toContain('streaming')
     stage.proxies[over].halfOpen()
-    // The socket is older; what waits to cut it is not.
+    // The socket is older; the timer that cuts it is not.
     await expectNoHandles(() => subscription.unsubscribe(), patience)
   })
 })

@@ -15,10 +15,13 @@ import { gapsOf, outcomeOf } from './proved-session.js'
 
 export const bothTransports: readonly Over[] = ['grpc', 'websocket']
 
-/** A service whose model knows the sentences of the sample call alone, and reads four times as fast as the sample's own. */
+/**
+ * A service whose model knows only the sentences of the sample call, and decodes four times as fast as the sample's
+ * own.
+ */
 export const callService = { modelFolders: ['test/faults/models'], defaultModel: 'call' } as const
 
-/** A part of the sample call, in messages of 20 ms, told as they are sent. */
+/** A part of the sample call, in messages of 20 ms, with a callback for each sent message. */
 export class SpokenCall {
   private constructor(
     readonly format: AudioFormat,
@@ -42,13 +45,13 @@ export class SpokenCall {
 
   /**
    * The guest asks for a time, the restaurant for a moment, and while it speaks the guest agrees: no silence has been
-   * long enough to close what was said last on either channel.
+   * long enough to close the last segment on either channel.
    */
   static shortCall(): Promise<SpokenCall> {
     return SpokenCall.between(8_800, 13_100)
   }
 
-  /** At so many times the speed of speech; `act` is called once so much of it was said. */
+  /** At `speed` times real time; `act` is called once when that much was sent. */
   played(speed: number, atMs = Infinity, act: () => void = () => undefined): Observable<Uint8Array> {
     let playedMs = 0
     return pace({ format: this.format, speed })(this.chunks).pipe(
@@ -60,10 +63,10 @@ export class SpokenCall {
   }
 }
 
-/** How far into the short talk the guest is at "seven". */
+/** The position in the short call at which the guest is at "seven". */
 export const midWordMs = 1_800
 
-/** A session with a service that hears, through a proxy of its own; it tries again soon. */
+/** A session with a service with a real engine, through a separate proxy, with short delays between attempts. */
 export interface ProxiedSession {
   readonly proxy: FaultProxy
   readonly session: (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
@@ -94,7 +97,7 @@ export interface CallOutcome {
   readonly end: string
 }
 
-/** The whole of it, undisturbed: over gRPC, for what is heard is the same over both. */
+/** The complete call without faults: over gRPC, because the results are the same over both transports. */
 export const undisturbed = async (
   live: SpokenService,
   call: SpokenCall,
@@ -120,7 +123,7 @@ export const transcriptOf = (events: readonly SessionEvent[], channel: number) =
   }
 }
 
-/** A drained service ends its recognitions, and the next service begins others: together they are as one. */
+/** A drained service ends its recognitions, and the next service starts others: together they count as one. */
 const mergedFinal = (finals: readonly { readonly text: string; readonly endMs?: number }[]) => {
   const spoken = finals.filter(({ text }) => text !== '')
   const last = spoken.at(-1) ?? finals.at(-1)
@@ -130,7 +133,7 @@ const mergedFinal = (finals: readonly { readonly text: string; readonly endMs?: 
 const milestonesOf = (events: readonly SessionEvent[], channel: number): readonly MilestoneEvent[] =>
   events.filter((event): event is MilestoneEvent => event.type === 'milestone' && event.channel === channel)
 
-/** Where results begin and end, and their words where they are told, in the order in which they came. */
+/** Where results begin and end, with their words if they have them, in the order of arrival. */
 const timesOf = (milestones: readonly MilestoneEvent[]): readonly number[] =>
   milestones.flatMap(({ startMs = NaN, endMs = NaN, words = [] }) => [
     startMs,
@@ -138,13 +141,13 @@ const timesOf = (milestones: readonly MilestoneEvent[]): readonly number[] =>
     endMs,
   ])
 
-/** The last account of each session: one over gRPC, one a channel over the socket. */
+/** The last ledger event of each session: one over gRPC, one per channel over the socket. */
 const lastAccounts = (events: readonly SessionEvent[]): readonly LedgerEvent[] => {
   const accounts = events.filter((event) => event.type === 'ledger')
   return [...new Map(accounts.map((account) => [account.channel, account])).values()]
 }
 
-/** Nothing is lost, twice or elsewhere: what was heard is what is heard without any fault. */
+/** Nothing is lost, repeated or moved: the results are those without faults. */
 export const expectSame = (outcome: CallOutcome, reference: CallOutcome, { durationMs }: SpokenCall): void => {
   expect(outcome.end).toBe('complete')
   for (const channel of [0, 1]) {
@@ -152,7 +155,7 @@ export const expectSame = (outcome: CallOutcome, reference: CallOutcome, { durat
     const milestones = milestonesOf(outcome.events, channel)
     const times = timesOf(milestones)
     expect(times).toEqual([...times].sort((a, b) => a - b))
-    // A detector that has heard less before takes an onset for one a frame of 10 ms earlier or later.
+    // A detector that has received less audio before may move an onset by one frame of 10 ms.
     const apart = milestonesOf(reference.events, channel).map(
       ({ startMs = NaN }, index) => (milestones[index]?.startMs ?? NaN) - startMs,
     )

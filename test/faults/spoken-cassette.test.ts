@@ -33,8 +33,8 @@ afterAll(() => live.close())
 const isMilestone = ({ type }: SessionEvent): boolean => type === 'milestone'
 const connectionsOf = { grpc: 1, websocket: 2 } as const
 
-describe.concurrent.each(bothTransports)('a cassette of a call over %s whose line broke', (over) => {
-  it('has every connection, shows how the session went on, and plays it again', async () => {
+describe.concurrent.each(bothTransports)('a cassette of a call over %s whose connection broke', (over) => {
+  it('has every connection, shows how the session continued, and replays it', async () => {
     const lines: string[] = []
     const recorded = record((line) => void lines.push(line))
     const { proxy, session } = await proxiedSession(live, over, call, {}, recorded)
@@ -52,12 +52,13 @@ describe.concurrent.each(bothTransports)('a cassette of a call over %s whose lin
     expect(cassette.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
     expect(lines.join('\n')).not.toContain(live.token)
 
-    // A connection, its end at a number of the list, and the one that follows it on the same lane, after a wait that may have columns.
+    // A connection, its end as a number of the list, and the next connection in the same row, after a wait that may
+    // have columns.
     const drawn = toMarbles(cassette, { width: 100 })
     expect(drawn.match(/^connection[ 12]+┄*━+[\da-z+] *┄*━/gm), drawn).toHaveLength(count)
     expect(drawn.match(/^ *\w+ +[\d.]+ s +connection[ 12]+! connection-lost$/gm)?.length).toBeGreaterThanOrEqual(count)
     const ofEvents = toMarbles(stamped, { width: 100 })
-    // How long each state lasts decides whether it has a place of its own in 100 columns.
+    // The duration of a state decides whether it has its own column among 100.
     expect(ofEvents.match(/^connection .*━/gm)).toHaveLength(1)
     expect(ofEvents.match(/connection +! lost: connection-lost, attempt 1$/gm)?.length).toBeGreaterThanOrEqual(count)
 
@@ -65,7 +66,7 @@ describe.concurrent.each(bothTransports)('a cassette of a call over %s whose lin
     const played = over === 'grpc' ? dataflow(buffer.dataflow()) : recognize(buffer.recognizer())
     const again = await outcomeOf(played(call.played(8)))
     expectSame({ over, ...again }, reference, call)
-    // Channel by channel: each has a connection of its own, and how the two are interleaved depends on the machine.
+    // Channel by channel: each has its own connection, and their interleaving depends on the machine.
     const milestonesOf = (events: readonly SessionEvent[], channel: number) =>
       events.filter(isMilestone).filter((event) => 'channel' in event && event.channel === channel)
     for (const channel of [0, 1]) {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => live.close())
 
-/** Breaks off when so many bytes of audio, somewhat more with what is around them, went to the service. */
+/** Breaks the connection after this many bytes of audio, plus their overhead, were sent to the service. */
 const cutAfter = (count: number): FaultScript[number] => ({
   at: { when: 'bytes', direction: 'to-service', count },
   fault: { do: 'reset' },
@@ -30,7 +30,7 @@ const transcribed = async (over: Over, script: FaultScript): Promise<Ended> => {
   return ended
 }
 
-/** By time: lines are printed as they come, so those of two channels may change places with the speed of the service. */
+/** By time: lines are printed as they arrive, so those of two channels may swap with the speed of the service. */
 const inOrder = ({ stdout }: Ended): readonly string[] => stdout.trimEnd().split('\n').sort()
 
 const noticesOf = ({ stderr }: Ended): readonly string[] =>
@@ -41,22 +41,25 @@ beforeAll(async () => {
   reference = await transcribed('grpc', [])
 }, 60_000)
 
-// Each plays the whole call in 4 s, both at the same time.
-describe.concurrent.each(bothTransports)('rxspeech transcribe of a call over %s on a line that breaks', (over) => {
-  const of = over === 'grpc' ? '' : ' of (left|right)'
-  const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
-  const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent again\\.$`)
+// Each plays the complete call in 4 s, both concurrently.
+describe.concurrent.each(bothTransports)(
+  'rxspeech transcribe of a call over %s on a connection that breaks',
+  (over) => {
+    const of = over === 'grpc' ? '' : ' of (left|right)'
+    const lost = new RegExp(`^rxspeech: no connection \\(connection-lost\\); attempt \\d${of} in \\d\\.\\d s\\.$`)
+    const again = new RegExp(`^rxspeech: connected again; \\d+\\.\\d s of audio${of} are sent again\\.$`)
 
-  it('prints the lines of a good line, and tells on stderr what it does about it', async () => {
-    const broken = await transcribed(over, [cutAfter(100_000), cutAfter(350_000)])
-    expect(inOrder(broken)).toEqual(inOrder(reference))
-    expect(broken.stdout.match(/^\[00:\d\d\.\d\] (left|right): [a-z ]+$/gm)).toHaveLength(14)
-    expect([reference.code, noticesOf(reference)]).toEqual([0, []])
-    expect(broken.code).toBe(0)
-    const notices = noticesOf(broken)
-    expect(notices.filter((line) => lost.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
-    expect(notices.filter((line) => again.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
-    expect(notices.filter((line) => !lost.test(line) && !again.test(line))).toEqual([])
-    expect(broken.stderr).toMatch(/^32\.8 s of audio, 86 words, mean confidence 0\.9\d, /m)
-  })
-})
+    it('prints the same lines as without faults, and reports on stderr what it does about them', async () => {
+      const broken = await transcribed(over, [cutAfter(100_000), cutAfter(350_000)])
+      expect(inOrder(broken)).toEqual(inOrder(reference))
+      expect(broken.stdout.match(/^\[00:\d\d\.\d\] (left|right): [a-z ]+$/gm)).toHaveLength(14)
+      expect([reference.code, noticesOf(reference)]).toEqual([0, []])
+      expect(broken.code).toBe(0)
+      const notices = noticesOf(broken)
+      expect(notices.filter((line) => lost.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
+      expect(notices.filter((line) => again.test(line)).length).toBeGreaterThanOrEqual(over === 'grpc' ? 2 : 4)
+      expect(notices.filter((line) => !lost.test(line) && !again.test(line))).toEqual([])
+      expect(broken.stderr).toMatch(/^32\.8 s of audio, 86 words, mean confidence 0\.9\d, /m)
+    })
+  },
+)

@@ -21,7 +21,7 @@ import {
   type CallOutcome,
 } from './spoken-call.js'
 
-/** A service that can be started again: that keeps the state folder, and with it the certificates and the keys. */
+/** A service that can be restarted: it keeps the state folder, and with it the certificates and the keys. */
 const restartableService = async () => {
   const stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
   const start = (options: Partial<ServiceOptions> = {}): Promise<DevelopmentService> =>
@@ -33,7 +33,7 @@ const restartableService = async () => {
     token$: defer(() => requestToken({ ...credentialsOf(service.access), fetch: nodeFetch({ ca }) })).pipe(
       map(({ accessToken }) => accessToken),
     ),
-    /** The same service once more, where the former one was. */
+    /** The same service again, at the same addresses. */
     restart: async (): Promise<void> => {
       const { wsUrl, grpc } = service.access
       const at = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
@@ -49,7 +49,7 @@ const restartableService = async () => {
 }
 
 type RestartableService = Awaited<ReturnType<typeof restartableService>>
-/** One for each transport: a restart of one leaves the other alone. */
+/** One for each transport: a restart of one does not affect the other. */
 let services: Record<Over, RestartableService>
 let call: SpokenCall
 let reference: CallOutcome
@@ -65,7 +65,7 @@ const causesOf = ({ events }: Pick<CallOutcome, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
 describe.concurrent.each(bothTransports)('a call over %s', { timeout: 60_000 }, (over) => {
-  it('is read as the undisturbed one when the service is drained and another one takes its place', async () => {
+  it('has the same results as the undisturbed call when the service is drained and another one replaces it', async () => {
     const { live, token$, restart } = services[over]
     const { proxy, session } = await proxiedSession(live(), over, call, { token: token$ })
     let restarted: Promise<void> | undefined

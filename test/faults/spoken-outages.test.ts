@@ -23,9 +23,9 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => live.close())
 
-// Each waits until its line is up again, all of them at the same time.
+// Each waits until its connection is back, all of them concurrently.
 describe.concurrent.each(bothTransports)('a call over %s', (over) => {
-  it('is read as the undisturbed one after an outage of 3 s', async () => {
+  it('has the same results as the undisturbed call after an outage of 3 s', async () => {
     const { proxy, session } = await proxiedSession(live, over, call)
     const outcome = await outcomeOf(session(call.played(4, midWordMs, () => proxy.outage(3_000))))
     await proxy.close()
@@ -38,7 +38,7 @@ describe.concurrent.each(bothTransports)('a call over %s', (over) => {
     expect(Math.max(...attempts)).toBeGreaterThan(2)
   })
 
-  it('is read as the undisturbed one when its line goes half-open', async () => {
+  it('has the same results as the undisturbed call when its connection becomes half-open', async () => {
     const patience = { heartbeatMs: 1_000 }
     const { proxy, session } = await proxiedSession(live, over, call, patience)
     const outcome = await outcomeOf(session(call.played(4, midWordMs, () => proxy.halfOpen())))

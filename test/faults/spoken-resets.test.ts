@@ -18,7 +18,7 @@ import {
 
 /** The guest has just said "that works for us", and no silence has closed it yet: only a finalize does. */
 const [fromMs, untilMs] = [8_800, 18_440]
-/** The restaurant is at "quarter", and both sides have said something before. */
+/** The restaurant is at "quarter", and both speakers have spoken before. */
 const midWordMs = 7_000
 
 let live: LiveService
@@ -33,7 +33,7 @@ afterAll(() => live.close())
 
 const isFinalizeAnswer = (event: SessionEvent): boolean => event.type === 'response' && /^finalize/i.test(event.request)
 
-/** Broken off in the middle of a word, and again when the service has begun to finalize. */
+/** Reset in the middle of a word, and again when the service has begun to finalize. */
 const brokenTwice = async (over: Over): Promise<CallOutcome> => {
   const { proxy, session } = await proxiedSession(live, over, call)
   let answers = 0
@@ -46,16 +46,17 @@ const brokenTwice = async (over: Over): Promise<CallOutcome> => {
 }
 
 describe.concurrent.each(bothTransports)(
-  'a call over %s whose line breaks in mid-word and before the final',
+  'a call over %s whose connection breaks within a word and before the final',
   (over) => {
-    it('is read as the undisturbed one', async () => {
+    it('has the same results as the undisturbed call', async () => {
       const outcome = await brokenTwice(over)
       expectSame(outcome, reference, call)
       const states = statesOf(outcome.events)
       const finalizing = states.indexOf('finalizing')
       expect(states.slice(0, finalizing)).toContain('resumed')
       expect(states.slice(finalizing)).toContain('resumed')
-      // How sure the service is of a part is not taken for the whole: where milestones say nothing of it there may be none.
+      // The confidence of a part does not count for the complete text: if milestones have none, the final may have
+      // none.
       for (const event of outcome.events) if (event.type === 'final') expect(event.confidence ?? 1).toBeGreaterThan(0.8)
       expect(transcriptOf(reference.events, 0).milestones.join('')).toMatch(/^one moment please .* quarter past eight$/)
       expect(transcriptOf(reference.events, 1).milestones.join('')).toMatch(/^friday .* sure that works for us$/)

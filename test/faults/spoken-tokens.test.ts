@@ -20,7 +20,7 @@ import {
   type CallOutcome,
 } from './spoken-call.js'
 
-/** Where its certificates and its keys are. */
+/** The folder of its certificates and keys. */
 let stateFolder: string
 let service: DevelopmentService
 let ca: Buffer
@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(stateFolder, { recursive: true })
 })
 
-/** A token as the service gives it, but for its end: so many seconds from now. */
+/** A token of the service with another end: this many seconds from now. */
 const shortToken = async (token: string, seconds: number): Promise<string> => {
   const file = JSON.parse(await readFile(join(stateFolder, 'signing-keys.json'), 'utf8')) as { keys: { jwk: JWK }[] }
   const header = decodeProtectedHeader(token)
@@ -56,11 +56,11 @@ const shortToken = async (token: string, seconds: number): Promise<string> => {
 const causesOf = ({ events }: Pick<CallOutcome, 'events'>): readonly string[] =>
   events.flatMap((event) => (event.type === 'connection' && event.state === 'reconnecting' ? [event.cause] : []))
 
-// Each takes longer than its token lasts, both at the same time.
+// Each takes longer than its token lasts, both concurrently.
 describe.concurrent.each(bothTransports)('a call over %s', (over) => {
-  it('is read as the undisturbed one when its token ends in mid-call', async () => {
+  it('has the same results as the undisturbed call when its token expires during the call', async () => {
     let given = 0
-    // The first ends unannounced: a text does not say when.
+    // The first end comes unannounced: a token given as text has no known end.
     const short = async (token: string): Promise<string> => ((given += 1) <= 2 ? await shortToken(token, 2) : token)
     const short$ = defer(() => firstValueFrom(token$).then(short))
     const { proxy, session } = await proxiedSession(live(), over, call, { token: short$ })

@@ -6,7 +6,7 @@ import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
 import { listen, stop } from '../transport/tcp-proxy.js'
 import { format, outcomeOf, sourceOf, stage, transports } from './proved-session.js'
 
-/** Grants one token, and answers every further request with this status. */
+/** Issues one token, and answers every further request with this status. */
 const tokenEndpoint = async (status: number, error: string): Promise<{ authUrl: string; requests: () => number }> => {
   let requests = 0
   const granted = { access_token: 'good-token', token_type: 'Bearer', expires_in: 3600 }
@@ -20,13 +20,13 @@ const tokenEndpoint = async (status: number, error: string): Promise<{ authUrl: 
   return { authUrl: `http://127.0.0.1:${await listen(server)}`, requests: () => requests }
 }
 
-// Each takes the time of its outage and of the attempts in it, all of them at the same time.
+// Each takes the time of its outage and of the attempts in it, all of them concurrently.
 describe.concurrent.each(transports)('requestToken as the token of a session over %s', (over) => {
   it.each([
     [400, 'invalid_request'],
     [401, 'invalid_client'],
     [429, 'too_many_attempts'],
-  ])('is asked once, so that an endpoint that answers %d later ends no session', async (status, error) => {
+  ])('is requested once, so that an endpoint that answers %d later ends no session', async (status, error) => {
     const { authUrl, requests } = await tokenEndpoint(status, error)
     const { session, service, close } = await stage({ wordMs: 100 }, faultMarbles('300ms o 400ms |'))
     onTestFinished(close)

@@ -11,7 +11,10 @@ afterEach(() => {
   for (const close of closers.splice(0)) close()
 })
 
-/** Says bytes on its first connection that are no message, as soon as audio has come; else it is a plain service. */
+/**
+ * Sends bytes that are not a message on its first connection, as soon as audio has arrived; otherwise a minimal
+ * service.
+ */
 const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; readonly received: Uint8Array[][] }> => {
   const server = createServer()
   const sockets = new WebSocketServer({ server })
@@ -50,12 +53,12 @@ const poisonous = async (poison: Uint8Array): Promise<{ readonly url: string; re
 const frame = (first: number, payload: Uint8Array): Uint8Array =>
   new Uint8Array([first, 126, payload.length >> 8, payload.length & 0xff, ...payload])
 
-describe('a session whose service says a frame that cannot be read', () => {
+describe('a session whose service sends a frame that cannot be read', () => {
   it.each([
     ['a message above the limit', frame(0x81, new Uint8Array(5_000).fill(0x20)), 'message-too-big'],
     ['text that is not UTF-8', new Uint8Array([0x81, 2, 0xc3, 0x28]), 'invalid-json'],
-    ['a reserved kind of frame', new Uint8Array([0x83, 1, 0x28]), 'protocol-violation'],
-  ])('goes on over another connection after %s, and loses nothing', async (_what, poison, cause) => {
+    ['a reserved type of frame', new Uint8Array([0x83, 1, 0x28]), 'protocol-violation'],
+  ])('continues over another connection after %s, and loses nothing', async (_what, poison, cause) => {
     const { url, received } = await poisonous(poison)
     const session = recognize({
       url,
