@@ -5,7 +5,7 @@ import { aPartial, TestChannel, segments, someProgress } from './test-channel.js
 
 export interface EngineUnderTest {
   readonly engine: Engine
-  /** Makes the decoders that work now fail; absent if no failure can be provoked. */
+  /** Makes the decoders that currently work fail; absent if no failure can be provoked. */
   readonly crash?: () => Promise<void> | void
   /** Ends what was started beside the engine; called after the engine's `close`. */
   readonly release?: () => Promise<void>
@@ -37,7 +37,7 @@ const cut = (samples: Int16Array, chunkSamples: number): readonly SegmentPart[] 
     audio(samples.slice(at * chunkSamples, (at + 1) * chunkSamples)),
   )
 
-/** Faint noise, the same every time: a line without speech. */
+/** Faint noise, always the same: a connection without speech. */
 const quiet = (sampleCount: number): Int16Array => {
   let state = 12345
   return Int16Array.from({ length: sampleCount }, () => {
@@ -46,7 +46,7 @@ const quiet = (sampleCount: number): Int16Array => {
   })
 }
 
-/** Checks what every output keeps to. */
+/** The rules for every output. */
 const expectConsistent = ({ output, segments: decided }: TestChannel, hasWords: boolean): void => {
   for (const { startMs, endMs, text, words } of decided) {
     if (hasWords) expect(words.map((word) => word.text).join(' ')).toBe(text)
@@ -64,8 +64,8 @@ const expectConsistent = ({ output, segments: decided }: TestChannel, hasWords: 
 }
 
 /**
- * The cases that every engine passes: what `src/service/engines/engine.ts` promises. `make` opens a
- * new engine, with few decoders where they can be counted, so that to lose one is noticed.
+ * The cases that every engine passes, as documented in `src/service/engines/engine.ts`. `make` opens a new engine, with
+ * few decoders if they can be counted, so that a lost one is noticed.
  */
 export const engineConformance = (name: string, make: Make, fixtures: EngineFixtures): void => {
   const { text, quietText = /^$/, openWrongRate, retriesCrash = false, timeoutMs = 60_000 } = fixtures
@@ -226,7 +226,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
       it(
         'decodes a long segment as fast as it can, through a window of a second',
         async () => {
-          // Five minutes of audio, where everything is tried.
+          // Five minutes of audio in the thorough run.
           const turns = runs(30)
           const channel = newChannel().send(open())
           const rest = quiet(10 * rateHz - speech.length)
@@ -315,7 +315,7 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
             new TestChannel(engine).send(open(), audio(speech)),
             new TestChannel(engine).send(open(), audio(speech), close(5000)),
           ]
-          // An engine that decides at once has decided the last one already.
+          // An engine that decides immediately has decided the last one already.
           const [, , , decided] = channels
           await Promise.all([engine.close(), engine.close()])
           for (const channel of channels) expect(await channel.ended()).toMatchObject({ code: 'engine-failed' })

@@ -2,7 +2,7 @@ import { Subscription } from 'rxjs'
 import type { Dial, Link } from '../../src/transport/link.js'
 import type { LinkLimits } from '../../src/transport/limits.js'
 
-/** One connection: the link that a dial emitted, and the one that the service got. */
+/** One connection: the link that a dial emitted, and the link that the service received. */
 export interface Pair<M> {
   readonly near: Link<M, M>
   readonly far: Link<M, M>
@@ -10,32 +10,32 @@ export interface Pair<M> {
   readonly dialled: Subscription
 }
 
-/** A service that keeps the links it gets, and the ways to it. */
+/** A service that keeps its links, and the ways to connect to it. */
 export interface Served<M> {
   dial(limits?: LinkLimits & { readonly connectTimeoutMs?: number }): Dial<M, M>
-  /** The next link that the service got. */
+  /** The next link of the service. */
   accepted(): Promise<Link<M, M>>
-  /** Breaks the connections off without a word; undefined in memory. */
+  /** Breaks the connections abruptly; undefined in memory. */
   readonly cut?: () => void
   close(): Promise<void>
 }
 
 export interface Transport<M> {
   readonly name: string
-  /** Whether `finish` of the client ends what the service reads while the service may go on. */
+  /** Whether `finish` of the client ends what the service reads while the service may continue. */
   readonly halfCloses: boolean
-  /** Whether a client can say why it closes. */
+  /** Whether a client can send a reason when it closes. */
   readonly clientGivesReasons: boolean
   text(text: string): M
   audio(bytes: Uint8Array): M
-  /** The text of a text, the byte count of audio. */
+  /** The text of a text message, the byte count of audio. */
   read(message: M): string | number
   serve(limits?: LinkLimits): Promise<Served<M>>
-  /** How to a port of this machine on which there is no service; undefined in memory. */
+  /** Connects to a port of this machine on which there is no service; undefined in memory. */
   readonly dialPort?: (port: number, connectTimeoutMs: number) => Dial<M, M>
 }
 
-/** Hands out what is put in, in order, to those who wait. */
+/** Delivers items in order to those who wait for them. */
 export const mailbox = <T>(): { put(value: T): void; take(): Promise<T> } => {
   const values: T[] = []
   const takers: ((value: T) => void)[] = []

@@ -8,7 +8,7 @@ import { blackHole, freePort } from '../transport/tcp-proxy.js'
 import { connectPair, type Pair, type Served, type Transport } from './harness.js'
 import { grpcTransport, memoryTransport, testCertificates, webSocketTransport } from './transports.js'
 
-/** Everything that comes until the end, and the end: `complete` or the code of the error. */
+/** All messages until the end, and the end: `complete` or the code of the error. */
 const untilEnd = <M>(incoming: Observable<M>): Promise<{ readonly messages: readonly M[]; readonly end: string }> =>
   new Promise((resolve) => {
     const messages: M[] = []
@@ -28,7 +28,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 const chunkBytes = 32_768
 
-/** Sends as a good sender does, until the sum is reached: waits for room whenever the link is congested. */
+/** Sends with flow control until the sum is reached: waits for the drain whenever the link is congested. */
 const flood = async <M>(link: Link<M, M>, message: M, count: number): Promise<number> => {
   let mostBuffered = 0
   for (let sent = 0; sent < count; sent += 1) {
@@ -73,7 +73,7 @@ const contract = <M>(transport: Transport<M>) =>
       expect(reads(await back)).toEqual(['a', 7])
     })
 
-    it('delivers the bytes as they were, whatever part of a larger buffer they are', async () => {
+    it('delivers the bytes unchanged, whatever part of a larger buffer they are', async () => {
       const whole = Uint8Array.from({ length: 64 }, (_, index) => index)
       const message = firstValueFrom(pair.far.incoming$)
       pair.near.send(audio(whole.subarray(3, 24)))
@@ -83,7 +83,7 @@ const contract = <M>(transport: Transport<M>) =>
       expect(bytes).toStrictEqual(whole.slice(3, 24))
     })
 
-    it('keeps what arrives until it is subscribed', async () => {
+    it('buffers incoming messages until it is subscribed', async () => {
       const { near, far } = pair
       near.send(text('early'))
       const answered = firstValueFrom(near.incoming$)
@@ -93,12 +93,12 @@ const contract = <M>(transport: Transport<M>) =>
       expect(read(await firstValueFrom(far.incoming$))).toBe('early')
     })
 
-    it('refuses a second subscriber of what arrives', async () => {
+    it('rejects a second subscriber of incoming messages', async () => {
       pair.near.incoming$.subscribe()
       expect((await errorOf(pair.near.incoming$)).code).toBe('already-started')
     })
 
-    it('delivers everything before the end of good order', async () => {
+    it('delivers everything before a normal end', async () => {
       const { near, far } = pair
       for (let count = 0; count < 200; count += 1) far.send(text(`event ${count}`))
       far.close()
@@ -135,7 +135,7 @@ const contract = <M>(transport: Transport<M>) =>
       expect(seen).toHaveLength(50)
     })
 
-    it('delivers everything before a refusal to a reader that is paused when it comes', async () => {
+    it('delivers everything before a refusal to a reader that is paused when it arrives', async () => {
       const { near, far } = pair
       near.pause()
       const ended = untilEnd(near.incoming$)
@@ -149,7 +149,7 @@ const contract = <M>(transport: Transport<M>) =>
     })
 
     it.each(['unauthenticated', 'model-denied', 'overloaded', 'internal', 'going-away', 'cut-sample'] as const)(
-      'tells the client the reason when the service closes with %s',
+      'reports the reason to the client when the service closes with %s',
       async (code) => {
         pair.far.close({ code, message: 'Do this: wait.' })
         const error = await errorOf(pair.near.incoming$)
@@ -157,17 +157,20 @@ const contract = <M>(transport: Transport<M>) =>
       },
     )
 
-    it.runIf(transport.clientGivesReasons)('tells the service the reason when the client closes with one', async () => {
-      pair.near.close({ code: 'protocol-violation', message: 'That was no event.' })
-      expect((await errorOf(pair.far.incoming$)).code).toBe('protocol-violation')
-    })
+    it.runIf(transport.clientGivesReasons)(
+      'reports the reason to the service when the client closes with one',
+      async () => {
+        pair.near.close({ code: 'protocol-violation', message: 'That was no event.' })
+        expect((await errorOf(pair.far.incoming$)).code).toBe('protocol-violation')
+      },
+    )
 
     it.runIf(!transport.clientGivesReasons)('breaks the link when the client closes with a reason', async () => {
       pair.near.close({ code: 'protocol-violation', message: 'That was no event.' })
       expect((await errorOf(pair.far.incoming$)).code).toBe('connection-lost')
     })
 
-    it('completes at both ends when the client closes, and delivers what it had sent', async () => {
+    it('completes at both ends when the client closes, and delivers what was sent before', async () => {
       const { near, far } = pair
       const nearEnd = untilEnd(near.incoming$)
       near.send(text('last words'))
@@ -188,7 +191,7 @@ const contract = <M>(transport: Transport<M>) =>
       near.close()
     })
 
-    it('sends nothing, silently, after either side has ended', async () => {
+    it('ignores messages sent after either side has ended', async () => {
       const { near, far } = pair
       far.close()
       far.send(text('too late'))
@@ -203,7 +206,7 @@ const contract = <M>(transport: Transport<M>) =>
     })
 
     it.runIf(transport.halfCloses)(
-      'completes what the peer reads when it finishes, while the peer goes on',
+      "completes the peer's incoming messages when it finishes, while the peer may continue",
       async () => {
         const { near, far } = pair
         const back = untilEnd(near.incoming$)
@@ -217,18 +220,18 @@ const contract = <M>(transport: Transport<M>) =>
       },
     )
 
-    it.runIf(!transport.halfCloses)('goes on after finish, which it has not', async () => {
+    it.runIf(!transport.halfCloses)('continues after finish if it does not support half-close', async () => {
       pair.near.finish()
       pair.near.send(text('still here'))
       expect(read(await firstValueFrom(pair.far.incoming$))).toBe('still here')
     })
 
-    it('has room at once when nothing waits', async () => {
+    it('emits drain immediately when nothing is queued', async () => {
       expect(pair.near.isCongested).toBe(false)
       expect(await firstValueFrom(pair.near.drain$.pipe(toArray()))).toHaveLength(1)
     })
 
-    it('lets a paused reader hold the sender back, and then delivers 50 MB whole', async () => {
+    it('lets a paused reader hold the sender back, and then delivers 50 MB completely', async () => {
       const { near, far } = pair
       const count = Math.ceil(50_000_000 / chunkBytes)
       let received = 0
@@ -245,7 +248,7 @@ const contract = <M>(transport: Transport<M>) =>
       const heldBefore = process.memoryUsage().arrayBuffers
       const flooding = flood(near, audio(new Uint8Array(chunkBytes)), count)
       await first
-      // The flood can only go on when the reader does: it stands still once nothing has moved for many turns.
+      // The sender continues only when the reader does: it is blocked once nothing has moved for many iterations.
       for (let still = 0; still < 2000;) {
         const before = near.bufferedBytes
         await turn()
@@ -260,7 +263,7 @@ const contract = <M>(transport: Transport<M>) =>
       expect(await flooding).toBeLessThan(262_144 + 2 * chunkBytes)
     })
 
-    it('gives room to a sender that waits when the link ends', async () => {
+    it('emits drain for a waiting sender when the link ends', async () => {
       const { near, far } = pair
       far.pause()
       far.incoming$.subscribe()
@@ -273,7 +276,7 @@ const contract = <M>(transport: Transport<M>) =>
       await room
     })
 
-    it('closes within its bound when the peer never reads', async () => {
+    it('closes within its time limit when the peer never reads', async () => {
       pair.dialled.unsubscribe()
       const impatient = await connectPair(served, { ...limits, closeTimeoutMs: 50 })
       const { near, far } = impatient
@@ -289,7 +292,7 @@ const contract = <M>(transport: Transport<M>) =>
       impatient.dialled.unsubscribe()
     })
 
-    it('ends with message-too-big at the sender, and goes no further at the receiver, when a message is too big', async () => {
+    it('ends with message-too-big at the sender, and sends nothing to the receiver, when a message is too big', async () => {
       const { near, far } = pair
       const farEnd = untilEnd(far.incoming$)
       near.send(text('fits'))
@@ -315,7 +318,7 @@ const contract = <M>(transport: Transport<M>) =>
       expect((await untilEnd(pair.near.incoming$)).end).toBe('complete')
     })
 
-    it('connects anew for every subscription of one dial', async () => {
+    it('connects again for every subscription of one dial', async () => {
       const dial$ = served.dial(limits)
       for (const word of ['first', 'second']) {
         const accepted = served.accepted()
@@ -367,7 +370,7 @@ const dialContract = <M>({ name, dialPort }: Transport<M>) =>
       await hole.close()
     })
 
-    it.runIf(dialPort)('gives up at once when it is unsubscribed while it connects', async () => {
+    it.runIf(dialPort)('gives up immediately when it is unsubscribed while it connects', async () => {
       const hole = await blackHole()
       const dialling = dialPort?.(hole.port, 5_000).subscribe()
       await turn()

@@ -12,7 +12,7 @@ const directions = (change: Readonly<Record<string, unknown>> = {}): ModelDescri
   name: 'directions',
   version: '1',
   folder: join(__dirname, '../service/engines/fixtures/Default/drive/1'),
-  // Sentences instead of dictation: the same way through the engine, in a tenth of the time
+  // Sentences instead of dictation: the same path through the engine, in a tenth of the time
   options: { engine: 'pocketsphinx', phrases: 'phrases.txt', dictionary: 'extra.dict', ...change },
 })
 
@@ -21,7 +21,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(`${dictationTitle} of 
     'pocketsphinx',
     async () => {
       let breaks = false
-      // The library runs in this process; a call of it that fails is the break that can be provoked
+      // The library runs in this process; a failing call of it is the failure that can be provoked
       const load = async () => {
         const library = await loadNativeLibrary()
         const process: typeof library.process = async (decoder, samples) =>

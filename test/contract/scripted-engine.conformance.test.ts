@@ -4,6 +4,6 @@ import { engineConformance } from './engine-conformance.js'
 engineConformance(
   'the scripted engine',
   () => Promise.resolve({ engine: scriptedEngine({ texts: ['one two'] }) }),
-  // It says its script whatever it hears
+  // It returns its script for any audio
   { speech: () => Promise.resolve(new Int16Array(16_000)), text: /^one two$/, quietText: /^one two$/ },
 )

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const open = (change: Readonly<Record<string, unknown>> = {}, threads = fakeThreads()) =>
   createSherpaOnnx(threads).open(sherpaModel(folder, { segmentsAtOnce: 2, ...change }))
 
-/** Three seconds of a loud tone between quiet, which the recognizer of the test takes for speech. */
+/** Three seconds of a loud tone between silence, which the recognizer of the test treats as speech. */
 const tone = (): Int16Array =>
   Int16Array.from({ length: 48_000 }, (_, at) => (at > 4_800 && at < 41_600 ? 8000 * Math.sin(at / 5) : 0))
 

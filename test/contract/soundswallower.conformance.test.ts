@@ -14,7 +14,7 @@ const cards = (change: Readonly<Record<string, unknown>> = {}): ModelDescription
   options: { engine: 'soundswallower', sampleRateHz: 8000, grammar: 'cards.gram', ...change },
 })
 
-/** The threads that run: to terminate one is what a break of the engine looks like. */
+/** The running threads: the engine fails when one is terminated. */
 const threads = new Set<Worker>()
 const note = (thread: Worker): void => {
   threads.add(thread)

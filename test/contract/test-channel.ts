@@ -3,7 +3,7 @@ import type { Engine, Hypothesis, SegmentPart } from '../../src/service/engines/
 
 type Test = (output: readonly Hypothesis[]) => boolean
 
-/** One channel of an engine, with its inputs by hand and its outputs recorded. */
+/** One channel of an engine, with manual inputs and recorded outputs. */
 export class TestChannel {
   readonly output: Hypothesis[] = []
   /** `open`, `complete`, or the error. */
