@@ -103,7 +103,7 @@ const frameError = (details: string): SpeechError | undefined => {
     return new SpeechError('message-too-big', `A message of ${size} bytes is larger than allowed.`)
   }
   if (details.startsWith('Received message that decompresses')) {
-    return new SpeechError('message-too-big', 'A message is larger than allowed after decompression.')
+    return new SpeechError('message-too-big', 'A message is larger than allowed when it is decompressed.')
   }
   return /^Failed to decompress message|^Received message compressed with/.test(details)
     ? new SpeechError(
