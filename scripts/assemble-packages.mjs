@@ -5,10 +5,12 @@ import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
+import { browserEntryPoint } from './browser-entry-point.mjs'
 import { programs } from './dependency-rules.mjs'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
+const browserFile = join(source, 'browser.ts')
 const client = join(root, 'dist/packages/rxspeech')
 const service = join(root, 'dist/packages/rxspeech-service')
 
@@ -43,6 +45,14 @@ const byFolder = (folders) => (file) => {
   return folder?.replace('/', '-') ?? file.replace(/\.ts$/, '')
 }
 
+/** Makes `browser.ts`, which is no file of src. */
+const browserPlugin = {
+  name: 'browser-entry-point',
+  resolveId: (/** @type {string} */ id) => (id === browserFile ? id : undefined),
+  load: async (/** @type {string} */ id) =>
+    id === browserFile ? browserEntryPoint(await readFile(join(source, 'index.ts'), 'utf8')) : undefined,
+}
+
 /**
  * Bundles source files. A file of 1 kB takes as much space on a disk as one of 4 kB, so one file for each folder halves the size.
  *
@@ -55,6 +65,7 @@ const bundle = async (files, nameOutput, output) => {
     cwd: root,
     input: Object.fromEntries(files.map((file) => [file.replace(/\.ts$/, ''), join(source, file)])),
     external: isPackage,
+    plugins: [browserPlugin],
     platform: output.format === 'cjs' ? 'node' : 'neutral',
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     transform: { target: 'es2022' },
@@ -98,12 +109,10 @@ const { optionalDependencies, ...rootManifest } = await readJson('package.json')
 const ofCheckout = ['private', 'scripts', 'bin', 'devDependencies']
 /** @type {any} */
 const manifest = Object.fromEntries(Object.entries(rootManifest).filter(([field]) => !ofCheckout.includes(field)))
-/** The entry points that are ES modules too; the ES modules of the others re-export the CommonJS ones. @type {string[]} */
-const dual = (await readJson('tsconfig.esm.json')).files
-  .filter((/** @type {string} */ file) => !file.endsWith('.d.ts'))
-  .map((/** @type {string} */ file) => basename(file, '.ts'))
+/** The entry points that are ES modules too; the ES modules of the others re-export the CommonJS ones. */
+const dual = ['index']
 const required = Object.values(manifest.exports).flatMap((conditions) => conditions.require?.default ?? [])
-const entryPoints = [...new Set([...required.map((file) => basename(file, '.js')), ...dual])]
+const entryPoints = required.map((file) => basename(file, '.js'))
 const withExtension = (/** @type {string} */ name) => `${name}.ts`
 
 await rm(dirname(client), { recursive: true, force: true })
@@ -114,7 +123,7 @@ await bundle(
   { dir: join(client, 'dist/cjs'), format: 'cjs', exports: 'named' },
 )
 // The files of the other folders stay apart: a page loads some with its first session only, and bundlers drop codecs only with their file.
-await bundle(dual.map(withExtension), byFolder(/^operators(?=\/)/), {
+await bundle([...dual, 'browser'].map(withExtension), byFolder(/^operators(?=\/)/), {
   dir: join(client, 'dist/esm'),
   format: 'esm',
 })

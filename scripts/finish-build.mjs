@@ -1,7 +1,8 @@
 // @ts-check
 // The doors that need Node (grpc, cassette, service, nodes, testing) exist once, as CommonJS; an ESM importer gets a re-export of that
 // one copy, so that workers, native handles and caches are never loaded twice. Only the browser-safe door is truly dual.
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { browserEntryPoint } from './browser-entry-point.mjs'
 
 const source = new URL('../src/', import.meta.url)
 const cjs = new URL('../dist/cjs/', import.meta.url)
@@ -22,4 +23,7 @@ for (const name of ['grpc', 'cassette', 'service', 'nodes', 'testing']) {
   writeFileSync(new URL(`${name}.js`, esm), line)
   writeFileSync(new URL(`${name}.d.ts`, esm), line)
 }
+
+const index = readFileSync(new URL('index.js', esm), 'utf8')
+writeFileSync(new URL('browser.js', esm), browserEntryPoint(index).replace(/\n\/\/# sourceMappingURL=.*/, ''))
 chmodSync(new URL('cli/main.js', cjs), 0o755)

@@ -1,5 +1,5 @@
-// The entry point of the client; browsers get a part of it, `browser.ts`. gRPC has its own entry point,
-// `rxspeech/grpc`, and so has the service, `rxspeech/service`.
+// The entry point of the client, in Node and in browsers: the names and types are the same, and what a browser cannot do
+// says so when it is called. gRPC has its own entry point, `rxspeech/grpc`, and so has the service, `rxspeech/service`.
 export {
   type AudioFormat,
   type Encoding,
@@ -14,8 +14,8 @@ export { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './audio/g711.j
 export { bytesOf, samplesOf } from './audio/pcm.js'
 export { readWav, type WavStream } from './audio/read-wav.js'
 export { wavHeader } from './audio/wav-header.js'
-export { requestToken, type RequestTokenOptions } from './auth/request-token.js'
-export type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './auth/token-fetch.js'
+export { requestToken } from './auth/request-token.js'
+export type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './auth/token-fetch.js'
 export { errorTable, type ErrorCode, type ErrorRow } from './errors/error-table.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
 export {

@@ -40,7 +40,7 @@ const encodeALawSample = (sample: number): number => {
   return ((sample < 0 ? 0 : signBit) | (segment << 4) | step) ^ aLawMask
 }
 
-/** Builds a table on first use, so that the import has no cost. */
+/** Builds a table on first use, so that the import has no cost. Marked as pure, it is left out of pages that do not use it. */
 const lazy = <Table>(build: () => Table): (() => Table) => {
   let table: Table | undefined
   return () => (table ??= build())
@@ -55,10 +55,10 @@ const encodeTable = (encode: (sample: number) => number): Uint8Array =>
 
 /** The sample of each code. */
 export const muLawSamples = lazy(() => decodeTable(decodeMuLawCode))
-const muLawCodes = lazy(() => encodeTable(encodeMuLawSample))
+const muLawCodes = /* @__PURE__ */ lazy(() => encodeTable(encodeMuLawSample))
 /** The sample of each code. */
 export const aLawSamples = lazy(() => decodeTable(decodeALawCode))
-const aLawCodes = lazy(() => encodeTable(encodeALawSample))
+const aLawCodes = /* @__PURE__ */ lazy(() => encodeTable(encodeALawSample))
 
 const expand = (codes: Uint8Array, table: Int16Array): Int16Array => {
   const samples = new Int16Array(codes.length)

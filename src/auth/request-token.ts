@@ -20,7 +20,6 @@ import {
   map,
   mergeMap,
   type Observable,
-  type SchedulerLike,
   take,
   throwError,
   throwIfEmpty,
@@ -32,33 +31,7 @@ import type { ProxyOption } from '../protocol/proxy-option.js'
 import type { Token } from '../protocol/token.js'
 import { checkProxy } from '../proxy/proxy.js'
 import { boundedText, maxAnswerBytes, maskOfSecret, refusalOf, type TokenAnswer, parseToken } from './token-response.js'
-import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
-
-export interface RequestTokenOptions {
-  /** Base address of the identity service, to which `/connect/token` is appended (PROTOCOL 2). */
-  readonly authUrl: string
-  readonly clientId: string
-  readonly clientSecret: string
-  /** @default 'Ldm_Integration' */
-  readonly scope?: string | undefined
-  /** How long connection and answer may take together, in milliseconds. @default 10_000 */
-  readonly timeoutMs?: number | undefined
-  /** Allows plain http to other machines, where the secret can be read in transit. @default false */
-  readonly insecure?: boolean | undefined
-  /**
-   * Sends the request. For a private CA in Node: `nodeFetch({ ca, proxy })`.
-   * @default the global `fetch`; in Node with a proxy `nodeFetch`
-   */
-  readonly fetch?: TokenFetch | undefined
-  /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
-   * not together with `fetch`, which has its own.
-   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
-   */
-  readonly proxy?: ProxyOption | undefined
-  /** The clock of the time-out and of the token's expiry. @default asyncScheduler */
-  readonly scheduler?: SchedulerLike | undefined
-}
+import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 
 /**
  * Requests a bearer token with the client credentials grant: POST `{authUrl}/connect/token` (PROTOCOL 2, RFC 6749

@@ -1,4 +1,5 @@
-import type { ObservableInput } from 'rxjs'
+import type { ObservableInput, SchedulerLike } from 'rxjs'
+import type { ProxyOption } from '../protocol/proxy-option.js'
 
 /** The request to a token endpoint (PROTOCOL 2). Its body holds the client secret. */
 export interface TokenRequestInit {
@@ -24,3 +25,30 @@ export interface TokenFetchResponse {
  * an Observable, fails without an answer, and stops when `signal` aborts.
  */
 export type TokenFetch = (url: string, init: TokenRequestInit) => ObservableInput<TokenFetchResponse>
+
+/** The client whose token is requested, and how. */
+export interface RequestTokenOptions {
+  /** Base address of the identity service, to which `/connect/token` is appended (PROTOCOL 2). */
+  readonly authUrl: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** @default 'Ldm_Integration' */
+  readonly scope?: string | undefined
+  /** How long connection and answer may take together, in milliseconds. @default 10_000 */
+  readonly timeoutMs?: number | undefined
+  /** Allows plain http to other machines, where the secret can be read in transit. @default false */
+  readonly insecure?: boolean | undefined
+  /**
+   * Sends the request. For a private CA in Node: `nodeFetch({ ca, proxy })`.
+   * @default the global `fetch`; in Node with a proxy `nodeFetch`
+   */
+  readonly fetch?: TokenFetch | undefined
+  /**
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
+   * not together with `fetch`, which has its own.
+   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
+   */
+  readonly proxy?: ProxyOption | undefined
+  /** The clock of the time-out and of the token's expiry. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}

@@ -16,7 +16,7 @@ import {
   schedulerValue,
   wholeNumber,
 } from '../protocol/validation.js'
-import { linkLimitCodecs, type Certificates, type LinkLimits } from '../transport/limits.js'
+import { linkLimitCodecs, lowWaterMarkOf, type Certificates, type LinkLimits } from '../transport/limits.js'
 import type { Dial } from '../transport/link.js'
 import { isFixedToken, type RejectedTokens, type TokenSource } from './token.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
@@ -227,10 +227,11 @@ export const sessionCodecs = {
   },
 }
 
-/** Fills in the defaults of options that were checked. Throws `invalid-format`. */
+/** Fills in the defaults of options whose codecs were checked. Throws `invalid-format` and `invalid-options`. */
 export const resolveSessionOptions = (options: SessionOptions): SessionSettings => {
   const { token, rejected$, finalize$, stop$, resumption, timeouts = {}, testing = {} } = options
   const { finalizeMs = 30_000 } = timeouts
+  lowWaterMarkOf(options)
   return {
     token,
     rejected$,

@@ -1,6 +1,6 @@
 import { either, function as f } from 'fp-ts'
 import type { SpeechError } from '../errors/speech-error.js'
-import { parseJsonObject } from './json-object.js'
+import { parseJsonObject } from './parse-json.js'
 import {
   decodeWith,
   integer,

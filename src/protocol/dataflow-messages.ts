@@ -1,7 +1,8 @@
 import { either, function as f } from 'fp-ts'
 import { encodings, maxSampleRateHz, minSampleRateHz, type Encoding } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
-import { isJsonObject, ownValue, parseJsonObject, type JsonObject } from './json-object.js'
+import { isJsonObject, type JsonObject } from './json-object.js'
+import { ownValue, parseJsonObject } from './parse-json.js'
 import {
   conflictingAlias,
   decodeWith,

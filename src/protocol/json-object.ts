@@ -1,24 +1,4 @@
-import { either } from 'fp-ts'
-import { SpeechError } from '../errors/speech-error.js'
-
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** The object's own value under a name; members of `Object.prototype` are never fields of a message. */
-export const ownValue = (object: JsonObject, name: string): unknown =>
-  Object.hasOwn(object, name) ? object[name] : undefined
-
-/** Reads a text message, which is a JSON object; anything else is `invalid-json`. The error repeats nothing of the text. */
-export const parseJsonObject = (text: string): either.Either<SpeechError, JsonObject> => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return either.left(new SpeechError('invalid-json', 'The text is not JSON; send one JSON object.'))
-  }
-  return isJsonObject(value)
-    ? either.right(value)
-    : either.left(new SpeechError('invalid-json', 'The text is JSON but no object; send one JSON object.'))
-}

@@ -1,7 +1,8 @@
 import { either } from 'fp-ts'
 import { failure, success, Type, type Validate } from 'io-ts'
 import { SpeechError } from '../errors/speech-error.js'
-import { isJsonObject, ownValue, type JsonObject } from './json-object.js'
+import { isJsonObject, type JsonObject } from './json-object.js'
+import { ownValue } from './parse-json.js'
 import {
   codec,
   isText,

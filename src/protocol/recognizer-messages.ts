@@ -1,7 +1,8 @@
 import { either, function as f } from 'fp-ts'
 import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
-import { ownValue, parseJsonObject, type JsonObject } from './json-object.js'
+import type { JsonObject } from './json-object.js'
+import { ownValue, parseJsonObject } from './parse-json.js'
 import {
   confidenceText,
   decodeWith,

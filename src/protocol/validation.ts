@@ -83,7 +83,7 @@ export const flag: Codec<boolean> = codec('true or false', (value): value is boo
 
 export const anything: Codec<unknown> = codec('anything', (_value): _value is unknown => true)
 
-export const jsonObject: Codec<JsonObject> = codec('an object', isJsonObject)
+export const jsonObject: Codec<JsonObject> = /* @__PURE__ */ codec('an object', isJsonObject)
 
 /** Bounds of a number, both allowed themselves. */
 export interface NumberRange {
@@ -261,23 +261,15 @@ export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
   type Model = OptionsModel<Required, Optional>
   const codecs: Readonly<Record<string, Codec<unknown>>> = { ...required, ...optional }
   const keys = Object.keys(codecs)
-  const entries = Object.entries(codecs).map(([key, option]) => ({
-    key,
-    option,
-    isRequired: Object.hasOwn(required, key),
-  }))
-  const isModel = (value: unknown): value is Model =>
-    isJsonObject(value) &&
-    unknownKeysOf(value, keys).length === 0 &&
-    entries.every(({ key, option, isRequired }) => (value[key] === undefined ? !isRequired : option.is(value[key])))
+  const isModel = (value: unknown): value is Model => either.isRight(validate(value, []))
 
   const validate: Validate<unknown, Model> = (input, context) => {
     if (!isJsonObject(input)) return failure(input, context)
     const options: Record<string, unknown> = {}
     const errors: ValidationError[] = []
-    for (const { key, option, isRequired } of entries) {
+    for (const [key, option] of Object.entries(codecs)) {
       const value = input[key]
-      if (value === undefined && !isRequired) continue
+      if (value === undefined && !Object.hasOwn(required, key)) continue
       const decoded = validatePart(option, value, key, context)
       if (either.isRight(decoded)) options[key] = decoded.right
       else addErrors(errors, decoded.left)
@@ -293,10 +285,9 @@ export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
 
   const encode = (options: Model): unknown =>
     Object.fromEntries(
-      entries.flatMap(({ key, option }) => {
-        const value = (options as JsonObject)[key]
-        return value === undefined ? [] : [[key, option.encode(value)]]
-      }),
+      Object.entries(options).flatMap(([key, value]) =>
+        value === undefined ? [] : [[key, codecs[key]?.encode(value)]],
+      ),
     )
 
   return Object.assign(new Type<Model, unknown>(expected, isModel, validate, encode), { codecs })
@@ -372,15 +363,15 @@ export const checkOptions = <A>(options: Codec<A>, given: unknown, subject = 'Th
 /** Checks a single option; throws `invalid-options` with its name. */
 export const checkOption = <A>(name: string, option: Codec<A>, value: unknown): A => checkOptions(option, value, name)
 
+const unusable: Issue = { path: [], problem: 'cannot be used', value: undefined }
+
 const invalidOption = (errors: Errors, subject: string): SpeechError => {
-  const [issue] = issuesOf(errors)
-  if (issue === undefined) return new SpeechError('invalid-options', `${subject} cannot be used.`)
-  const { path, problem, value } = issue
+  const [{ path, problem, value } = unusable] = issuesOf(errors)
   if (problem.startsWith(unknownKey)) {
     const suggestion = problem.slice(unknownKey.length)
     const end = suggestion.endsWith('?') ? '' : '.'
     return new SpeechError('invalid-options', `Unknown option "${path.join('.')}"; ${suggestion}${end}`)
   }
   const shown = typeof value === 'number' ? `, not ${value}` : ''
-  return new SpeechError('invalid-options', issueText({ ...issue, problem: problem + shown }, subject))
+  return new SpeechError('invalid-options', issueText({ path, problem: problem + shown, value }, subject))
 }

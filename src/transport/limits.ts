@@ -36,13 +36,24 @@ export const defaultConnectTimeoutMs = 10_000
 /** The limit of both the WebSocket and the gRPC package. */
 const maxMaxMessageBytes = 0x7fff_ffff
 
-/** The codecs of the limits. Whether the water marks fit together is for `resolveLimits`. */
+/** The codecs of the limits. Whether the water marks fit together is for `lowWaterMarkOf`. */
 export const linkLimitCodecs = {
   maxMessageBytes: wholeNumber({ min: 1, max: maxMaxMessageBytes }),
   highWaterMarkBytes: wholeNumber({ min: 1 }),
   lowWaterMarkBytes: wholeNumber({ min: 0 }),
   closeTimeoutMs: durationMs(1),
 }
+
+/** The low-water mark, at most the high-water mark; throws `invalid-options`. */
+export const lowWaterMarkOf = ({
+  highWaterMarkBytes = defaultHighWaterMarkBytes,
+  lowWaterMarkBytes,
+}: LinkLimits): number =>
+  checkOption(
+    'lowWaterMarkBytes',
+    wholeNumber({ min: 0, max: highWaterMarkBytes }),
+    lowWaterMarkBytes ?? Math.floor(highWaterMarkBytes / 4),
+  )
 
 /** Fills in the defaults; throws `invalid-options` with the name of a limit that is out of range. */
 export const resolveLimits = ({
@@ -52,15 +63,10 @@ export const resolveLimits = ({
   closeTimeoutMs = defaultCloseTimeoutMs,
 }: LinkLimits): Resolved<LinkLimits> => {
   checkOption('highWaterMarkBytes', linkLimitCodecs.highWaterMarkBytes, highWaterMarkBytes)
-  const lowMarks = wholeNumber({ min: 0, max: highWaterMarkBytes })
   return {
     maxMessageBytes: checkOption('maxMessageBytes', linkLimitCodecs.maxMessageBytes, maxMessageBytes),
     highWaterMarkBytes,
-    lowWaterMarkBytes: checkOption(
-      'lowWaterMarkBytes',
-      lowMarks,
-      lowWaterMarkBytes ?? Math.floor(highWaterMarkBytes / 4),
-    ),
+    lowWaterMarkBytes: lowWaterMarkOf({ highWaterMarkBytes, lowWaterMarkBytes }),
     closeTimeoutMs: checkOption('closeTimeoutMs', linkLimitCodecs.closeTimeoutMs, closeTimeoutMs),
   }
 }

@@ -1,8 +1,13 @@
 import { inspect } from 'node:util'
 import { concat, EMPTY, firstValueFrom, map, NEVER, of, throwError, timer, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { requestToken, type RequestTokenOptions } from '../../src/auth/request-token.js'
-import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from '../../src/auth/token-fetch.js'
+import { requestToken } from '../../src/auth/request-token.js'
+import type {
+  RequestTokenOptions,
+  TokenFetch,
+  TokenFetchResponse,
+  TokenRequestInit,
+} from '../../src/auth/token-fetch.js'
 import { errorTable, type ErrorCode } from '../../src/errors/error-table.js'
 import { codeThrownBy, marbles } from '../operators/marbles.js'
 

@@ -59,6 +59,7 @@ const ofBoth: readonly Wrong[] = [
 const ofLinks: readonly Wrong[] = [
   ['maxMessageBytes', [0]],
   ['highWaterMarkBytes', [-1]],
+  ['lowWaterMarkBytes', [-1, 262_145]],
   ['closeTimeoutMs', [0]],
 ]
 const ofRecognize: readonly Wrong[] = [

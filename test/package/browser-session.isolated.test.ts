@@ -1,7 +1,8 @@
 import { happeningsOf } from '../client/happenings.js'
 import { asyncScheduler, concat, lastValueFrom, NEVER, of, Subject, toArray } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { recognize, type SessionEvent } from '../../src/browser.js'
+import { recognize } from '../../src/client/recognizer/recognize-in-browser.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { SocketMessage } from '../../src/transport/link.js'
 import { audio, format, plainRecognizer, scriptedService } from '../client/virtual-session.js'
 
@@ -43,7 +44,7 @@ describe('recognize in a browser, whose first connection loads its modules', () 
       throw new TypeError('Failed to fetch')
     })
     vi.resetModules()
-    const fresh = await import('../../src/browser.js')
+    const fresh = await import('../../src/client/recognizer/recognize-in-browser.js')
     const dial = vi.fn()
     const session = fresh.recognize({ url: 'ws://localhost', token: 't', model: 'm', format, testing: { dial } })
     await expect(lastValueFrom(session(NEVER))).rejects.toMatchObject({ code: 'connection-failed' })

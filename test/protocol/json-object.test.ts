@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, ownValue, parseJsonObject } from '../../src/protocol/json-object.js'
+import { isJsonObject } from '../../src/protocol/json-object.js'
+import { ownValue, parseJsonObject } from '../../src/protocol/parse-json.js'
 import { refusalOf, rightOf } from './reader-laws.js'
 
 describe('parseJsonObject', () => {

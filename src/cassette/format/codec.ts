@@ -12,7 +12,8 @@ import {
   type Fields,
   type MessageCodec,
 } from '../../protocol/message-codec.js'
-import { ownValue, parseJsonObject, type JsonObject } from '../../protocol/json-object.js'
+import type { JsonObject } from '../../protocol/json-object.js'
+import { ownValue, parseJsonObject } from '../../protocol/parse-json.js'
 import type {
   CassetteHeader,
   CassetteLine,

@@ -3,7 +3,7 @@ import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
 import type { RecognizeOptions, VoiceActivityOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { readDataflowRequest } from '../../protocol/dataflow-messages.js'
-import { ownValue, parseJsonObject } from '../../protocol/json-object.js'
+import { ownValue, parseJsonObject } from '../../protocol/parse-json.js'
 import { readRecognizerRequest, type RecognizeRequest } from '../../protocol/recognizer-messages.js'
 import { redacted, type Cassette } from '../format/cassette.js'
 

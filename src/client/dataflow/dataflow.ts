@@ -21,7 +21,6 @@ import {
 } from '../../protocol/validation.js'
 import { checkProxy } from '../../proxy/proxy.js'
 import { endpointOf } from '../../transport/grpc/channel.js'
-import { resolveGrpcLimits } from '../../transport/grpc/link.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import { DataflowProtocol } from './protocol.js'
@@ -90,16 +89,13 @@ export const dataflow = (
   checkOptions(dataflowOptions, options)
   checkProxy(options.proxy)
   endpointOf(options)
-  resolveGrpcLimits(options)
   const settings = withPreRoll(resolveSessionOptions(options), silenceRulesOf(options.settings ?? {}))
   const start = startOf(options)
-  const { testing, url, ca, insecure, proxy, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
-  const { protoPath, channelOptions, channel, maxMessageBytes } = options
-  const { highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs, heartbeatMs = defaultHeartbeatMs } = options
+  const { testing, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
   const dial = testing?.dial ?? dialGrpc
-  const target: GrpcDialOptions = {
-    ...{ url, ca, insecure, proxy, heartbeatMs, protoPath, channelOptions, channel, maxMessageBytes },
-    ...{ highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs },
+  const dialOptions: GrpcDialOptions = {
+    ...options,
+    heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
     connectTimeoutMs: Math.ceil(settings.deadlines.connecting),
     scheduler: settings.scheduler,
   }
@@ -109,7 +105,7 @@ export const dataflow = (
         settings,
         ending: { endsWith: 'end-of-stream', finalizeBy },
         connect: (_token, update) => ({
-          dial: () => dial(target),
+          dial: () => dial(dialOptions),
           protocol: new DataflowProtocol({ start, dialect, update }),
           parts: sessionParts,
         }),

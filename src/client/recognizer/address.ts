@@ -3,9 +3,10 @@ import { codec } from '../../protocol/validation.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
 export interface RecognizerUrlOptions {
+  readonly url: string
   readonly model: string
-  readonly appendModelName: boolean
-  readonly insecure: boolean
+  readonly appendModelName?: boolean | undefined
+  readonly insecure?: boolean | undefined
 }
 
 /**
@@ -13,7 +14,12 @@ export interface RecognizerUrlOptions {
  * that comes without a path; a path of its own is kept. A token must not travel in clear text, so `ws:` is for
  * loopback unless it is allowed.
  */
-export const recognizerUrl = (base: string, { model, appendModelName, insecure }: RecognizerUrlOptions): string => {
+export const recognizerUrl = ({
+  url: base,
+  model,
+  appendModelName = true,
+  insecure = false,
+}: RecognizerUrlOptions): string => {
   const url = URL.canParse(base) ? new URL(base) : undefined
   if (url === undefined || (url.protocol !== 'wss:' && url.protocol !== 'ws:')) {
     throw new SpeechError('invalid-options', 'url must be an address such as wss://speech.example.com.')
@@ -48,37 +54,7 @@ export type PresentToken = 'header' | 'subprotocol' | 'query' | ((url: string, t
 
 const ways: readonly PresentToken[] = ['header', 'subprotocol', 'query']
 
-const isBrowser = (): boolean => typeof globalThis.process?.versions?.node !== 'string'
-
-/** The address with the token; throws `invalid-options` where a function of the user's fails. */
-export const presentToken = (
-  url: string,
-  token: string,
-  how: PresentToken = isBrowser() ? 'subprotocol' : 'header',
-): SocketAddress => {
-  if (typeof how === 'function') return presentedBy(how, url, token)
-  switch (how) {
-    case 'header':
-      return { url, headers: { Authorization: `Bearer ${token}` } }
-    case 'subprotocol':
-      return { url, protocols: ['rxspeech', `bearer.${token}`] }
-    case 'query': {
-      const withToken = new URL(url)
-      withToken.searchParams.set('access_token', token)
-      return { url: withToken.href }
-    }
-  }
-}
-
 export const tokenPresentation = codec(
   '"header", "subprotocol", "query" or a function',
   (value): value is PresentToken => typeof value === 'function' || ways.some((way) => way === value),
 )
-
-const presentedBy = (how: Exclude<PresentToken, string>, url: string, token: string): SocketAddress => {
-  try {
-    return how(url, token)
-  } catch (cause) {
-    throw new SpeechError('invalid-options', 'presentToken failed; see the cause.', { cause })
-  }
-}

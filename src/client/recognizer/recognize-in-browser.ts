@@ -15,4 +15,4 @@ const platform: RecognizePlatform = { loadParts }
  * `recognize` of a browser: over its own WebSocket, and of one channel, for a page has one microphone; stereo is refused
  * with `invalid-format`. The first connection loads the rest of the code; where that fails, `connection-failed`.
  */
-export const recognizeInBrowser = (options: RecognizeOptions): Recognition => recognizeOn(platform, options)
+export const recognize = (options: RecognizeOptions): Recognition => recognizeOn(platform, options)

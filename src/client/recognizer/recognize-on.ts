@@ -14,9 +14,9 @@ import {
   text,
   wholeNumber,
 } from '../../protocol/validation.js'
-import { resolveWebSocketLimits } from '../../transport/websocket/socket.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
-import { presentToken, recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
+import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
+import type { presentToken } from './present-token.js'
 import type { SessionParts } from '../session-parts.js'
 import type { Opening } from '../connection.js'
 import type { Ending } from '../protocol.js'
@@ -91,6 +91,7 @@ export interface RecognizeParts {
   readonly sessionParts: SessionParts
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
   readonly RecognizerProtocol: typeof RecognizerProtocol
+  readonly presentToken: typeof presentToken
 }
 
 const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
@@ -101,25 +102,27 @@ export const recognizeOn = (
   options: RecognizeOptions,
 ): Recognition => {
   checkOptions(recognizeOptions, options)
-  resolveWebSocketLimits(options)
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
-  const { testing, model, presentToken: how, appendModelName = true, insecure = false } = options
-  const { ca, proxy, WebSocket, maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = options
-  const { heartbeatMs = defaultHeartbeatMs } = options
-  const url = recognizerUrl(options.url, { model, appendModelName, insecure })
+  const url = recognizerUrl(options)
   const request = recognizeRequestOf(options)
-  const target = {
-    ...{ ca, proxy, WebSocket, heartbeatMs, maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs },
+  const dialOptions = {
+    ...options,
+    heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
     connectTimeoutMs: Math.ceil(settings.deadlines.connecting),
     scheduler: settings.scheduler,
   }
   const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,
-    { dialSocket, RecognizerProtocol, sessionParts }: RecognizeParts,
+    { dialSocket, presentToken, RecognizerProtocol, sessionParts }: RecognizeParts,
   ): Opening<SocketMessage, SocketMessage> => ({
-    dial: () => (testing?.dial ?? dialSocket)({ ...target, channel, ...presentToken(url, token, how) }),
+    dial: () =>
+      (options.testing?.dial ?? dialSocket)({
+        ...dialOptions,
+        channel,
+        ...presentToken(url, token, options.presentToken),
+      }),
     protocol: new RecognizerProtocol({ request, encoding: format.encoding }),
     parts: sessionParts,
   })
@@ -154,16 +157,18 @@ const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
   return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxChunkBytes } }
 }
 
+const anyWhole = wholeNumber()
+
 /** PROTOCOL 7; what else the durations may be is for the service to say. */
 const voiceActivityOptions = optionsOf<VoiceActivityOptions>()(
   {},
   {
     sensitivity: wholeNumber({ min: 1, max: 10 }),
-    preSpeechBufferMs: wholeNumber(),
-    postSpeechBufferMs: wholeNumber(),
-    maxSpeechDurationMs: wholeNumber(),
-    silenceTriggerMs: wholeNumber(),
-    gracefulSilenceThresholdMs: wholeNumber(),
+    preSpeechBufferMs: anyWhole,
+    postSpeechBufferMs: anyWhole,
+    maxSpeechDurationMs: anyWhole,
+    silenceTriggerMs: anyWhole,
+    gracefulSilenceThresholdMs: anyWhole,
   },
 )
 

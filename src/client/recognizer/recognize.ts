@@ -8,10 +8,11 @@ import {
   type RecognizeParts,
   type RecognizePlatform,
 } from './recognize-on.js'
+import { presentToken } from './present-token.js'
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
 
-const parts: RecognizeParts = { dialSocket: dialWebSocket, RecognizerProtocol, sessionParts }
+const parts: RecognizeParts = { dialSocket: dialWebSocket, presentToken, RecognizerProtocol, sessionParts }
 
 const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { presentToken } from '../../../src/client/recognizer/address.js'
-import { recognizerUrl } from '../../../src/client/recognizer/address.js'
+import { presentToken } from '../../../src/client/recognizer/present-token.js'
+import { recognizerUrl, type RecognizerUrlOptions } from '../../../src/client/recognizer/address.js'
 import { codeThrownBy } from '../../operators/marbles.js'
 
-const url = (base: string, more: Partial<Parameters<typeof recognizerUrl>[1]> = {}): string =>
-  recognizerUrl(base, { model: 'A model/ü', appendModelName: true, insecure: false, ...more })
+const url = (base: string, more: Partial<RecognizerUrlOptions> = {}): string =>
+  recognizerUrl({ url: base, model: 'A model/ü', ...more })
 
 describe('the address of the recognition socket', () => {
   it.each([

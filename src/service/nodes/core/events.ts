@@ -1,5 +1,6 @@
 import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
-import { isJsonObject, ownValue } from '../../../protocol/json-object.js'
+import { isJsonObject } from '../../../protocol/json-object.js'
+import { ownValue } from '../../../protocol/parse-json.js'
 import { foldCase } from './fold-words.js'
 import type { NodeItem } from './node.js'
 

@@ -1,6 +1,7 @@
 import type * as t from 'io-ts'
 import { bytesPerFrame } from '../../../audio/format.js'
-import { isJsonObject, ownValue } from '../../../protocol/json-object.js'
+import { isJsonObject } from '../../../protocol/json-object.js'
+import { ownValue } from '../../../protocol/parse-json.js'
 import { type EventEnvelope, eventName } from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
 import { allChannels, eventItem } from '../core/events.js'

@@ -1,0 +1,21 @@
+// Apart from `json-object.ts`, which a page loads at first.
+import { either } from 'fp-ts'
+import { SpeechError } from '../errors/speech-error.js'
+import { isJsonObject, type JsonObject } from './json-object.js'
+
+/** The object's own value under a name; members of `Object.prototype` are never fields of a message. */
+export const ownValue = (object: JsonObject, name: string): unknown =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
+/** Reads a text message, which is a JSON object; anything else is `invalid-json`. The error repeats nothing of the text. */
+export const parseJsonObject = (text: string): either.Either<SpeechError, JsonObject> => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return either.left(new SpeechError('invalid-json', 'The text is not JSON; send one JSON object.'))
+  }
+  return isJsonObject(value)
+    ? either.right(value)
+    : either.left(new SpeechError('invalid-json', 'The text is JSON but no object; send one JSON object.'))
+}
