@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('rxspeech transcribe --record', () => {
-  it('writes the session for its owner only, to the end, without the token', () => {
+  it('writes the complete session, readable only by its owner, without the token', () => {
     const text = readFileSync(cassette, 'utf8')
     expect(statSync(cassette).mode & 0o777).toBe(0o600)
     expect(text.trimEnd().split('\n').at(-1)).toMatch(/"event":"end","outcome":"complete"/)
@@ -27,7 +27,7 @@ describe('rxspeech transcribe --record', () => {
     expect(text).not.toMatch(/eyJ[\w-]{20}/)
   })
 
-  it('says at once where it cannot write', async () => {
+  it('reports immediately where it cannot write', async () => {
     const { code, stdout, stderr } = await runInProcess([
       'transcribe',
       join(folder, 'call.wav'),
@@ -48,7 +48,7 @@ describe('rxspeech cassette show', () => {
     expect(stdout.split('\n').filter((line) => Array.from(line).length > width)).toEqual([])
   })
 
-  it('writes a picture, to a file or to standard output', async () => {
+  it('writes an SVG, to a file or to standard output', async () => {
     const file = join(folder, 'call.svg')
     const toFile = await runInProcess(['cassette', 'show', cassette, '--svg', file])
     const toOutput = await runInProcess(['cassette', 'show', cassette, '--svg', '-'])
@@ -57,7 +57,7 @@ describe('rxspeech cassette show', () => {
     expect(toOutput.stdout).toMatch(/^<svg [^]*<\/svg>\n$/)
   })
 
-  it('refuses what is no cassette, with the line, and what is not there', async () => {
+  it('rejects an invalid cassette, with the line, and a missing file', async () => {
     const junk = join(folder, 'junk.jsonl')
     writeFileSync(junk, `${readFileSync(cassette, 'utf8').split('\n')[0] ?? ''}\n{"atMs":0}\n`)
     const broken = await runInProcess(['cassette', 'show', junk])

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 const root = join(__dirname, '../..')
 export const main = join(root, 'dist/cjs/cli/main.js')
 export const cards = join(__dirname, 'fixtures')
-/** A model of the call's sentences alone, which reads it in a quarter of the time that the one of the package takes. */
+/** A model with only the sentences of the call, which decodes it in a quarter of the time of the package's model. */
 export const callModels = join(root, 'test/faults/models')
 export const sampleCall = join(root, 'samples/call.wav')
 
@@ -21,7 +21,7 @@ export interface RunOptions {
   readonly stdin?: Uint8Array
 }
 
-/** The built command, with nothing of this process's own environment that it reads. */
+/** The built command, isolated from the environment variables of this process. */
 export const start = (args: readonly string[], { env = {} }: RunOptions = {}): ChildProcessWithoutNullStreams => {
   const { PATH = '', TMPDIR = '/tmp' } = process.env
   return spawn(process.execPath, [main, ...args], { env: { PATH, TMPDIR, ...env } })
@@ -40,7 +40,7 @@ export const ended = (child: ChildProcessWithoutNullStreams): Promise<Ended> => 
 
 export const run = (args: readonly string[], options: RunOptions = {}): Promise<Ended> => {
   const child = start(args, options)
-  // A command may end before it has read all.
+  // A command may end before it has read all input.
   child.stdin.on('error', () => undefined)
   child.stdin.end(options.stdin)
   return ended(child)
@@ -64,5 +64,5 @@ export const callSamples = (durationMs: number): Uint8Array => {
   return file.subarray(data + 8, data + 8 + durationMs * 16)
 }
 
-/** What the agent and the guest say in the first seconds. */
+/** The first words of the agent and of the guest. */
 export const callBeginning = { durationMs: 6500, left: 'good evening harbor grill how can i help you' } as const

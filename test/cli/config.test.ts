@@ -22,7 +22,7 @@ const check = () =>
   runInProcess(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
 
 describe('rxspeech serve --config', () => {
-  it('runs the service that the file says, and drains it', async () => {
+  it('runs the service of the file, and drains it', async () => {
     await write('projects/Acme/calls/1.yaml', project)
     await write(
       'service.yaml',
@@ -48,11 +48,11 @@ log: { level: warn }
     )
     expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining(`left: ${callBeginning.left}`) })
     served.kill('SIGTERM')
-    // At the level of the file there is nothing to tell.
+    // At the log level of the file nothing is logged.
     expect(await served.end).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('starts nothing for a file with faults, each of which it tells with its place', async () => {
+  it('starts nothing for a file with faults, and reports each with its position', async () => {
     await write('service.yaml', 'limits:\n  sesions: 3\n')
     const { code, stdout, stderr } = await runInProcess(['serve', '--config', file])
     expect([code, stdout]).toEqual([2, ''])
@@ -62,7 +62,7 @@ log: { level: warn }
     )
   })
 
-  it('refuses another flag beside it by name', async () => {
+  it('rejects another flag together with it by name', async () => {
     await write('service.yaml', '')
     const { code, stderr } = await runInProcess(['serve', '--config', file, '--recordings', 'r'])
     expect([code, stderr]).toEqual([2, expect.stringContaining('omit --recordings')])
@@ -70,13 +70,13 @@ log: { level: warn }
 })
 
 describe('rxspeech serve --config --check', () => {
-  it('says that a file is sound, and that its models and projects are', async () => {
+  it('reports that a file is valid, and its models and projects too', async () => {
     await write('projects/Acme/calls/1.yaml', project)
     await write('service.yaml', `models: { folders: [${JSON.stringify(cards)}] }\nprojects: { folders: [projects] }\n`)
     expect(await check()).toEqual({ code: 0, stdout: `${file} has no faults.\n`, stderr: '' })
   })
 
-  it('tells every model and project with a fault, and ends with 2', async () => {
+  it('reports every model and project with a fault, and exits with 2', async () => {
     await write('models/Default/good/1/model.json', '{"engine":"soundswallower"}')
     await write('models/Default/broken/1/model.json', '{')
     await write('models/Default/strange/1/model.json', '{"engine":"crystal-ball"}')
@@ -94,11 +94,11 @@ describe('rxspeech serve --config --check', () => {
   })
 
   it.each([
-    ['a folder of models that is not there', 'models: { folders: [nowhere] }', /nowhere/],
-    ['a folder of projects that is not there', 'projects: { folders: [nowhere] }', /nowhere/],
-    ['a default model that is not there', 'models: { defaultModel: parrot }', /There is no model "parrot"/],
-    ['a secret that is not there', 'subscriptions: [{ clientId: a, secret: { env: NONE } }]', /the variable NONE/],
-  ])('refuses %s', async (_what, text, sentence) => {
+    ['a folder of models that does not exist', 'models: { folders: [nowhere] }', /nowhere/],
+    ['a folder of projects that does not exist', 'projects: { folders: [nowhere] }', /nowhere/],
+    ['a default model that does not exist', 'models: { defaultModel: parrot }', /There is no model "parrot"/],
+    ['a secret that does not exist', 'subscriptions: [{ clientId: a, secret: { env: NONE } }]', /the variable NONE/],
+  ])('rejects %s', async (_what, text, sentence) => {
     await write('service.yaml', text)
     const { code, stdout, stderr } = await check()
     expect([code, stdout]).toEqual([2, ''])

@@ -14,7 +14,10 @@ afterEach(async () => {
 const secondMs = 8_000
 const speech = positionAudio(0, 4 * secondMs)
 
-/** Transcribes 4 s of audio, as fast as it is taken, over a line with faults; by a token endpoint that numbers its tokens. */
+/**
+ * Transcribes 4 s of audio without pacing, over a connection with faults, with a token endpoint that numbers its
+ * tokens.
+ */
 const transcribed = async (over: 'websocket' | 'grpc', script: FaultScript) => {
   const presented: string[] = []
   const service = verifyingService({ accepts: (token) => presented.push(token) > 0 })
@@ -51,9 +54,9 @@ const cutAfter = (count: number, connection = 1): FaultScript[number] => ({
   fault: { do: 'reset' },
 })
 
-describe('rxspeech transcribe on a line that breaks', () => {
+describe('rxspeech transcribe on a connection that breaks', () => {
   it.each(['websocket', 'grpc'] as const)(
-    'tells on stderr that it connects again over %s, with the token that it has, and loses no word',
+    'reports on stderr that it reconnects over %s, with the token that it has, and loses no word',
     async (over) => {
       const { code, stdout, stderr, presented, given, text } = await transcribed(over, [
         cutAfter(20_000),
@@ -74,7 +77,7 @@ describe('rxspeech transcribe on a line that breaks', () => {
     },
   )
 
-  it('tells which audio has no result when it is refused for good, in captions too', async () => {
+  it('reports which audio has no result when it is refused permanently, in captions too', async () => {
     for (const format of ['text', 'vtt']) {
       const refusing = verifyingService({ accepts: (_token, connection) => connection === 1 })
       const listening = await refusing.listen()

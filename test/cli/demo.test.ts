@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { runInProcess } from './in-process.js'
 
 describe('rxspeech demo', () => {
-  // Reads all 32.8 s of the call in both channels, which is seconds of work for the engine.
-  it('prints an introduction, the call line by line and a summary, without any control of a terminal', async () => {
+  // Decodes all 32.8 s of the call in both channels, which takes the engine seconds.
+  it('prints an introduction, the call line by line and a summary, without terminal control sequences', async () => {
     const { code, stdout, stderr } = await runInProcess(['demo', '--speed', 'max'])
     const lines = stdout.trimEnd().split('\n')
     expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
@@ -41,7 +41,7 @@ describe('rxspeech', () => {
     }
   })
 
-  it('breaks the description of a command where the terminal ends, and not before', async () => {
+  it('breaks the description of a command at the width of the terminal, and not before', async () => {
     const { stdout } = await runInProcess(['transcribe', '--help'])
     const [, description = ''] = stdout.split('\n\n')
     expect(

@@ -19,7 +19,7 @@ interface Served {
   readonly signal: (name: NodeJS.Signals) => void
   readonly end: Promise<Ended>
   readonly open: () => Promise<PlainSocket>
-  /** Resolves when a line of the log holds the text. */
+  /** Resolves when a line of the log contains the text. */
   readonly logged: (text: string) => Promise<void>
 }
 
@@ -55,13 +55,13 @@ const recognizing = async ({ open }: Served): Promise<PlainSocket> => {
 }
 
 describe('SIGTERM', () => {
-  it('gives speech in flight its final, closes what is idle at once, and waits for no client that does not read', async () => {
+  it('gives running speech its final, closes idle connections immediately, and does not wait for a client that does not read', async () => {
     const served = await serve(['--models', callModels])
     const [speaking, deaf, idle] = [await recognizing(served), await recognizing(served), await served.open()]
     const speech = await spoken(3_500)
     for (const socket of [speaking, deaf]) socket.audio(speech)
     deaf.raw.pause()
-    // What is heard has been taken in.
+    // The audio of the partial has been received.
     expect(await speaking.receive()).toMatchObject({ 'message-name': 'partial-result' })
     served.signal('SIGTERM')
     expect(await idle.receive()).toMatchObject({ close: 1001 })
@@ -75,10 +75,10 @@ describe('SIGTERM', () => {
     deaf.raw.terminate()
   })
 
-  it('a second time ends at once, though finals are awaited', async () => {
+  it('a second time ends immediately, though finals are pending', async () => {
     const served = await serve([])
     const sockets = [await recognizing(served), await recognizing(served), await recognizing(served)]
-    // To read so much takes the engine seconds, with the model of the package.
+    // Decoding this much takes the engine seconds, with the model of the package.
     const speech = await spoken(10_000)
     for (const socket of sockets) socket.audio(speech)
     served.signal('SIGTERM')

@@ -1,6 +1,6 @@
 import type { ScreenStream } from '../../src/cli/view/live-screen.js'
 
-/** The part of a terminal that the screen uses: lines that wrap, one cursor, erasing below it (ECMA-48). */
+/** The features of a terminal that the screen uses: lines that wrap, one cursor, erasing below it (ECMA-48). */
 export class FakeTerminal {
   #rows: string[] = ['']
   #row = 0
@@ -8,7 +8,7 @@ export class FakeTerminal {
 
   constructor(public columns: number) {}
 
-  /** One of the streams that end here, as a terminal or as a pipe. */
+  /** One of the output streams, as a terminal or as a pipe. */
   stream(isTTY = true): ScreenStream {
     const columnsOf = (): number => this.columns
     return {
@@ -20,7 +20,7 @@ export class FakeTerminal {
     }
   }
 
-  /** What stands on the screen, without the empty end. */
+  /** The text on the screen, without trailing empty lines. */
   get screen(): readonly string[] {
     const last = this.#rows.findLastIndex((row) => row.trim() !== '')
     return this.#rows.slice(0, last + 1).map((row) => row.trimEnd())

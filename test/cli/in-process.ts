@@ -7,7 +7,7 @@ import type { Ended, RunOptions } from './command.js'
 // The built command: what users run, and loaded in a fraction of the time that its sources take to compile.
 const { runCli } = createRequire(__filename)('../../dist/cjs/cli/run-cli.js') as typeof built
 
-/** A command that runs in the process of the test, with streams of its own. */
+/** A command that runs in the process of the test, with its own streams. */
 export interface RunningCommand {
   readonly stdin: PassThrough
   readonly stdout: PassThrough
@@ -24,7 +24,9 @@ const refuseExit = (code: number): never => {
 
 type RunArgs = (args: readonly string[], host: Host) => Promise<number>
 
-/** Starts the command in this process: it sees nothing of the environment but `env`. `runArgs`: another program in its place. */
+/**
+ * Starts the command in this process; it sees no environment variables but `env`. `runArgs`: another program instead.
+ */
 export const startInProcess = (
   args: readonly string[],
   { env = {} }: RunOptions = {},

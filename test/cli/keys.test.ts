@@ -28,7 +28,7 @@ interface KeyFile {
 const kidsIn = (file: string): readonly string[] => (JSON.parse(file) as KeyFile).keys.map(({ jwk }) => jwk.kid)
 const stored = async (): Promise<readonly string[]> => kidsIn(await readFile(join(state, 'signing-keys.json'), 'utf8'))
 
-/** A service of the state folder, with what its clients ask of it. */
+/** A service of the state folder, with a client registration. */
 const serving = async () => {
   const served = startInProcess(['serve', '--state', state, '--client-id', 'acme'], { env })
   const { authUrl = '' } = JSON.parse(await firstLine(served)) as Readonly<Record<string, string>>
@@ -49,7 +49,7 @@ const kidOf = (token: string): string =>
   (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { readonly kid: string }).kid
 
 describe('rxspeech keys rotate', () => {
-  it('makes a key beside the others, which the running service publishes and does not sign with yet', async () => {
+  it('creates a key in addition to the others, which the running service publishes and does not sign with yet', async () => {
     const service = await serving()
     const before = kidOf(await service.token())
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
@@ -59,7 +59,7 @@ describe('rxspeech keys rotate', () => {
     expect([...(await service.published())].sort()).toEqual([before, made].sort())
   })
 
-  it('takes all others away with --alone, and the running service signs with it at once', async () => {
+  it('removes all others with --alone, and the running service signs with the new key immediately', async () => {
     const service = await serving()
     const before = kidOf(await service.token())
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--alone', '--state', state])
@@ -68,7 +68,7 @@ describe('rxspeech keys rotate', () => {
     expect([kidOf(await service.token()), await service.published()]).toEqual([made, [made]])
   })
 
-  it('makes no folder and no key where there are none', async () => {
+  it('creates no folder and no key if there are none', async () => {
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(
@@ -78,12 +78,12 @@ describe('rxspeech keys rotate', () => {
   })
 })
 
-/** A namespace of its own, in which this user may mount a small disk. */
+/** A separate mount namespace, in which this user may mount a small disk. */
 const inNamespace = ['-rm', 'sh', '-c'] as const
 const mayMount = spawnSync('unshare', [...inNamespace, 'mount -t tmpfs tmpfs /mnt']).status === 0
 
 describe('rxspeech keys rotate on a full disk', () => {
-  it.skipIf(!mayMount)('says so in a sentence, exits with 1, and leaves the old key', () => {
+  it.skipIf(!mayMount)('reports that in a sentence, exits with 1, and leaves the old key', () => {
     const script = [
       'mount -t tmpfs -o size=64k tmpfs "$1"',
       'mkdir "$1/state" && cp "$4" "$1/state/signing-keys.json"',

@@ -20,7 +20,7 @@ const add = (...args: readonly string[]): Promise<Ended> => runInProcess(['model
 const list = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', ...args, '--models', models])
 
 describe('rxspeech models', () => {
-  it('makes a model that loads, gives the next one the next version, and lists both', async () => {
+  it('creates a model that loads, gives the next one the next version, and lists both', async () => {
     const first = await add('cards', '--phrases', phrases)
     expect([first.code, first.stderr]).toEqual([0, ''])
     expect(first.stdout).toBe(`The model Default/cards/1 is in ${join(models, 'Default/cards/1')}.\n`)
@@ -50,7 +50,7 @@ describe('rxspeech models', () => {
     })
   })
 
-  it('refuses to write over a model, and leaves it as it is', async () => {
+  it('refuses to overwrite a model, and leaves it unchanged', async () => {
     await add('cards', '--phrases', phrases, '--version', '7', '--tenant', 'Acme')
     const before = readFileSync(join(models, 'Acme/cards/7/phrases.txt'), 'utf8')
     writeFileSync(phrases, 'go forward')
@@ -60,7 +60,7 @@ describe('rxspeech models', () => {
     expect((await add('cards', '--phrases', phrases, '--tenant', 'Acme')).stdout).toContain('Acme/cards/8')
   })
 
-  it('puts nothing in place that the engine does not load', async () => {
+  it('creates nothing that the engine does not load', async () => {
     writeFileSync(phrases, 'ten of blorkfish\n')
     const { code, stderr } = await add('cards', '--phrases', phrases)
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^rxspeech: Model Default\/cards\/1: .*"blorkfish"/)])
@@ -71,7 +71,7 @@ describe('rxspeech models', () => {
   })
 
   it.each(['../x', '/etc', '.hidden', '..', '', 'a/b', 'a b', 'a\\b', '..%2f', 'é', 'x'.repeat(65)])(
-    'refuses the name %j, as a name, a tenant and a version',
+    'rejects the name %j, as a name, a tenant and a version',
     async (bad) => {
       for (const args of [[bad], ['ok', '--tenant', bad], ['ok', '--version', bad]]) {
         const { code, stderr } = await add(...args, '--phrases', phrases)
@@ -87,7 +87,7 @@ describe('rxspeech models', () => {
     [['a', '--phrases', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
     [['a', '--phrases', '/'], /cannot be read/],
     [['a', '--phrases', 'x', '--language', 'de-de'], /--language must be en-us or fr-fr/],
-  ])('refuses %j with 2 and one sentence', async (args, sentence) => {
+  ])('rejects %j with 2 and one sentence', async (args, sentence) => {
     const { code, stderr } = await add(...args)
     expect([code, stderr]).toEqual([2, expect.stringMatching(sentence)])
   })

@@ -20,7 +20,7 @@ const fileOf = async (text: string): Promise<string> => {
   return join(folder, '1.yaml')
 }
 
-/** What a command wrote, and the exit code that it ended with. */
+/** The output of a command, and its exit code. */
 const outcome = async (
   run: (output: Output) => Promise<void>,
 ): Promise<{ readonly text: string; readonly code: unknown }> => {
@@ -41,7 +41,7 @@ const list = (typed: TypedFlags) =>
   )
 
 describe('rxspeech project check', () => {
-  it('draws the graph of a project that is sound', async () => {
+  it('draws the graph of a valid project', async () => {
     const { text, code } = await check(sample)
     expect(code).toBe(0)
     expect(text).toContain('version 1, takes pcm or ulaw, 8000 or 16000 Hz, stereo')
@@ -66,7 +66,7 @@ describe('rxspeech project check', () => {
     expect((await check(file, {}, { HOOK_KEY: 'a secret' })).text).not.toContain(unset)
   })
 
-  it('shows every fault with its line and a caret, and ends with 3', async () => {
+  it('shows every fault with its line and a caret, and exits with 3', async () => {
     const file = await fileOf('version: 1\nnodes: { in: entri }\nwires: []\n')
     const { text, code } = await check(file)
     expect(code).toBe(3)
@@ -76,7 +76,7 @@ describe('rxspeech project check', () => {
     expect(text).toMatch(/\n3 faults\n$/)
   })
 
-  it('tells the same for programs', async () => {
+  it('prints the same as JSON', async () => {
     const file = await fileOf('version: 1\nnodes: { in: entri }\nwires: []\n')
     const { text, code } = await check(file, { json: true })
     expect(code).toBe(3)
@@ -92,7 +92,7 @@ describe('rxspeech project check', () => {
     expect(JSON.parse((await check(sample, { json: true })).text)).toMatchObject({ ok: true, version: '1', faults: [] })
   })
 
-  it('holds models against those that are there', async () => {
+  it('checks models against the existing ones', async () => {
     const file = await fileOf(
       'version: 1\nmodel: best\nnodes: { in: entry, out: publisher }\nwires: [in.audio -> out.audio]\n',
     )
@@ -101,13 +101,13 @@ describe('rxspeech project check', () => {
     expect(text).toContain('model names best, which is not among the models here')
   })
 
-  it('says of a file that is not there what to do', async () => {
+  it('explains what to do about a missing file', async () => {
     expect((await check('/nowhere/1.yaml')).code).toBe('source-failed')
   })
 })
 
 describe('rxspeech project list', () => {
-  it('lists what is there, and needs a folder', async () => {
+  it('lists the projects, and needs a folder', async () => {
     const projects = [join(__dirname, '../../samples/projects')]
     expect(await list({ projects })).toEqual({ text: 'Acme/calls/1\n', code: 0 })
     expect((await list({})).code).toBe('invalid-options')

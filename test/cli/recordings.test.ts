@@ -31,14 +31,14 @@ const recorded = async (flags: readonly string[]) => {
 }
 
 describe('rxspeech serve --recordings', () => {
-  it('keeps the recordings of projects in that folder', async () => {
+  it('stores the recordings of projects in that folder', async () => {
     const { code } = await recorded(['--recordings', join(folder, 'tapes')])
     expect(code).toBe(0)
     const files = await readdir(join(folder, 'tapes'), { recursive: true })
     expect(files.filter((name) => name.endsWith('.wav'))).toHaveLength(1)
   })
 
-  it('keeps none without it, and tells the operator why such a project cannot be used', async () => {
+  it('stores none without it, and reports to the operator why such a project cannot be used', async () => {
     const { code, log } = await recorded([])
     expect(code).toBe(1)
     expect(log).toMatch(/tape.*recordings?/)

@@ -15,7 +15,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** One sentence that begins with the program's name, no line of a stack, nothing on stdout. */
+/** One sentence that begins with the program's name, no stack, nothing on stdout. */
 const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr } = await runInProcess(args, { env })
   expect(stderr).toMatch(/^rxspeech: [^\n]+[.?]\n$/)
@@ -25,29 +25,33 @@ const refused = async (args: readonly string[], env: Readonly<Record<string, str
 
 const secret = 'hunter2-hunter2-hunter2'
 
-describe('a process that refuses', () => {
+describe('a process that fails', () => {
   it.each<[number, string[]]>([
     [1, ['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
     [2, ['transcibe']],
     [3, ['transcribe', '-']],
-  ])('ends with %i and one sentence', async (expected, args) => {
+  ])('exits with %i and one sentence', async (expected, args) => {
     const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
     expect(stderr).toMatch(/^rxspeech: [^\n]+[.?]\n$/)
   })
 })
 
-describe('a command line that is wrong ends with 2 and says what to do', () => {
+describe('an invalid command line exits with 2 and explains what to do', () => {
   it.each<[string, string[], RegExp]>([
     ['an unknown command', ['transcibe'], /did you mean transcribe\?/],
     ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
-    ['an option without its value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
+    ['an option without a value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
     ['no file', ['transcribe'], /missing required argument 'file'; rxspeech transcribe --help shows/i],
     ['two files', ['transcribe', 'a.wav', 'b.wav'], /too many arguments/i],
-    ['a rate that is no number', ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'], /--rate .* not "abc"/],
+    [
+      'a rate that is not a number',
+      ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'],
+      /--rate .* not "abc"/,
+    ],
     ['raw samples without a rate', ['transcribe', 'a.raw', '--encoding', 'pcm'], /set it with --rate/],
     ['a speed of none', ['transcribe', 'a.wav', '--speed', '0'], /--speed must be .* max/],
-    ['a transport of another kind', ['transcribe', 'a.wav', '--over', 'http'], /--over must be grpc or websocket/],
+    ['an unknown transport', ['transcribe', 'a.wav', '--over', 'http'], /--over must be grpc or websocket/],
     [
       'an address without credentials',
       ['transcribe', 'a.wav', '--grpc', 'localhost:1'],
@@ -55,23 +59,23 @@ describe('a command line that is wrong ends with 2 and says what to do', () => {
     ],
     ['credentials without an address', ['transcribe', 'a.wav', '--client-id', 'a'], /--grpc or --url/],
     [
-      'a socket that is not named',
+      'a socket without an address',
       ['transcribe', 'a.wav', '--over', 'websocket', '--grpc', 'a:1', '--token', 't'],
       /--url/,
     ],
     [
-      'a folder of models that is not there',
+      'a folder of models that does not exist',
       ['transcribe', sampleCall, '--models', '/nowhere'],
       /\/nowhere does not exist/,
     ],
     [
-      'a model that is not there',
+      'a model that does not exist',
       ['transcribe', sampleCall, '--models', cards, '--model', 'dice'],
       /no model "dice".*cards/,
     ],
-    ['a token of no endpoint', ['token'], /--auth-url/],
-    ['plain text beyond this machine', ['serve', '--http', '0.0.0.0:0'], /--cert and --key/],
-    ['a development service beyond this machine', ['serve', '--dev', '--grpc', '[::]:0'], /127\.0\.0\.1/],
+    ['a token without an endpoint', ['token'], /--auth-url/],
+    ['plain text to another host', ['serve', '--http', '0.0.0.0:0'], /--cert and --key/],
+    ['a development service on another host', ['serve', '--dev', '--grpc', '[::]:0'], /127\.0\.0\.1/],
     ['an address to listen on without a port', ['serve', '--dev', '--http', 'localhost'], /HOST:PORT/],
   ])('for %s', async (_what, args, sentence) => {
     const refusal = await refused(args)
@@ -92,9 +96,9 @@ describe('a command line that is wrong ends with 2 and says what to do', () => {
   })
 })
 
-describe('an input that cannot be read ends with 3', () => {
+describe('an input that cannot be read exits with 3', () => {
   it.each<[string, () => string[], RegExp]>([
-    ['a file that is not there', () => ['/nowhere.wav'], /does not exist/],
+    ['a file that does not exist', () => ['/nowhere.wav'], /does not exist/],
     ['a folder', () => [folder], /is a folder/],
     ['an empty file', () => [made('empty.wav', '')], /is empty/],
     ['an empty raw file', () => [made('empty.raw', ''), '--encoding', 'pcm', '--rate', '8000'], /is empty/],
@@ -107,7 +111,7 @@ describe('an input that cannot be read ends with 3', () => {
     expect(refusal.code).toBe(3)
   })
 
-  it('for raw samples that end within one, after all that came before it', async () => {
+  it('for raw samples that end within a sample, after all preceding results', async () => {
     const file = made('odd.raw', new Uint8Array(1601))
     const { code, stderr } = await runInProcess(['transcribe', file, '--encoding', 'pcm', '--rate', '8000'])
     expect(stderr).toMatch(/odd\.raw ends within a sample: 1 of the 2 bytes/)
@@ -115,7 +119,7 @@ describe('an input that cannot be read ends with 3', () => {
   })
 })
 
-describe('a service that fails ends with 1', () => {
+describe('a service that fails exits with 1', () => {
   const nobody = ['--token', 'any', '--timeout-ms', '2000']
 
   it.each<[string, string[]]>([
@@ -144,7 +148,7 @@ describe('secrets', () => {
     [['transcribe', 'a.wav', '--grpc', '127.0.0.1:9', '--token', `${secret} ü`]],
     [['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
     [['token', '--auth-url', `https://user:${secret}@127.0.0.1:9`, '--client-id', 'a']],
-  ])('are not said again: %j', async (args) => {
+  ])('are not repeated: %j', async (args) => {
     const { stdout, stderr } = await runInProcess(args)
     expect(stdout + stderr).not.toContain('hunter2')
   })

@@ -11,10 +11,10 @@ afterEach(async () => {
 })
 
 const audioMs = 6_000
-/** The service tells that a session has ended soon after its client has. */
+/** The service reports the end of a session soon after the client has ended. */
 const options = { interval: 10 }
 
-/** Transcribes 6 s of speech with a service that limits the pace, as one for others does. */
+/** Transcribes 6 s of speech with a service that limits the pace, as public services do. */
 const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] = []) => {
   const ends: SessionEnd[] = []
   const monitor = { ...noopMonitor, sessionEnded: (_facts: unknown, end: SessionEnd) => void ends.push(end) }
@@ -30,7 +30,7 @@ const transcribed = async (over: 'grpc' | 'websocket', flags: readonly string[] 
   return { ...ended, ends, tookMs: performance.now() - startedAtMs }
 }
 
-// 6 s of audio take 1.7 s at 1.2 times real time behind the first 4 s; less than 5 s would be no test of the limit.
+// 6 s of audio take 1.7 s at 1.2 times real time after the first 4 s; less than 5 s would not test the limit.
 describe('rxspeech transcribe with a service that limits the pace', () => {
   it.each(['grpc', 'websocket'] as const)(
     'keeps to the limit from the start, in one session, over %s',
@@ -43,7 +43,7 @@ describe('rxspeech transcribe with a service that limits the pace', () => {
     },
   )
 
-  it('is refused, and begins another session, where it was told to hurry', async () => {
+  it('is refused, and starts another session, if the limit is switched off', async () => {
     const { code, stderr, ends } = await transcribed('grpc', ['--speed', 'max'])
     expect(code).toBe(0)
     expect(stderr).toContain('no connection (too-fast)')

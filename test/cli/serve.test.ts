@@ -61,7 +61,7 @@ describe('rxspeech serve --dev', () => {
     await served.end
   })
 
-  it('says in one line how to reach it', () => {
+  it('prints in one line how to connect to it', () => {
     const { authUrl, wsUrl, grpc, ca, clientSecret, ...names } = served.access
     expect(names).toEqual({ clientId: 'development', tenant: 'Default', project: 'transcribe', model: 'call' })
     expect([authUrl, wsUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^wss:/)])
@@ -70,7 +70,7 @@ describe('rxspeech serve --dev', () => {
     expect((clientSecret ?? '').length).toBeGreaterThan(20)
   })
 
-  it('gives tokens, alone on stdout or with the whole answer', async () => {
+  it('issues tokens, alone on stdout or with the complete response', async () => {
     const [token, answer] = await Promise.all([
       runInProcess(['token', ...client], { env }),
       runInProcess(['token', ...client, '--json'], { env }),
@@ -102,9 +102,9 @@ describe('rxspeech serve --dev', () => {
 
   it.each<[string, string[], RegExp]>([
     ['a wrong secret', ['--client-secret', 'wrong-wrong-wrong-wrong'], /client id and the client secret/],
-    ['a project that is not there', ['--project', 'dance'], /project/],
-    ['a model that is not there', ['--model', 'dice'], /model/],
-  ])('refuses %s, which ends the client with 1', async (_what, flags, sentence) => {
+    ['a project that does not exist', ['--project', 'dance'], /project/],
+    ['a model that does not exist', ['--model', 'dice'], /model/],
+  ])('refuses %s, and the client exits with 1', async (_what, flags, sentence) => {
     const args = ['transcribe', ...raw, '--grpc', served.access['grpc'] ?? '', ...client, ...flags]
     const { code, stderr } = await runInProcess(args, { env, stdin: callSamples(200) })
     expect(stderr).toMatch(/^rxspeech: [^\n]+\n$/)
@@ -119,7 +119,7 @@ describe('rxspeech serve --dev', () => {
     expect(code).toBe(1)
   })
 
-  it('gives a running session its last results at SIGTERM, ends with 0 and has said nothing more on stdout', async () => {
+  it('sends a running session its last results at SIGTERM, exits with 0 and prints nothing more on stdout', async () => {
     const { grpc = '' } = served.access
     const child = start(['transcribe', ...raw, '--format', 'ndjson', '--grpc', grpc, ...client], { env })
     child.stdin.on('error', () => undefined)
@@ -135,7 +135,7 @@ describe('rxspeech serve --dev', () => {
     const { code, stdout, stderr } = await served.end
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${served.line}\n` })
     expect(stderr).not.toContain(served.access['clientSecret'])
-    // The client looks for another service, which is not there, until it is told to end as well.
+    // The client looks for another service, which does not exist, until it is stopped as well.
     child.kill('SIGTERM')
     const { stdout: clientOutput } = await clientEnd
     expect(clientOutput).toContain('"type":"milestone"')
@@ -144,7 +144,7 @@ describe('rxspeech serve --dev', () => {
 })
 
 describe('rxspeech serve', () => {
-  it('serves plain text on loopback for the subscriber that it is given', async () => {
+  it('serves plain text on loopback for the given subscriber', async () => {
     const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
     const { kill, access, end } = await serveInProcess(['--client-id', 'acme', '--tenant', 'Acme'], env)
     expect(access).toEqual({
@@ -169,7 +169,7 @@ describe('rxspeech serve', () => {
     expect((await end).code).toBe(0)
   })
 
-  it('starts without a subscriber, and says how to make one while it runs', async () => {
+  it('starts without a subscriber, and explains how to create one while it runs', async () => {
     const { kill, access, end } = await serveInProcess([])
     expect(access).not.toHaveProperty('clientId')
     kill('SIGTERM')
@@ -178,7 +178,7 @@ describe('rxspeech serve', () => {
     expect(stderr).toContain('rxspeech subscription create')
   })
 
-  it('goes on when nobody reads its stdout', async () => {
+  it('continues when nothing reads its stdout', async () => {
     const { child, end } = await serve(['--dev'])
     child.stdout.destroy()
     child.kill('SIGTERM')

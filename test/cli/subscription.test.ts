@@ -15,7 +15,7 @@ const subscription = (args: readonly string[], options: RunOptions = {}): Promis
   runInProcess(['subscription', ...args, '--state', folder], options)
 
 describe('rxspeech subscription', () => {
-  it('shows a secret once, and lists all but that', async () => {
+  it('shows a secret once, and lists everything else', async () => {
     const made = await subscription(['create', '--client-id', 'acme', '--tenant', 'Acme', '--tenant', 'Default'])
     const [, secret = ''] = /^client id: +acme\nclient secret: (\S{43})\n$/.exec(made.stdout) ?? []
     expect([made.code, secret.length, made.stderr.includes(secret)]).toEqual([0, 43, false])
@@ -30,7 +30,7 @@ describe('rxspeech subscription', () => {
     expect(table.stdout + json.stdout).not.toMatch(/scrypt|secret/i)
   })
 
-  it('gives a new secret, and says on stderr until when the old one is good', async () => {
+  it('issues a new secret, and prints on stderr until when the old one is valid', async () => {
     const first = JSON.parse((await subscription(['create', '--json', '--client-id', 'acme'])).stdout)
     const { code, stdout, stderr } = await subscription(['rotate', 'acme', '--overlap', '2h'])
     expect([code, stdout.includes(first.clientSecret)]).toEqual([0, false])
@@ -40,7 +40,7 @@ describe('rxspeech subscription', () => {
     )
   })
 
-  it('takes a whole token from standard input, and never as an argument', async () => {
+  it('reads a complete token from standard input, and never from an argument', async () => {
     await subscription(['create'])
     const token = `e30.${Buffer.from('{"jti":"the-id"}').toString('base64url')}.x`
     expect((await subscription(['revoke'], { stdin: Buffer.from(`${token}\n`) })).stdout).toBe(
@@ -57,7 +57,7 @@ describe('rxspeech subscription', () => {
     [['create', '--client-id', 'a b'], /printable ASCII/],
     [['create', '--tenant', ''], /--tenant must not be empty/],
     [['rotate', 'acme', '--overlap', '1y'], /--overlap must be a duration/],
-  ])('refuses %j with 2 and one sentence', async (args, sentence) => {
+  ])('rejects %j with 2 and one sentence', async (args, sentence) => {
     const { code, stdout, stderr } = await subscription(args)
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(sentence)

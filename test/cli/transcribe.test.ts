@@ -14,9 +14,9 @@ const callFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as cons
 let folder: string
 /** The first seconds of the call. */
 let call: string
-/** What the agent says in them, and then silence as long. */
+/** The words of the agent in them, and then silence of the same duration. */
 let agent: string
-// One service for all tests that are not about the one that the command itself starts: loading its models takes a second.
+// One service for all tests except those of the embedded service: loading its models takes a second.
 let service: RunningCommand
 let client: readonly string[]
 let overGrpc: readonly string[]
@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** The model of the package takes its time on a slow machine. */
+/** The model of the package takes long on a slow machine. */
 const patience = ['--timeout-ms', '110000']
 const raw = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
 const eventsOf = (stdout: string) =>
@@ -53,7 +53,7 @@ const eventsOf = (stdout: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-/** Reads lines until one holds the text. */
+/** Reads lines until one contains the text. */
 const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<void> => {
   for await (const line of createInterface(stdout)) if (line.includes(text)) return
 }
@@ -88,7 +88,7 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
-  it('refuses names of speakers that leave no room for words in captions', async () => {
+  it('rejects names of speakers that leave no space for words in captions', async () => {
     const names = 'The one on the left side,Guest'
     const { code, stdout, stderr } = await runInProcess([
       'transcribe',
@@ -114,7 +114,7 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
-  it('hears the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
+  it('prints the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
     const transcribed = async (address: readonly string[]) => {
       const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...address]
       const { code, stdout } = await runInProcess(args, { env, stdin: callSamples(durationMs) })
@@ -141,14 +141,14 @@ describe('rxspeech transcribe', () => {
 
   it('paces the audio by --speed', async () => {
     const args = ['transcribe', '-', ...raw, '--speed', '8', ...overGrpc]
-    // Silence, which takes the engine no time of its own.
+    // Silence, which takes the engine no time.
     const { stderr } = await runInProcess(args, { env, stdin: new Uint8Array(12_000 * 16).fill(0xff) })
     const factor = Number(/factor (\S+)/.exec(stderr)?.[1])
     expect(factor).toBeGreaterThan(0.11)
     expect(factor).toBeLessThan(1)
   })
 
-  it('ends the audio at Ctrl-C when it comes by a pipe, and prints the last words', async () => {
+  it('ends the audio of a pipe at Ctrl-C, and prints the last words', async () => {
     const { stdin, stdout, kill, end } = startInProcess(
       ['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc],
       { env },
@@ -162,7 +162,7 @@ describe('rxspeech transcribe', () => {
   })
 })
 
-// Each waits for audio that is played or for its process to load, so that they wait together.
+// Each waits for audio in real time or for its process to load, so they run concurrently.
 describe.concurrent('a process of rxspeech transcribe', () => {
   it('leaves no file behind', async () => {
     const own = mkdtempSync(join(folder, 'tmp-'))
@@ -170,7 +170,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     expect([code, readdirSync(own)]).toEqual([0, []])
   })
 
-  it('ends quietly when nobody reads its output any more', async () => {
+  it('exits silently when nothing reads its output any more', async () => {
     const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
     child.stdin.on('error', () => undefined)
     child.stdin.end(callSamples(1000))
@@ -185,12 +185,12 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     return { child, end: ended(child) }
   }
 
-  // Alone: the words have to be there within 3 s of the signal.
+  // Alone: the words must arrive within 3 s after the signal.
   it.sequential.each([
     ['SIGINT', 130, 'of its own', () => playing(['--models', callModels, '--model', 'call'])],
     ['SIGTERM', 143, 'elsewhere', () => playing(overGrpc)],
   ] as const)(
-    'prints the words of what it has sent of a file at %s, and ends with %i, with a service %s',
+    'prints the words of the sent part of a file at %s, and exits with %i, with a service %s',
     async (signal, expected, _where, play) => {
       const { child, end } = play()
       // The last word of the left channel, whose segment is still open.
@@ -204,7 +204,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     },
   )
 
-  it('ends at once at a second signal', async () => {
+  it('ends immediately at a second signal', async () => {
     const { child, end } = playing(overGrpc)
     await firstLine(child)
     child.kill('SIGTERM')
@@ -212,7 +212,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     expect([143, 130]).toContain((await end).code)
   })
 
-  it('waits for no more of a pipe that stays silent when it is told to end', async () => {
+  it('stops waiting for a pipe without data when it is stopped', async () => {
     const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
     const end = ended(child)
     child.stdin.write(callSamples(100).subarray(0, 1))
@@ -229,19 +229,19 @@ describe.skipIf(!existsSync('../shared/audio'))('rxspeech transcribe on recordin
     ['ten-of-clubs.wav', 'ten of clubs'],
     ['four-queen-of-clubs.wav', 'four queen of clubs'],
     ['seven-of-clubs.wav', 'seven of clubs'],
-  ])('reads %s', async (file, text) => {
+  ])('transcribes %s', async (file, text) => {
     const { stdout } = await runInProcess(['transcribe', join('../shared/audio', file), ...model()], { env })
     expect(stdout).toMatch(new RegExp(`^\\[00:00\\.\\d\\] ${text}\n$`))
   })
 
-  it('reads raw samples', async () => {
+  it('transcribes raw samples', async () => {
     const file = '../shared/audio/go-forward-ten-meters.16k.raw'
     const args = ['transcribe', file, '--encoding', 'pcm', '--rate', '16000', ...model()]
     const { stdout } = await runInProcess(args, { env })
     expect(stdout).toMatch(/^\[00:00\.\d\] go forward ten meters\n$/)
   })
 
-  it('transcribes a WAV file that breaks off as far as it goes, and then says so', async () => {
+  it('transcribes a truncated WAV file as far as it goes, and then reports that', async () => {
     const file = join(folder, 'cut.wav')
     const whole = readFileSync('../shared/audio/ten-of-clubs.wav')
     writeFileSync(file, whole.subarray(0, whole.length - 1001))
@@ -251,7 +251,7 @@ describe.skipIf(!existsSync('../shared/audio'))('rxspeech transcribe on recordin
     expect(code).toBe(3)
   })
 
-  it.each(['bad-rate.wav', 'bad-no-data.wav'])('refuses %s', async (file) => {
+  it.each(['bad-rate.wav', 'bad-no-data.wav'])('rejects %s', async (file) => {
     const { code, stdout, stderr } = await runInProcess(['transcribe', join('../shared/audio', file)])
     expect(stderr).toMatch(/^rxspeech: [^\n]+\.\n$/)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })

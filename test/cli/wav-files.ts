@@ -5,7 +5,7 @@ import type { AudioFormat } from '../../src/audio/format.js'
 import { wavHeader } from '../../src/audio/wav-header.js'
 import { callSamples } from './command.js'
 
-/** Writes the first milliseconds of the sample call as a WAV file of another format, its left channel where it is mono. */
+/** Writes the first milliseconds of the sample call as a WAV file of another format; mono is its left channel. */
 export const writeCall = async (path: string, format: AudioFormat, durationMs: number): Promise<void> => {
   const stereo = decodeSamples(callSamples(durationMs), 'ulaw')
   const samples = format.channels === 2 ? stereo : stereo.filter((_sample, index) => index % 2 === 0)

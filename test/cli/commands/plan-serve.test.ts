@@ -19,7 +19,7 @@ describe('planServe', () => {
     })
   })
 
-  it('takes folders of projects, and custom nodes by file or by package', () => {
+  it('accepts folders of projects, and custom nodes by file or by package', () => {
     const flags = { dev: true, projects: ['p'], nodes: ['./shout.mjs', 'shout.js', '@acme/nodes', 'nodes'] }
     expect(planServe(flags, {})).toMatchObject({
       projectFolders: ['p'],
@@ -28,12 +28,12 @@ describe('planServe', () => {
     expect(() => planServe({ dev: true, nodes: [' '] }, {})).toThrow('--nodes')
   })
 
-  it('takes a folder for recordings', () => {
+  it('accepts a folder for recordings', () => {
     expect(planServe({ dev: true, recordings: 'r' }, {})).toMatchObject({ recordingsFolder: 'r' })
     expect(() => planServe({ dev: true, recordings: ' ' }, {})).toThrow('--recordings')
   })
 
-  it('serves others with a certificate and a subscriber', () => {
+  it('serves other hosts with a certificate and a subscriber', () => {
     const flags = { http: '0.0.0.0:443', grpc: '[::]:8443', cert: 'c', key: 'k', clientId: 'acme', tenant: ['A', 'B'] }
     expect(planServe(flags, env)).toMatchObject({
       mode: 'production',
@@ -51,11 +51,11 @@ describe('planServe', () => {
     [{ dev: true, http: '127.0.0.1:65536' }, /--http must be HOST:PORT/],
     [{ grpc: '192.0.2.1:1', clientId: 'a' }, /needs TLS/],
     [{ cert: 'c', clientId: 'a' }, /belong together/],
-  ])('refuses %j', (flags, sentence) => {
+  ])('rejects %j', (flags, sentence) => {
     expect(() => planServe(flags, env)).toThrow(sentence)
   })
 
-  it('leaves the subscribers to the store of the state folder where none is named', () => {
+  it('uses the subscribers in the state folder if none is given', () => {
     expect(planServe({ state: 's' }, {})).toMatchObject({ mode: 'production', stateFolder: 's', tenants: ['Default'] })
     expect(planServe({}, env)).not.toHaveProperty('subscriber')
     expect(planServe({ clientId: 'a' }, env)).toMatchObject({
@@ -63,7 +63,7 @@ describe('planServe', () => {
     })
   })
 
-  it('refuses a secret that can be guessed', () => {
+  it('rejects a secret that can be guessed', () => {
     expect(() => planServe({ clientId: 'a' }, { RXSPEECH_CLIENT_SECRET: '0123456789abcde' })).toThrow(/at least 16/)
   })
 })

@@ -8,7 +8,7 @@ const secret = { RXSPEECH_CLIENT_SECRET: 's3cret' }
 const client = { authUrl: 'https://auth.example.com', clientId: 'acme' }
 
 describe('planTranscribe', () => {
-  it('takes a WAV file to the embedded service as fast as it goes, unless told otherwise', () => {
+  it('sends a WAV file to the embedded service as fast as possible by default', () => {
     expect(plan()).toEqual({
       input: { file: 'a.wav' },
       service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default', model: 'call' },
@@ -19,11 +19,11 @@ describe('planTranscribe', () => {
     })
   })
 
-  it('leaves the choice of a model to who looks into the folders that are given', () => {
+  it('does not choose a model before the given folders are read', () => {
     expect(plan({ models: ['m'] }).service).not.toHaveProperty('model')
   })
 
-  it('takes raw samples, one channel unless told otherwise', () => {
+  it('accepts raw samples, one channel by default', () => {
     expect(plan({ encoding: 'alaw', rate: '8000' }).input.raw).toEqual({
       encoding: 'alaw',
       sampleRateHz: 8000,
@@ -31,7 +31,7 @@ describe('planTranscribe', () => {
     })
   })
 
-  it('reaches a service elsewhere with the secret of the environment, which a flag replaces', () => {
+  it('connects to another service with the secret of the environment, which a flag replaces', () => {
     const credentials = { type: 'client', ...client, clientSecret: 's3cret' }
     expect(plan({ grpc: 'h:443', ...client }, secret).service).toEqual({
       where: 'elsewhere',
@@ -46,7 +46,7 @@ describe('planTranscribe', () => {
     })
   })
 
-  it('goes through the proxy that is named, or through none, and never prints its address', () => {
+  it('uses the proxy that is given, or none, and never prints its address', () => {
     const flags = { grpc: 'h', token: 't' }
     const proxy = 'http://user:hidden@proxy.example:3128'
     expect(plan({ ...flags, proxy }).service).toMatchObject({ proxy })
@@ -58,19 +58,19 @@ describe('planTranscribe', () => {
     expect(() => plan({ proxy })).toThrow(expect.objectContaining(invalid))
   })
 
-  it('prefers what is typed to a token of the environment', () => {
+  it('prefers a flag to a token of the environment', () => {
     const env = { ...secret, RXSPEECH_TOKEN: 't' }
     expect(plan({ grpc: 'h' }, env).service).toMatchObject({ credentials: { type: 'token', token: 't' } })
     expect(plan({ grpc: 'h', ...client }, env).service).toMatchObject({ credentials: { type: 'client' } })
   })
 
-  it('uses the WebSocket where only its address is given, with a model of the tenant that is named', () => {
+  it('uses the WebSocket if only its address is given, with a model of the given tenant', () => {
     const flags = { url: 'wss://h', token: 't', model: 'm', tenant: 'Acme' }
     expect(plan(flags)).toMatchObject({ over: 'websocket', service: { model: { name: 'm', tenant: 'Acme' } } })
     expect(plan({ ...flags, grpc: 'h' }).over).toBe('grpc')
   })
 
-  it('keeps a service elsewhere to what services let through, unless told otherwise', () => {
+  it('limits the rate of another service to what services accept, by default', () => {
     const remote = { grpc: 'h', token: 't' }
     expect(plan(remote).pace).toEqual({ speed: 1.2, burstMs: 4000 })
     expect(plan({ ...remote, speed: 'max' }).pace).toEqual({ speed: Infinity })
@@ -78,7 +78,7 @@ describe('planTranscribe', () => {
     expect(plan({ speed: '3' }).pace).toEqual({ speed: 3 })
   })
 
-  it('takes the tenant of the model apart from that of the session', () => {
+  it('distinguishes the tenant of the model from that of the session', () => {
     const flags = { grpc: 'h', token: 't', model: 'm', tenant: 'Acme', modelTenant: 'Default' }
     expect(plan(flags).service).toMatchObject({ tenant: 'Acme', model: { name: 'm', tenant: 'Default' } })
     expect(plan({ model: 'm', modelTenant: 'Acme' }).service).toMatchObject({ tenant: 'Default', modelTenant: 'Acme' })
@@ -112,7 +112,7 @@ describe('planTranscribe', () => {
     [{ grpc: 'h:1', token: 't', plaintext: true }, /this machine/],
     [{ grpc: '127.0.0.1:1', token: 't', plaintext: true, ca: 'f' }, /--plaintext and --ca/],
     [{ plaintext: true }, /--grpc or --url/],
-  ])('refuses %j', (flags, sentence) => {
+  ])('rejects %j', (flags, sentence) => {
     expect(() => plan(flags)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(sentence) }),
     )

@@ -15,7 +15,7 @@ const collect = async (audio: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> 
 const anyRoom = () => undefined
 
 describe('delivered', () => {
-  it('cuts pieces into chunks of 100 ms, loses nothing and tells what it sent', async () => {
+  it('cuts slices into chunks of 100 ms, loses nothing and reports what it sent', async () => {
     const sent: number[] = []
     const audio = { format: pcm, audio: pieces(4000, 10) }
     const chunks = await collect(
@@ -26,7 +26,7 @@ describe('delivered', () => {
     expect(sent).toEqual([100, 200, 250, 250.625])
   })
 
-  it('hands a chunk out when its time has come, counted from the first', async () => {
+  it('emits a chunk at its time, counted from the first', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       const audio = { format: pcm, audio: pieces(640) }
@@ -40,7 +40,7 @@ describe('delivered', () => {
     }
   })
 
-  it('lets a burst go at once, then keeps to its pace, and makes up for a stall up to the burst', async () => {
+  it('emits a burst immediately, then keeps to its pace, and catches up after a stall up to the burst', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       let sentMs = 0
@@ -72,7 +72,7 @@ describe('delivered', () => {
     }
   })
 
-  it('waits for room before each chunk', async () => {
+  it('waits for the drain before each chunk', async () => {
     let makeRoom = (): void => undefined
     const room = () => new Promise<void>((resolve) => (makeRoom = resolve))
     const chunks = delivered(
@@ -90,14 +90,14 @@ describe('delivered', () => {
 })
 
 describe('atTakenRate', () => {
-  it('leaves audio of 8000 and 16000 Hz as it is', () => {
+  it('leaves audio of 8000 and 16000 Hz unchanged', () => {
     const audio = { format: { ...pcm, encoding: 'ulaw', sampleRateHz: 16_000 } as const, audio: pieces(10) }
     const taken = atTakenRate(audio)
     expect(taken.audio).toBe(audio.audio)
     expect(taken.format).toBe(audio.format)
   })
 
-  it('resamples any other rate to PCM of 16000 Hz, as long as it was', async () => {
+  it('resamples any other rate to PCM of 16000 Hz, with the same duration', async () => {
     const format = { encoding: 'alaw', sampleRateHz: 44_100, channels: 2 } as const
     const audio = atTakenRate({ format, audio: pieces(44_100, 44_100) })
     expect(audio.format).toEqual({ encoding: 'pcm', sampleRateHz: 16_000, channels: 2 })

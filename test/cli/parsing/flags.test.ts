@@ -33,7 +33,7 @@ const read = (...args: readonly string[]) => {
 }
 
 describe('the flags of a command', () => {
-  it('have their defaults where they are not given', () => {
+  it('have their defaults if they are not given', () => {
     expect(read()).toEqual({
       authUrl: undefined,
       port: 443,
@@ -44,7 +44,7 @@ describe('the flags of a command', () => {
     })
   })
 
-  it('have the values that their parsers make of what is typed', () => {
+  it('have the values that their parsers return', () => {
     const typed = [
       '--auth-url',
       'https://h',
@@ -69,7 +69,7 @@ describe('the flags of a command', () => {
     expect(read('--no-proxy').proxy).toBe(false)
   })
 
-  it('are refused by the name that was typed', () => {
+  it('are rejected by the name that was typed', () => {
     expect(() => read('--auth-url', ' ')).toThrow('--auth-url must not be empty.')
     expect(() => read('--port', '0')).toThrow('--port must be a whole number from 1 to 65535, not "0".')
     expect(() => read('--tenant', 'T', '--tenant', '')).toThrow('--tenant must not be empty.')

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** A session over a link that tells nothing and holds nothing: `says` is what its service answers. */
+/** A session over a link that emits nothing and holds nothing: `answers` are the responses of its service. */
 const program = (answers: Readonly<Record<string, unknown>>, timeouts: Readonly<Record<string, number>>): string => `
 const { NEVER, of, Subject } = require('rxjs')
 const { recognize } = require(${JSON.stringify(join(root, 'dist/cjs/index.js'))})
@@ -36,12 +36,12 @@ recognize({
 
 const messageOf = (name: string): object => ({ 'message-name': name, 'operation-result': 'Success' })
 
-describe('a process that waits for nothing but a session', () => {
+describe('a process that waits only for a session', () => {
   it.each([
     ['connection', 'connect-timeout', { connect: true }, { connectMs: 50 }],
     ['start', 'start-timeout', {}, { startMs: 50 }],
     ['final', 'finalize-timeout', { recognize: messageOf('recognize-response') }, { finalizeMs: 50 }],
-  ])('is told that the %s did not come', async (_what, code, answers, timeouts) => {
+  ])('reports that the %s did not arrive', async (_what, code, answers, timeouts) => {
     const file = join(folder, `${code}.cjs`)
     await writeFile(file, program(answers, timeouts))
     const child = spawn(process.execPath, [file], { cwd: root, env: { NODE_PATH: join(root, 'node_modules') } })
@@ -50,8 +50,8 @@ describe('a process that waits for nothing but a session', () => {
 })
 
 describe('rxspeech', () => {
-  it('fails where the process ends before its work is done, and says so', async () => {
-    // What the command waits for never comes, and nothing holds the process.
+  it('fails if the process ends before its work is done, and reports that', async () => {
+    // What the command waits for never happens, and nothing keeps the process alive.
     const preload = join(folder, 'preload.cjs')
     await writeFile(preload, `require('node:fs/promises').readFile = () => new Promise(() => undefined)\n`)
     const early = await ended(

@@ -8,32 +8,32 @@ const codesThatEndWith = (exitCode: number) =>
   codes.filter((code) => failureOf(new SpeechError(code, 'No.')).exitCode === exitCode)
 
 describe('failureOf', () => {
-  it('gives 2 for wrong usage, 3 for unreadable input and 1 for all the rest', () => {
+  it('returns 2 for wrong usage, 3 for unreadable input and 1 for everything else', () => {
     expect(codesThatEndWith(2)).toEqual(['invalid-options', 'invalid-format'])
     expect(codesThatEndWith(3)).toEqual(['invalid-wav', 'source-failed', 'cut-sample'])
     expect(codesThatEndWith(1)).toHaveLength(codes.length - 5)
   })
 
-  it('gives 1 for what the service said, whatever it was', () => {
+  it('returns 1 for any error that the service sends', () => {
     expect(failureOf(new CommandError('Your tone is wrong.'))).toEqual({ exitCode: 1, sentence: 'Your tone is wrong.' })
   })
 
-  it('says nothing at an end that was asked for', () => {
+  it('prints nothing for a requested end', () => {
     expect(failureOf(new SilentExit(130))).toEqual({ exitCode: 130 })
   })
 
-  it('keeps the words of a peer in one bounded line that cannot command a terminal', () => {
+  it('limits the text of a peer to one line without terminal control sequences', () => {
     const { sentence = '' } = failureOf(new SpeechError('refused', `It said:\n\u001b[2J${'x'.repeat(5000)}`))
     expect(sentence).toMatch(/^It said: \[2Jx+…$/)
     expect(sentence.length).toBeLessThan(700)
   })
 
-  it('names the flag where the library names its option', () => {
+  it('names the flag if the library names its option', () => {
     expect(failureOf(new SpeechError('start-timeout', 'Raise timeouts.startMs.')).sentence).toBe('Raise --timeout-ms.')
     expect(failureOf(new SpeechError('invalid-options', 'ca must be PEM.')).sentence).toBe('--ca must be PEM.')
   })
 
-  it('says what was not expected, without its stack', () => {
+  it('reports an unexpected error without its stack', () => {
     const { exitCode, sentence } = failureOf(new TypeError('x is not a function'))
     expect(exitCode).toBe(1)
     expect(sentence).toMatch(/^An unexpected error .*\(x is not a function\).*RXSPEECH_DEBUG=1/)

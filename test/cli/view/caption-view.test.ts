@@ -5,7 +5,7 @@ import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
 const milestone = (text: string, times: object = {}): SessionEvent => ({ type: 'milestone', text, ...times })
 
-/** Two milestones of a service, the second when 4 s of audio have been sent. */
+/** Two milestones of a service, the second after 4 s of audio were sent. */
 const shown = (
   isHurried: boolean,
   times: readonly object[] = [{}, {}],
@@ -31,7 +31,7 @@ const shown = (
 }
 
 describe('captionView', () => {
-  it('puts results without times where the audio was when they came, at any speed', () => {
+  it('places results without times at the audio position of their arrival, at any speed', () => {
     const { vtt, notes } = shown(false)
     expect(vtt.match(/[\d:.]+ --> [\d:.]+/g)).toEqual([
       '00:00:00.025 --> 00:00:01.025',
@@ -40,7 +40,7 @@ describe('captionView', () => {
     expect(notes).toEqual([])
   })
 
-  it('says once what such places are worth when audio is not sent at the pace of speech', () => {
+  it('reports once that such positions are inaccurate when audio is not sent in real time', () => {
     expect(shown(true).notes).toEqual([expect.stringContaining('--speed 1')])
     const timed = [
       { startMs: 0, endMs: 900 },

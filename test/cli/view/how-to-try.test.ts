@@ -10,8 +10,8 @@ const service = {
   clientSecret: 'a-b_c',
 }
 
-describe('how a development service is tried', () => {
-  it('is a text that a shell takes as it stands', () => {
+describe('the instructions for a development service', () => {
+  it('are a text that a shell accepts unchanged', () => {
     const commands = (howToTry(service) ?? '').split('\n').slice(2).join('\n')
     const script = `rxspeech() { printf '%s\\n' "$RXSPEECH_CLIENT_SECRET" "$@"; }\n${commands}`
     expect(execFileSync('bash', ['-euc', script]).toString().trimEnd().split('\n')).toEqual([
@@ -21,7 +21,7 @@ describe('how a development service is tried', () => {
     ])
   })
 
-  it('is left out where a client would lack something', () => {
+  it('are omitted if a client would lack something', () => {
     expect(howToTry({ ...service, ca: null })).toBeUndefined()
     const { clientSecret: _secret, ...known } = service
     expect(howToTry(known)).toBeUndefined()

@@ -6,7 +6,7 @@ const screenOn = (terminal: FakeTerminal, { out = true, err = true } = {}) =>
   new LiveScreen({ out: terminal.stream(out), err: terminal.stream(err), env: {} })
 
 describe('LiveScreen on one terminal for stdout and stderr', () => {
-  it('rewrites the lines that change and keeps them below what is finished', () => {
+  it('rewrites the lines that change and keeps them below the finished lines', () => {
     const terminal = new FakeTerminal(30)
     const screen = screenOn(terminal)
     screen.paint(['left: hel'], '##--')
@@ -17,7 +17,7 @@ describe('LiveScreen on one terminal for stdout and stderr', () => {
     expect(terminal.screen).toEqual(['left: hello there', 'right: yes', '####'])
   })
 
-  it('takes everything away that changes, and nothing else', () => {
+  it('removes all changing lines, and nothing else', () => {
     const terminal = new FakeTerminal(30)
     const screen = screenOn(terminal)
     screen.print('finished')
@@ -37,14 +37,14 @@ describe('LiveScreen on one terminal for stdout and stderr', () => {
     expect(terminal.screen).toEqual(['a line of', 'twenty-two', ' c', '#'])
   })
 
-  it('offers one column less than there are, lest a line wraps', () => {
+  it('offers one column less than the terminal has, so that no line wraps', () => {
     expect(screenOn(new FakeTerminal(38)).columns).toBe(37)
     expect(screenOn(new FakeTerminal(0)).columns).toBe(79)
   })
 })
 
-describe('LiveScreen where only one of the two is a terminal', () => {
-  it('shows no line that changes where stdout is a pipe, only the progress', () => {
+describe('LiveScreen with only one of the two as a terminal', () => {
+  it('shows no changing line if stdout is a pipe, only the progress', () => {
     const terminal = new FakeTerminal(30)
     const pipe = new FakeTerminal(30)
     const screen = new LiveScreen({ out: pipe.stream(false), err: terminal.stream(), env: {} })
@@ -54,7 +54,7 @@ describe('LiveScreen where only one of the two is a terminal', () => {
     expect([pipe.screen, terminal.screen]).toEqual([['left: hello'], ['###-']])
   })
 
-  it('writes nothing but the lines where there is no terminal, or none that can erase', () => {
+  it('writes only the finished lines if there is no terminal, or none that can erase', () => {
     for (const [env, isTTY] of [
       [{}, false],
       [{ TERM: 'dumb' }, true],

@@ -39,16 +39,16 @@ const quiet: readonly SessionEvent[] = [
 ]
 
 describe('noticeOf', () => {
-  it.each(rows)('tells %j in one line', (event, line) => {
+  it.each(rows)('reports %j in one line', (event, line) => {
     expect(noticeOf(event, ['left', 'right'])).toBe(line)
   })
 
-  it('names no channel of one', () => {
+  it('names no channel if there is only one', () => {
     const lost = { type: 'silent', forMs: 20_000, channel: 0 } as const
     expect(noticeOf(lost, [])).toBe('rxspeech: the service has sent nothing for 20.0 s.')
   })
 
-  it.each(quiet)('says nothing of %j', (event) => {
+  it.each(quiet)('reports nothing for %j', (event) => {
     expect(noticeOf(event, ['left', 'right'])).toBeUndefined()
   })
 })

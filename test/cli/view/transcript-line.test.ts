@@ -11,15 +11,15 @@ describe('a line of a transcript', () => {
     expect(finishedLine(milestone, style)).toBe('[01:02.3] agent: how can i help you')
   })
 
-  it('has no time where the service gives none, and no speaker where there is but one', () => {
+  it('has no time if the service sends none, and no speaker if there is only one', () => {
     expect(finishedLine({ channel: 0, text: 'yes' }, { ...style, speakers: [] })).toBe('yes')
   })
 
-  it('cannot command the terminal', () => {
+  it('cannot control the terminal', () => {
     expect(finishedLine({ channel: 1, text: 'a\u001b[2Jb\nc\u202ed' }, style)).toBe('customer: a [2Jb c d')
   })
 
-  it('is cut at its beginning while it may change, to the columns that there are', () => {
+  it('is cut at its beginning while it may change, to the available columns', () => {
     expect(liveLine(milestone, style, 29)).toBe('[01:02.3] agent: … i help you')
     expect(liveLine(milestone, style, 12)).toBe('… i help you')
     for (let columns = 1; columns < 50; columns++) {
@@ -31,7 +31,7 @@ describe('a line of a transcript', () => {
     [0, '00:00.0'],
     [59_999, '00:59.9'],
     [3_661_000, '61:01.0'],
-  ])('says %d ms as %s', (ms, text) => expect(clockText(ms)).toBe(text))
+  ])('formats %d ms as %s', (ms, text) => expect(clockText(ms)).toBe(text))
 })
 
 describe('the width of text on a terminal', () => {
@@ -42,7 +42,7 @@ describe('the width of text on a terminal', () => {
     ['👍', 2],
   ])('of %s is %d', (text, width) => expect(displayWidth(text)).toBe(width))
 
-  it('decides what is cut', () => {
+  it('determines what is cut', () => {
     expect(lastColumns('日本語', 5)).toBe('…本語')
     expect(lastColumns('日本語', 4)).toBe('…語')
     expect(lastColumns('word', 0)).toBe('')
@@ -50,7 +50,7 @@ describe('the width of text on a terminal', () => {
 })
 
 describe('plainText', () => {
-  it('leaves one line without controls', () => expect(plainText(' a\u0007\r\n\u009bb\u2028c ')).toBe('a b c'))
+  it('leaves one line without control characters', () => expect(plainText(' a\u0007\r\n\u009bb\u2028c ')).toBe('a b c'))
 })
 
 describe('paintFor', () => {

@@ -13,7 +13,7 @@ const read = async (...events: readonly ResultEvent[]) => {
 }
 
 describe('TranscriptReader', () => {
-  it('gives each milestone once, with its own time, and nothing for a final that says the same', async () => {
+  it('returns each milestone once, with its own time, and nothing for a final with the same text', async () => {
     const { lines, reader } = await read(
       { type: 'partial', channel: 0, startMs: 100, text: 'hel' },
       { type: 'milestone', channel: 0, startMs: 100, endMs: 900, text: 'hello' },
@@ -27,12 +27,12 @@ describe('TranscriptReader', () => {
     expect(reader.counts()).toEqual({ words: 2, confidence: 0.9 })
   })
 
-  it('gives the text of a final where a service sends no milestones, and no channels', async () => {
+  it('returns the text of a final if a service sends no milestones, and no channels', async () => {
     const { lines } = await read({ type: 'final', text: 'hello there', confidence: 0.5 })
     expect(lines).toEqual([{ channel: 0, text: 'hello there' }])
   })
 
-  it('knows what is being said in each channel, in the order of the channels', async () => {
+  it('has the current text of each channel, in the order of the channels', async () => {
     const { reader } = await read(
       { type: 'partial', channel: 1, startMs: 50, text: 'yes' },
       { type: 'partial', channel: 0, startMs: 70, text: ' no' },
@@ -53,13 +53,13 @@ describe('TranscriptReader', () => {
 })
 
 describe('summaryLine', () => {
-  it('says audio, words, confidence and real-time factor', () => {
+  it('has audio, words, confidence and real-time factor', () => {
     expect(summaryLine({ words: 12, confidence: 0.914 }, { audioMs: 32_780, elapsedMs: 8195 })).toBe(
       '32.8 s of audio, 12 words, mean confidence 0.91, real-time factor 0.25',
     )
   })
 
-  it('says what is not known', () => {
+  it('states what is unknown', () => {
     expect(summaryLine({ words: 1, confidence: undefined }, { audioMs: 0, elapsedMs: 5 })).toBe(
       '0.0 s of audio, 1 word, mean confidence unknown, real-time factor unknown',
     )
@@ -71,7 +71,7 @@ describe('eventLine', () => {
     expect(eventLine({ type: 'audio', bytes: Uint8Array.of(1, 2, 255) })).toBe('{"type":"audio","bytes":"AQL/"}\n')
   })
 
-  it('holds no control character, and means the same', () => {
+  it('contains no control character, and decodes to the same event', () => {
     const event = { type: 'partial', text: 'a\u009b\u2028\u007f\nb' } as const
     expect(eventLine(event)).toMatch(/^[\x20-\x7e]+\n$/)
     expect(JSON.parse(eventLine(event))).toEqual(event)
@@ -81,12 +81,12 @@ describe('eventLine', () => {
 describe('progressLine', () => {
   const line = progressLine((part, { barsize = 0 }) => '#'.repeat(Math.round(part * barsize)).padEnd(barsize, '-'))
 
-  it('shows the part that is done, as wide as there is room', () => {
+  it('shows the completed part, as wide as the space allows', () => {
     expect(line({ doneMs: 5000, totalMs: 20_000 }, 43)).toBe('#####-------------  25 %  00:05.0 / 00:20.0')
     expect(line({ doneMs: 30_000, totalMs: 20_000 }, 200)).toMatch(/^#{40} 100 % {2}00:20.0 \/ 00:20.0$/)
   })
 
-  it('shows figures alone where there is no room, and time alone where the end is not known', () => {
+  it('shows only numbers if there is no space, and only the time if the end is unknown', () => {
     expect(line({ doneMs: 5000, totalMs: 20_000 }, 23)).toBe('25 %  00:05.0 / 00:20.0')
     expect(line({ doneMs: 5000, totalMs: 20_000 }, 9)).toBe('… 00:20.0')
     expect(line({ doneMs: 5000 }, 40)).toBe('00:05.0 of audio')
