@@ -12,14 +12,14 @@ const foldersIn = (folder: string): readonly string[] =>
     .map((name) => `${folder}/${name}`)
     .filter((path) => statSync(join(root, path)).isDirectory() && readdirSync(join(root, path)).length > 0)
 
-/** Every table of the page that names a file and what is in it, as [file, name]. */
+/** Every table of the page that names a file and a part of it, as [file, name]. */
 const filesWithNames = [
   ...tableBelow(page, 'One utterance, from file to file').map(([, file, name]) => [named(file), named(name)] as const),
   ...tableBelow(page, 'Seams').map(([name, file]) => [named(file), named(name)] as const),
 ]
 
 describe('docs/ARCHITECTURE.md', () => {
-  it('names paths that are there', () => {
+  it('names paths that exist', () => {
     const inBackticks = page.matchAll(/`((?:src|proto|samples|scripts|test|docs|bench|\.ci)(?:\/[\w./-]+)?)`/g)
     const linked = page.matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)
     const paths = [
@@ -30,12 +30,12 @@ describe('docs/ARCHITECTURE.md', () => {
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
 
-  it('names every folder of src, and of the service and the command within', () => {
+  it('names every folder of src, and the folders of the service and the command', () => {
     const folders = ['src', 'src/service', 'src/cli'].flatMap(foldersIn)
     expect(folders.filter((folder) => !page.includes(`\`${folder}\``))).toEqual([])
   })
 
-  it('names only commands that package.json has', () => {
+  it('names only commands of package.json', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
     const commands = [...page.matchAll(/`npm (?:run )?([a-z]+)[^`]*`/g)].map(([, command = '']) => command)
     expect(commands.length).toBeGreaterThan(5)
@@ -47,13 +47,13 @@ describe('docs/ARCHITECTURE.md', () => {
     expect(rows.filter(([, , file]) => !/^`src\/[\w./-]+\.ts`(?:, `src\/[\w./-]+\.ts`)*$/.test(file ?? ''))).toEqual([])
   })
 
-  it('has the layers that are checked', () => {
+  it('has the layers that are enforced', () => {
     const onPage = tableBelow(page, 'The layers').map(([folder, layer]) => [named(folder), Number(layer)])
     const inTable = layers.flatMap((names, layer) => names.map((name) => [`src/${name}`, layer] as const))
     expect(onPage).toEqual(inTable.filter(([folder]) => foldersIn('src').includes(folder)))
   })
 
-  it('has the folders of the service and the directions that are checked', () => {
+  it('has the folders of the service and the import directions that are enforced', () => {
     const lines = page.slice(page.indexOf('The folders of the service have a direction')).split('\n')
     const rows = lines.slice(lines.findIndex((line) => line.startsWith('|')) + 2)
     const table = rows
@@ -73,7 +73,7 @@ describe('docs/ARCHITECTURE.md', () => {
     for (const file of entryPoints) expect(page).toContain(`\`src/${file}\``)
   })
 
-  it.each(filesWithNames)('finds in %s what it says is there: %s', (file, name) => {
+  it.each(filesWithNames)('finds in %s what it names: %s', (file, name) => {
     expect(readFileSync(join(root, file), 'utf8')).toMatch(
       new RegExp(`(?:const|class|function|interface|type) ${name}\\b`),
     )

@@ -17,7 +17,7 @@ beforeAll(() => {
 afterAll(() => recipe.remove())
 
 describe('docs/recipes/cassettes.md', { timeout: readerTimeoutMs }, () => {
-  it('records, plays again and shows, as it says', async () => {
+  it('records, replays and shows, as described', async () => {
     const [transcribe = '', record = '', replay = '', show = ''] = commandsOf(blocks)
     expect(await recipe.shell(transcribe)).toMatchObject({ exitCode: 0 })
     expect(await recipe.shell(record)).toMatchObject({ exitCode: 0, stderr: '' })
@@ -32,11 +32,11 @@ describe('docs/recipes/cassettes.md', { timeout: readerTimeoutMs }, () => {
     expect(readFileSync(join(recipe.path, 'call.svg'), 'utf8')).toMatch(/^<svg [^]*<\/svg>\n$/)
   })
 
-  it('has the fields of the header that the codec has', () => {
+  it('has the fields of the header in the codec', () => {
     expect(tableBelow(page, 'Header').map(([field]) => named(field))).toEqual(Object.keys(headerFields))
   })
 
-  it('has the lines that the codec has, with their fields', () => {
+  it('has the lines in the codec, with their fields', () => {
     const onPage = Object.fromEntries(
       tableBelow(page, 'Lines').map(([event, , fields = '']) => [
         named(event),

@@ -20,7 +20,7 @@ afterAll(async () => {
 })
 
 describe('docs/recipes/custom-node.md', { timeout: readerTimeoutMs }, () => {
-  it('says of each of its files what it is called', () => {
+  it('states the name of each of its files', () => {
     const named = filesOf(blocks)
     expect(named.map(([name]) => name)).toEqual(['pace-of-speech.mjs', 'projects/Default/paced/1.yaml'])
     expect(blocks.map(({ language }) => language).filter((language) => language !== 'sh')).toEqual(['js', 'yaml'])

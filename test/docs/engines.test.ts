@@ -32,7 +32,7 @@ describe('docs/ENGINES.md', () => {
     },
   )
 
-  it('has a program whose engine works', async () => {
+  it('has a program with a working engine', async () => {
     const program = blocksOf(page).find(({ language }) => language === 'ts')
     const { outputText } = ts.transpileModule(program?.text ?? '', {
       compilerOptions: { module: ts.ModuleKind.CommonJS },

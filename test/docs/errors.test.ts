@@ -12,7 +12,7 @@ const grpcStatusNames = [
   ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
 ]
 
-/** A row as the page has to write it, in the order of its columns. */
+/** A row as the page must write it, in the order of its columns. */
 const writtenRow = ([code, { closeCode, grpcStatus, retryable, help }]: readonly [string, ErrorRow]) => [
   `\`${code}\``,
   String(closeCode),
@@ -34,14 +34,14 @@ describe('docs/ERRORS.md', () => {
     expect(rowsOf(document)).toEqual(Object.entries(errorTable).map(writtenRow))
   })
 
-  it('names the columns of its tables alike', () => {
+  it('uses the same column names in its tables', () => {
     const header = /^\| Code +\| Close code +\| gRPC status +\| Retryable +\| What to do +\|$/gm
     const tables = document.match(/^\| ?-[-| ]+\|$/gm) ?? []
     expect(tables.length).toBeGreaterThan(0)
     expect(document.match(header)).toHaveLength(tables.length)
   })
 
-  it('names no code in its text that the table does not have', () => {
+  it('names no code in its text that is missing in the table', () => {
     const named = [...document.matchAll(/case '([a-z-]+)'|code === '([a-z-]+)'/g)].map(
       ([, first, second]) => first ?? second,
     )

@@ -15,13 +15,13 @@ beforeAll(() => {
 })
 afterAll(() => recipe.remove())
 
-// At the same time, for two of the programs mostly wait, and an hour of virtual time takes 6 s.
+// Concurrently, because two of the programs mostly wait, and an hour of virtual time takes 6 s.
 describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs }, () => {
   it('has a program for each of its commands', () => {
     expect(blocks.map(({ language }) => language)).toEqual(['js', 'sh', 'js', 'sh'])
   })
 
-  it('loses no audio by an outage, as the verifying service reports', async () => {
+  it('loses no audio in an outage, as the verifying service reports', async () => {
     const { exitCode, stdout, stderr } = await recipe.shell(commands[0])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     const lines = stdout.trimEnd().split('\n')

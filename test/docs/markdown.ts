@@ -1,4 +1,4 @@
-/** A fenced block: the word behind its fence, its text, and the line of the page that it begins at. */
+/** A fenced block: its language, its text, and the line of the page at which it begins. */
 export interface Block {
   readonly language: string
   readonly text: string
@@ -25,7 +25,7 @@ export const blocksOf = (page: string): readonly Block[] => {
 export const commandsOf = (blocks: readonly Block[]): readonly string[] =>
   blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
 
-/** The files of a page: blocks whose first line is a comment that names them, and nothing more. */
+/** The files of a page: blocks whose first line is a comment with only a file name. */
 export const filesOf = (blocks: readonly Block[]): readonly (readonly [name: string, text: string])[] =>
   blocks
     .filter(({ language }) => language !== 'sh')
@@ -34,7 +34,7 @@ export const filesOf = (blocks: readonly Block[]): readonly (readonly [name: str
       return name === undefined ? [] : [[name, text] as const]
     })
 
-/** The cells of a row; a pipe in backticks does not part them. */
+/** The cells of a row; a pipe in backticks does not separate them. */
 const cellsOf = (row: string): readonly string[] =>
   row
     .split('|')
@@ -53,5 +53,5 @@ export const tableBelow = (page: string, heading: string): readonly (readonly st
   return lines.slice(first + 2, after === -1 ? undefined : after).map(cellsOf)
 }
 
-/** What stands between backticks in a cell, or the cell itself. */
+/** The text between backticks in a cell, or the complete cell. */
 export const named = (cell: string | undefined): string => /`([^`]+)`/.exec(cell ?? '')?.[1] ?? cell ?? ''

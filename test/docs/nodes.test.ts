@@ -9,7 +9,7 @@ import { named, tableBelow } from './markdown.js'
 
 const page = readFileSync(join(__dirname, '../../docs/NODES.md'), 'utf8')
 
-/** A value that fits no option. */
+/** A value that is invalid for every option. */
 const unfit = (): void => undefined
 
 const faultsOf = (definition: AnyNodeDefinition, options: unknown): readonly OptionFault[] => {
@@ -17,7 +17,9 @@ const faultsOf = (definition: AnyNodeDefinition, options: unknown): readonly Opt
   return either.isLeft(configured) ? configured.left : []
 }
 
-/** The options of a node, as it tells them to who gives wrong ones: name, whether it must be there, what it must be. */
+/**
+ * The options of a node, as its error for invalid options lists them: name, whether it is required, what it must be.
+ */
 const optionsInCode = (definition: AnyNodeDefinition) => {
   const [fault = ''] = faultsOf(definition, { '?': 0 }).flatMap(({ path, message }) =>
     path[0] === '?' ? [message] : [],
@@ -49,7 +51,7 @@ const portsOnPage = (name: string) => {
 describe.each(builtInNodes)('NODES.md on $name', (definition) => {
   const { name, inputs, outputs } = definition
 
-  it('has its options, which must be there, and what they must be', () => {
+  it('has its options, whether they are required, and what they must be', () => {
     const inCode = optionsInCode(definition)
     expect(inCode.every(({ value }) => value !== '')).toBe(true)
     expect(optionsOnPage(name).map(({ name: option, needed }) => [option, needed])).toEqual(
@@ -66,12 +68,12 @@ describe.each(builtInNodes)('NODES.md on $name', (definition) => {
 })
 
 describe('NODES.md', () => {
-  it('names only nodes that there are', () => {
+  it('names only nodes that exist', () => {
     const names = [...page.matchAll(/^### (.+)$/gm)].map(([, name]) => name)
     expect(names.toSorted()).toEqual(builtInNodes.map(({ name }) => name).toSorted())
   })
 
-  it('has the defaults of voice activity that hold', () => {
+  it('has the correct defaults of voice activity', () => {
     for (const name of ['voice-activity', 'recognizer']) {
       const onPage = new Map(optionsOnPage(name).map(({ name: option, byDefault }) => [option, byDefault]))
       for (const [key, value] of Object.entries({ ...defaultSegmenterParameters, gracefulSilenceMs: 0 })) {

@@ -7,7 +7,7 @@ import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 const folder = join(checkout, 'docs/notebooks')
 const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
 
-/** What a reader has to see, by the title of the section. */
+/** The expected output, by the title of the section. */
 const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'first-session.ts': {
     '1. What is in the file': ['ulaw, 8000 Hz, 2 channels, 32.781 s'],
@@ -58,7 +58,7 @@ const sectionsOf = (stdout: string): Readonly<Record<string, string>> =>
       .map((section) => [section.slice(0, section.indexOf('\n')), section.slice(section.indexOf('\n') + 1)]),
   )
 
-/** What each program finds as in the checkout. */
+/** The files that each program finds as in the checkout. */
 let reader: ReaderFolder
 beforeAll(() => {
   reader = openReaderFolder()
@@ -68,12 +68,12 @@ beforeAll(() => {
 afterAll(() => reader.remove())
 
 describe('docs/notebooks', () => {
-  it('has at least three notebooks, and each has its expectations here', () => {
+  it('has at least three notebooks, each with its expectations here', () => {
     expect(notebooks.length).toBeGreaterThanOrEqual(3)
     expect(notebooks.toSorted()).toEqual(Object.keys(seen).toSorted())
   })
 
-  it.each(notebooks)('prints every section of %s, and ends by itself soon after', async (name) => {
+  it.each(notebooks)('prints every section of %s, and exits soon after', async (name) => {
     const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(`docs/notebooks/${name}`, {
       cwd: reader.path,
     })
@@ -86,7 +86,7 @@ describe('docs/notebooks', () => {
     }
   })
 
-  it.each(notebooks)('says at the top of %s how to run it, and imports the package by its name', (name) => {
+  it.each(notebooks)('explains at the top of %s how to run it, and imports the package by its name', (name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     expect(text).toContain(`npx ts-node docs/notebooks/${name}`)
     expect(text).not.toMatch(/from '\.\.?\//)

@@ -30,19 +30,19 @@ describe('docs/deploy', () => {
   const example = readFileSync('docs/deploy/service.yaml', 'utf8')
   const valueOf = (key: string): string | undefined => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1]
 
-  it('gives the service more time to end than it takes to drain', () => {
+  it('gives the service more time to stop than it takes to drain', () => {
     const drainMs = Number(/drainMs: (\d+)/.exec(example)?.[1])
     expect(Number(valueOf('TimeoutStopSec')) * 1000).toBeGreaterThan(drainMs + 10_000)
     expect(valueOf('KillSignal')).toBe('SIGTERM')
   })
 
-  it('lets the unit write to its state folder only, the one of the example', () => {
+  it('lets the unit write only to its state folder, that of the example', () => {
     expect(valueOf('ProtectSystem')).toBe('strict')
     expect(example).toContain(`stateFolder: /var/lib/${valueOf('StateDirectory') ?? ''}`)
     expect(valueOf('NoNewPrivileges')).toBe('yes')
   })
 
-  it('runs what the image asks for health where the example listens', () => {
+  it('runs the health check of the image against the address of the example', () => {
     const image = readFileSync('docs/deploy/Dockerfile', 'utf8')
     const operations = /operations: (\S+)/.exec(example)?.[1] ?? ''
     expect(image).toContain(`http://${operations}/readyz`)

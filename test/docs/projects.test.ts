@@ -28,7 +28,7 @@ const headings: Readonly<Record<keyof typeof projectKeys, string>> = {
 }
 
 describe('docs/PROJECTS.md', () => {
-  it.each(Object.entries(headings))('has every key of a %s that the file may have, and no other', (table, heading) => {
+  it.each(Object.entries(headings))('has every key that a %s in the file may have, and no other', (table, heading) => {
     const onPage = tableBelow(page, heading).map(([key]) => named(key))
     expect(onPage).toEqual(projectKeys[table as keyof typeof projectKeys])
   })
@@ -45,7 +45,7 @@ describe('docs/PROJECTS.md', () => {
     }
   })
 
-  it('shows a project that is sound', async () => {
+  it('shows a valid project', async () => {
     const graph = await graphOf(text, [])
     expect(inputText(graph)).toBe('pcm or ulaw, 8000 or 16000 Hz, stereo')
     expect(drawGraph(graph)).toBe(
@@ -70,7 +70,7 @@ describe('docs/PROJECTS.md', () => {
     await service.close()
   })
 
-  it('is the example that the package brings', () => {
+  it('is the example in the package', () => {
     expect(parse(readFileSync(join(root, 'samples/projects/Acme/calls/1.yaml'), 'utf8'))).toEqual(parse(text))
   })
 })

@@ -59,7 +59,7 @@ const required = (heading: string): readonly string[] => {
 const keys = (json: string): readonly string[] => Object.keys(JSON.parse(json) as object)
 const sorted = (names: readonly string[]): readonly string[] => [...names].sort()
 
-// Models with every field there is; a field that a codec gains is a compiler's error here.
+// Models with every field; a new field of a codec is a compile error here.
 const audio: Required<StartAudio> = { sampleRateHz: 8000, channels: 1, encoding: 'pcm', output: {} }
 const start: Required<StartRequest> = {
   audio,
@@ -107,7 +107,7 @@ const response: Required<RecognizerResponse> = { operationResult: 'Success', rec
 const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1, heardMs: 1 }
 
-/** Every message that has fields: its heading on the page, and itself with all of them as the codec writes it. */
+/** Every message with fields: its heading on the page, and a complete example as the codec writes it. */
 const messages: Readonly<Record<string, string>> = {
   'Token response': JSON.stringify(
     tokenResponse.encode({ accessToken: 'x', expiresInSeconds: 1, tokenType: 'Bearer', scope: 's' }),
@@ -125,7 +125,7 @@ const messages: Readonly<Record<string, string>> = {
   'final-result': writeRecognizerMessage({ message: 'final-result', ...final }),
 }
 
-/** How each of them is read, to find out which fields are required. */
+/** The reader of each message, to determine which fields are required. */
 const reads: Readonly<Record<string, (json: string) => boolean>> = {
   'Token response': (json) => either.isRight(parseToken(json, 0)),
   Start: (json) => either.isRight(readDataflowRequest(json)),
@@ -152,7 +152,7 @@ describe('the tables of fields in PROTOCOL.md', () => {
     expect(sorted(column(heading))).toEqual(sorted(keys(messages[heading] ?? '')))
   })
 
-  it.each(Object.keys(messages))('mark as required what "%s" cannot be read without', (heading) => {
+  it.each(Object.keys(messages))('mark the fields as required without which "%s" cannot be read', (heading) => {
     const whole = JSON.parse(messages[heading] ?? '') as Record<string, unknown>
     const needed = Object.keys(whole).filter((key) => {
       const { [key]: _left, ...rest } = whole
@@ -218,7 +218,7 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
     expect(onPage).toEqual(inCode)
   })
 
-  it('are refused when they do not fit', () => {
+  it('are rejected when they are invalid', () => {
     for (const [name = ''] of inCode) {
       expect(readRecognitionSettings({ [name]: true }), name).toMatchObject({ left: { code: 'invalid-field' } })
     }
@@ -238,7 +238,7 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
     ])
   })
 
-  it('differ from those of recognize in the graceful silence alone', () => {
+  it('differ from those of recognize only in the graceful silence', () => {
     const numbers = tableBelow(page, 'recognize').slice(7)
     expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
       defaultSegmenterParameters.sensitivity,
@@ -291,7 +291,7 @@ describe('the states in PROTOCOL.md', () => {
 describe('the JSON in PROTOCOL.md', () => {
   const blocks = blocksOf(page)
 
-  it('is all that stands in its blocks', () => {
+  it('is the complete content of its blocks', () => {
     expect(blocks.length).toBeGreaterThan(12)
     expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(['json']))
   })
@@ -300,7 +300,7 @@ describe('the JSON in PROTOCOL.md', () => {
     expect(readAny(text)).toMatchObject({ _tag: 'Right' })
   })
 
-  it('of both forms of a Start says the same', () => {
+  it('of both forms of a Start has the same meaning', () => {
     const starts = blocks
       .map(({ text }) => text)
       .filter((text) => /"(MessageName|message-name)": "start"/i.test(text))
@@ -322,7 +322,7 @@ describe('the JSON in PROTOCOL.md', () => {
 })
 
 describe('the errors and limits in PROTOCOL.md', () => {
-  it('are called by codes that exist', () => {
+  it('are named by existing codes', () => {
     const codes = [...page.matchAll(/`([a-z]+(?:-[a-z]+)+)(?::|`)/g)].map(([, code = '']) => code)
     const known = new Set([...Object.keys(errorTable), ...knownWords()])
     expect(codes.filter((code) => !known.has(code))).toEqual([])
@@ -364,7 +364,7 @@ describe('the errors and limits in PROTOCOL.md', () => {
   })
 })
 
-/** Everything with a hyphen that is a name of the wire and not of an error. */
+/** Names with a hyphen that belong to the wire and not to errors. */
 const knownWords = (): readonly string[] => [
   ...Object.values(messages).flatMap(keys),
   ...keys(writeDataflowRequest({ request: 'Start', ...start }, 'kebab')),
@@ -374,7 +374,7 @@ const knownWords = (): readonly string[] => [
   ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known', 'retry-after', endTrailer],
 ]
 
-/** By the one field that tells what a message is. */
+/** By the one field that identifies a message. */
 const readAny = (text: string): unknown => {
   const json = JSON.parse(text) as Readonly<Record<string, unknown>>
   if ('access_token' in json) return parseToken(text, 0)

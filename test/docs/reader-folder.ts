@@ -4,22 +4,22 @@ import { dirname, join } from 'node:path'
 import { checkout, runProgram, type ProgramRun } from './run-program.js'
 
 const longestCommandMs = 180_000
-/** Of a test that runs what a page tells one to type. */
+/** Of a test that runs the commands of a page. */
 export const readerTimeoutMs = longestCommandMs + 30_000
 
-/** What the pages ask of a reader: the package and its peer installed, its command in the path, the samples beside. */
+/** What the pages require: the package and its peer installed, its command in the path, the samples. */
 export interface ReaderFolder {
   readonly path: string
-  /** What programs that run here need: the command is found. */
+  /** The environment of programs that run here: the command is found. */
   readonly env: Readonly<Record<string, string>>
-  /** Writes a file, and the folders that it is in. */
+  /** Writes a file, and creates its folders. */
   readonly write: (name: string, text: string) => void
-  /** In bash as a reader types it; what fails within it fails it. */
+  /** In bash as a reader types it; a failing command fails the script. */
   readonly shell: (command?: string) => Promise<ProgramRun>
   readonly remove: () => void
 }
 
-/** What of the package programs read that run; the sources of its source maps are none of it. */
+/** The files of the package that programs read; the sources of its source maps are not among them. */
 const isRead = (path: string): boolean => !/\.map$|\.tsbuildinfo$|dist\/packages$/.test(path)
 
 /**

@@ -29,7 +29,7 @@ beforeAll(() => {
   project = openReaderFolder(['typescript', '@types/node'])
   project.write('package.json', JSON.stringify({ private: true, type: 'commonjs' }))
   const compilerOptions = { target: 'es2022', module: 'nodenext', types: ['node'], strict: true, skipLibCheck: true }
-  // As the checkout has it, in which the first program runs.
+  // The files of the checkout, in which the first program runs.
   const tsNode = { transpileOnly: true }
   project.write(
     'tsconfig.json',
@@ -43,11 +43,11 @@ afterAll(async () => {
   project.remove()
 })
 
-/** Run in the project; the test that compiles all of them has to come before. It has to end by itself. */
+/** Runs in the project; the test that compiles all of them must run before. It must exit by itself. */
 const typeScript = async (block: Block) =>
   linesOf(await runProgram(process.execPath, [`compiled/${blockName(block)}.js`], inProject()))
 
-/** As the page says, by ts-node. */
+/** With ts-node, as on the page. */
 const firstProgram = async (block: Block) =>
   linesOf(await runTypeScript(join(project.path, `${blockName(block)}.ts`), inProject()))
 
@@ -71,23 +71,23 @@ const sentences = [
 ]
 
 /**
- * What each block has to do, by the words that it alone has. Blocks run in the order of the page, and none has a
- * preamble: the one that starts the service leaves `service.json` behind for those below it.
+ * The expectation for each block, by words that only this block contains. Blocks run in the order of the page, without
+ * preamble: the one that starts the service leaves `service.json` for the following blocks.
  */
 const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = {
   'npm ci && npm start': async ({ text }) => {
     expect(text).toBe('npm ci && npm start\nnpm test')
-    // `npm ci` would take away what this test runs on, and `npm test` is what runs it: that both are commands of the
-    // checks is all that can be seen from here.
+    // `npm ci` would remove what this test runs on, and `npm test` runs this test: it only checks that both are
+    // commands of the project.
     const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
       readonly scripts: Readonly<Record<string, string>>
     }
     expect(scripts['test']).toContain('vitest run')
     const steps = readFileSync(join(checkout, '.ci/run'), 'utf8')
     expect(steps).toMatch(/^step npm ci\b/m)
-    // Which runs all that `npm test` runs, and more.
+    // It runs everything that `npm test` runs, and more.
     expect(steps).toMatch(/^step npm run test:all\b/m)
-    // What `npm start` runs behind the build, which these tests run on and which may not change under them.
+    // What `npm start` runs after the build, which these tests use and which must not change meanwhile.
     expect(scripts['prestart']).toBe('npm run build')
     const [program, ...args] = (scripts['start'] ?? '').split(' ')
     expect(program).toBe('node')
@@ -159,13 +159,13 @@ describe('README.md', () => {
     expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(180)
   })
 
-  it('has blocks of sh and ts only, each with one expectation here, and each expectation its block', () => {
+  it('has blocks of sh and ts only, each with one expectation here, and each expectation with its block', () => {
     expect(blocks.map(({ language }) => language).filter((language) => !['sh', 'ts'].includes(language))).toEqual([])
     expect(blocks.map((block) => [block.line, keysOf(block).length])).toEqual(blocks.map(({ line }) => [line, 1]))
     expect(blocks.flatMap(keysOf).sort()).toEqual(Object.keys(expectations).sort())
   })
 
-  it('links to what is there', () => {
+  it('links to existing targets', () => {
     const links = [...page.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(checkout, link)))).toEqual([])
   })
@@ -192,7 +192,7 @@ describe('README.md', () => {
     )
   }
 
-  it('leaves no service behind', async () => {
+  it('leaves no service running', async () => {
     if (server === undefined) throw new Error('No block started the service.')
     expect(await server.stop()).toBe(0)
   })

@@ -7,7 +7,7 @@ import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
 const folder = join(checkout, 'docs/recipes')
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.ts'))
 
-/** What each recipe prints, line by line; of the captions, what they end with. */
+/** The output of each recipe, line by line; for the captions, its end. */
 const printed: Readonly<Record<string, string>> = {
   'captions.ts': 'four two we will see you on friday',
   'fresh-token.ts': `day   0  requested token 1
@@ -26,7 +26,7 @@ passed: gives up on a refusal
 passed: says so when the service stays silent`,
 }
 
-/** What each program finds as in the checkout. */
+/** The files that each program finds as in the checkout. */
 let reader: ReaderFolder
 beforeAll(() => {
   reader = openReaderFolder()
@@ -40,7 +40,7 @@ describe('docs/recipes', () => {
     expect(recipes.toSorted()).toEqual(Object.keys(printed).toSorted())
   })
 
-  it.each(recipes)('prints what %s is about, and ends by itself soon after', async (name) => {
+  it.each(recipes)('prints the result of %s, and exits soon after', async (name) => {
     const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(`docs/recipes/${name}`, {
       cwd: reader.path,
     })
@@ -54,7 +54,7 @@ describe('docs/recipes', () => {
     } else expect(lines).toEqual(expected)
   })
 
-  it.each(recipes)('says at the top of %s how to run it', (name) => {
+  it.each(recipes)('explains at the top of %s how to run it', (name) => {
     expect(readFileSync(join(folder, name), 'utf8')).toContain(`npx ts-node docs/recipes/${name}`)
   })
 })

@@ -25,7 +25,7 @@ const printed = async (command: string): Promise<readonly string[]> => {
   return stdout.trimEnd().split('\n')
 }
 
-/** What each program prints; the code of an attempt that failed depends on how far it came. */
+/** The output of each program; the code of a failed attempt depends on how far it got. */
 const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] = [
   [
     'bad-network',
@@ -57,14 +57,14 @@ const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] 
   ],
 ]
 
-// At the same time, for two of the programs mostly wait, and an hour of virtual time takes 4 s.
+// Concurrently, because two of the programs mostly wait, and an hour of virtual time takes 4 s.
 describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, () => {
-  it.each(programs)('has a program %s that prints what the page is about, and ends by itself', async (name, lines) => {
+  it.each(programs)('has a program %s that prints what the page explains, and exits', async (name, lines) => {
     expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
     expect(await printed(`node ${name}.mjs`)).toEqual(lines)
   })
 
-  it('names the defaults that the options have', () => {
+  it('names the defaults of the options', () => {
     const given = resolveResumption(true)
     const settings = resolveSessionOptions({
       url: 'ws://localhost',

@@ -9,11 +9,11 @@ export interface ProgramRun {
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
-  /** From its last words on stdout to its end, in milliseconds. */
+  /** From its last output on stdout to its end, in milliseconds. */
   readonly lingeredMs: number
 }
 
-/** A program that has said all it has to say ends soon; a timer of a session would hold it for 30 s. */
+/** A program that has printed everything exits soon; a timer of a session would keep it alive for 30 s. */
 export const longestLingerMs = 15_000
 
 export interface RunOptions {
@@ -29,7 +29,7 @@ export const runProgram = (
   { cwd = checkout, env = {}, timeoutMs = 110_000 }: RunOptions = {},
 ): Promise<ProgramRun> =>
   new Promise((resolve, reject) => {
-    // A group of its own, so that what a shell started goes with it.
+    // A separate process group, so that children of a shell are killed with it.
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, NO_COLOR: '1', ...env },
@@ -56,23 +56,23 @@ export const runProgram = (
     })
   })
 
-/** Also when its leader has ended already and left children behind. */
+/** Also when its leader has exited already and left children. */
 const killGroup = (pid: number | undefined): void => {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // All of it has ended.
+    // All processes have exited.
   }
 }
 
 export interface RunningProgram {
-  /** Asks it to end, and resolves with its exit code; null when it had to be killed. */
+  /** Terminates it, and resolves with its exit code; null when it had to be killed. */
   readonly stop: () => Promise<number | null>
 }
 
 const patienceMs = 60_000
 
-/** Starts a program that runs until it is told to end. */
+/** Starts a program that runs until it is terminated. */
 export const startProgram = (
   command: string,
   args: readonly string[],
@@ -93,7 +93,7 @@ export const startProgram = (
 
 const tsNode = join(checkout, 'node_modules/ts-node/dist/bin.js')
 
-/** Runs a TypeScript file as `npx ts-node FILE` does. It imports the built package, so that has to be there. */
+/** Runs a TypeScript file as `npx ts-node FILE` does. It imports the built package, which must exist. */
 export const runTypeScript = (file: string, options: RunOptions = {}): Promise<ProgramRun> => {
   if (!existsSync(join(checkout, 'dist/cjs/index.js'))) throw new Error('Run `npm run build` before these tests.')
   return runProgram(process.execPath, [tsNode, file], options)

@@ -8,14 +8,14 @@ const page = readFileSync(join(root, 'docs/SECURITY.md'), 'utf8')
 const threats = tableBelow(page, 'Threats')
 
 describe('SECURITY.md', () => {
-  it('names a threat, what stops it and a test in every row, and no threat twice', () => {
+  it('names a threat, its mitigation and a test in every row, and no threat twice', () => {
     expect(threats.length).toBeGreaterThan(20)
     expect(threats.filter((row) => row.length !== 3 || row.includes(''))).toEqual([])
     expect(new Set(threats.map(([threat]) => threat)).size).toBe(threats.length)
   })
 
   it.each(threats.map(([threat = '', , test = '']) => [threat, test] as const))(
-    'shows of "%s" by a test that there is',
+    'proves "%s" with a test that exists',
     (_threat, test) => {
       const [, file = '', title = ''] = /^`(test\/[^`]+\.test\.ts)`: (.+)$/.exec(test) ?? []
       expect(existsSync(join(root, file)), test).toBe(true)

@@ -5,7 +5,7 @@ import { blocksOf, commandsOf } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout, longestLingerMs } from './run-program.js'
 
-/** What the program of each recipe prints. */
+/** The output of the program of each recipe. */
 const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] = [
   [
     'captions',
@@ -46,14 +46,14 @@ beforeAll(() => {
 })
 afterAll(() => folder.remove())
 
-/** These play the audio at four times its pace, which takes 8 s and is mostly waiting: at the same time. */
+/** These play the audio at four times real time, which takes 8 s and is mostly waiting: concurrently. */
 const paced: readonly string[] = ['metrics', 'ledger']
 
 for (const [name, prints] of recipes) {
   describe(`docs/recipes/${name}.md`, { timeout: readerTimeoutMs, concurrent: paced.includes(name) }, () => {
     const blocks = blocksOf(readFileSync(join(checkout, `docs/recipes/${name}.md`), 'utf8'))
 
-    it('has a program that prints what the page is about, and ends by itself soon after', async () => {
+    it('has a program that prints what the page explains, and exits soon after', async () => {
       const [program] = blocks.filter(({ language }) => language === 'js')
       const [, file = ''] = /^\/\/ (\S+\.mjs): /.exec(program?.text ?? '') ?? []
       expect(file).toBe(`${name}.mjs`)

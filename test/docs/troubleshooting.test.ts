@@ -14,7 +14,7 @@ import { checkout } from './run-program.js'
 
 const page = readFileSync(join(checkout, 'docs/TROUBLESHOOTING.md'), 'utf8')
 
-/** The compiler holds these two to the types: it knows no other way to list what a type has. */
+/** The compiler keeps these two equal to the types: it has no other way to list the members of a type. */
 const causes: Readonly<Record<GapCause, true>> = {
   'buffer-full': true,
   'replay-full': true,
@@ -24,7 +24,7 @@ const causes: Readonly<Record<GapCause, true>> = {
   'cut-sample': true,
   silence: true,
 }
-/** What may happen to a connection; `resumed` is good news. */
+/** The events of a connection; `resumed` needs no action. */
 type Happening = ResumedEvent | SilentEvent | GapEvent
 const notices: Readonly<Record<Exclude<ConnectionEvent['state'], AnnouncedState> | Happening['type'], true>> = {
   reconnecting: true,
@@ -63,7 +63,7 @@ const messages = parts.flatMap(({ heading }) => {
   return code === undefined || message === undefined ? [] : [[code, message] as const]
 })
 
-/** What each folder of the code says. */
+/** The messages in each folder of the code. */
 const folders: readonly string[] = ['src', ...foldersIn('src')].map((folder) =>
   readdirSync(join(checkout, folder))
     .filter((name) => name.endsWith('.ts'))
@@ -71,7 +71,7 @@ const folders: readonly string[] = ['src', ...foldersIn('src')].map((folder) =>
     .join('\n'),
 )
 
-/** Whether the code says it, with anything at all where the page has "…", in one folder that has the error's code too. */
+/** Whether the code contains the message, with any text for "…", in a folder that also has the error's code. */
 const isInSources = (code: string, message: string): boolean => {
   const escaped = message.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   const mention = new RegExp(`['"\`]${escaped.join('[^\\n]*?')}`)
@@ -79,20 +79,20 @@ const isInSources = (code: string, message: string): boolean => {
 }
 
 describe('docs/TROUBLESHOOTING.md', () => {
-  it('has a part for every code of the error table, in its order, and for no other', () => {
+  it('has a section for every code of the error table, in its order, and for no other', () => {
     expect(unique(named(/^`([a-z-]+)`: /))).toEqual(Object.keys(errorTable))
   })
 
-  it('has a part for every cause of a gap, and for what else a connection tells', () => {
+  it('has a section for every cause of a gap, and for the other events of a connection', () => {
     expect(named(/^`gap`, `([a-z-]+)`$/)).toEqual(Object.keys(causes))
     expect([...unique(named(/^`([a-z-]+)`(?:,|$)/)), 'resumed'].sort()).toEqual(Object.keys(notices).sort())
   })
 
-  it.each(messages)('has for %s a message that is said: %s', (code, message) => {
+  it.each(messages)('has for %s a message of the code: %s', (code, message) => {
     expect(isInSources(code, message)).toBe(true)
   })
 
-  it.each(parts)('says of $heading what it means, what the session does, and what to do', ({ lines }) => {
+  it.each(parts)('explains for $heading what it means, what the session does, and what to do', ({ lines }) => {
     expect(lines.map((line) => /^- (.+?): .{6}/.exec(line)?.[1])).toEqual(['Means', 'The session', 'Do'])
   })
 
