@@ -10,15 +10,15 @@ export const haproxyPackage = needPackages(['haproxy'], () => hasPrograms('hapro
 
 /** A balancer that runs in the foreground. */
 export interface Balancer {
-  /** Reads its configuration again; sessions stay with the process that has them. */
+  /** Reloads its configuration; sessions stay with the process that has them. */
   readonly reload: () => void
   readonly close: () => Promise<void>
 }
 
-/** Texts of a configuration in docs/deploy and what stands there in a test. */
+/** Replacements in a configuration of docs/deploy for a test. */
 export type Changes = readonly (readonly [from: string | RegExp, to: string])[]
 
-/** Writes the configuration with the addresses and deadlines of a test; each change must find its place. */
+/** Writes the configuration with the addresses and deadlines of a test; each replacement must match. */
 export const adaptConfiguration = async (name: string, changes: Changes, folder: string): Promise<string> => {
   let text = await readFile(join('docs/deploy', name), 'utf8')
   for (const [from, to] of changes) {

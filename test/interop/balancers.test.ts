@@ -37,12 +37,12 @@ import { servedPair, type ServedPair } from './served-pair.js'
 import { sessionOptions, type Over, type SpokenService } from './session-options.js'
 
 let pair: ServedPair
-/** Of the balancer, which is not that of the services. */
+/** The certificate of the balancer, which differs from that of the services. */
 let own: DevelopmentCertificates
 let call: SpokenCall
 let reference: CallOutcome
 beforeAll(async () => {
-  // Faster than speech, so that tests are short.
+  // Faster than real time, to keep the tests short.
   pair = await servedPair({ limits: { maxPacePercent: 0 }, trustedProxies: ['127.0.0.1'] })
   own = await developmentCertificates(join(pair.folder, 'balancer'))
   await pair.one.start()
@@ -65,8 +65,8 @@ const portOf = (address: string): string => address.slice(address.lastIndexOf(':
 const [reloadAtMs, stopAtMs] = [1_900, 5_500]
 
 /**
- * A call over each transport at the same time, both carried by the one service. While the restaurant speaks the balancer
- * is reloaded. Then the other service is started, and while the guest speaks the first one is stopped.
+ * A call over each transport, concurrently, both on one service. While the restaurant speaks the balancer is reloaded.
+ * Then the other service is started, and while the guest speaks the first one is stopped.
  */
 const disturbed = async (service: SpokenService, reload: () => void): Promise<readonly CallOutcome[]> => {
   const [carrier, other] = pair.one.isRunning() ? [pair.one, pair.two] : [pair.two, pair.one]
@@ -77,7 +77,7 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
     resumed.met.then(other.start),
     Promise.all([resumed.met, guest.met]).then(carrier.stop),
   ])
-  // However late they are: what ends in mid-call has ended before the call.
+  // Also if they are late: what ends during the call has ended before its end.
   const endOfCall$ = defer(() => acts).pipe(ignoreElements())
   const outcome = await Promise.all(
     bothTransports.map(async (over) => {
@@ -123,7 +123,7 @@ const expectComplete = (outcome: readonly CallOutcome[]): void => {
   }
 }
 
-/** From another address of this machine, with a wrong secret. */
+/** From another address of this machine, with an invalid secret. */
 const askForToken = (wsUrl: string, localAddress: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const form = {
@@ -142,7 +142,7 @@ const askForToken = (wsUrl: string, localAddress: string): Promise<void> =>
       .end(new URLSearchParams(form).toString())
   })
 
-/** From another address of this machine, with a wrong token. */
+/** From another address of this machine, with an invalid token. */
 const startStream = async (address: string, localAddress: string): Promise<void> => {
   const [host = '', port = ''] = address.split(':')
   const socket = tlsConnect({
@@ -192,12 +192,12 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () =
     expectComplete(await disturbed(service, () => nginx?.reload()))
   })
 
-  it('tells the services who asks for a token', async () => {
+  it('forwards the address of a client that requests a token', async () => {
     await askForToken(service.service.access.wsUrl, '127.0.0.7')
     await expect.poll(() => pair.rejectedPeers()).toContain('127.0.0.7')
   })
 
-  it('passes a stream of more than the 1 MiB that nginx takes of a body by default', async () => {
+  it('passes a stream of more than the 1 MiB that nginx accepts as body by default', async () => {
     const messages = Array.from({ length: 40 }, () => new Uint8Array(32_000))
     const { grpc } = sessionOptions(service, { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }, 'call')
     const { events, end } = await outcomeOf(dataflow(grpc)(from(messages)))
@@ -231,7 +231,7 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
   })
   afterAll(() => haproxy?.close())
 
-  it('tells the services whose connections these are', async () => {
+  it('forwards the addresses of clients', async () => {
     const { access } = service.service
     await askForToken(access.wsUrl, '127.0.0.5')
     await startStream(access.grpc, '127.0.0.6')

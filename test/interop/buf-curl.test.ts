@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => live.close())
 
-/** The documents of an output of JSON, which `buf` writes one behind the other over several lines. */
+/** The documents of a JSON output, which `buf` writes one after another over several lines. */
 const documents = (text: string): readonly Record<string, unknown>[] =>
   text.split(/(?<=^\})$/m).flatMap((item) => (item.trim() === '' ? [] : [JSON.parse(item) as Record<string, unknown>]))
 
@@ -25,7 +25,7 @@ const contentsOf = (stdout: string): readonly Record<string, unknown>[] =>
     ({ message }) => JSON.parse((message as { readonly content: string }).content) as Record<string, unknown>,
   )
 
-/** Where the samples begin, and 20 ms of stereo µ-law. */
+/** The offset of the samples, and 20 ms of stereo µ-law. */
 const headerBytes = 58
 const chunkBytes = 320
 
@@ -47,7 +47,7 @@ const methods = [
   'grpc.health.v1.Health/Watch',
 ]
 
-// Each test starts a program of 47 MB over TLS, and one recognizes a whole call.
+// Each test starts a program of 47 MB over TLS, and one recognizes a complete call.
 describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), () => {
   describe.each(['grpc-v1', 'grpc-v1alpha'])('by reflection (%s)', (version) => {
     const reflected = (args: readonly string[], more: Parameters<typeof bufCurl>[1] = {}) =>
@@ -71,13 +71,13 @@ describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), () 
       expect(documents(watch.stdout)).toEqual([serving])
     })
 
-    it('is told that a service is not here', async () => {
+    it('reports that a service is unknown', async () => {
       const { exitCode, stderr } = await reflected(['--data', '{}', `${url}/elsewhere.Service/Method`])
       expect(exitCode).not.toBe(0)
       expect(stderr).toContain('elsewhere.Service')
     })
 
-    it('is refused a Start with its response and its status', async () => {
+    it('reports a refused Start with its response and its status', async () => {
       const stdin = JSON.stringify(start({ Token: 'wrong' }))
       const { stdout, stderr, exitCode } = await reflected(['--data', '@-', `${url}/dataflow/Stream`], { stdin })
       expect(documents(stdout)).toMatchObject([
@@ -103,7 +103,7 @@ describe.skipIf(bufPackage.areAbsent)(bufPackage.title('buf curl over TLS'), () 
     expect(exitCode).toBe(0)
   })
 
-  it('streams a whole call, and hears what both said', async () => {
+  it('streams a complete call, and receives the text of both speakers', async () => {
     const samples = readFileSync(callFile).subarray(headerBytes)
     const chunks = Array.from({ length: Math.ceil(samples.length / chunkBytes) }, (_, at) => ({
       message: { binary_content: samples.subarray(at * chunkBytes, (at + 1) * chunkBytes).toString('base64') },

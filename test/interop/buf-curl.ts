@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { needPackages } from './debian-packages.js'
 
-/** `buf` of the path: 93 MB unpacked, too much for a development dependency that one file of tests needs. */
+/** `buf` in the path: 93 MB unpacked, too much for a development dependency that one test file needs. */
 export const bufPackage = needPackages(
   ['@bufbuild/buf@1.75.0'],
   () => spawnSync('buf', ['--version']).status === 0,
@@ -12,15 +12,15 @@ export const bufPackage = needPackages(
 )
 
 export interface BufOutcome {
-  /** The JSON documents that were printed, or the lines where they are none. */
+  /** The printed JSON documents, or the lines if they are not JSON. */
   readonly stdout: string
   readonly stderr: string
   readonly exitCode: number | null
 }
 
 /**
- * Runs `buf curl` with a cache folder of its own, so that nothing is read or left in the user's. A call that does not end
- * by itself is interrupted when what it printed matches `until`.
+ * Runs `buf curl` with a separate cache folder, so that nothing is read from or left in the user's. A call that does
+ * not end is interrupted when its output matches `until`.
  */
 export const bufCurl = (
   args: readonly string[],
@@ -30,7 +30,7 @@ export const bufCurl = (
   const env = { ...process.env, BUF_CACHE_DIR: cache }
   return new Promise<BufOutcome>((resolve, reject) => {
     const child = spawn('buf', ['curl', ...args], { env, detached: true })
-    // The command of the package waits for the program; a signal must reach both.
+    // The command of the package waits for the program; both must receive a signal.
     const end = (signal: NodeJS.Signals): void => {
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, signal)
     }

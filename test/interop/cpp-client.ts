@@ -12,7 +12,10 @@ export const cppPackages = needPackages(
 
 const sources = join(__dirname, 'cpp')
 
-/** Compiles the C++ client into a folder; gives the program. gRPC's headers take the compiler 5 s, on a busy machine thrice that. */
+/**
+ * Compiles the C++ client into a folder and returns the program. The headers of gRPC take the compiler 5 s, three times
+ * that on a busy machine.
+ */
 export const compileCppClient = async (folder: string): Promise<string> => {
   const plugin = '--plugin=protoc-gen-grpc=/usr/bin/grpc_cpp_plugin'
   await run('protoc', ['-I', 'proto', `--cpp_out=${folder}`, `--grpc_out=${folder}`, plugin, 'dataflow.proto'])
@@ -27,14 +30,14 @@ export const compileCppClient = async (folder: string): Promise<string> => {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What the client printed, in order. */
+/** The output of the client, in order. */
 export interface CppOutcome {
   readonly kinds: readonly string[]
   readonly responses: readonly Json[]
   readonly events: readonly Json[]
-  /** How many messages of audio it sent; none before a start was accepted. */
+  /** The number of audio messages that it sent; none before a start was accepted. */
   readonly sent: number
-  /** How many events it had read when it had sent the last of them. */
+  /** The number of events that it had read when it had sent the last audio message. */
   readonly eventsBeforeSent: number
   readonly status: string
 }
@@ -58,7 +61,7 @@ export const runCppClient = (
   new Promise((resolve, reject) => {
     const options = { env: { DATAFLOW_TOKEN: token }, timeout: 100_000, maxBuffer: 2 ** 24 }
     execFile(program, [api, address, ca, file, tenant, project, end], options, (error, stdout, stderr) => {
-      // 1 is a status that is not OK, which the last line says.
+      // 1 means a status other than OK, which the last line has.
       if (error !== null && error.code !== 1) reject(new Error(`${String(error.code ?? error.signal)}: ${stderr}`))
       else resolve(outcomeOf(stdout))
     })

@@ -15,7 +15,7 @@ const eventsNamed = ({ events }: CppOutcome, name: string, channel: number) =>
 const textsOf = (outcome: CppOutcome, name: string, channel: number): readonly string[] =>
   eventsNamed(outcome, name, channel).map(({ Data }) => (Data as { readonly Text: string }).Text)
 
-// The compiler takes its time for gRPC's headers.
+// The compiler takes long for the headers of gRPC.
 describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++ package"), () => {
   let live: LiveService
   let folder: string
@@ -38,12 +38,12 @@ describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++
   it.each([
     ['sync', 'half-close', []],
     ['async', 'finalize', [{ MessageName: 'FinalizeResponse', 'operation-result': 'success' }]],
-  ] as const)('reads the whole call by the %s API, ended by %s', async (api, end, responses) => {
+  ] as const)('recognizes the complete call with the %s API, ended by %s', async (api, end, responses) => {
     const outcome = await session({ api, end })
     expect(outcome.kinds[0]).toBe('RESPONSE')
     expect(outcome.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }, ...responses])
     expect(outcome.sent).toBe(messagesOfCall)
-    // Events come while audio is still on its way.
+    // Events arrive while audio is still being sent.
     expect(outcome.eventsBeforeSent).toBeGreaterThan(0)
     for (const channel of [0, 1]) {
       const milestones = textsOf(outcome, 'SR Milestone', channel)
@@ -58,9 +58,9 @@ describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++
 
   it.each([
     ['a wrong token', { token: 'wrong' }, 'unauthenticated', 16],
-    ['a project that is not there', { project: 'nothing' }, 'project-denied', 7],
+    ['a project that does not exist', { project: 'nothing' }, 'project-denied', 7],
     ['an unknown tenant', { tenant: 'nobody' }, 'tenant-denied', 7],
-  ] as const)('learns why %s is refused, and sends no audio', async (_what, change, code, status) => {
+  ] as const)('reads why %s is refused, and sends no audio', async (_what, change, code, status) => {
     for (const api of ['sync', 'async'] as const) {
       const outcome = await session({ api, ...change })
       expect(outcome.kinds).toEqual(['RESPONSE', 'STATUS'])
@@ -69,7 +69,7 @@ describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++
     }
   })
 
-  it('says nothing to a service whose certificate is of another CA', async () => {
+  it('sends nothing to a service whose certificate is of another CA', async () => {
     const { caPath } = await developmentCertificates(join(folder, 'other'))
     const outcome = await session({ ca: caPath })
     expect(outcome.kinds).toEqual(['STATUS'])

@@ -18,7 +18,7 @@ const start = (change: Record<string, unknown> = {}): Record<string, unknown> =>
   ...change,
 })
 
-describe('a Start that cannot be', () => {
+describe('an invalid Start', () => {
   const refusals: readonly (readonly [string, () => unknown, RegExp, string])[] = [
     ['a wrong token', () => start({ Token: 'eyJhbGciOiJub25lIn0.e30.' }), /^unauthenticated: /, 'UNAUTHENTICATED'],
     ['no token', () => start({ Token: undefined }), /^invalid-field: Token /, 'INVALID_ARGUMENT'],
@@ -99,7 +99,7 @@ describe('a Start that cannot be', () => {
   })
 })
 
-describe('a stream that begins wrong', () => {
+describe('a stream with an invalid begin', () => {
   it('is refused for audio before Start', async () => {
     const { responses, status } = await converse(live, (stream) => {
       stream.raw({ binary_content: new Uint8Array(320), content_type: 0 })
@@ -108,7 +108,7 @@ describe('a stream that begins wrong', () => {
     expect(status).toBe('FAILED_PRECONDITION')
   })
 
-  it('is refused for a request that has no content type, and so reads as audio', async () => {
+  it('is refused for a request without content type, which therefore reads as audio', async () => {
     const { responses, status } = await converse(live, (stream) => {
       stream.raw({ content: JSON.stringify(start()) })
     })
@@ -125,8 +125,8 @@ describe('a stream that begins wrong', () => {
   })
 })
 
-describe('a session that runs', () => {
-  /** Starts, says the rest after the start-response, and gives what came. */
+describe('a running session', () => {
+  /** Starts, sends the rest after the start-response, and returns what it received. */
   const running = (
     send: (write: (message: { content?: string; binary_content?: Uint8Array; content_type: number }) => void) => void,
     change: Record<string, unknown> = {},
@@ -144,7 +144,7 @@ describe('a session that runs', () => {
       },
     )
 
-  it('answers a second Start and goes on', async () => {
+  it('refuses a second Start and continues', async () => {
     const { responses, status, events } = await running((write) => {
       write({ content: JSON.stringify(start()), content_type: 2 })
     })
@@ -156,7 +156,7 @@ describe('a session that runs', () => {
     expect(events.map((event) => event['Name'])).toEqual(['SR Final'])
   })
 
-  it('answers an unknown request by its name and goes on', async () => {
+  it('refuses an unknown request by its name and continues', async () => {
     const { responses, status } = await running((write) => {
       write({ content: '{"MessageName":"Dance"}', content_type: 2 })
     })
@@ -168,19 +168,22 @@ describe('a session that runs', () => {
     [1, 1, 'pcm', '3'],
     [2, 6, 'pcm', '6'],
     [2, 3, 'ulaw', '3'],
-  ])('refuses a cut sample of %i channels by its byte count', async (ChannelCount, byteCount, Encoding, shown) => {
-    const bytes = new Uint8Array(ChannelCount === 1 ? 3 : byteCount)
-    const { responses, status, details } = await running(
-      (write) => {
-        write({ binary_content: bytes, content_type: 0 })
-      },
-      { Audio: { ...audio, ChannelCount, Encoding } },
-      false,
-    )
-    expect(responses[1]?.['operation-result']).toMatch(new RegExp(`^cut-sample: .*${shown} bytes`))
-    expect(status).toBe('INVALID_ARGUMENT')
-    expect(details).toMatch(/^cut-sample: /)
-  })
+  ])(
+    'refuses a cut sample of %i channels and names the byte count',
+    async (ChannelCount, byteCount, Encoding, shown) => {
+      const bytes = new Uint8Array(ChannelCount === 1 ? 3 : byteCount)
+      const { responses, status, details } = await running(
+        (write) => {
+          write({ binary_content: bytes, content_type: 0 })
+        },
+        { Audio: { ...audio, ChannelCount, Encoding } },
+        false,
+      )
+      expect(responses[1]?.['operation-result']).toMatch(new RegExp(`^cut-sample: .*${shown} bytes`))
+      expect(status).toBe('INVALID_ARGUMENT')
+      expect(details).toMatch(/^cut-sample: /)
+    },
+  )
 
   it('answers Update, then Finalize, and ends with OK after the final', async () => {
     const { responses, status, events } = await running(
@@ -216,7 +219,7 @@ describe('a session that runs', () => {
     expect(status).toBe('OK')
   })
 
-  it('gives each channel its final before it refuses a cut sample, naming the bytes', async () => {
+  it('sends each channel its final before it refuses a cut sample, and names the bytes', async () => {
     const { responses, events, status } = await running(
       (write) => {
         write({ binary_content: new Uint8Array(322), content_type: 0 })

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Tests that need packages of Debian or npm: whether they are skipped, and titles that say so. */
+/** Tests that need packages of Debian or npm: whether they are skipped, and titles with that information. */
 export interface NeededPackages {
   readonly areAbsent: boolean
   readonly title: (text: string) => string
 }
 
-/** Debian's folders of programs; `sbin` is not in everybody's PATH. */
+/** Program folders of Debian; `sbin` is not in every PATH. */
 const programFolders = ['/usr/bin', '/usr/sbin']
 
 export const programPath = (name: string): string | undefined =>
@@ -17,8 +17,8 @@ export const hasPrograms = (...names: readonly string[]): boolean =>
   names.every((name) => programPath(name) !== undefined)
 
 /**
- * Skips tests with a warning where packages are absent. `RXSPEECH_REQUIRE_INTEROP=1`, which `.ci/run` sets after it
- * installed them, makes that a failure.
+ * Skips tests with a warning if packages are missing. `RXSPEECH_REQUIRE_INTEROP=1`, which `.ci/run` sets after it
+ * installed them, turns that into a failure.
  */
 export const needPackages = (
   packages: readonly string[],
@@ -31,7 +31,7 @@ export const needPackages = (
   return skipped(advice)
 }
 
-/** Skips tests with a warning for what no package gives, such as a right that the user lacks. */
+/** Skips tests with a warning if something is missing that no package provides, such as a privilege. */
 export const skipped = (advice: string): NeededPackages => {
   process.stderr.write(`Skipped tests, which need: ${advice}\n`)
   return { areAbsent: true, title: (text) => `${text} (skipped: ${advice})` }

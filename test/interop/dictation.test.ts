@@ -60,7 +60,7 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
       ['grpc', 'narrowband', 8000, ['librivox-0880.wav']],
       ['websocket', 'narrowband', 8000, ['librivox-0870.wav', 'librivox-0880.wav']],
     ] as const)(
-      'over %s with the model %s at %d Hz gets at most two words in five wrong',
+      'over %s with the model %s at %d Hz has at most two errors in five words',
       async (over, model, rateHz, files) => {
         let errors = 0
         let words = 0

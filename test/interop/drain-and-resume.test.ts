@@ -12,10 +12,10 @@ let live: LiveService
 afterEach(() => live.close())
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
-/** Something is always to be heard, so that another recognition is wanted after each. */
+/** There is continuous sound, so that another recognition follows each. */
 const audio$ = timer(50, 20).pipe(map(() => new Uint8Array(320).fill(16)))
 
-/** Runs a session until its service has been drained, and gives what it told. */
+/** Runs a session until its service has been drained, and returns the labels of its events. */
 const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string[]> => {
   live = await liveService({ defaultModel: 'call' })
   const { service, ca, token } = live
@@ -61,16 +61,17 @@ const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string
   return labels
 }
 
-describe('a service that is drained in mid-session', () => {
+describe('a service that is drained during a session', () => {
   it.each(['grpc', 'websocket'] as const)(
-    'is left for another over %s, and never taken for the end',
+    'is replaced by another over %s, and the drain is never treated as the end',
     async (transport) => {
       const labels = await drained(transport)
-      // On a socket the final comes first, and the next recognition is wanted by then.
+      // On a socket the final arrives first, and the next recognition is already requested then.
       const causes =
         transport === 'grpc' ? /^reconnecting for going-away$/ : /^reconnecting for (connection-failed|going-away)$/
       expect(labels.find((label) => label.startsWith('reconnecting'))).toMatch(causes)
-      // There is no other here: the session says so, with a gap. The final is that of the recognition which the drain ended.
+      // There is no other service here: the session reports it, with a gap. The final is that of the recognition which
+      // the drain ended.
       expect(labels.slice(-3)).toEqual([
         'gap',
         'failed',
@@ -80,7 +81,7 @@ describe('a service that is drained in mid-session', () => {
     },
   )
 
-  it('ends the stream of a plain client with OK, and the reason in its trailers', async () => {
+  it('ends the stream of a plain client with OK, and sends the reason in its trailers', async () => {
     live = await liveService({ defaultModel: 'call' })
     const { service, ca, token } = live
     const { path, requestSerialize, responseDeserialize } = loadDataflow().Stream

@@ -35,7 +35,7 @@ const eventNode = (name: string, take: (item: NodeItem) => readonly NodeItem[]) 
     open: () => (input$) => input$.pipe(mergeMap((item) => from(take(item)))),
   })
 
-/** Adds an event that has a name only, and one as a node in JavaScript may write it. */
+/** Adds an event that has only a name, and one as a node in JavaScript may write it. */
 const bare = eventNode('bare', (item) => [
   item,
   { type: 'event', event: { name: 'Bare' } },

@@ -11,14 +11,14 @@ beforeAll(async () => {
 })
 afterAll(() => live.close())
 
-/** A field's value of any kind, the fitting ones among them. */
+/** A field value of any type, including valid ones. */
 const anyValue = fc.oneof(
   fc.constantFrom<unknown>('pcm', 'ulaw', 'm', 'Default', 8000, '8000', 16_000, 1, 2, '2', -1, 0, 5.5, true, null),
   fc.jsonValue({ maxDepth: 2 }),
   fc.string({ unit: 'binary', maxLength: 20 }),
 )
 
-/** A message with one or two of its fields changed, taken away or added. */
+/** A message with one or two of its fields changed, removed or added. */
 const mutated = (message: Readonly<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> =>
   fc
     .tuple(
@@ -33,11 +33,11 @@ const junk = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 )
 
-/** Each opens a session of its own. */
+/** Each run opens a separate session. */
 const someRuns = { numRuns: runs(300), endOnFailure: true }
 
 describe('any messages in any state', { timeout: 180_000 }, () => {
-  it('of the recognizer end in an answer or in a close that fits, and harm no other', async () => {
+  it('of the recognizer end in an answer or in a valid close, and affect no other session', async () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: mutated(recognizeOf()).map((json) => ({ text: JSON.stringify(json) })) },
       { weight: 2, arbitrary: fc.constant({ text: JSON.stringify(recognizeOf()) }) },
@@ -57,7 +57,7 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
           if ('text' in step) socket.send(step.text)
           else socket.audio(step.bytes)
         }
-        // Behind whatever came before, this has its answer, unless the socket was closed upon.
+        // After any preceding messages, this one is answered, unless the socket was closed.
         socket.send({ 'message-name': 'stop-recognition' })
         let responses = 0
         const wanted =
@@ -81,7 +81,7 @@ describe('any messages in any state', { timeout: 180_000 }, () => {
     expect(live.faults).toEqual([])
   })
 
-  it('of the dataflow stream end in a status that fits, with an answer to a Start, and harm no other', async () => {
+  it('of the dataflow stream end in a valid status, with a response to a Start, and affect no other session', async () => {
     const client = plainClient(live)
     const start = startOf(live.token)
     const step = fc.oneof(

@@ -2,7 +2,7 @@ import { loadDataflow } from '../../src/transport/grpc/proto.js'
 
 export const grpcHeaders = { 'content-type': 'application/grpc', te: 'trailers' } as const
 
-/** A Start as a message of gRPC: no compression, its length, itself. */
+/** A Start as a message of gRPC: no compression, its length, its bytes. */
 export const startMessage = (token: string): Buffer => {
   const content = JSON.stringify({
     MessageName: 'Start',

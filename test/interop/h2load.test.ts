@@ -45,7 +45,7 @@ const file = async (name: string, content: string | Uint8Array): Promise<string>
 /** The service runs in this process, which has thousands of requests to answer before a ping. */
 const heartbeatMs = 60_000
 
-/** A session over each transport hears the greeting, as if nothing happened beside it. */
+/** A session over each transport recognizes the greeting, unaffected by the load. */
 const expectGreeting = async (): Promise<void> => {
   const texts = await Promise.all(
     bothTransports.map(async (over) => {
@@ -69,7 +69,7 @@ const besideSessions = async (load: () => Promise<LoadOutcome>): Promise<LoadOut
 
 // Thousands of requests, and an engine beside them.
 describe.skipIf(h2loadPackage.areAbsent)(h2loadPackage.title('a service under h2load'), () => {
-  it('answers 2000 streams with a wrong token, one by one, and hears its sessions', async () => {
+  it('answers 2000 streams with an invalid token, one by one, and keeps its sessions', async () => {
     await started()
     const body = await file('start', startMessage('wrong'))
     const url = `https://${live.service.access.grpc}/dataflow/Stream`
@@ -78,7 +78,7 @@ describe.skipIf(h2loadPackage.areAbsent)(h2loadPackage.title('a service under h2
     expect({ statuses, unanswered }).toEqual({ statuses: { 200: 2_000 }, unanswered: 0 })
   })
 
-  it('survives 3000 requests of no method that it has', async () => {
+  it('survives 3000 requests of unknown methods', async () => {
     await started()
     const url = `https://${live.service.access.grpc}/nothing`
     const { statuses } = await besideSessions(() => h2load(url, { requests: 3_000, connections: 10, streams: 20 }))
@@ -86,20 +86,20 @@ describe.skipIf(h2loadPackage.areAbsent)(h2loadPackage.title('a service under h2
     await expectGreeting()
   })
 
-  it('lets no more connections of an address in than its limit, and all of them once the others are gone', async () => {
+  it('accepts no more connections of an address than its limit, and all of them once the others are closed', async () => {
     await started()
     const body = await file('start', startMessage('wrong'))
     const url = `https://${live.service.access.grpc}/dataflow/Stream`
     const connections = connectionsPerAddress * 3
     const load = { requests: connections * 2, connections, headers: grpcHeaders, body }
     const { statuses, unanswered } = await h2load(url, load)
-    // As many again are told why, the rest is cut.
+    // The same number again is refused with a reason, the rest is cut.
     expect(statuses).toEqual({ 200: connections * 2 - unanswered })
     expect(unanswered).toBeGreaterThan(0)
     await expectGreeting()
   })
 
-  it('checks as many wrong secrets as it is told, and refuses the others at once', async () => {
+  it('checks as many invalid secrets as configured, and refuses the others immediately', async () => {
     await started()
     const { authUrl, clientId } = live.service.access
     const form = {
@@ -116,13 +116,13 @@ describe.skipIf(h2loadPackage.areAbsent)(h2loadPackage.title('a service under h2
     expect(unanswered).toBe(0)
     const { 401: refused = 0, 429: late = 0, ...others } = statuses
     expect(others).toEqual({})
-    // Two are checked at the same time, so the last one may have begun before it was known to be one too many.
+    // Two are checked concurrently, so the last check may have started before the limit was known to be exceeded.
     expect(refused).toBeGreaterThanOrEqual(failuresPerMinute)
     expect(refused).toBeLessThanOrEqual(failuresPerMinute + 1)
     expect(late).toBe(1_000 - refused)
   })
 
-  it('answers whoever asks for its health, its keys, or what is not there', async () => {
+  it('answers requests for health, keys, and unknown paths', async () => {
     await started()
     const { authUrl } = live.service.access
     const operations = live.service.operationsUrl ?? ''

@@ -12,30 +12,30 @@ export const h2loadPackage = needPackages(['nghttp2-client'], () => hasPrograms(
 export interface LoadOptions {
   readonly requests: number
   readonly connections: number
-  /** Requests that are open on a connection at the same time; 1 unless given. */
+  /** Concurrent requests on a connection; default 1. */
   readonly streams?: number
-  /** HTTP/1.1 in place of HTTP/2. */
+  /** HTTP/1.1 instead of HTTP/2. */
   readonly http1?: boolean
   readonly headers?: Readonly<Record<string, string>>
-  /** The file of the body, which makes each request a POST. */
+  /** The file with the body, which turns each request into a POST. */
   readonly body?: string
 }
 
 export interface LoadOutcome {
-  /** How many answers had each status. */
+  /** The number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>
-  /** Requests that had none. */
+  /** The number of requests without a response. */
   readonly unanswered: number
 }
 
-/** Sends so many requests with Debian's h2load, which takes any certificate, within two minutes. */
+/** Sends requests with Debian's h2load, which accepts any certificate, within two minutes. */
 export const h2load = async (url: string, options: LoadOptions): Promise<LoadOutcome> => {
   const { requests, connections, streams = 1, http1 = false, headers = {}, body } = options
   const folder = await mkdtemp(join(tmpdir(), 'h2load-'))
   const log = join(folder, 'log')
   const args = [
     ...['-n', String(requests), '-c', String(connections), '-m', String(streams), `--log-file=${log}`],
-    // A connection that is refused must not keep it for ever.
+    // A refused connection must not block it forever.
     ...['-T', '100s', '-N', '20s'],
     ...(http1 ? ['--h1'] : []),
     ...(body === undefined ? [] : ['-d', body]),
@@ -49,7 +49,7 @@ export const h2load = async (url: string, options: LoadOptions): Promise<LoadOut
   }
 }
 
-/** A line is: when it was sent, its status or -1, how long it took. */
+/** The fields of a line: time sent, status or -1, duration. */
 const outcomeOf = (log: string, requests: number): LoadOutcome => {
   const statuses: Record<string, number> = {}
   for (const line of log.split('\n')) {

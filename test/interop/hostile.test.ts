@@ -49,14 +49,14 @@ const variants = (message: Json, fields: readonly string[]): readonly string[] =
   ...prototypes.map((name) => JSON.stringify(message).replace('{', `{"${name}":{"polluted":1},`)),
 ]
 
-/** What a refusal never has: the inside of the service, the token, or the words of the client. */
+/** What a refusal never contains: internals of the service, the token, or the text of the client. */
 const inside = /\bat .*\.[jt]s:\d|node_modules|\w+Error\b|position \d+|Unexpected token|polluted|passwd|<script>|OR 1=1/
 const expectPlain = (answer: unknown): void => {
   const text = JSON.stringify(answer)
   expect(text).not.toMatch(inside)
   expect(text).not.toContain(service.token.slice(-40))
 }
-/** Each, or a share, with a session of its own. */
+/** Each message, or a share of them, in a separate session. */
 const oneByOne = async <Work>(works: readonly Work[], run: (work: Work) => Promise<void>): Promise<void> => {
   const line = works.filter((_work, at) => at % everyNth(4) === 0)
   const next = async (): Promise<void> => {
@@ -66,7 +66,7 @@ const oneByOne = async <Work>(works: readonly Work[], run: (work: Work) => Promi
 }
 
 describe('hostile messages', () => {
-  it('end a gRPC stream with a status that names the refusal, and tell nothing of the inside', async () => {
+  it('end a gRPC stream with a status that names the refusal, and reveal no internals', async () => {
     const client = plainClient(service)
     const start = startOf(service.token)
     const fields = ['MessageName', 'Tenant', 'ProjectName', 'Token', 'Audio', 'Settings', 'CallProperties', 'Language']
@@ -105,7 +105,7 @@ describe('hostile messages', () => {
     client.close()
   })
 
-  it('are answered on the WebSocket, or close it by a code that names the refusal', async () => {
+  it('are answered on the WebSocket, or close it with a code that names the refusal', async () => {
     const fields = [
       'message-name',
       'audio-format',

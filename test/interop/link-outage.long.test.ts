@@ -28,7 +28,7 @@ const outageMs = 8_000
 const durationMs = 11_000
 const source = { sampleCount: durationMs * 8, sampleRateHz: 8000 }
 
-/** Of an address, signed by a CA of its own. */
+/** For an address, signed by a separate CA. */
 const certificateOf = async (
   host: string,
 ): Promise<{ readonly ca: string; readonly certificate: string; readonly key: string }> => {
@@ -54,7 +54,7 @@ const certificateOf = async (
   }
 }
 
-/** With the default a session mostly learns of nothing but a pause; with the other it looks for the service meanwhile. */
+/** With the default a session mostly notices only a pause; with the other value it reconnects meanwhile. */
 const sessions = [
   { over: 'websocket' },
   { over: 'grpc' },
@@ -66,8 +66,8 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
   let linked: LinkedNamespaces | undefined
   afterEach(() => linked?.close())
 
-  // The link is down for 8 s, and the system waits up to 13 s from then on until it sends again what was lost.
-  it('may be down for 8 s without the loss of a byte, over either transport', async () => {
+  // The link is down for 8 s, and then the system waits up to 13 s until it sends lost packets again.
+  it('may be down for 8 s without losing a byte, over either transport', async () => {
     linked = await linkedNamespaces()
     const { ca, ...certificate } = await certificateOf(linked.serviceHost)
     const service = linked.fork('service', join(__dirname, 'namespaces/service.mjs'))

@@ -11,14 +11,14 @@ import {
 } from '../../src/service/start/development-service.js'
 import type { ServiceOptions } from '../../src/service/start/service-options.js'
 
-/** What a client has to know; without a CA it speaks plain text. */
+/** What a client must know; without a CA it uses plain text. */
 export interface Reachable {
   readonly service: { readonly access: Pick<ServiceAccess, 'wsUrl' | 'grpc'> }
   readonly ca?: Buffer
   readonly token: string
 }
 
-/** A development service on free ports with a token from it: what a client written elsewhere would be given. */
+/** A development service on free ports with a token, as an independent client would use it. */
 export interface LiveService extends Reachable {
   readonly service: DevelopmentService
   readonly ca: Buffer
@@ -26,10 +26,10 @@ export interface LiveService extends Reachable {
   readonly close: () => Promise<void>
 }
 
-/** A model of the name and of the sentences of the sample call alone, which reads the call in a quarter of the time. */
+/** A model with only the sentences of the sample call, which decodes the call in a quarter of the time. */
 export const callModels = 'test/faults/models'
 
-/** What `requestToken` takes of an access. */
+/** The options of `requestToken` for an access. */
 export const credentialsOf = ({ authUrl, clientId, clientSecret }: ServiceAccess) => ({
   authUrl,
   clientId,

@@ -6,7 +6,7 @@ import { hasPrograms, needPackages, programPath, skipped, type NeededPackages } 
 const run = promisify(execFile)
 const ip = (...args: readonly string[]): Promise<unknown> => run(programPath('ip') ?? 'ip', args)
 
-/** A name that no other process gives to a namespace. */
+/** A name that no other process uses for a namespace. */
 const nameOf = (role: string): string => `rxspeech-${process.pid}-${role}`
 
 /** Namespaces need root with the capabilities NET_ADMIN and SYS_ADMIN, which containers rarely have. */
@@ -23,12 +23,12 @@ export const networkNamespaces = ((): NeededPackages => {
   return iproute.areAbsent || canIsolate() ? iproute : skipped('root with CAP_NET_ADMIN and CAP_SYS_ADMIN')
 })()
 
-/** A service and a client, each in a network namespace of its own, and the one link between them. */
+/** A service and a client, each in a separate network namespace, and the one link between them. */
 export interface LinkedNamespaces {
   readonly serviceHost: string
   /** Runs a Node program in one of them. */
   readonly fork: (role: 'service' | 'client', program: string) => ChildProcess
-  /** Pulls the cable at the service's end, so that the client's packets vanish; or puts it back. */
+  /** Disconnects the service's end, so that the client's packets are lost; or connects it again. */
   readonly set: (state: 'up' | 'down') => Promise<unknown>
   readonly close: () => Promise<void>
 }
@@ -41,7 +41,7 @@ export const linkedNamespaces = async (): Promise<LinkedNamespaces> => {
   const close = async (): Promise<void> => {
     const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
     await Promise.all(running.map((child) => (child.kill('SIGKILL'), once(child, 'close'))))
-    // The link goes with its ends. One that was never made is no fault here.
+    // The link is removed with its ends. One that was never created is not an error here.
     for (const name of [service, client]) await ip('netns', 'delete', name).catch(() => undefined)
   }
   try {
@@ -74,7 +74,7 @@ export const linkedNamespaces = async (): Promise<LinkedNamespaces> => {
   }
 }
 
-/** The next message of a child; rejects where it ends without one. */
+/** The next message of a child; rejects if it exits without one. */
 export const messageOf = <Message>(child: ChildProcess): Promise<Message> =>
   new Promise((resolve, reject) => {
     const gone = (code: number | null): void => reject(new Error(`The child ended with ${String(code)}.`))

@@ -10,7 +10,7 @@ import { developmentCertificates } from '../../src/service/identity/keys/develop
 import { memoryClients, type ClientRegistration } from '../../src/service/identity/clients/client.js'
 import { startService, type Service } from '../../src/service/start/service.js'
 
-// Letters that each of the two ways to authenticate encodes in its own way.
+// Characters that each of the two ways to authenticate encodes differently.
 const secret = 'a secret: 100% of + & = ~!'
 const audience = 'urn:rxspeech:service'
 const scope = 'Ldm_Integration'
@@ -51,7 +51,7 @@ afterAll(async () => {
 
 type Sent = Pick<client.CustomFetchOptions, 'method' | 'headers' | 'body'>
 
-/** Node's own `fetch` takes no CA in Node 20. */
+/** Node's own `fetch` accepts no CA in Node 20. */
 const fetchWithCa = (url: string, init: Sent): Promise<Response> =>
   new Promise((resolve, reject) => {
     const { method, body } = init
@@ -74,7 +74,7 @@ const fetchWithCa = (url: string, init: Sent): Promise<Response> =>
     sent.end(body instanceof URLSearchParams ? body.toString() : undefined)
   })
 
-/** What a request that must be refused was refused with. */
+/** The refusal of a request that must be refused. */
 const refusalOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => 'granted',
@@ -84,14 +84,14 @@ const refusalOf = (work: Promise<unknown>): Promise<unknown> =>
 describe.each([
   ['client_secret_post', client.ClientSecretPost],
   ['client_secret_basic', client.ClientSecretBasic],
-] as const)('openid-client over TLS, by %s', (_name, authenticate) => {
+] as const)('openid-client over TLS, with %s', (_name, authenticate) => {
   const discovered = (clientId = 'acme', given = secret, algorithm: 'oidc' | 'oauth2' = 'oauth2') =>
     client.discovery(new URL(service.authUrl), clientId, undefined, authenticate(given), {
       algorithm,
       [client.customFetch]: fetchWithCa,
     })
 
-  it.each(['oidc', 'oauth2'] as const)('discovers the endpoints by the metadata of %s', async (algorithm) => {
+  it.each(['oidc', 'oauth2'] as const)('discovers the endpoints with the metadata of %s', async (algorithm) => {
     const metadata = (await discovered('acme', secret, algorithm)).serverMetadata()
     expect(metadata).toMatchObject({
       issuer: service.authUrl,
@@ -112,7 +112,7 @@ describe.each([
     expect(answer.access_token).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
   })
 
-  it('is refused another scope by invalid_scope', async () => {
+  it('is refused another scope with invalid_scope', async () => {
     const refusal = await refusalOf(client.clientCredentialsGrant(await discovered(), { scope: 'openid' }))
     expect(refusal).toMatchObject({ error: 'invalid_scope', status: 400 })
   })
@@ -127,12 +127,12 @@ describe.each([
     expect(JSON.stringify(refusal)).not.toContain(given)
   })
 
-  it('is refused a subscription that is over by unauthorized_client', async () => {
+  it('is refused an expired subscription with unauthorized_client', async () => {
     const refusal = await refusalOf(client.clientCredentialsGrant(await discovered('over'), { scope }))
     expect(refusal).toMatchObject({ error: 'unauthorized_client', status: 400 })
   })
 
-  it('asks what a token is good for, revokes it, and asks again', async () => {
+  it('requests the status of a token, revokes it, and requests the status again', async () => {
     const acme = await discovered()
     const auditor = await discovered('auditor')
     const { access_token: token } = await client.clientCredentialsGrant(acme)
@@ -169,14 +169,14 @@ describe('oauth4webapi over TLS', () => {
   const presenting = (token: string): Request =>
     new Request('https://speech.example/recognizer', { headers: { authorization: `Bearer ${token}` } })
 
-  it('validates a token as RFC 9068 says, by the keys that are published', async () => {
+  it('validates a token according to RFC 9068, with the published keys', async () => {
     const as = await server()
     const claims = await oauth.validateJwtAccessToken(as, presenting(await granted(as)), audience, options)
     expect(claims).toMatchObject({ iss: service.authUrl, aud: audience, client_id: 'acme', sub: 'acme', scope })
     expect(claims.exp - claims.iat).toBe(yearS)
   })
 
-  it('refuses a token of ours for another audience, one that was changed, and one without a signature', async () => {
+  it('rejects a token of ours for another audience, a modified one, and one without a signature', async () => {
     const as = await server()
     const token = await granted(as)
     const [header = '', payload = '', signature = ''] = token.split('.')

@@ -19,7 +19,7 @@ interface Output {
 }
 type Stub = Client & { Stream: (metadata: Metadata, options: CallOptions) => ClientDuplexStream<Input, Output> }
 
-/** All that the service said on one stream, and how it ended. */
+/** All that the service sent on one stream, and how it ended. */
 export interface Conversation {
   readonly responses: readonly Record<string, unknown>[]
   readonly events: readonly Record<string, unknown>[]
@@ -31,15 +31,15 @@ export interface Conversation {
 
 type Stream = ClientDuplexStream<Input, Output>
 
-/** One stream of a client of the gRPC package alone, as one who knows only the proto would write it. */
+/** One stream of a client with only the gRPC package, as one who knows only the proto would write it. */
 export interface PlainStream {
   readonly stream: Stream
   readonly request: (json: unknown) => void
   readonly raw: (input: Input['message']) => void
-  /** What came so far. */
+  /** What arrived so far. */
   readonly responses: readonly Record<string, unknown>[]
   readonly events: readonly Record<string, unknown>[]
-  /** Resolves when the first response came, or the end. */
+  /** Resolves at the first response or at the end. */
   readonly answered: Promise<unknown>
   readonly ended: Promise<Conversation>
 }
@@ -94,7 +94,7 @@ export const openStream = (
   }
 }
 
-/** One stream on a channel of its own, from its opening to its end. */
+/** One stream on a separate channel, from its opening to its end. */
 export const converse = async (
   service: Reachable,
   send: (stream: { request: (json: unknown) => void; raw: (input: Input['message']) => void; end: () => void }) => void,

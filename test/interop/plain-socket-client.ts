@@ -1,7 +1,7 @@
 import WebSocket from 'ws'
 import type { Reachable } from './live-service.js'
 
-/** One socket, seen from a client of the WebSocket package alone. */
+/** One socket of a client with only the WebSocket package. */
 export interface PlainSocket {
   readonly send: (json: unknown) => void
   readonly audio: (bytes: Uint8Array) => void
@@ -16,7 +16,7 @@ export interface SocketWay {
   readonly token?: string
   readonly protocols?: readonly string[]
   readonly withoutHeader?: boolean
-  /** What stands before the token in the header; default `Bearer `. */
+  /** The prefix of the token in the header; default `Bearer `. */
   readonly scheme?: string
 }
 

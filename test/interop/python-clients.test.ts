@@ -10,12 +10,12 @@ import { liveService, type LiveService } from './live-service.js'
 import { play, pythonClients } from './python-player.js'
 import { callFile, transcriptOf } from './sample-call.js'
 
-/** Where the samples begin. */
+/** The offset of the samples. */
 const headerBytes = 58
 
 let live: LiveService
 let folder: string
-/** The left side of the call as PCM. */
+/** The left channel of the call as PCM. */
 let left: string
 beforeAll(async () => {
   live = await liveService()
@@ -49,7 +49,7 @@ const dataflow = (steps: readonly unknown[], more: Line = {}): Promise<readonly 
     ...more,
   })
 
-/** Behind the header of the file; 20 ms of stereo µ-law are 320 bytes. */
+/** After the header of the file; 20 ms of stereo µ-law are 320 bytes. */
 const audio = (from = headerBytes, to = 10_000_000, size = 320): unknown => ['audio', callFile, from, to, size]
 
 const eventsNamed = (lines: readonly Line[], name: string): readonly Line[] =>
@@ -58,14 +58,14 @@ const eventsNamed = (lines: readonly Line[], name: string): readonly Line[] =>
     .map(jsonOf)
     .filter((event) => event['Name'] === name)
 
-// A whole call takes its time where little else gets a turn.
+// A complete call takes long when other tests run concurrently.
 describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of another stack'), () => {
-  describe("by Python's gRPC", () => {
+  describe("with Python's gRPC", () => {
     it.each([
       ['a half-close', [], {}],
       ['Finalize', [['request', { MessageName: 'Finalize' }], ['stay']], {}],
       ['gzip', [], { compression: 'gzip' }],
-    ] as const)('reads the whole call, ended by %s', async (_name, ending, more) => {
+    ] as const)('recognizes the complete call, ended by %s', async (_name, ending, more) => {
       const lines = await dataflow([['request', start()], ['hear', 1], audio(), ...ending], more)
       expect(jsonOf(lines[0] ?? {})).toEqual({ MessageName: 'StartResponse', 'operation-result': 'success' })
       const finals = eventsNamed(lines, 'SR Final').toSorted((a, b) => Number(a['Channel']) - Number(b['Channel']))
@@ -76,7 +76,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       expect(lines.at(-1)).toMatchObject({ status: 'OK' })
     })
 
-    it('gets each refusal as a start-response, then a status that fits, never UNKNOWN or INTERNAL', async () => {
+    it('reads each refusal as a start-response, then a matching status, never UNKNOWN or INTERNAL', async () => {
       for (const [request, code, status] of [
         [start({ Token: 'x' }), 'unauthenticated', 'UNAUTHENTICATED'],
         [start({ Tenant: 'nobody' }), 'tenant-denied', 'PERMISSION_DENIED'],
@@ -95,7 +95,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       }
     })
 
-    it('stops without a final, and is cancelled without harm', async () => {
+    it('stops without a final, and can be cancelled', async () => {
       const stopped = await dataflow([
         ['request', start()],
         ['hear', 1],
@@ -115,7 +115,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
     })
   })
 
-  describe("by Python's websockets", () => {
+  describe("with Python's websockets", () => {
     const recognizer = (steps: readonly unknown[], more: Line = {}): Promise<readonly Line[]> =>
       play('recognizer_player', {
         url: `${live.service.access.wsUrl}/recognizer?ModelName=call`,
@@ -152,7 +152,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       expect(lines.at(-1)).toMatchObject({ close: 1000 })
     })
 
-    it('may name the token as a browser must, offer compression, and send its text in fragments', async () => {
+    it('may send the token as a browser does, offer compression, and send its text in fragments', async () => {
       const lines = await recognizer(
         [
           ['fragments', JSON.stringify(recognize()), 7],
@@ -179,7 +179,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
     })
   })
 
-  it("gets a token by Python's requests, with the form or with Basic, and RFC 6749's errors", async () => {
+  it("gets a token with Python's requests, with the form or with Basic, and RFC 6749's errors", async () => {
     const { authUrl, ca, clientId, clientSecret } = live.service.access
     const grant = { grant_type: 'client_credentials', scope: 'Ldm_Integration' }
     const form = { ...grant, client_id: clientId, client_secret: clientSecret }

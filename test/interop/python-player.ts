@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { needPackages } from './debian-packages.js'
 
-/** The interpreter that Debian's packages serve; another one may have none of them. */
+/** The interpreter with Debian's packages; another one may lack them. */
 const python = '/usr/bin/python3'
 
 export const pythonClients = needPackages(
@@ -10,7 +10,7 @@ export const pythonClients = needPackages(
   () => spawnSync(python, ['-c', 'import grpc, websockets, requests']).status === 0,
 )
 
-/** Runs a script with a client of another stack; resolves with the lines that it printed. */
+/** Runs a script with a client of another implementation; resolves with the lines that it printed. */
 export const play = (
   player: 'dataflow_player' | 'recognizer_player' | 'token_player',
   script: unknown,

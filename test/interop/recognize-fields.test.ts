@@ -13,7 +13,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** What is no whole number, whatever the field. */
+/** Values that are not whole numbers for any field. */
 const illTyped = [5.5, true, [], {}, null, 'abc', '', '5.5', 1e21]
 
 const table: Readonly<Record<string, { readonly good: readonly unknown[]; readonly bad: readonly unknown[] }>> = {
@@ -43,11 +43,11 @@ const answerTo = async (field: string, value: unknown): Promise<string> => {
 describe.each(Object.keys(table))('%s of recognize', (field) => {
   const { good = [], bad = [] } = table[field] ?? {}
 
-  it.each(good)('takes %j', async (value) => {
+  it.each(good)('accepts %j', async (value) => {
     expect(await answerTo(field, value)).toBe('Success')
   })
 
-  it.each(bad.map((value) => [JSON.stringify(value), value]))('refuses %s by its name', async (_shown, value) => {
+  it.each(bad.map((value) => [JSON.stringify(value), value]))('rejects %s by its name', async (_shown, value) => {
     expect(await answerTo(field, value)).toMatch(new RegExp(`^invalid-field: ${field} must be `))
   })
 })

@@ -29,7 +29,7 @@ const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown
 const success = { 'message-name': 'recognize-response', 'operation-result': 'Success', 'recognition-id': uuid }
 
 describe('an upgrade', () => {
-  it('is refused with 401 without a token, and with a wrong one', async () => {
+  it('is refused with 401 without a token, and with an invalid one', async () => {
     await expect(open({ withoutHeader: true })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
     await expect(open({ token: 'wrong' })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
     await expect(open({ withoutHeader: true, path: `/recognizer?access_token=${live.token}` })).rejects.toThrow(
@@ -41,22 +41,22 @@ describe('an upgrade', () => {
     await expect(open({ path: '/elsewhere' })).rejects.toThrow(/^HTTP 404/)
   })
 
-  it.each(['', 'bearer ', 'BEARER '])('takes a token behind %j in the header', async (scheme) => {
+  it.each(['', 'bearer ', 'BEARER '])('accepts a token after %j in the header', async (scheme) => {
     const socket = await open({ scheme })
     socket.send(recognize)
     expect(await socket.receive()).toEqual(success)
     socket.close()
   })
 
-  it.each(['Basic ', 'Token ', 'Bearer Bearer '])('is refused with 401 for a token behind %j', async (scheme) => {
+  it.each(['Basic ', 'Token ', 'Bearer Bearer '])('is refused with 401 for a token after %j', async (scheme) => {
     await expect(open({ scheme })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
   })
 
-  it('is refused with 401 for a wrong token without a scheme', async () => {
+  it('is refused with 401 for an invalid token without a scheme', async () => {
     await expect(open({ scheme: '', token: 'wrong' })).rejects.toThrow(/^HTTP 401: unauthenticated: /)
   })
 
-  it('takes a token by subprotocol and chooses the other one', async () => {
+  it('accepts a token by subprotocol and selects the other one', async () => {
     const socket = await open({ withoutHeader: true, protocols: ['rxspeech', `bearer.${live.token}`] })
     socket.send(recognize)
     expect(await socket.receive()).toEqual(success)
@@ -64,7 +64,7 @@ describe('an upgrade', () => {
     expect(await socket.receive()).toMatchObject({ close: 1005, protocol: 'rxspeech' })
   })
 
-  it('is closed with 4401 for a wrong token by subprotocol, since a browser cannot see a status', async () => {
+  it('is closed with 4401 for an invalid token by subprotocol, since a browser cannot see a status', async () => {
     const socket = await open({ withoutHeader: true, protocols: ['rxspeech', 'bearer.wrong'] })
     expect(await socket.receive()).toMatchObject({
       close: 4401,
@@ -72,14 +72,14 @@ describe('an upgrade', () => {
     })
   })
 
-  it('is taken at / too', async () => {
+  it('is also accepted at /', async () => {
     const socket = await open({ path: '/' })
     socket.send(recognize)
     expect(await socket.receive()).toEqual(success)
   })
 })
 
-describe('a recognize that cannot be', () => {
+describe('an invalid recognize', () => {
   it.each([
     ['audio-format', 'mp3'],
     ['audio-format', undefined],
@@ -102,7 +102,7 @@ describe('a recognize that cannot be', () => {
     ['vad-silence-trigger-msec', 49],
     ['vad-silence-trigger-msec', 60_001],
     ['vad-graceful-silence-threshold-msec', -1],
-  ])('is answered with the field %s for %j, and may be sent again', async (field, value) => {
+  ])('is refused with the field %s for %j, and may be sent again', async (field, value) => {
     const socket = await open()
     socket.send({ ...recognize, [field]: value })
     expect(await socket.receive()).toEqual({
@@ -118,26 +118,26 @@ describe('a recognize that cannot be', () => {
     ['an unknown model', { 'model-name': '../../etc/passwd' }, /^model-denied: /],
     ['an unknown model tenant', { 'model-tenant': 'nobody' }, /^model-denied: /],
     ['an unknown model version', { 'model-version': '99' }, /^model-denied: /],
-  ])('is answered for %s', async (_name, change, result) => {
+  ])('is refused for %s', async (_name, change, result) => {
     const socket = await open()
     socket.send({ ...recognize, ...change })
     expect((await socket.receive())['operation-result']).toMatch(result)
   })
 
-  it('is answered when the address names another model', async () => {
+  it('is refused when the address names another model', async () => {
     const socket = await open({ path: '/recognizer?ModelName=other' })
     socket.send(recognize)
     expect((await socket.receive())['operation-result']).toMatch(/^model-mismatch: /)
   })
 
-  it('is taken with integers as strings', async () => {
+  it('is accepted with integers as strings', async () => {
     const socket = await open()
     socket.send({ ...recognize, 'sample-rate': '16000', 'vad-sensitivity': '3' })
     expect(await socket.receive()).toEqual(success)
   })
 })
 
-describe('a message out of its place', () => {
+describe('an unexpected message', () => {
   it.each([
     ['junk', 'junk', 1007, /^invalid-json: /],
     ['a list', '[]', 1007, /^invalid-json: /],
@@ -158,7 +158,7 @@ describe('a message out of its place', () => {
     })
   })
 
-  it('answers stop and finalize without a recognition with an error', async () => {
+  it('refuses stop and finalize without a recognition', async () => {
     const socket = await open()
     socket.send({ 'message-name': 'stop-recognition' })
     const error = expect.stringMatching(/^no-recognition: /) as unknown
@@ -173,7 +173,7 @@ describe('a message out of its place', () => {
     })
   })
 
-  it('answers a second recognize with an error and goes on', async () => {
+  it('refuses a second recognize and continues', async () => {
     const socket = await open()
     socket.send(recognize)
     const { 'recognition-id': id } = await socket.receive()
@@ -184,7 +184,7 @@ describe('a message out of its place', () => {
     expect(await socket.receive()).toMatchObject({ 'message-name': 'final-result', 'recognition-id': id })
   })
 
-  it('ends the recognition and the socket for a cut sample, naming the bytes', async () => {
+  it('ends the recognition and the socket for a cut sample, and names the bytes', async () => {
     const socket = await open()
     socket.send(recognize)
     await socket.receive()
@@ -212,8 +212,8 @@ describe('a message out of its place', () => {
   })
 })
 
-describe('the verbs of a recognition', () => {
-  it('finalizes to exactly one final with an empty text for silence; audio after it does not count', async () => {
+describe('the requests of a recognition', () => {
+  it('finalizes to exactly one final with an empty text for silence, and ignores later audio', async () => {
     const socket = await open()
     socket.send(recognize)
     const { 'recognition-id': id } = await socket.receive()
@@ -255,7 +255,7 @@ describe('the verbs of a recognition', () => {
     expect(await socket.receive()).toEqual(success)
   })
 
-  it('ends with one final of its own after a graceful silence', async () => {
+  it('ends with an unrequested final after a graceful silence', async () => {
     const socket = await open()
     socket.send({ ...recognize, 'vad-graceful-silence-threshold-msec': 1000 })
     await socket.receive()

@@ -9,7 +9,7 @@ interface Turn {
 
 const { turns } = JSON.parse(readFileSync('samples/call.json', 'utf8')) as { readonly turns: readonly Turn[] }
 
-/** What a channel of the sample call says, turn by turn. */
+/** The text of a channel of the sample call, turn by turn. */
 export const turnsOf = (channel: number): readonly string[] =>
   turns.filter((turn) => turn.channel === channel).map(({ text }) => text)
 

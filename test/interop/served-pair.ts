@@ -17,37 +17,37 @@ import type { SpokenService } from './session-options.js'
 
 const secret = 'correct horse battery staple'
 
-/** Where one process of `rxspeech serve` listens. */
+/** The addresses of one process of `rxspeech serve`. */
 interface Addresses {
   readonly http: string
   readonly grpc: string
   readonly operations: string
 }
 
-/** A service in a process of its own. */
+/** A service in a separate process. */
 export interface ServedProcess extends Addresses {
   readonly isRunning: () => boolean
-  /** What it wrote to its log. */
+  /** The lines of its log. */
   readonly logged: () => string
   readonly start: () => Promise<void>
-  /** Drains and ends it. */
+  /** Drains and stops it. */
   readonly stop: () => Promise<void>
 }
 
-/** Two processes that share a state folder, as docs/OPERATING.md advises behind a balancer. */
+/** Two processes that share a state folder, as docs/OPERATING.md recommends with a balancer. */
 export interface ServedPair {
   readonly folder: string
   readonly certificates: DevelopmentCertificates
   readonly one: ServedProcess
   readonly two: ServedProcess
-  /** The addresses that their logs name of whoever was not let in. */
+  /** The addresses in their logs of clients that were rejected. */
   readonly rejectedPeers: () => readonly string[]
-  /** A way to them for a client that trusts `ca`. */
+  /** An access for a client that trusts `ca`. */
   readonly behind: (addresses: { readonly http: string; readonly grpc: string }, ca: string) => Promise<SpokenService>
   readonly close: () => Promise<void>
 }
 
-/** Starts one that listens on free ports. */
+/** Starts one on free ports. */
 const servedProcess = async (folder: string, name: string, more: object): Promise<ServedProcess> => {
   const [http, grpc, operations] = [await freePort(), await freePort(), await freePort()].map(
     (port) => `127.0.0.1:${port}`,
@@ -83,7 +83,7 @@ const servedProcess = async (folder: string, name: string, more: object): Promis
   }
 }
 
-/** It prints one when it listens. */
+/** It prints a line when it listens. */
 const firstLine = (child: ChildProcess): Promise<void> =>
   new Promise((resolve, reject) => {
     child.stdout?.on('data', (bytes: Buffer) => {

@@ -7,13 +7,13 @@ import type { Reachable } from './live-service.js'
 
 export type Over = 'grpc' | 'websocket'
 
-/** A service that hears, be it reached at once or through something that stands before it. */
+/** A service with an engine, reached directly or through a proxy. */
 export interface SpokenService extends Reachable {
   readonly service: { readonly access: Pick<ServiceAccess, 'wsUrl' | 'grpc' | 'tenant' | 'project'> }
   readonly ca: Buffer
 }
 
-/** The audio comes at once and is read at the pace of the machine, which may have other work. */
+/** The audio is sent at once and decoded at the speed of the machine, which may have other work. */
 export const patience = { timeouts: { connectMs: 60_000, startMs: 60_000, finalizeMs: 110_000 } }
 
 /** The same session over either transport; over the socket, silence ends none. */
@@ -43,7 +43,7 @@ export const sessionOptions = (
   },
 })
 
-/** Milestones and finals, channel by channel, by what both interfaces tell of them. */
+/** Milestones and finals, channel by channel, with the fields that both interfaces send. */
 export const resultsByChannel = (events: readonly SessionEvent[]): readonly (readonly unknown[])[] =>
   [0, 1].map((channel) =>
     events

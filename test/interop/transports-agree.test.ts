@@ -31,7 +31,7 @@ const finalTexts = (events: readonly SessionEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'final' ? [event.text] : []))
 
 describe('the sample call', () => {
-  it('gives the same milestones and finals over both transports, at any chunking and pace', async () => {
+  it('has the same milestones and finals over both transports, at any chunking and pace', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const whole = resultsByChannel(await run('grpc', format, 'call', [bytes]))
     const cut = Array.from({ length: Math.ceil(bytes.length / 594) }, (_none, index) =>
@@ -51,7 +51,7 @@ describe.skipIf(!existsSync(recordings))('a recording of a person', () => {
     ['ten-of-clubs.wav', 'ten of clubs'],
     ['four-queen-of-clubs.wav', 'four queen of clubs'],
     ['seven-of-clubs.wav', 'seven of clubs'],
-  ])('%s gives the words over both transports', async (file, words) => {
+  ])('%s has the same words over both transports', async (file, words) => {
     const { format, bytes } = await readRecording(`${recordings}/${file}`)
     for (const over of ['grpc', 'websocket'] as const) {
       expect(finalTexts(await run(over, format, 'cards', [bytes]))).toEqual([words])

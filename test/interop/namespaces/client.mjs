@@ -1,6 +1,5 @@
-// Sessions in a network namespace of their own, at the same time. Speaks by IPC: what it is told is
-// { ca, durationMs, sessions: [{ over, url, address, heartbeatMs }] }; it says 'heard' once all of them have a result, and in
-// the end what each has told.
+// Concurrent sessions in a separate network namespace. IPC: receives { ca, durationMs, sessions: [{ over, url, address,
+// heartbeatMs }] }; sends 'heard' once all of them have a result, and in the end the outcome of each.
 import { dataflow } from 'rxspeech/grpc'
 import { pace, recognize } from 'rxspeech'
 import { positionAudio } from 'rxspeech/testing'

@@ -1,5 +1,5 @@
-// Verifying services in a network namespace of their own, one for each session. Speaks by IPC: what it is told is
-// { host, certificate, key, count, source }; it answers with where each listens, and to 'prove' with what each has heard.
+// Verifying services in a separate network namespace, one for each session. IPC: receives { host, certificate, key,
+// count, source }; replies with the addresses, and to 'prove' with what each has received.
 import { verifyingService } from 'rxspeech/testing'
 
 process.once('message', async ({ host, certificate, key, count, source }) => {
