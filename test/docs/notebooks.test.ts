@@ -43,7 +43,7 @@ const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     ],
     '3. interleave: two sides, one of them late': ['right       ooo------------|', 'filled channel 1: 60 to 80 ms'],
     '4. A service that is a marble diagram': [
-      'session     (sss)(rs)p-p--m----u--(sls#)',
+      'session     (sss)(rs)p-p--m----u--(gls#)',
       'transcript  --------c--c--C-------#',
     ],
   },
