@@ -33,7 +33,7 @@ describe('expectNoHandles', () => {
       opened.push(() => clearTimeout(timer))
     }
     await expect(expectNoHandles(leak, soon)).rejects.toThrow(
-      /^1 Timeout still open after 30 ms\.[^]*open-handles\.live\.test/,
+      /^1 Timeout still open after 30 ms\.[^]*open-handles\.isolated\.test/,
     )
   })
 
@@ -59,7 +59,7 @@ describe('expectNoHandles', () => {
       opened.push(() => clearTimeout(timer))
     }
     await expectNoHandles(() => undefined, soon)
-    await expectNoHandles(leak, { ...soon, ignore: /open-handles\.live\.test/ })
+    await expectNoHandles(leak, { ...soon, ignore: /open-handles\.isolated\.test/ })
   })
 
   it('passes on the failure of the task', async () => {

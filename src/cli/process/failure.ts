@@ -95,7 +95,10 @@ const usageSentence = (message: string, command: string): string => {
     .replace('. Expected', ': expected')
     .replace(/^(unknown option '[^=']*)=.*'$/, "$1'")
     .replace(/\.$/, '')
-  const hint = suggestion?.replace(/^\((.*)\?\)$/, (_all, question: string) => question.charAt(0).toLowerCase() + question.slice(1))
+  const hint = suggestion?.replace(
+    /^\((.*)\?\)$/,
+    (_all, question: string) => question.charAt(0).toLowerCase() + question.slice(1),
+  )
   const remedy = hint === undefined || hint === '' ? `${command} --help shows the usage` : `${hint}?`
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${remedy}${remedy.endsWith('?') ? '' : '.'}`
 }
