@@ -4,9 +4,9 @@ import type { MarbleHelpers } from '../operators/marbles.js'
 import { flushPromises } from './virtual-clock.js'
 
 /**
- * Runs a marble test of something that opens by a promise. Virtual time stands still after each frame until every promise
- * that can settle has, so its diagrams are those of something that opens at once. `draw` lays out sources and observers and
- * gives back what is to be expected of them, which is looked at when virtual time has come to `untilMs`.
+ * Runs a marble test of an asynchronously opened source. Virtual time waits after each frame until every promise that
+ * can settle has settled, so its diagrams are those of a source that opens synchronously. `draw` creates sources and
+ * observers and returns a function with the expectations, which runs when virtual time has reached `untilMs`.
  */
 export const asyncMarbles = async (draw: (helpers: MarbleHelpers) => () => void, untilMs = 1000): Promise<void> => {
   const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))

@@ -12,7 +12,7 @@ import { plainService, recognizeOf, startOf, type PlainService } from './plain-s
 let open: PlainService | undefined
 afterEach(() => open?.close())
 
-/** A service whose engine breaks in its lanes where the script says. */
+/** A service whose engine fails in its channels as scripted. */
 const started = async (breakAtPart: readonly (number | undefined)[], fault?: () => unknown): Promise<PlainService> =>
   (open = await plainService({}, [], breakingEngine(scriptedEngine({ texts: ['hello world'] }), breakAtPart, fault)))
 
@@ -59,8 +59,8 @@ const named = (events: Conversation['events'], name: string) => events.filter((e
 const milestonesOf = (events: Conversation['events']): readonly unknown[] =>
   named(events, 'SR Milestone').map((event) => (event['Data'] as { readonly Text: unknown }).Text)
 
-describe('an engine that breaks once', () => {
-  it('is told on gRPC as an event, and changes no result', async () => {
+describe('an engine that fails once', () => {
+  it('is reported on gRPC as an event, and changes no result', async () => {
     const audio = await spoken(4_000)
     const whole = await overGrpc(await started([]), audio)
     await open?.close()
@@ -75,7 +75,7 @@ describe('an engine that breaks once', () => {
     expect(open?.faults).toMatchObject([{ code: 'engine-failed' }])
   })
 
-  it('is not told on the WebSocket, whose contract has no message for it, and changes no result', async () => {
+  it('is not reported on the WebSocket, whose contract has no message for it, and changes no result', async () => {
     const audio = await spoken(4_000)
     const results = (messages: readonly Record<string, unknown>[]) =>
       messages
@@ -90,9 +90,9 @@ describe('an engine that breaks once', () => {
   })
 })
 
-describe('an engine that breaks three times in one segment', () => {
-  it('gives every channel of a gRPC stream one final with the text so far and the error, then the status', async () => {
-    // Lanes: left and right at the start, then each anew for the left one
+describe('an engine that fails three times in one segment', () => {
+  it('sends every channel of a gRPC stream one final with the text so far and the error, then the status', async () => {
+    // Channels: left and right at the start, then each retry of the left one
     const first = await overGrpc(await started([]), leftOnly(await spoken(9_000)), stereo)
     await open?.close()
     const [milestone] = named(first.events, 'SR Milestone')
@@ -147,7 +147,7 @@ describe('an engine that is overloaded', () => {
     ])
   })
 
-  it('refuses the start where it says so while it opens', async () => {
+  it('refuses the start if it is overloaded while it opens', async () => {
     const scripted: EngineKind = { name: 'scripted', open: () => Promise.reject(overloaded()) }
     open = await plainService({ engines: [scripted] })
     const { responses, status } = await overGrpc(open, new Uint8Array(0))
@@ -161,7 +161,7 @@ describe('an engine that is overloaded', () => {
   })
 })
 
-/** How many parts an engine is given of the left channel's first segment. */
+/** The number of parts of the left channel's first segment that the engine receives. */
 const partsUntilClose = async (audio: Uint8Array): Promise<number> => {
   const engine = scriptedEngine({ texts: ['x'] })
   let count = 0

@@ -13,11 +13,11 @@ interface Forgery {
   readonly claims?: Claims
   readonly header?: Partial<JWTHeaderParameters>
   readonly key?: CryptoKey | KeyObject | Uint8Array
-  /** What becomes of the token when it is signed. */
+  /** How the signed token is modified. */
   readonly then?: (token: string) => string
 }
 
-/** Everything is signed by the key of the service itself, unless the forgery says otherwise. */
+/** Everything is signed with the key of the service itself, unless the forgery states otherwise. */
 describe('forged tokens, on both interfaces of a service', () => {
   let stateFolder: string
   let service: PlainService
@@ -69,7 +69,7 @@ describe('forged tokens, on both interfaces of a service', () => {
   }: Forgery): Promise<string> =>
     then(await new SignJWT(wholeClaims(claims)).setProtectedHeader(headerOf(header)).sign(key, { crit: { x: true } }))
 
-  /** The code that each interface refuses with, or `success`. */
+  /** The code with which each interface refuses, or `success`. */
   const codes = async (token: string, tenant = 'Default', model = 'm') => {
     const code = (result: unknown): string => String(result).toLowerCase().replace(/: .*/s, '')
     const { responses, status } = await converse(service, (stream) => {
@@ -92,7 +92,7 @@ describe('forged tokens, on both interfaces of a service', () => {
   }
   const unauthenticated = { grpc: 'unauthenticated', status: 'UNAUTHENTICATED', socket: 'unauthenticated' }
 
-  it('are taken when nothing is wrong with them, and a little before their time', async () => {
+  it('are accepted when nothing is wrong with them, and slightly before their time', async () => {
     const success = { grpc: 'success', status: 'OK', socket: 'success' }
     expect(await codes(await forge({}))).toEqual(success)
     expect(await codes(await forge({ claims: { nbf: nowS() + 2 } }))).toEqual(success)
@@ -102,15 +102,15 @@ describe('forged tokens, on both interfaces of a service', () => {
   it.each<[string, () => Forgery]>([
     ['a signature of another key with our key id', () => ({ key: strangers.privateKey })],
     [
-      'a key of its own in jwk',
+      'a key in its own jwk',
       () => ({ key: strangers.privateKey, header: { jwk: strangers.publicKey.export({ format: 'jwk' }) } }),
     ],
     [
-      'a key elsewhere in jku',
+      'a key at another address in jku',
       () => ({ key: strangers.privateKey, header: { jku: 'http://127.0.0.1:9/jwks', kid: 'x' } }),
     ],
     [
-      'a key elsewhere in x5u',
+      'a key at another address in x5u',
       () => ({ key: strangers.privateKey, header: { x5u: 'http://127.0.0.1:9/x', kid: 'x' } }),
     ],
     ['an unknown key id', () => ({ header: { kid: 'unknown' } })],
@@ -125,24 +125,24 @@ describe('forged tokens, on both interfaces of a service', () => {
     ['no audience', () => ({ claims: { aud: undefined } })],
     ['another issuer', () => ({ claims: { iss: 'http://elsewhere' } })],
     ['another scope', () => ({ claims: { scope: 'openid' } })],
-    ['a scope beside ours', () => ({ claims: { scope: 'Ldm_Integration admin' } })],
+    ['an additional scope', () => ({ claims: { scope: 'Ldm_Integration admin' } })],
     ['another type', () => ({ header: { typ: 'JWT' } })],
-    ['a critical header that nobody knows', () => ({ header: { crit: ['x'], x: 1 } })],
-    ['an end that has come', () => ({ claims: { exp: nowS() } })],
+    ['an unknown critical header', () => ({ header: { crit: ['x'], x: 1 } })],
+    ['an end that has been reached', () => ({ claims: { exp: nowS() } })],
     ['an end that has come a second ago', () => ({ claims: { exp: nowS() - 1 } })],
     ['no end', () => ({ claims: { exp: undefined } })],
-    ['a beginning to come', () => ({ claims: { nbf: nowS() + 30 } })],
-    ['an issue to come', () => ({ claims: { iat: nowS() + 30 } })],
+    ['a beginning in the future', () => ({ claims: { nbf: nowS() + 30 } })],
+    ['an issue time in the future', () => ({ claims: { iat: nowS() + 30 } })],
     ['no id', () => ({ claims: { jti: undefined } })],
     ['a revoked id', () => ({ claims: { jti: 'revoked' } })],
     ['an unknown subscription', () => ({ claims: { client_id: 'nobody' } })],
     ['a cancelled subscription', () => ({ claims: { client_id: 'over' } })],
-    ['grants that are no list', () => ({ claims: { tenants: '*' } })],
+    ['grants that are not a list', () => ({ claims: { tenants: '*' } })],
   ])('are refused with %s', async (_what, forgery) => {
     expect(await codes(await forge(forgery()))).toEqual(unauthenticated)
   })
 
-  it('are refused unsigned, by whatever spelling of none', async () => {
+  it('are refused unsigned, in any spelling of none', async () => {
     const unsigned = new UnsecuredJWT({ ...wholeClaims({}) }).encode()
     const [, payload = ''] = unsigned.split('.')
     for (const alg of ['none', 'None', 'NONE']) {
@@ -154,7 +154,7 @@ describe('forged tokens, on both interfaces of a service', () => {
   it.each<[string, Claims, string, string, Readonly<Record<string, string>>]>([
     ['a tenant', { tenants: ['Other'] }, 'Acme', 'n', { grpc: 'tenant-denied', socket: 'model-denied' }],
     [
-      'a tenant that the subscription has not',
+      'a tenant that the subscription lacks',
       { client_id: 'narrow' },
       'Default',
       'm',

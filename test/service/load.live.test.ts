@@ -14,7 +14,7 @@ const cap = 20
 const offered = Array.from({ length: cap * 1.5 }, (_none, index) => index)
 const roomFor = { sessions: cap, sessionsPerToken: 100, sessionsPerTenant: 100 }
 
-/** Whatever a socket hears until a message of that name, or its close. */
+/** The messages of a socket until one with that name, or its close. */
 const until = async (socket: PlainSocket, name: string): Promise<Record<string, unknown>> => {
   for (;;) {
     const message = await socket.receive()
@@ -22,8 +22,8 @@ const until = async (socket: PlainSocket, name: string): Promise<Record<string, 
   }
 }
 
-describe('half as much again as the service carries, all at once', () => {
-  it('is let in up to the cap exactly over the WebSocket, and who is in hears all of its text', async () => {
+describe('half more clients than the service allows, all at once', () => {
+  it('are accepted exactly up to the limit over the WebSocket, and accepted ones receive all of their text', async () => {
     service = await plainService({ limits: roomFor })
     const speech = await spoken(3_000)
     const ends = await Promise.all(
@@ -34,7 +34,7 @@ describe('half as much again as the service carries, all at once', () => {
         for (let at = 0; at < speech.length; at += 3_200) socket.audio(speech.subarray(at, at + 3_200))
         socket.send({ 'message-name': 'finalize-recognition' })
         const { 'operation-result': result, text } = await until(socket, 'final-result')
-        // Nobody leaves before all have come.
+        // None disconnects before all have connected.
         return { socket, transcript: `${String(result)} ${String(text)}` }
       }),
     )
@@ -53,7 +53,7 @@ describe('half as much again as the service carries, all at once', () => {
     }
   })
 
-  it('is let in up to the cap exactly over gRPC, and who is in hears all of its text', async () => {
+  it('are accepted exactly up to the limit over gRPC, and accepted ones receive all of their text', async () => {
     service = await plainService({ limits: roomFor })
     const speech = await spoken(3_000)
     const client = plainClient(service)
@@ -88,12 +88,12 @@ describe('half as much again as the service carries, all at once', () => {
   })
 })
 
-describe('what has not started', () => {
-  it('is bounded over gRPC, refused with its response, and leaves by its Start or its end', async () => {
+describe('streams before their Start', () => {
+  it('are limited over gRPC, refused with their response, and released by their Start or their end', async () => {
     service = await plainService({ limits: { unstarted: 3 } })
     const client = plainClient(service)
     const waiting = [1, 2, 3].map(() => openStream(client))
-    // A stream is known to the service when what follows it is.
+    // A stream is known to the service when the next one is.
     const refused = await openStream(client).ended
     expect(refused).toMatchObject({
       status: 'RESOURCE_EXHAUSTED',
@@ -112,7 +112,7 @@ describe('what has not started', () => {
     client.close()
   })
 
-  it('is not bounded on the WebSocket, where the token comes first', async () => {
+  it('are not limited on the WebSocket, where the token arrives first', async () => {
     service = await plainService({ limits: { unstarted: 1 } })
     const sockets = [await openSocket(service), await openSocket(service)]
     for (const socket of sockets) socket.raw.terminate()
@@ -120,7 +120,7 @@ describe('what has not started', () => {
 })
 
 describe('connections of one address', () => {
-  it('are bounded, and those past it are told so on every interface', async () => {
+  it('are limited, and those beyond the limit are refused with a reason on every interface', async () => {
     service = await plainService({ limits: { connectionsPerAddress: 3 } })
     const { port } = new URL(service.started.wsUrl)
     const [, grpcPort] = service.started.grpcAddress.split(':')
@@ -134,7 +134,7 @@ describe('connections of one address', () => {
           }),
       ),
     )
-    // The token of this service was fetched on a connection that may be kept open.
+    // The connection on which the token of this service was requested may be kept open.
     await expect(openSocket(service)).rejects.toThrow(/^HTTP 429: overloaded: The address has 3 connections/)
     const [answer] = (await once(get(`${service.started.authUrl}/jwks`, { agent: false }), 'response')) as [
       IncomingMessage,
@@ -155,7 +155,7 @@ describe('connections of one address', () => {
 })
 
 describe('an address that names two models', () => {
-  it('is refused before its token is looked at', async () => {
+  it('is refused before its token is checked', async () => {
     service = await plainService()
     await expect(openSocket(service, { path: '/recognizer?ModelName=m&ModelName=n', token: 'x' })).rejects.toThrow(
       'HTTP 400: model-mismatch: The address has several ModelName; name one model.',

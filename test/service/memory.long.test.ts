@@ -21,7 +21,7 @@ const timeout = 120_000
 let service: ChildProcess
 let address: Address
 
-/** The built service in a process of its own, whose memory nothing else uses. */
+/** The built service in a separate process, whose memory is used by nothing else. */
 const serve = async (...args: readonly string[]): Promise<void> => {
   const file = join(__dirname, '../../bench/soak-service.mjs')
   service = fork(file, args, { execArgv: ['--expose-gc'] })
@@ -54,7 +54,7 @@ const running = async (): Promise<WebSocket> => {
   return socket
 }
 
-/** As soon as the network takes it; false where it takes nothing more within a while, or the socket is closed. */
+/** Sends when the network accepts it; false if it accepts nothing more for a while, or the socket is closed. */
 const send = (socket: WebSocket, message: string | Uint8Array, patienceMs = 20_000): Promise<boolean> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {
@@ -67,20 +67,20 @@ const send = (socket: WebSocket, message: string | Uint8Array, patienceMs = 20_0
   })
 
 describe('the memory of the service', { timeout }, () => {
-  it('holds no more than some seconds of audio for an engine that is stuck, however much is sent', async () => {
+  it('holds no more than some seconds of audio for an engine that hangs, however much is sent', async () => {
     await serve('stuck')
     const speech = await spoken(8_000)
     const socket = await running()
     const before = await held()
     let sentBytes = 0
     while (sentBytes < 64_000_000 && (await send(socket, speech, 4_000))) sentBytes += speech.length
-    // The network's own buffers take some of it.
+    // The buffers of the network accept some of it.
     expect(sentBytes).toBeLessThan(32_000_000)
     expect((await held()).heapBytes - before.heapBytes).toBeLessThan(4_000_000)
     socket.terminate()
   })
 
-  it('is bounded for a client that asks and does not read, which is cut', async () => {
+  it('is limited for a client that sends requests and does not read, which is cut', async () => {
     await serve()
     const socket = await open()
     const closed = once(socket, 'close')
@@ -122,7 +122,7 @@ describe('the memory of the service', { timeout }, () => {
     client.close()
   })
 
-  it('is bounded for floods of tiny and of empty messages, and of pings', async () => {
+  it('is limited for floods of tiny and of empty messages, and of pings', async () => {
     await serve()
     const socket = await running()
     const before = await held()
@@ -142,13 +142,13 @@ describe('the memory of the service', { timeout }, () => {
     socket.terminate()
   })
 
-  it('carries 2,000 sockets at rest in less than 40 kB each, and lets go of them', async () => {
+  it('holds 2,000 idle sockets in less than 40 kB each, and is released with them', async () => {
     await serve()
     const before = await held()
     const sockets: WebSocket[] = []
     while (sockets.length < 2_000) sockets.push(...(await Promise.all(Array.from({ length: 50 }, open))))
     const full = await held()
-    // The connection by which the token came may have ended since.
+    // The connection of the token request may have ended since.
     expect(full.fds - before.fds).toBeGreaterThan(1_990)
     expect(full.heapBytes - before.heapBytes).toBeLessThan(2_000 * 40_000)
     const closed = Promise.all(sockets.map((socket) => once(socket, 'close')))

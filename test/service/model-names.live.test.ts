@@ -7,7 +7,7 @@ import { converse } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
-// Each of these would lead to the model of another folder, or to a file of the system, if it were part of a path.
+// Each of these would refer to the model of another folder, or to a file of the system, if it were part of a path.
 const strange = [
   '../x',
   '..',
@@ -63,7 +63,7 @@ const overSocket = async (fields: Readonly<Record<string, string>>): Promise<str
 const denied = /^(model-denied|invalid-field|model-mismatch): [^/\\]*$/
 
 describe('the name of a model', () => {
-  it('is found as it is, so that what follows tells something', async () => {
+  it('is found as given, so that the following tests are meaningful', async () => {
     expect(await overGrpc({ ModelName: 'm', ModelTenant: 'Default', ModelVersion: '1' })).toBe('success')
     expect(await overSocket({ 'model-name': 'm', 'model-tenant': 'Default', 'model-version': '1' })).toBe('Success')
   })
@@ -80,7 +80,7 @@ describe('the name of a model', () => {
     expect(await overSocket({ 'model-name': 'm', 'model-version': name })).toMatch(denied)
   })
 
-  it('leads out of its folder in no registry, though the model is there', async () => {
+  it('does not leave its folder in any registry, though the model exists', async () => {
     const root = await mkdtemp(join(tmpdir(), 'rxspeech-names-'))
     for (const path of ['models/Default/m/1', 'x/1/1', 'models/.hidden/m/1']) {
       await mkdir(join(root, path), { recursive: true })

@@ -15,7 +15,7 @@ export const plainSecret = 'correct horse battery staple'
 export interface PlainService extends Reachable {
   readonly started: Service
   readonly faults: readonly unknown[]
-  /** A token of the subscription that may do all; or of another. */
+  /** A token of the subscription with all rights; or of another. */
   readonly newToken: (clientId?: string) => Promise<string>
   readonly close: () => Promise<void>
 }

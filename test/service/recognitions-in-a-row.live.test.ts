@@ -5,7 +5,7 @@ import { spoken } from './sessions/spoken.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
 const count = 20
-/** Speech, then more silence than ends a recognition; 8 kHz. */
+/** Speech, then enough silence to end a recognition; 8 kHz. */
 const speechAndSilence = async (): Promise<Uint8Array> => {
   const speech = await spoken(3_000)
   const audio = new Uint8Array(speech.length + 4 * 16_000)
@@ -15,7 +15,7 @@ const speechAndSilence = async (): Promise<Uint8Array> => {
 
 let service: PlainService
 beforeEach(async () => {
-  // One place: each recognition has to give it back, or keep the one of its socket.
+  // One place: each recognition has to release it, or keep that of its socket.
   service = await plainService({ operations: { host: '127.0.0.1', port: 0 }, limits: { sessions: 1 } })
 })
 afterEach(() => service.close())
@@ -37,8 +37,8 @@ const atRest = async (by: string): Promise<void> => {
   expect(await metric(`rxspeech_sessions_started_total{interface="${by}",tenant="Default",model="m"}`)).toBe(count)
 }
 
-describe('20 recognitions in a row, each ended by the service', () => {
-  it('run on one socket, with times and limits of their own, and leave its place free', async () => {
+describe('20 consecutive recognitions, each ended by the service', () => {
+  it('run on one socket, with separate times and limits, and release its place', async () => {
     const audio = await speechAndSilence()
     const socket = await openSocket(service)
     const finals: Record<string, unknown>[] = []
@@ -50,7 +50,7 @@ describe('20 recognitions in a row, each ended by the service', () => {
       do received = await socket.receive()
       while (received['message-name'] !== 'final-result')
       finals.push(received)
-      // What is still on its way belongs to no recognition.
+      // Audio that is still in transit belongs to no recognition.
       socket.audio(new Uint8Array(3_200))
     }
     const [first] = finals
@@ -81,7 +81,7 @@ describe('20 recognitions in a row, each ended by the service', () => {
       for (let at = 0; at < audio.length; at += 3_200) {
         stream.raw({ binary_content: audio.subarray(at, at + 3_200), content_type: 0 })
       }
-      // The client has not half-closed: a status of OK comes with the trailers of the service alone.
+      // The client has not half-closed: a status of OK arrives only with the trailers of the service.
       const { status, events } = await stream.ended
       expect(status).toBe('OK')
       expect(events.at(-1)).toMatchObject({ Name: 'SR Final', Channel: 0 })

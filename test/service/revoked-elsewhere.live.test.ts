@@ -9,10 +9,10 @@ import { converse, openStream, plainClient } from '../interop/plain-dataflow-cli
 import { openSocket } from '../interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
-/** A change that another process makes ends running sessions within so many milliseconds. */
+/** A change by another process ends running sessions within this many milliseconds. */
 const withinMs = 5_000
 
-describe('what another process changes', () => {
+describe('changes by another process', () => {
   let stateFolder: string
   let service: PlainService
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describe('what another process changes', () => {
     await rm(stateFolder, { recursive: true })
   })
 
-  /** What was there before; that can be done in this process. */
+  /** Previous state, which this process may create. */
   const subscribe = async (...flags: readonly string[]): Promise<Readonly<Record<string, string>>> => {
     const args = ['subscription', 'create', '--json', ...flags, '--state', stateFolder]
     const { code, stdout, stderr } = await runInProcess(args)
@@ -46,7 +46,7 @@ describe('what another process changes', () => {
     return ((await answer.json()) as { readonly access_token: string }).access_token
   }
 
-  /** A session on each interface and a socket on which none runs. */
+  /** A session on each interface and an idle socket. */
   const sessionsOf = async (token: string) => {
     const client = plainClient(service)
     const stream = openStream(client)
@@ -71,7 +71,7 @@ describe('what another process changes', () => {
     close()
   }
 
-  it('ends the sessions of a token that it revokes, and those of no other token', async () => {
+  it('end the sessions of a token that it revokes, and those of no other token', async () => {
     const subscriber = await subscribe()
     const [token, other] = [await tokenOf(subscriber), await tokenOf(subscriber)]
     const sessions = await sessionsOf(token)
@@ -87,7 +87,7 @@ describe('what another process changes', () => {
     expect(tokenIdOf(other)).not.toBe(tokenIdOf(token))
   })
 
-  it('ends the sessions of a subscription that it cancels, and lets nobody in by it', async () => {
+  it('end the sessions of a subscription that it cancels, which is then refused', async () => {
     const subscriber = await subscribe()
     const token = await tokenOf(subscriber)
     const sessions = await sessionsOf(token)
@@ -99,7 +99,7 @@ describe('what another process changes', () => {
     await expect(openSocket(service, { token })).rejects.toThrow(/HTTP 401/)
   })
 
-  it('makes a tenant known that it grants by name, and no other', async () => {
+  it('add a tenant that it grants by name, and no other', async () => {
     const subscriber = JSON.parse(await command(['create', '--json', '--tenant', 'Newcomer'])) as Record<string, string>
     const token = await tokenOf(subscriber)
     const start = async (Tenant: string, by: string) =>
@@ -109,14 +109,14 @@ describe('what another process changes', () => {
           end()
         })
       ).details
-    // Whoever may do all does not make tenants by naming them.
+    // A subscription with all rights does not create tenants by naming them.
     expect(await start('Newcomer', service.token)).toMatch(/^tenant-denied: /)
     expect(await start('Newcomer', token)).toBe('OK')
     expect(await start('Newcomer', service.token)).toBe('OK')
     expect(await start('Default', token)).toMatch(/^tenant-denied: /)
   })
 
-  it('takes away signing keys at once: tokens of before are refused, new ones are good', async () => {
+  it('remove signing keys immediately: earlier tokens are refused, new ones are valid', async () => {
     const before = service.token
     expect(await rxspeech(['keys', 'rotate'])).toMatch(
       /^The key [\w-]{43} is used in 10 minutes; earlier tokens stay valid.\n$/,
@@ -125,7 +125,7 @@ describe('what another process changes', () => {
     const printed = await rxspeech(['keys', 'rotate', '--alone'])
     const [kid = ''] = /[\w-]{43}/.exec(printed) ?? []
     expect(printed).toContain('is the only one')
-    // By the token itself, before anybody asks for a new one.
+    // Detected with the token itself, before a new one is requested.
     await expect(openSocket(service, { token: before })).rejects.toThrow(/HTTP 401: unauthenticated/)
     const after = await service.newToken()
     expect(JSON.parse(Buffer.from(after.split('.')[0] ?? '', 'base64url').toString())).toMatchObject({ kid })

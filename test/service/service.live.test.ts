@@ -30,7 +30,7 @@ const connects = async (url: string): Promise<boolean> =>
   )
 
 describe('starting', () => {
-  it('opens nothing when a port is taken, and says which', async () => {
+  it('opens nothing when a port is taken, and names it', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
@@ -49,14 +49,14 @@ describe('starting', () => {
     await new Promise((resolve) => taken.close(resolve))
   })
 
-  it('refuses plain text beyond loopback on either interface', async () => {
+  it('rejects plain text beyond loopback on either interface', async () => {
     const everywhere = { host: '0.0.0.0', port: 0 }
     for (const options of [{ http: everywhere }, { grpc: everywhere }]) {
       await expect(bare(options)).rejects.toMatchObject({ code: 'invalid-options' })
     }
   })
 
-  it('refuses a default model that is not there, and a certificate that is none', async () => {
+  it('rejects an unknown default model, and an invalid certificate', async () => {
     await expect(bare({ defaultModel: 'nope' })).rejects.toMatchObject({ code: 'invalid-options' })
     await expect(bare({ certificate: { certificate: 'x', key: 'y' } })).rejects.toMatchObject({
       code: 'invalid-options',
@@ -77,7 +77,7 @@ describe('starting', () => {
     ['limits.maxPendingAudioMs', { limits: { maxPendingAudioMs: 100 } }],
     ['maxMessageBytes', { maxMessageBytes: 0 }],
     ['maxMessageBytes', { maxMessageBytes: NaN }],
-  ])('refuses %s where nothing could keep to it', async (name, options) => {
+  ])('rejects %s which nothing could meet', async (name, options) => {
     await expect(bare(options)).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringContaining(`${name} must be`) as unknown,
@@ -132,7 +132,7 @@ describe('starting', () => {
   })
 })
 
-/** What both interfaces say to a token and names: the code of the refusal, or `success`. */
+/** The result on both interfaces for a token and names: the code of the refusal, or `success`. */
 const askedOf = async (
   service: PlainService,
   token: string,
@@ -161,7 +161,7 @@ const askedOf = async (
 describe('what a token grants', () => {
   const both = (code: string) => ({ grpc: code, socket: code })
 
-  it('is kept to on both interfaces', async () => {
+  it('is enforced on both interfaces', async () => {
     const limited = await subscriptionOf('limited', { tenants: ['Acme'], models: ['n'], projects: ['transcribe'] })
     const projectless = await subscriptionOf('projectless', { projects: ['other'] })
     const service = await started({}, [limited, projectless])
@@ -177,7 +177,7 @@ describe('what a token grants', () => {
     expect(await askedOf(service, service.token, { name: '../m' })).toEqual(both('model-denied'))
   })
 
-  it('is nothing when the token is foreign, unsigned, changed, or for another audience, and none is repeated', async () => {
+  it('is nothing if the token is foreign, unsigned, changed, or for another audience, and none is repeated', async () => {
     const service = await started()
     const foreign = await started()
     const [head = '', body = '', signature = ''] = service.token.split('.')
@@ -203,7 +203,7 @@ describe('what a token grants', () => {
     expect(service.faults).toEqual([])
   })
 
-  it('is nothing any more when the token has expired', async () => {
+  it('is nothing more when the token has expired', async () => {
     let nowMs = Date.now()
     const scheduler = Object.assign(Object.create(asyncScheduler) as typeof asyncScheduler, { now: () => nowMs })
     const service = await started({ scheduler })
@@ -214,7 +214,7 @@ describe('what a token grants', () => {
 })
 
 describe('closing', () => {
-  it('lets sessions that run tell their finals, then ends them, and takes no more', async () => {
+  it('lets running sessions send their finals, then ends them, and accepts no more', async () => {
     const service = await plainService()
     const socket = await openSocket(service)
     socket.send(recognizeOf())
@@ -245,7 +245,7 @@ describe('closing', () => {
     expect((await converse(service, (item) => item.request(startOf(service.token)))).status).toBe('UNAVAILABLE')
   })
 
-  it('ends sessions that are not done in time, and says so', async () => {
+  it('ends sessions that do not finish in time, and reports that', async () => {
     const stuck = { ...scriptedEngine({ texts: [] }), recognize: () => () => new Subject<never>() }
     const service = await plainService({}, [], stuck)
     const socket = await openSocket(service)
@@ -266,7 +266,7 @@ describe('closing', () => {
     await service.close()
   })
 
-  it('does not wait for a client that takes nothing', async () => {
+  it('does not wait for a client that reads nothing', async () => {
     const service = await plainService()
     const socket = await openSocket(service)
     socket.raw.pause()

@@ -1,23 +1,23 @@
 import { VirtualAction, VirtualTimeScheduler } from 'rxjs'
 
-/** A clock that stands until it is told how late it is. */
+/** A clock that advances only when it is told to. */
 export class VirtualClock extends VirtualTimeScheduler {
   constructor() {
     super(VirtualAction, 0)
   }
 
-  /** Whatever is due until then happens, each in its time. */
+  /** Runs everything that is due until then, each at its time. */
   advanceTo(ms: number): void {
     this.maxFrames = ms
     this.flush()
     this.frame = ms
   }
 
-  /** Timers that somebody waits for. */
+  /** Pending timers. */
   get waiting(): number {
     return this.actions.filter((action) => !action.closed).length
   }
 }
 
-/** Lets all promises that can settle do so. */
+/** Resolves when all promises that can settle have settled. */
 export const flushPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -12,7 +12,7 @@ const faultsOf = async (source: string) => {
 }
 
 describe('readConfiguration', () => {
-  it('reads the example that goes with the documentation', async () => {
+  it('reads the example of the documentation', async () => {
     const read = await readConfiguration(readFileSync('docs/deploy/service.yaml', 'utf8'))
     expect(read).toMatchObject(
       either.right({
@@ -23,12 +23,12 @@ describe('readConfiguration', () => {
     )
   })
 
-  it('takes an empty file, and one of comments', async () => {
+  it('accepts an empty file, and one with comments only', async () => {
     expect(await readConfiguration('')).toEqual(either.right({}))
     expect(await readConfiguration('# nothing\nlimits:\n')).toEqual(either.right({ limits: {} }))
   })
 
-  it('tells every fault at once, with its place and its path', async () => {
+  it('reports every fault at once, with its position and its path', async () => {
     const source = [
       'http: everywhere',
       'htp: 127.0.0.1:0',
@@ -50,7 +50,7 @@ describe('readConfiguration', () => {
     ])
   })
 
-  it('tells what does not go together at the key that is to blame', async () => {
+  it('reports a conflict at the key that causes it', async () => {
     const source = [
       'limits: { sessions: 3 }',
       'grpc: 0.0.0.0:8444',
@@ -78,7 +78,7 @@ describe('readConfiguration', () => {
     expect(await faultsOf('http: 0.0.0.0:1\ntls: { certificateFile: c, keyFile: k }')).toEqual([])
   })
 
-  it('never repeats what stands where a secret belongs', async () => {
+  it('never repeats a value in the place of a secret', async () => {
     expect((await faultsOf('subscriptions: [{clientId: a, secret: hunter2}]')).join()).not.toContain('hunter2')
   })
 
@@ -91,7 +91,7 @@ describe('readConfiguration', () => {
     ],
     ['a list in place of keys', '- http', /expected keys with values/],
     ['a prototype for a key', '__proto__: {a: 1}', /__proto__: there is no such key/],
-  ])('refuses %s', async (_what, source, fault) => {
+  ])('rejects %s', async (_what, source, fault) => {
     expect(await faultsOf(source)).toEqual([expect.stringMatching(fault)])
   })
 
@@ -100,7 +100,7 @@ describe('readConfiguration', () => {
     ['100,000 items', `tenants: [${'5,'.repeat(100_000)}]`],
     ['300,000 quotes', '"'.repeat(300_000)],
     ['100,000 lists in each other', '['.repeat(100_000)],
-  ])('refuses %s in under a second', async (_what, source) => {
+  ])('rejects %s in under a second', async (_what, source) => {
     await readConfiguration('')
     const from = performance.now()
     expect(await faultsOf(source)).toEqual([
@@ -112,18 +112,18 @@ describe('readConfiguration', () => {
   it.each([
     ['keys that are not known', (at: number) => `key${at}: 1`],
     ['keys that are given twice', () => 'http: x'],
-  ])('tells the first 50 of 9,000 %s, and how many more there are', async (_what, line) => {
+  ])('reports the first 50 of 9,000 %s, and the number of the others', async (_what, line) => {
     const faults = await faultsOf(Array.from({ length: 9_000 }, (_none, at) => line(at)).join('\n'))
     expect(faults).toHaveLength(51)
     expect(faults[0]).toMatch(/^[12]:1 /)
     expect(faults.at(-1)).toMatch(/there are 89(49|50) more faults; correct these first$/)
   })
 
-  it('refuses what is nested more deeply than the parser can follow', async () => {
+  it('rejects nesting that is deeper than the parser can follow', async () => {
     expect((await faultsOf('['.repeat(19_000))).at(-1)).toMatch(/nested too deeply|no YAML|more faults/)
   })
 
-  it('refuses aliases that multiply', async () => {
+  it('rejects aliases that multiply', async () => {
     const bomb = [
       'a: &a [1, 1]',
       ...'bcdefghij'.split('').map((name, at) => `${name}: &${name} [${`*${'abcdefghij'[at] ?? ''}, `.repeat(9)}]`),
@@ -133,7 +133,7 @@ describe('readConfiguration', () => {
 })
 
 describe('nearestName', () => {
-  it('finds a name that is mistyped, and none where none is near', () => {
+  it('suggests a name for a misspelled one, and none if none is similar', () => {
     expect(nearestName('maxsesionms', ['idleMs', 'maxSessionMs'])).toBe('maxSessionMs')
     expect(nearestName('color', ['http', 'grpc'])).toBeUndefined()
   })

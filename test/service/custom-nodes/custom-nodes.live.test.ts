@@ -119,7 +119,7 @@ describe('a node in a worker', () => {
     expect(await run(NEVER, 'early')).toEqual([])
   })
 
-  it('is refused beyond the maximum number of workers', async () => {
+  it('is rejected beyond the maximum number of workers', async () => {
     const definition = await load('silent', { maxWorkers: 1 })
     const configured = definition.configure({})
     if (either.isLeft(configured)) throw new Error('refused')
@@ -138,14 +138,14 @@ describe('loadCustomNodes', () => {
     [{ package: 'rxspeech-has-no-such-package' }, 'is not installed; run npm install rxspeech-has-no-such-package'],
     [{ file: 'bad-nodes.mjs', budgetMs: 1 }, 'budgetMs must be a whole number from 10'],
     [{ file: 'bad-nodes.mjs', run: 'elsewhere' as 'inline' }, 'run must be worker or inline'],
-  ])('refuses %j by name', async (source, phrase) => {
+  ])('rejects %j by name', async (source, phrase) => {
     await expect(loadCustomNodes([{ from, ...source }], [])).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringContaining(phrase) as unknown,
     })
   })
 
-  it('refuses a node whose name is taken', async () => {
+  it('rejects a node whose name is taken', async () => {
     await expect(loadCustomNodes([{ from, file: 'bad-nodes.mjs' }], ['told'])).rejects.toThrow(
       'has a node told, whose name is taken',
     )

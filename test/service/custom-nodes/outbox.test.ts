@@ -28,7 +28,7 @@ it('sends what is pushed together in one message, and the rest after that was de
   expect(sent).toEqual([256, 45])
 })
 
-it('is empty only after the last message was delivered, and accepts nothing more then', async () => {
+it('is empty only after the last message was delivered, and then accepts nothing more', async () => {
   const { box, sent, reports } = outbox()
   box.push(item('x'))
   box.close()

@@ -12,17 +12,17 @@ import type { DataflowMessage } from '../../../src/transport/link.js'
 import { flushPromises } from '../virtual-clock.js'
 import { oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/test-connection.js'
 
-/** A node that does what the test says, and the account of it. */
+/** A node controlled by the test, and a record of its calls. */
 export interface ScriptedNode {
   readonly open: OpenNode
-  /** What the node raises. */
+  /** The outputs of the node. */
   readonly output$: Subject<NodeItem>
   readonly account: {
     /** Bytes of each audio message. */
     readonly audio: number[]
     /** Whether its input has completed. */
     finished: boolean
-    /** Subscriptions that live. */
+    /** Active subscriptions. */
     running: number
     context?: NodeContext
   }
@@ -30,7 +30,7 @@ export interface ScriptedNode {
 
 export const event = (name: string): NodeItem => ({ type: 'event', event: { name } })
 
-/** Raises `flushed` and completes when its input does, unless it is told to hold that back. */
+/** Emits `flushed` and completes when its input does, unless `holdsBack` is set. */
 export const scriptedNode = (holdsBack = false): ScriptedNode => {
   const output$ = new Subject<NodeItem>()
   const account: ScriptedNode['account'] = { audio: [], finished: false, running: 0 }
@@ -89,7 +89,7 @@ export const start = (change: Readonly<Record<string, unknown>> = {}): DataflowM
 export const finalize = request({ MessageName: 'Finalize' })
 export const stop = request({ MessageName: 'Stop' })
 
-/** A message of the service in a few words: `Start: success`, `?: unknown-message`, `flushed`, `audio 4`. */
+/** A message of the service in short form: `Start: success`, `?: unknown-message`, `flushed`, `audio 4`. */
 const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): string => {
   if (type === contentType.audio) return `audio ${binaryContent.length}`
   const json = JSON.parse(content) as Readonly<Record<string, string>>
@@ -100,7 +100,7 @@ const brief = ({ contentType: type, content, binaryContent }: DataflowMessage): 
 
 export interface DataflowConnection extends Stage, TestConnection<DataflowMessage> {
   readonly send: (...messages: readonly DataflowMessage[]) => void
-  /** All that was heard since the last call. */
+  /** All messages since the last call, in short form. */
   readonly since: () => readonly string[]
 }
 
@@ -143,7 +143,7 @@ export const connectDataflow = (
 export const states = ['opened', 'running', 'flushing'] as const
 export type State = (typeof states)[number]
 
-/** A talk that has come to a state, its answers until then taken. */
+/** A connection in the given state, with its responses until then removed. */
 export const inState = async (state: State): Promise<DataflowConnection & { readonly node: ScriptedNode }> => {
   const node = scriptedNode(state === 'flushing')
   const connection = connectDataflow(node.open)
@@ -156,7 +156,7 @@ export const inState = async (state: State): Promise<DataflowConnection & { read
   return { ...connection, node }
 }
 
-/** Places, nodes, timers and subscriptions are all given back. */
+/** Places, nodes, timers and subscriptions are all released. */
 export const nothingLeft = ({ clock, places, drain$ }: DataflowConnection, node?: ScriptedNode): void => {
   expect({
     places: places(),

@@ -15,7 +15,7 @@ import {
 import { deferred } from '../sessions/test-connection.js'
 
 describe('a client that vanishes', () => {
-  it.each(states)('leaves nothing behind when %s', async (state) => {
+  it.each(states)('leaves nothing open when %s', async (state) => {
     const { node, ...connection } = await inState(state)
     vanish(connection)
     nothingLeft(connection, node)
@@ -23,7 +23,7 @@ describe('a client that vanishes', () => {
     expect(connection.since()).toEqual([])
   })
 
-  it('leaves nothing behind when its token is being checked, and when the project opens', async () => {
+  it('leaves nothing open when its token is being checked, and when the project opens', async () => {
     const admitted = deferred<undefined>()
     const opened = deferred<undefined>()
     const node = scriptedNode()
@@ -161,7 +161,7 @@ describe('a token that is no longer valid', () => {
   const revoked = new SpeechError('unauthenticated', 'The token was revoked.')
 
   it.each(['running', 'flushing'] as const)(
-    'ends a session that is %s at once, with its status and without a flush',
+    'ends a session that is %s immediately, with its status and without a flush',
     async (state) => {
       const connection = await inState(state)
       const { finished } = connection.node.account

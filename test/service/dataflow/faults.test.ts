@@ -63,8 +63,8 @@ describe('a fault inside', () => {
       ['Start: success', 'Node Failed'],
       'node-failed',
     ],
-    ['a number that JSON has no word for', unserializable({ secret: 5n }), ['Start: success'], 'internal'],
-    ['data that goes in a circle', unserializable(circular), ['Start: success'], 'internal'],
+    ['a number that JSON cannot represent', unserializable({ secret: 5n }), ['Start: success'], 'internal'],
+    ['data with a cycle', unserializable(circular), ['Start: success'], 'internal'],
     [
       'an engine that fails',
       failing(new SpeechError('engine-failed', 'The engine stopped.', { cause: new Error(secret) })),
@@ -82,7 +82,7 @@ describe('a fault inside', () => {
     nothingLeft(connection)
   })
 
-  it('ends the session of a node that throws while it takes audio, and only that one', async () => {
+  it('ends only the session of a node that throws while it processes audio', async () => {
     const throws: OpenNode = () =>
       Promise.resolve((input$) =>
         input$.pipe(
@@ -104,7 +104,7 @@ describe('a fault inside', () => {
     expect(other.since()).toEqual(['Finalize: success', 'flushed'])
   })
 
-  it('answers a message that is too big, and ends without an answer when the client is gone', () => {
+  it('answers a message that is too big, and ends without a response when the client has disconnected', () => {
     const { context } = connectDataflow(scriptedNode().open)
     const codesFor = (error: SpeechError): unknown => {
       const received: unknown[] = []
@@ -128,7 +128,7 @@ describe('a fault inside', () => {
     expect(codesFor(new SpeechError('connection-lost', 'Gone.'))).toEqual(['complete'])
   })
 
-  it('is not caused by settings that ask for a model that is not granted', async () => {
+  it('is not caused by settings that name a model that is not granted', async () => {
     const connection = connectDataflow(async (context) => {
       await context.engine({ name: 'other' })
       return () => NEVER
@@ -142,7 +142,7 @@ describe('a fault inside', () => {
 })
 
 describe('a session that is aborted', () => {
-  /** Owes a final, and never ends by itself. */
+  /** Has a pending final, and never completes by itself. */
   const owing: OpenNode = ({ aborted$ = NEVER }) =>
     Promise.resolve(() => aborted$.pipe(map(({ code }) => event(`final ${code}`))))
 
@@ -154,7 +154,7 @@ describe('a session that is aborted', () => {
       '?: unknown-content-type',
       'unknown-content-type',
     ],
-  ])('by %s has its final, then the refusal, then the status', async (_what, message, answer, code) => {
+  ])('by %s sends its final, then the refusal, then the status', async (_what, message, answer, code) => {
     const connection = connectDataflow(owing)
     connection.send(start())
     await flushPromises()
@@ -164,7 +164,7 @@ describe('a session that is aborted', () => {
     nothingLeft(connection)
   })
 
-  it('by the end of its token has its final, then the status', async () => {
+  it('by the end of its token sends its final, then the status', async () => {
     const connection = connectDataflow(owing)
     connection.send(start())
     await flushPromises()
@@ -174,7 +174,7 @@ describe('a session that is aborted', () => {
     nothingLeft(connection)
   })
 
-  it('by last results that do not come has its final, then the status', async () => {
+  it('by last results that do not arrive sends its final, then the status', async () => {
     const connection = connectDataflow(owing)
     connection.send(start(), finalize)
     await flushPromises()

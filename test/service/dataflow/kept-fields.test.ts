@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { flushPromises } from '../virtual-clock.js'
 import { connectDataflow, nothingLeft, request, scriptedNode, start } from './dataflow-connection.js'
 
-/** As many keys as that, each with a value of its own. */
+/** This many keys, each with a different value. */
 const keys = (count: number, prefix = 'k'): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from({ length: count }, (_none, at) => [`${prefix}${at}`, 'v']))
 const nested = (depth: number): unknown => (depth === 0 ? 1 : { in: nested(depth - 1) })
@@ -18,8 +18,8 @@ const running = async (change: Readonly<Record<string, unknown>> = {}) => {
 const resultOf = ({ received }: { readonly received: readonly { readonly content: string }[] }): unknown =>
   (JSON.parse(received.at(-1)?.content ?? '{}') as Readonly<Record<string, unknown>>)['operation-result']
 
-describe('what a session keeps', () => {
-  it('is at most 1,000 keys, however they are spread over Start and Updates', async () => {
+describe('what a session stores', () => {
+  it('is at most 1,000 keys, however they are distributed over Start and Updates', async () => {
     const { node, ...connection } = await running({ Settings: keys(400), CallProperties: keys(400) })
     connection.send(request({ MessageName: 'Update', settings: keys(200, 'more') }))
     connection.send(request({ MessageName: 'Update', Settings: { ...keys(400), last: 1 } }))
@@ -60,14 +60,14 @@ describe('what a session keeps', () => {
       { Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm', Output: nested(9) } },
       /^invalid-field: Audio\.Output is nested deeper than 8 levels\.$/,
     ],
-  ])('refuses a Start with too much: %s', async (_name, change, refusal) => {
+  ])('refuses a Start with too much data: %s', async (_name, change, refusal) => {
     const { node, ...connection } = await running(change)
     expect(resultOf(connection)).toMatch(refusal)
     expect(connection.end()).toBe('invalid-field')
     nothingLeft(connection, node)
   })
 
-  it('refuses an Output that is nested 100,000 times, without an end of the stack', async () => {
+  it('refuses an Output that is nested 100,000 times, without a stack overflow', async () => {
     const node = scriptedNode()
     const connection = connectDataflow(node.open)
     const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
@@ -85,7 +85,7 @@ describe('what a session keeps', () => {
     nothingLeft(connection, node)
   })
 
-  it('takes no name of Object.prototype for more than a name', async () => {
+  it('treats a name of Object.prototype as a plain name', async () => {
     const { node, ...connection } = await running()
     connection.since()
     connection.send(

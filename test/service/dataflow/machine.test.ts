@@ -65,7 +65,7 @@ const shownEffect = ({ lifetime, action }: Effect<DataflowAction>): string =>
     ? `${lifetime}: wait ${action.timeout}${action.delayMs === undefined ? '' : ` ${action.delayMs}`}`
     : `${lifetime}: ${action.type}${action.type === 'abort' ? ` ${action.error.code}` : ''}`
 
-/** A step in one line: the next state or the status, what is sent and reported, what begins. */
+/** A step in one line: the next state or the status, what is sent and reported, and what starts. */
 const shown = ({ state, outputs = [], effects = [] }: Step<DataflowState, DataflowOutput, DataflowAction, unknown>) => {
   const next =
     state.name === 'aborting'
@@ -125,7 +125,7 @@ const inputs = {
   'a fault': end('fault', 'internal'),
 } as const satisfies Readonly<Record<string, DataflowInput>>
 
-/** What a step does, by input and state; a state that is left out ignores the input. */
+/** What a step does, by input and state; an omitted state ignores the input. */
 const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
   Start: {
     opened: 'started |  | admission: wait open, admission: admit',
@@ -344,7 +344,7 @@ describe('the machine of a dataflow stream', () => {
   const cells = (Object.keys(inputs) as (keyof typeof inputs)[]).flatMap((input) =>
     (Object.keys(states) as StateName[]).map((state) => [input, state] as const),
   )
-  it.each(cells)('takes %s when %s', (input, state) => {
+  it.each(cells)('handles %s when %s', (input, state) => {
     const step = machine.reduce(states[state], inputs[input])
     expect(shown(step)).toBe(table[input][state] ?? unchanged(state))
   })
@@ -360,7 +360,7 @@ describe('the machine of a dataflow stream', () => {
     ])
   })
 
-  it('remembers why it leaves a session, through the flush', () => {
+  it('remembers the cause of the end through the flush', () => {
     const drained = machine.reduce(states.running, inputs['a drain']).state
     const flushed = machine.reduce(drained, inputs.Finalize).state
     expect(machine.reduce(flushed, inputs['a project that ended']).outputs).toEqual([
@@ -371,7 +371,7 @@ describe('the machine of a dataflow stream', () => {
     ])
   })
 
-  it('asks for the next message after each one, and after the start, while the session lives', () => {
+  it('requests the next message after each one, and after the start, while the session lives', () => {
     const isNextAsked = (state: StateName, input: keyof typeof inputs): boolean =>
       (machine.reduce(states[state], inputs[input]).effects ?? []).some(({ action }) => action.type === 'next-message')
     expect(isNextAsked('opened', 'Start')).toBe(false)
@@ -384,7 +384,7 @@ describe('the machine of a dataflow stream', () => {
     expect(isNextAsked('running', 'an Update that was applied')).toBe(false)
   })
 
-  it('begins with the deadline of the Start', () => {
+  it('starts with the deadline of the Start', () => {
     expect(shown(machine.start)).toBe('opened |  | opened: wait start, session: listen')
   })
 
@@ -394,7 +394,7 @@ describe('the machine of a dataflow stream', () => {
     expect(machine.alive(ended).size).toBe(0)
   })
 
-  it('begins only effects whose lifetime is alive', () => {
+  it('starts only effects whose lifetime is alive', () => {
     for (const state of Object.values(states)) {
       for (const input of Object.values(inputs)) {
         const step = machine.reduce(state, input)

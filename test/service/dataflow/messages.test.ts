@@ -70,7 +70,7 @@ describe('a session', () => {
   })
 })
 
-/** What is answered, how the stream ends (`-`: it goes on), by state. */
+/** The responses, and how the stream ends (`-`: it continues), by state. */
 type Row = readonly [string, DataflowMessage, Readonly<Record<State, readonly [readonly string[], string]>>]
 const refused = (answer: string, code: string): readonly [readonly string[], string] => [[`${answer}: ${code}`], code]
 const continuing = (...answers: readonly string[]): readonly [readonly string[], string] => [answers, '-']
@@ -139,7 +139,7 @@ describe('every message in every state', () => {
   const cases = table.flatMap(([name, message, byState]) =>
     states.map((state) => [name, state, message, byState[state]] as const),
   )
-  it.each(cases)('answers %s when %s as the protocol says', async (_name, state, message, [answers, end]) => {
+  it.each(cases)('answers %s when %s as the protocol defines', async (_name, state, message, [answers, end]) => {
     const { node, ...connection } = await inState(state)
     connection.send(message)
     await flushPromises()

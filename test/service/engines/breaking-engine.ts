@@ -3,13 +3,13 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
 
 export interface BreakingEngine extends Engine {
-  /** How many channels were subscribed. */
+  /** Number of subscribed channels. */
   readonly attempts: () => number
 }
 
 /**
- * The same engine, but its channels fail as the script says: the first one that is subscribed at the part with the first
- * number (counted from 1), the second at that with the second number, and so on. Those without a number do not fail.
+ * The same engine, but its channels fail as scripted: the first subscribed channel at the part with the first number
+ * (counted from 1), the second at that with the second number, and so on. Those without a number do not fail.
  */
 export const breakingEngine = (
   engine: Engine,

@@ -18,7 +18,7 @@ export const recording = async (file: string): Promise<Int16Array> => {
   return Int16Array.from(parts.flatMap((part) => [...part]))
 }
 
-/** The same noise every time, at the level of a quiet line. */
+/** Always the same noise, at the level of a quiet telephone line. */
 export const lineNoise = (sampleCount: number, peak = 30): Int16Array => {
   let state = 12345
   return Int16Array.from({ length: sampleCount }, () => {

@@ -86,7 +86,7 @@ describe('createSegmentEngine', () => {
     expect(received.end).toBeUndefined()
   })
 
-  it('aborts its segment when it is unsubscribed, also from within an emission', () => {
+  it('aborts its segment when it is unsubscribed, also during an emission', () => {
     const parts$ = new Subject<SegmentPart>()
     const { received, subscription } = listen(parts$, () => subscription.unsubscribe())
     parts$.next(open(0))
@@ -97,7 +97,7 @@ describe('createSegmentEngine', () => {
     expect(fake.worker(0).posted.at(-1)).toBe('abort 2')
   })
 
-  it('opens no waiting segment if the subscriber unsubscribes when it gets a segment', () => {
+  it('opens no waiting segment if the subscriber unsubscribes when it receives a segment', () => {
     const parts$ = new Subject<SegmentPart>()
     const { subscription } = listen(parts$, () => subscription.unsubscribe())
     for (const part of [open(0), close(10), open(20), audio(800)]) parts$.next(part)

@@ -81,8 +81,9 @@ describe('retrySegments', () => {
     expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(['fault 0 retried'])
   })
 
-  it('retries each segment by itself, and no segment that is decided', () => {
-    // The second attempt gets the first segment (7 parts, since audio is replayed in shorter ones) and fails in the second.
+  it('retries each segment separately, and no decided segment', () => {
+    // The second attempt gets the first segment (7 parts, since audio is replayed in shorter ones) and fails in the
+    // second.
     const output = outputsOf(engineOf([5, 8]).engine, of(...twoSegments))
     expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual([
       'fault 0 retried',
@@ -163,7 +164,7 @@ describe('retrySegments', () => {
     expect(received).toEqual([[...numbers], [...numbers, -1, -2]])
   })
 
-  it('does not retry a segment that is longer than what is kept, and says so', () => {
+  it('does not retry a segment that is longer than the buffer, and reports that', () => {
     const { engine, broken } = engineOf([4], { maxKeptBytes: 2 * 2400 })
     const errors: unknown[] = []
     const output: string[] = []
@@ -175,7 +176,7 @@ describe('retrySegments', () => {
     expect(broken.attempts()).toBe(1)
   })
 
-  it('keeps a segment up to the bound, and drops those that are decided', () => {
+  it('keeps a segment up to the bound, and drops decided segments', () => {
     const segment = [open(), audio(), audio(), close(600)]
     const output = outputsOf(
       engineOf([15], { maxKeptBytes: 2 * 4800 }).engine,

@@ -1,4 +1,4 @@
-/** Words put in, left out or changed between two texts: the least number of such edits. */
+/** The minimum number of insertions, deletions and substitutions of words between two texts. */
 export const wordErrors = (reference: string, hypothesis: string): number => {
   const wanted = reference.split(' ')
   let row = [0, ...hypothesis.split(' ').filter(Boolean)].map((_, at) => at)

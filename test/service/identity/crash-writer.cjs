@@ -1,4 +1,4 @@
-// Adds subscriptions and revocations one after another, and says of each when it is kept, until it is killed.
+// Adds subscriptions and revocations one after another, and prints each when it is stored, until it is killed.
 const { writeSync } = require('node:fs')
 const { openIdentityStore } = require('../../../dist/cjs/service.js')
 

@@ -39,7 +39,7 @@ describe('openIdentityStore', () => {
   }
   const file = (): string => join(stateFolder, 'identity.db')
 
-  it('gives back a subscription as it was made, to every process that has it open and after a restart', async () => {
+  it('returns a subscription unchanged to every process that has the store open, and after a restart', async () => {
     const [first, second] = [await open(), await open()]
     const { client, clientSecret } = await registerClient(first, { ...registration, clientId: 'acme' }, 5)
     expect(await verifySecret(clientSecret, client.secretHash)).toBe(true)
@@ -52,7 +52,7 @@ describe('openIdentityStore', () => {
     expect(second.find(endless.client.clientId)).toMatchObject({ validUntilMs: Infinity, mayIntrospect: true })
   })
 
-  it('has another version after a change, of its own or of another process, and only then', async () => {
+  it('has another version only after a change, by itself or by another process', async () => {
     const [first, second] = [await open(), await open()]
     const versions = [first.version(), first.version()]
     expect(versions[0]).toBe(versions[1])
@@ -68,7 +68,7 @@ describe('openIdentityStore', () => {
     expect([first.isRevoked('a'), second.isRevoked('b'), first.isRevoked('d')]).toEqual([true, true, false])
   })
 
-  it('refuses a client id that is taken, also by a cancelled subscription, and what is malformed', async () => {
+  it('rejects a client id that is taken, also by a cancelled subscription, and malformed input', async () => {
     const store = await open()
     await registerClient(store, { ...registration, clientId: 'acme' }, 0)
     cancelClient(store, 'acme')
@@ -82,7 +82,7 @@ describe('openIdentityStore', () => {
     expect(store.list()).toHaveLength(1)
   })
 
-  it('says what has become of a subscription', async () => {
+  it('reports the state of a subscription', async () => {
     const store = await open()
     const { client } = await registerClient(store, { ...registration, clientId: 'acme' }, 0)
     expect([9, 10, 999, 1_000].map((atMs) => clientState(client, atMs))).toEqual([
@@ -95,7 +95,7 @@ describe('openIdentityStore', () => {
     expect(() => cancelClient(store, 'nobody')).toThrow(/no subscription "nobody"/)
   })
 
-  it('keeps the old secret for the overlap beside the new one, and none at all without', async () => {
+  it('keeps the old secret valid together with the new one during the overlap, and not without', async () => {
     const store = await open()
     const { clientSecret: first } = await registerClient(store, { ...registration, clientId: 'acme' }, 0)
     const { client, clientSecret: second } = await rotateSecret(store, 'acme', { overlapMs: 60, nowMs: 100 })
@@ -109,7 +109,7 @@ describe('openIdentityStore', () => {
     await expect(rotateSecret(store, 'acme', { overlapMs: 0, nowMs: 100 })).rejects.toThrow(/cancelled/)
   })
 
-  it('lets only the owner read its files, and takes away what others could', async () => {
+  it('lets only the owner read its files, and removes wider permissions', async () => {
     const store = await open()
     store.revoke('a')
     const modes = async (): Promise<readonly string[]> =>
@@ -125,7 +125,7 @@ describe('openIdentityStore', () => {
     expect((await modes()).toSorted()).toEqual(expected)
   })
 
-  it('takes over revoked-tokens.json once', async () => {
+  it('imports revoked-tokens.json once', async () => {
     await open()
     const list = join(stateFolder, 'revoked-tokens.json')
     await writeFile(list, JSON.stringify({ revoked: [{ tokenId: 'old', untilMs: 5_000 }] }))
@@ -146,7 +146,7 @@ describe('openIdentityStore', () => {
     expect([later.isRevoked('old'), later.isRevoked('new')]).toEqual([false, true])
   })
 
-  it('refuses a file that is damaged, of another program or of a newer version, and leaves it as it was', async () => {
+  it('rejects a file that is damaged, of another program or of a newer version, and leaves it unchanged', async () => {
     const store = await open()
     for (let count = 0; count < 50; count += 1) store.revoke(`token-${count}`)
     opened.splice(0)
@@ -166,7 +166,7 @@ describe('openIdentityStore', () => {
     expect((await stat(file())).size).toBeGreaterThan(1_000)
   })
 
-  it('loses nothing that it said was kept when its process is killed in the middle of writing', async () => {
+  it('loses nothing that it reported as stored when its process is killed while writing', async () => {
     const secretHash = await hashSecret('a secret')
     for (const name of ['first', 'second', 'third']) {
       const child = spawn(process.execPath, [join(__dirname, 'crash-writer.cjs'), stateFolder, secretHash, name])
@@ -180,7 +180,7 @@ describe('openIdentityStore', () => {
       for (const clientId of kept) {
         expect([store.find(clientId)?.tenants.length, store.isRevoked(clientId)]).toEqual([50, true])
       }
-      // One more may have been on its way; whole or not at all.
+      // One more may have been in progress: stored completely or not at all.
       const all = store.list().filter(({ clientId }) => clientId.startsWith(name))
       expect(all.length - kept.length).toBeLessThanOrEqual(1)
       expect(all.every(({ tenants, projects }) => tenants.length === 50 && projects.length === 1)).toBe(true)

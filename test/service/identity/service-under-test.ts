@@ -39,7 +39,10 @@ export const tokenForm = (changes: Readonly<Record<string, string | undefined>> 
   return form
 }
 
-/** A real HTTP server on a free port of the loopback that asks the identity service first and else answers 404. */
+/**
+ * A real HTTP server on a free loopback port that passes requests to the identity service first and otherwise answers
+ * 404.
+ */
 const serve = async (identity: Identity) => {
   const server = createServer((request, response) => {
     void identity.handle(request, response).then((handled) => {
@@ -68,7 +71,7 @@ export const open = async (options: Partial<IdentityOptions> = {}) => {
   return { identity, ...(await serve(identity)) }
 }
 
-/** The access token that the endpoint gives for the form. */
+/** The access token that the endpoint issues for the form. */
 export const tokenFrom = async (service: { post: (form: URLSearchParams) => Promise<Response> }): Promise<string> => {
   const answer = (await (await service.post(tokenForm())).json()) as { readonly access_token: string }
   return answer.access_token

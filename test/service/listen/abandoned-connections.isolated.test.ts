@@ -48,9 +48,9 @@ const listenWith = async (options: Partial<GrpcListenOptions>): Promise<GrpcConn
 
 const openFiles = (): number => readdirSync('/proc/self/fd').length
 
-describe('connections that ask a thousand times and are gone before the answers', () => {
+describe('connections with a thousand requests that are closed before the responses', () => {
   // Takes a second: the deadlines are those of real sockets.
-  it('are given back, with their descriptors and their places', async () => {
+  it('are released, with their descriptors and their places', async () => {
     const places = 6
     const gate = new ConnectionGate({
       connections: places,
@@ -58,7 +58,7 @@ describe('connections that ask a thousand times and are gone before the answers'
       unstarted: 10,
       unstartedPerAddress: 10,
     })
-    // Without an allowance, so that nothing but the check of silent connections ends them.
+    // Without an allowance, so that only the check of silent connections ends them.
     const accepted = new AcceptedConnections({ gate, headerWithinMs: 10_000 })
     const { port } = await listenWith({ accepted })
     const before = openFiles()
@@ -73,9 +73,9 @@ describe('connections that ask a thousand times and are gone before the answers'
   })
 })
 
-describe('a living connection', () => {
-  // Takes half a second: as long as a silent connection may.
-  it('stays open without any request, since it answers pings', async () => {
+describe('a live connection', () => {
+  // Takes half a second: the limit for a silent connection.
+  it('stays open without requests, because it answers pings', async () => {
     const { port } = await listenWith({ timeouts: { ...timeouts, keepaliveMs: 50 } })
     const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
     close.push(() => {
@@ -89,8 +89,8 @@ describe('a living connection', () => {
   })
 })
 
-describe('a connection that asks for anything but sessions with a good token', () => {
-  it('is told to go away beyond its allowance, and what it asks then is ignored', async () => {
+describe('a connection whose requests are not sessions with a valid token', () => {
+  it('gets GOAWAY beyond its allowance, and its further requests are ignored', async () => {
     const { port } = await listenWith({ allowances: new RequestAllowances(0, () => 0) })
     const peer = await rawPeer(port)
     await write(peer, Buffer.concat([preface, requests('/no.such/Method', 3_000)]))
@@ -101,7 +101,7 @@ describe('a connection that asks for anything but sessions with a good token', (
     expect(answers).toBe(500)
   })
 
-  it('has an allowance that grows again, so that who asks now and then is never cut', () => {
+  it('has an allowance that grows again, so that occasional requests are never cut', () => {
     let nowMs = 0
     const allowance = new RequestAllowance(250, () => nowMs)
     const answered = (requestCount: number): number =>
@@ -111,7 +111,7 @@ describe('a connection that asks for anything but sessions with a good token', (
     expect(answered(1_000)).toBe(50)
     nowMs += 3_600_000
     expect(answered(1_000)).toBe(250)
-    // A session with a good token gives back what it took.
+    // A session with a valid token restores the allowance that it used.
     allowance.giveBack()
     expect(answered(10)).toBe(1)
   })

@@ -34,7 +34,7 @@ afterEach(async () => {
   for (const closeService of close.splice(0).reverse()) await closeService()
 })
 
-/** The address of whoever was not let in, by where that was. */
+/** The addresses of rejected clients, by interface. */
 type Refused = readonly [at: string, address: string]
 
 const service = async (options: Partial<ServiceOptions>): Promise<{ started: Service; refused: Refused[] }> => {
@@ -55,7 +55,7 @@ const service = async (options: Partial<ServiceOptions>): Promise<{ started: Ser
   return { started, refused }
 }
 
-/** Passes connections on to a port, each with these bytes before its own. */
+/** Forwards connections to a port, each with these bytes first. */
 const balancer = async (port: number, header: Uint8Array): Promise<number> => {
   const open = new Set<Socket>()
   const server = createServer((client) => {
@@ -94,7 +94,7 @@ interface Ports {
   readonly grpc: number
 }
 
-/** Asks for a session on each interface with a token that is none. */
+/** Requests a session on each interface with an invalid token. */
 const askTwice = async ({ http, grpc }: Ports, tls: boolean): Promise<void> => {
   const access = { wsUrl: `${tls ? 'wss' : 'ws'}://127.0.0.1:${http}`, grpc: `127.0.0.1:${grpc}` }
   const reachable = { service: { access }, token: 'none', ...(tls && { ca }) }
@@ -121,7 +121,7 @@ describe.each([
     ['198.51.100.1', '198.51.100.1'],
     ['2001:db8::1', '2001:db8::1'],
     ['::ffff:c633:6401', '198.51.100.1'],
-  ])('knows its client %s by the PROXY header, on both interfaces', async (address, expected) => {
+  ])('identifies its client %s by the PROXY header, on both interfaces', async (address, expected) => {
     const { started, refused } = await service({ ...own(), proxyProtocol: 'required' })
     await askTwice(await bothBehind(started, proxyHeaderOf(address)), tls)
     expect(refused).toEqual([
@@ -133,7 +133,7 @@ describe.each([
   it.each([
     ['LOCAL', proxyHeader(0x20, 0, Buffer.alloc(0))],
     ['no', Buffer.alloc(0)],
-  ])('serves the balancer itself, which sends %s header, by its own address', async (_what, header) => {
+  ])('serves the balancer itself, which sends %s header, with its own address', async (_what, header) => {
     const { started, refused } = await service(own())
     await askTwice(await bothBehind(started, header), tls)
     expect(refused).toEqual([
@@ -188,7 +188,7 @@ describe('a service behind a balancer', () => {
     expect([await ask(local), await ask(local)]).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED'])
   })
 
-  it('takes X-Forwarded-For from trusted proxies only, at the token endpoint and on the socket', async () => {
+  it('accepts X-Forwarded-For only from trusted proxies, at the token endpoint and on the socket', async () => {
     for (const [trustedProxies, expected] of [
       [['127.0.0.1'], '198.51.100.1'],
       [['192.0.2.1'], '127.0.0.1'],
@@ -215,7 +215,7 @@ describe('a service behind a balancer', () => {
     }
   })
 
-  it('waits only so long for the header of a proxy', async () => {
+  it('limits the wait for the header of a proxy', async () => {
     const trust = { proxies: new TrustedProxies(['127.0.0.1']), isHeaderRequired: false }
     const accepted = new AcceptedConnections({ trust, headerWithinMs: 50 })
     const server = createServer(() => {

@@ -6,8 +6,8 @@ const unstarted = { unstarted: 3, unstartedPerAddress: 2 }
 const outcomeOf = (place: ConnectionSlot | undefined): string =>
   place === undefined ? 'cut' : (place.refusal?.code ?? 'in')
 
-describe('the gate of connections', () => {
-  it('lets in as many of one address as it may, tells as many more why not, and cuts the rest', () => {
+describe('the connection gate', () => {
+  it('accepts connections of one address up to its limit, refuses as many more with a reason, and cuts the rest', () => {
     const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 2, ...unstarted })
     const places = Array.from({ length: 6 }, () => gate.admit('192.0.2.1'))
     expect(places.map(outcomeOf)).toEqual(['in', 'in', 'overloaded', 'overloaded', 'cut', 'cut'])
@@ -34,7 +34,7 @@ describe('the gate of connections', () => {
     ).toEqual([undefined, undefined, 'The service has 2 connections, its limit; try again later.'])
   })
 
-  it('counts no address for a connection that is shared, but each of its clients', () => {
+  it('counts no address for a shared connection, but each of its clients', () => {
     const gate = new ConnectionGate({ connections: 10, connectionsPerAddress: 1, ...unstarted })
     expect([undefined, undefined, undefined].map((address) => outcomeOf(gate.admit(address)))).toEqual([
       'in',
@@ -51,7 +51,7 @@ describe('the gate of connections', () => {
 })
 
 describe('places of streams without a Start', () => {
-  it('are given until all of the address or of the service are held, and come back once each', () => {
+  it('are granted until all of the address or of the service are held, and are released once each', () => {
     const gate = new ConnectionGate({ connections: 9, connectionsPerAddress: 9, ...unstarted })
     const first = gate.takeUnstarted('192.0.2.1')
     expect(gate.takeUnstarted('192.0.2.1')).toBeTypeOf('function')

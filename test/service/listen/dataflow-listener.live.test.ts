@@ -27,7 +27,7 @@ const started = async (options?: Parameters<typeof openStream>[2]): Promise<Plai
 
 const expectAllPlaces = async (): Promise<void> => {
   const streams: PlainStream[] = []
-  // A place comes back when the service sees the end of a stream, which may be a moment later.
+  // A place is released when the service sees the end of a stream, which may be a moment later.
   while (streams.length < 5) {
     const stream = await started()
     if (stream.responses[0]?.['operation-result'] === 'success') streams.push(stream)
@@ -46,7 +46,7 @@ const expectAllPlaces = async (): Promise<void> => {
 }
 
 describe('streams of one channel', () => {
-  it('run side by side up to the limit exactly, and past it are refused with their response', expectAllPlaces)
+  it('run concurrently up to the exact limit, and beyond it are refused with their response', expectAllPlaces)
 
   it.each<readonly [string, (stream: PlainStream) => unknown]>([
     ['before Start', () => undefined],
@@ -67,7 +67,7 @@ describe('streams of one channel', () => {
         item.stream.end()
       },
     ],
-  ])('that are cancelled %s leave all places free', async (_name, until) => {
+  ])('that are cancelled %s release all places', async (_name, until) => {
     for (let round = 0; round < 12; round += 1) {
       const stream = openStream(client)
       await until(stream)
@@ -77,13 +77,13 @@ describe('streams of one channel', () => {
     await expectAllPlaces()
   })
 
-  it('that reach the deadline of their client leave all places free', async () => {
+  it('that reach the deadline of their client release all places', async () => {
     const streams = await Promise.all([1, 2, 3, 4, 5].map(() => started({ deadline: Date.now() + 1_500 })))
     for (const stream of streams) expect((await stream.ended).status).toBe('DEADLINE_EXCEEDED')
     await expectAllPlaces()
   })
 
-  it('whose channel breaks off leave all places free', async () => {
+  it('whose channel breaks release all places', async () => {
     for (let round = 0; round < 5; round += 1) {
       const other = plainClient(service)
       const streams = [1, 2, 3, 4].map(() => openStream(other))
@@ -96,8 +96,8 @@ describe('streams of one channel', () => {
   })
 })
 
-describe('a client that vanishes after its half-close', () => {
-  it('frees its place although the project has still work to do', async () => {
+describe('a client that disconnects after its half-close', () => {
+  it('releases its place although the project still has work to do', async () => {
     const stuck = { ...scriptedEngine({ texts: [] }), recognize: () => () => new Subject<never>() }
     const busy = await plainService({ limits: { sessions: 1 } }, [], stuck)
     const channel = plainClient(busy)
@@ -105,7 +105,7 @@ describe('a client that vanishes after its half-close', () => {
     stream.request(startOf(busy.token))
     await stream.answered
     stream.stream.end()
-    // What the service answers on the same channel now, it answers after the half-close.
+    // The next response of the service on the same channel follows the half-close.
     const other = openStream(channel)
     other.raw({})
     await other.ended
@@ -141,7 +141,7 @@ describe('a message', () => {
     expect({ status, details }).toEqual({ status: 'RESOURCE_EXHAUSTED', details: refusal })
   })
 
-  it('that is beyond what the gRPC package reads, or decompresses, is refused by name all the same', async () => {
+  it('that exceeds what the gRPC package reads or decompresses is refused by name all the same', async () => {
     const running = await started()
     running.raw({ binary_content: new Uint8Array(5 * 1_048_576), content_type: 0 })
     expect(await running.ended).toMatchObject({
@@ -164,7 +164,7 @@ describe('a message', () => {
     await expectAllPlaces()
   })
 
-  it('that is compressed by nothing known, or not as it says, is refused by name', async () => {
+  it('that is compressed with an unknown method, or incorrectly, is refused by name', async () => {
     for (const encoding of ['gzip', 'snappy']) {
       const session = connect(`http://${service.service.access.grpc}`)
       const request = session.request({
@@ -190,7 +190,7 @@ describe('a message', () => {
     }
   })
 
-  it('that is as big as allowed is taken, and empty ones do not matter', async () => {
+  it('of the maximum size is accepted, and empty ones have no effect', async () => {
     const { status, events } = await converse(
       service,
       (stream) => {
@@ -207,7 +207,7 @@ describe('a message', () => {
     expect(events[2]).toMatchObject({ Channel: 0, EndMsec: 65_536, Data: { Text: '', Confidence: 0 } })
   })
 
-  it('of a method that there is not is answered UNIMPLEMENTED', async () => {
+  it('of an unknown method is answered UNIMPLEMENTED', async () => {
     const other = new Client(service.service.access.grpc, credentials.createInsecure())
     const code = await new Promise((resolve) => {
       const asIs = (bytes: Buffer): Buffer => bytes

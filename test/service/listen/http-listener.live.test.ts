@@ -34,7 +34,7 @@ const dial = async ({ url }: HttpListener): Promise<Socket> => {
   return socket
 }
 
-/** All that comes until the connection is closed. */
+/** All bytes until the connection is closed. */
 const untilClosed = async (socket: Socket): Promise<string> => {
   let text = ''
   socket.on('data', (data: Buffer) => (text += data.toString()))
@@ -47,7 +47,7 @@ const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\
 describe('an HTTP listener', () => {
   it.each([
     ['garbage', '\u0000\u0001\u0002garbage\r\n\r\n', /^HTTP\/1\.1 400 /],
-    ['a method that is none', 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 /],
+    ['an unknown method', 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 /],
     ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', /^HTTP\/1\.1 400 /],
     ['headers that are too long', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'x'.repeat(40_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
   ])('answers %s and closes', async (_name, text, expected) => {
@@ -62,14 +62,14 @@ describe('an HTTP listener', () => {
     ['half of a request line', 'GET /conn'],
     ['headers without an end', 'POST /connect/token HTTP/1.1\r\nHost: x\r\n'],
     ['a body without an end', 'POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nclient'],
-  ])('waits only so long for a client that sends %s', async (_name, text) => {
+  ])('limits the wait for a client that sends %s', async (_name, text) => {
     const socket = await dial(await listening(hasty))
     const answer = untilClosed(socket)
     socket.write(text)
     expect(await answer).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('cuts a client that does not read its answer', async () => {
+  it('cuts a client that does not read its response', async () => {
     const limits = { connections: 1, connectionsPerAddress: 1, unstarted: 1, unstartedPerAddress: 1 }
     const listener = await listening(hasty, new ConnectionGate(limits))
     const socket = await dial(listener)
@@ -82,7 +82,7 @@ describe('an HTTP listener', () => {
     socket.destroy()
   })
 
-  it('survives clients that break off in the middle of anything', async () => {
+  it('survives clients that disconnect in the middle of a request', async () => {
     const listener = await listening()
     for (const text of ['', 'GET', upgrade, upgrade.slice(0, 30)]) {
       const socket = await dial(listener)
@@ -92,7 +92,7 @@ describe('an HTTP listener', () => {
     expect(await (await fetch(listener.url)).text()).toBe('here')
   })
 
-  it('answers 503 until it is told how to handle requests, and drops upgrades', async () => {
+  it('answers 503 until it has a request handler, and drops upgrades', async () => {
     const listener = await openHttp({ host: '127.0.0.1', port: 0 })
     open.push(listener)
     expect((await fetch(listener.url)).status).toBe(503)
@@ -102,7 +102,7 @@ describe('an HTTP listener', () => {
     expect(await answer).toBe('')
   })
 
-  it('has ended when the last connection has, an upgraded one too, and takes none meanwhile', async () => {
+  it('has ended when the last connection has, including upgraded ones, and accepts none meanwhile', async () => {
     const listener = await listening()
     const socket = await dial(listener)
     socket.write(upgrade)
@@ -115,7 +115,7 @@ describe('an HTTP listener', () => {
     await whenEnded
   })
 
-  it('cuts what is open when it is closed, twice as well as once', async () => {
+  it('cuts open connections when it is closed, also when it is closed twice', async () => {
     const listener = await listening()
     const sockets = [await dial(listener), await dial(listener)]
     sockets[0]?.write(upgrade)
@@ -126,7 +126,7 @@ describe('an HTTP listener', () => {
     await closed
   })
 
-  it('refuses a port that is taken, and an address that is not of this machine', async () => {
+  it('rejects a port that is taken, and an address that is not of this machine', async () => {
     const { url } = await listening()
     const port = Number(new URL(url).port)
     await expect(openHttp({ host: '127.0.0.1', port })).rejects.toMatchObject({
@@ -140,7 +140,7 @@ describe('an HTTP listener', () => {
     })
   })
 
-  it('refuses plain text beyond loopback, and a certificate that is none', async () => {
+  it('rejects plain text beyond loopback, and an invalid certificate', async () => {
     await expect(openHttp({ host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ code: 'invalid-options' })
     const error: unknown = await openHttp(
       { host: '127.0.0.1', port: 0 },

@@ -21,7 +21,7 @@ const open = (streamId: number, flags: number): Buffer =>
 const cancel = Buffer.from([0, 0, 0, 8])
 const header = literal('x', 'y'.repeat(100))
 
-/** Half a megabyte and more of each. */
+/** More than half a megabyte of each. */
 const floods: readonly (readonly [string, () => Buffer])[] = [
   ['PING', () => times(50_000, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))],
   ['SETTINGS', () => times(50_000, () => frame(frameType.settings, 0, 0, Buffer.from([0, 4, 0, 0, 255, 255])))],
@@ -31,11 +31,11 @@ const floods: readonly (readonly [string, () => Buffer])[] = [
 ]
 
 describe('a client that floods its gRPC connection with frames', () => {
-  it.each(floods)('of %s keeps nobody else from being served', async (_name, flood) => {
+  it.each(floods)('of %s does not affect other clients', async (_name, flood) => {
     service = await plainService()
     const port = Number(service.started.grpcAddress.split(':').at(-1))
     const bytes = flood()
-    // One reads what it is answered, the other does not.
+    // One reads its responses, the other does not.
     for (const reads of [true, false]) {
       const peer = await rawPeer(port, false)
       peers.push(peer)
@@ -51,7 +51,7 @@ describe('a client that floods its gRPC connection with frames', () => {
     client.close()
   })
 
-  it('that open and reset streams has so many of them looked at, and the others reset unseen (CVE-2023-44487)', async () => {
+  it('that open and reset streams has a limited number of them handled, and the others reset unread (CVE-2023-44487)', async () => {
     let opened = 0
     const sessionMoved = (_session: unknown, from: string | undefined): void => {
       if (from === undefined) opened += 1
@@ -73,7 +73,7 @@ describe('a client that floods its gRPC connection with frames', () => {
     stream.stream.cancel()
     client.close()
     expect(opened).toBeGreaterThanOrEqual(500)
-    // The allowance grows meanwhile; without one all 5,000 would be looked at.
+    // The allowance grows meanwhile; without one all 5,000 would be handled.
     expect(opened).toBeLessThanOrEqual(501 + (50 * (performance.now() - beganMs)) / 1000)
   })
 })

@@ -25,7 +25,7 @@ export const frame = (
 export const literal = (name: string, value: string): Buffer =>
   Buffer.concat([Buffer.from([0x10, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)])
 
-/** A request as the gRPC package takes it, without its body. */
+/** A request as the gRPC package accepts it, without its body. */
 export const requestHeaders = (path: string): Buffer =>
   Buffer.concat([
     Buffer.from([0x83, 0x87]),
@@ -37,7 +37,7 @@ export const requestHeaders = (path: string): Buffer =>
 
 export const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(frameType.settings, 0, 0)])
 
-/** Whole requests for one method, on the streams 1, 3, 5 and so on. */
+/** Complete requests for one method, on the streams 1, 3, 5 and so on. */
 export const requests = (path: string, count: number, from = 0): Buffer => {
   const headers = requestHeaders(path)
   const all = Array.from({ length: count }, (_, index) =>
@@ -46,7 +46,7 @@ export const requests = (path: string, count: number, from = 0): Buffer => {
   return Buffer.concat(all)
 }
 
-/** A client that writes bytes and reads none until it is told to; with TLS unless told otherwise. */
+/** A client that writes bytes and reads none until it is asked to; with TLS by default. */
 export const rawPeer = async (port: number, tls = true): Promise<Socket> => {
   const socket = tls
     ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] })
@@ -57,7 +57,7 @@ export const rawPeer = async (port: number, tls = true): Promise<Socket> => {
   return socket
 }
 
-/** Resolves when the kernel has what was written. */
+/** Resolves when the kernel has accepted the written bytes. */
 export const write = (socket: Socket, bytes: Uint8Array): Promise<void> =>
   new Promise((resolve) => {
     socket.write(bytes, () => {
@@ -81,7 +81,7 @@ const framesOf = (bytes: Buffer): readonly Frame[] => {
   return frames
 }
 
-/** The frames that came until they are enough, or until the connection ended. */
+/** The received frames until `enough` accepts them, or until the connection ended. */
 export const readFrames = (
   socket: Socket,
   isEnough: (frames: readonly Frame[]) => boolean = () => false,
@@ -106,7 +106,7 @@ export const ofType =
   (frame: Frame): boolean =>
     frame.type === type
 
-/** A PROXY protocol header, version 2, of any content. */
+/** A PROXY protocol header, version 2, with any content. */
 export const proxyHeader = (command: number, family: number, payload: Uint8Array): Buffer => {
   const head = Buffer.alloc(16)
   head.write('\r\n\r\n\0\r\nQUIT\n', 'latin1')

@@ -29,7 +29,7 @@ describe('an address to listen on', () => {
     'a b:1',
     'a:-1',
     'http://a:1',
-  ])('refuses %j and shows how it is written', (text) => {
+  ])('rejects %j and shows the correct form', (text) => {
     expect(() => parseListenAddress(text)).toThrow(/write HOST:PORT/)
   })
 
@@ -45,7 +45,7 @@ describe('an address to listen on', () => {
     }
   })
 
-  it('is told as a client on this machine reaches it', () => {
+  it('is printed as a client on this machine reaches it', () => {
     const shown = (host: string): string => hostPort({ host, port: 0 }, 8443)
     expect(['127.0.0.1', 'localhost', '::1', '0.0.0.0', '::'].map(shown)).toEqual([
       '127.0.0.1:8443',
@@ -56,7 +56,7 @@ describe('an address to listen on', () => {
     ])
   })
 
-  it('is named when it cannot be listened on, with the reason', () => {
+  it('is named when listening on it fails, with the reason', () => {
     const messageOf = (code: unknown): string =>
       listenError({ host: '::1', port: 80 }, Object.assign(new Error('inside'), { code })).message
     expect(messageOf('EADDRINUSE')).toBe('Cannot listen on [::1]:80: the port is in use.')
@@ -68,7 +68,7 @@ describe('an address to listen on', () => {
 })
 
 describe('a certificate that TLS cannot use', () => {
-  it('is refused without a word of the TLS library', () => {
+  it('is rejected without the text of the TLS library', () => {
     const library = new Error('error:0909006C:PEM routines')
     const use = (): unknown =>
       withCertificate(() => {

@@ -15,7 +15,7 @@ const keys = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub2
 const upgrade = (target: string, headers: string): string =>
   `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${headers}\r\n`
 
-/** Everything that a raw connection gets for a text until it is closed. */
+/** All bytes that a raw connection receives for a text until it is closed. */
 const exchange = async (text: string): Promise<string> => {
   const socket = connect(Number(new URL(service.started.wsUrl).port), '127.0.0.1')
   socket.on('error', () => undefined)
@@ -26,10 +26,10 @@ const exchange = async (text: string): Promise<string> => {
   return answer
 }
 
-/** Opens all the places there are, proves that there are no more, and gives them back. */
+/** Opens connections for all places, verifies that there are no more, and closes them. */
 const expectAllPlaces = async (): Promise<void> => {
   const sockets: PlainSocket[] = []
-  // A place comes back when the service sees the end of a connection, which may be a moment later.
+  // A place is released when the service sees the end of a connection, which may be a moment later.
   while (sockets.length < 5) {
     const socket = await openSocket(service).catch((error: unknown) => {
       expect(String(error)).toMatch(/HTTP 429: overloaded: /)
@@ -53,7 +53,7 @@ describe('an upgrade', () => {
     ['http://[/', 404],
     ['*', 404],
     ['/recognizer?ModelName=%', 401],
-  ])('is answered for the target %s, and the service lives on', async (target, status) => {
+  ])('is answered for the target %s, and the service continues', async (target, status) => {
     expect(await exchange(upgrade(target, keys))).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   })
 
@@ -61,14 +61,14 @@ describe('an upgrade', () => {
     ['no key', 'Sec-WebSocket-Version: 13\r\n'],
     ['a bad key', 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n'],
     ['an old version', 'Sec-WebSocket-Version: 6\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'],
-  ])('with a good token and %s is refused and leaves no place taken', async (_name, headers) => {
+  ])('with a valid token and %s is refused and holds no place', async (_name, headers) => {
     for (let count = 0; count < 6; count += 1) {
       expect(await exchange(upgrade('/recognizer', header(service.token) + headers))).toMatch(/^HTTP\/1\.1 4\d\d /)
     }
     await expectAllPlaces()
   })
 
-  it('that breaks off while its token is checked leaves no place taken', async () => {
+  it('that disconnects while its token is checked holds no place', async () => {
     const port = Number(new URL(service.started.wsUrl).port)
     for (let count = 0; count < 12; count += 1) {
       const socket = connect(port, '127.0.0.1')
@@ -80,7 +80,7 @@ describe('an upgrade', () => {
     await expectAllPlaces()
   })
 
-  it('is refused with a status and a sentence, and never repeats the token', async () => {
+  it('is refused with a status and a sentence that never repeats the token', async () => {
     const token = `${service.token.slice(0, -4)}AAAA`
     const answer = await exchange(upgrade(`/recognizer?access_token=${token}`, header(token) + keys))
     expect(answer).toMatch(/^HTTP\/1\.1 401 /)
@@ -89,14 +89,14 @@ describe('an upgrade', () => {
     expect(answer).not.toContain(token.slice(-40))
   })
 
-  it('offered compression, does not take it', async () => {
+  it('that offers compression is accepted without it', async () => {
     const socket = await openSocket(service)
     expect(socket.raw.extensions).toBe('')
     socket.close()
     await socket.receive()
   })
 
-  it('past the limit is closed with 4429 when the token came by subprotocol, and 503 never', async () => {
+  it('beyond the limit is closed with 4429 if the token was sent by subprotocol, and 503 otherwise', async () => {
     const sockets = await Promise.all(Array.from({ length: 5 }, () => openSocket(service)))
     const refused = await openSocket(service, {
       withoutHeader: true,
@@ -113,7 +113,7 @@ describe('an upgrade', () => {
     await expectAllPlaces()
   })
 
-  it('takes a token from the query only when that is switched on', async () => {
+  it('accepts a token from the query only if that is enabled', async () => {
     const way = { withoutHeader: true, path: `/recognizer?access_token=${service.token}` }
     await expect(openSocket(service, way)).rejects.toThrow(/^HTTP 401/)
     const open = await plainService({ allowQueryToken: true })
@@ -137,12 +137,12 @@ const frame = (firstByte: number, payload: Uint8Array): Buffer => {
 }
 const text = (json: unknown): Uint8Array => Buffer.from(JSON.stringify(json))
 
-/** Gives the connection below an open socket, to say what no client of a package would. */
+/** Returns the connection below an open socket, to send what no client library sends. */
 const below = (socket: PlainSocket): { readonly write: (bytes: Uint8Array) => unknown } =>
   (socket.raw as unknown as { readonly _socket: { readonly write: (bytes: Uint8Array) => unknown } })._socket
 
 describe('a socket', () => {
-  it('takes messages in fragments, with a ping between them, which is answered', async () => {
+  it('accepts messages in fragments, with a ping between them, which is answered', async () => {
     const socket = await openSocket(service)
     const ponged = once(socket.raw, 'pong')
     const json = text(recognizeOf())
@@ -166,7 +166,7 @@ describe('a socket', () => {
     ['a reserved bit', frame(0xc1, text({})), 1002],
     ['a reserved opcode', frame(0x83, text({})), 1002],
     ['a ping that is too long', frame(0x89, new Uint8Array(126)), 1002],
-    ['a continuation of nothing', frame(0x80, text({})), 1002],
+    ['a continuation without a start', frame(0x80, text({})), 1002],
     ['a frame without a mask', Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
     ['a close of one byte', frame(0x88, Uint8Array.of(3)), 1002],
   ])('is closed for %s', async (_name, bytes, close) => {
@@ -184,7 +184,7 @@ describe('a socket', () => {
     ],
     ['text that is not UTF-8', frame(0x81, Uint8Array.of(0xff, 0xfe)), 'invalid-json', 1007],
     ['a reserved opcode', frame(0x83, text({})), 'protocol-violation', 1002],
-  ])('tells its recognition the end of it before it is closed for %s', async (_name, bytes, code, close) => {
+  ])('ends its recognition before it is closed for %s', async (_name, bytes, code, close) => {
     const socket = await openSocket(service)
     socket.send(recognizeOf())
     await socket.receive()
@@ -199,7 +199,7 @@ describe('a socket', () => {
     })
   })
 
-  it('tells its recognition the end of it before it is closed for a message of too many fragments', async () => {
+  it('ends its recognition before it is closed for a message of too many fragments', async () => {
     const socket = await openSocket(service)
     socket.send(recognizeOf())
     await socket.receive()
@@ -241,7 +241,7 @@ describe('a socket', () => {
     await expectAllPlaces()
   })
 
-  it('closed by both sides at once is closed once', async () => {
+  it('closed by both sides together is closed once', async () => {
     const socket = await openSocket(service)
     socket.send('junk')
     socket.raw.close(1000)
@@ -249,7 +249,7 @@ describe('a socket', () => {
     await expectAllPlaces()
   })
 
-  it('broken off in any state, 300 times, leaves all places free', async () => {
+  it('disconnected in any state, 300 times, releases all places', async () => {
     for (let round = 0; round < 60; round += 1) {
       const sockets = (
         await Promise.all(Array.from({ length: 5 }, () => openSocket(service).catch(() => undefined)))
@@ -268,7 +268,7 @@ describe('a socket', () => {
 })
 
 describe('the token endpoint', () => {
-  it('answers while sockets run, and what is not there is 404', async () => {
+  it('answers while sockets run, and unknown paths get 404', async () => {
     const socket = await openSocket(service)
     socket.send(recognizeOf())
     await socket.receive()

@@ -26,8 +26,8 @@ const joined = (conversation: (incoming$: Observable<string>) => Observable<stri
   return { client, service, received, faults, begin, over: () => over }
 }
 
-describe('a conversation over a link', () => {
-  it('begins when it is subscribed, says what it has to, and closes in good order', () => {
+describe('a session over a link', () => {
+  it('starts when it is subscribed, sends its output, and closes normally', () => {
     let calls = 0
     const connection = joined((incoming$) => {
       calls += 1
@@ -44,7 +44,7 @@ describe('a conversation over a link', () => {
     expect(connection.over()).toBe(true)
   })
 
-  it('closes as the error says, and says nothing of an error from inside', () => {
+  it('closes as the error defines, and reveals nothing of an internal error', () => {
     const named = joined(() => throwError(() => new SpeechError('no-recognition', 'None runs.')))
     named.begin()
     expect(named.received).toEqual(['no-recognition: None runs.'])
@@ -57,7 +57,7 @@ describe('a conversation over a link', () => {
     expect(inside.faults).toHaveLength(1)
   })
 
-  it('closes when the conversation throws on being called', () => {
+  it('closes when the function throws', () => {
     const connection = joined(() => {
       throw new TypeError('x')
     })
@@ -66,7 +66,7 @@ describe('a conversation over a link', () => {
     expect([connection.over(), connection.faults.length]).toEqual([true, 1])
   })
 
-  it('closes when it is unsubscribed, after the conversation', () => {
+  it('closes when it is unsubscribed, after the session', () => {
     const order: string[] = []
     const connection = joined(() => new Observable(() => () => order.push('conversation')))
     const session = connection.begin()
@@ -77,7 +77,7 @@ describe('a conversation over a link', () => {
     expect(connection.over()).toBe(false)
   })
 
-  it('cuts off a client that leaves 4 MiB unread, and hears no more of the conversation', () => {
+  it('cuts a client that leaves 4 MiB unread, and ignores further output of the session', () => {
     const says$ = new Subject<string>()
     const connection = joined(() => says$)
     connection.begin()
@@ -92,7 +92,7 @@ describe('a conversation over a link', () => {
     expect(connection.received.at(-1)).toMatch(/^overloaded: /)
   })
 
-  it('ends with a client that answers within a message by closing', () => {
+  it('ends with a client that closes during the delivery of a message', () => {
     const [client, service] = memoryLinks<string, string>()
     client.incoming$.subscribe(() => {
       client.close()

@@ -4,7 +4,7 @@ import { SessionSet } from '../../../src/service/listen/serve-link.js'
 import { flushPromises } from '../virtual-clock.js'
 
 describe('a set of sessions', () => {
-  it('holds each until it completes, or errors, at once or later', () => {
+  it('holds each until it completes or errors, immediately or later', () => {
     const sessions = new SessionSet()
     const one$ = new Subject<never>()
     const other$ = new Subject<never>()
@@ -18,7 +18,7 @@ describe('a set of sessions', () => {
     expect(sessions.size).toBe(0)
   })
 
-  it('is empty at once, or when the last one has ended', async () => {
+  it('is empty immediately, or when the last one has ended', async () => {
     const sessions = new SessionSet()
     await sessions.empty()
     const one$ = new Subject<never>()
@@ -35,7 +35,7 @@ describe('a set of sessions', () => {
     expect(empty).toBe(true)
   })
 
-  it('unsubscribes all when it ends them, also those that another one adds', async () => {
+  it('unsubscribes all when it ends them, including those added meanwhile', async () => {
     const sessions = new SessionSet()
     let ended = 0
     const session$ = new Observable<never>(() => () => (ended += 1))

@@ -53,7 +53,7 @@ const listeners = {
   },
 }
 
-/** A connection that says nothing after this. */
+/** A connection that sends nothing after this. */
 const dial = async (port: number, first = ''): Promise<Socket> => {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
@@ -79,9 +79,9 @@ const shaken = async (port: number): Promise<TLSSocket> => {
 
 describe.each(['http', 'grpc'] as const)('a TLS peer of the %s listener', (kind) => {
   it.each([
-    ['says nothing', ''],
-    ['breaks off within its first record', '160301020001'],
-  ])('is cut in time when it %s, and gives its place back', async (_what, first) => {
+    ['sends nothing', ''],
+    ['disconnects within its first record', '160301020001'],
+  ])('is cut in time when it %s, and releases its place', async (_what, first) => {
     const port = await listeners[kind](150)
     for (const socket of await Promise.all([dial(port, first), dial(port, first)])) await closed(socket)
     // Both places are free again.
@@ -89,7 +89,7 @@ describe.each(['http', 'grpc'] as const)('a TLS peer of the %s listener', (kind)
     expect((await shaken(port)).authorized).toBe(false)
   })
 
-  it('counts before its handshake: what comes far beyond the limit is cut at once', async () => {
+  it('counts before its handshake: connections far beyond the limit are cut immediately', async () => {
     const port = await listeners[kind](60_000)
     const silent: Socket[] = []
     for (let count = 0; count < 4; count += 1) silent.push(await dial(port))

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const portOf = ({ started }: PlainService): number => Number(started.grpcAddress.split(':').at(-1))
 
-/** Streams that are open and say nothing. */
+/** Opens streams without sending anything on them. */
 const silentStreams = (count: number): Buffer =>
   Buffer.concat([
     preface,
@@ -37,7 +37,7 @@ const silentStreams = (count: number): Buffer =>
     ),
   ])
 
-/** The gRPC status of a Start that comes from another address of this machine. */
+/** The gRPC status of a Start from another address of this machine. */
 const startFrom = async (localAddress: string): Promise<string> => {
   const { token } = service
   const session = connectHttp2(`http://127.0.0.1:${portOf(service)}`, {
@@ -63,12 +63,12 @@ const startFrom = async (localAddress: string): Promise<string> => {
   return answer.toString()
 }
 
-describe('an address that opens streams and says nothing on them', () => {
-  it('takes no place from other addresses, and none from sockets whose token is good', async () => {
+describe('an address that opens silent streams', () => {
+  it('takes no place from other addresses, and none from sockets with a valid token', async () => {
     service = await plainService({ limits: { unstarted: 300, unstartedPerAddress: 30 } })
     peers.push(...(await Promise.all(Array.from({ length: 4 }, () => rawPeer(portOf(service), false)))))
     await Promise.all(peers.map((peer) => write(peer, silentStreams(100))))
-    // What follows on its own address is refused, so its streams are there.
+    // The next stream of its own address is refused, so its streams are counted.
     const client = plainClient(service)
     expect(await openStream(client).ended).toMatchObject({
       status: 'RESOURCE_EXHAUSTED',
@@ -85,7 +85,7 @@ describe('an address that opens streams and says nothing on them', () => {
     client.close()
   })
 
-  it('whose connection is one too many is refused on each stream and told to go away, and nobody else notices', async () => {
+  it('whose connection exceeds the limit is refused on each stream and gets GOAWAY, without effect on others', async () => {
     service = await plainService({ limits: { connections: 3, streamsPerConnection: 1_000 } })
     for (let count = 0; count < 3; count += 1) peers.push(await rawPeer(portOf(service), false))
     const tooMany = await rawPeer(portOf(service), false)
@@ -97,7 +97,7 @@ describe('an address that opens streams and says nothing on them', () => {
     await expect.poll(() => startFrom('127.0.0.1')).toContain('"operation-result":"success"')
   })
 
-  it('has so many streams of one connection and no more, which the settings tell', async () => {
+  it('has a limited number of streams per connection, which the settings state', async () => {
     service = await plainService({ limits: { streamsPerConnection: 7 } })
     const peer = await rawPeer(portOf(service), false)
     peers.push(peer)

@@ -17,7 +17,7 @@ describe('trusted proxies', () => {
     ['172.32.0.1', false],
     ['fe80::1%eth0', false],
     ['unknown', false],
-  ])('has %s: %s', (address, isTrusted) => {
+  ])('include %s: %s', (address, isTrusted) => {
     expect(proxies.has(address)).toBe(isTrusted)
   })
 
@@ -33,12 +33,12 @@ describe('trusted proxies', () => {
     ['10.0.0.1', '', '10.0.0.1'],
     ['10.0.0.1', undefined, '10.0.0.1'],
     ['203.0.113.1', '198.51.100.1', '203.0.113.1'],
-  ])('take a request from %s with X-Forwarded-For %s for one of %s', (from, forwardedFor, client) => {
+  ])('attribute a request from %s with X-Forwarded-For %s to %s', (from, forwardedFor, client) => {
     expect(proxies.clientOf(from, forwardedFor)).toBe(client)
   })
 
   it.each(['10.0.0.0/33', '10.0.0/8', 'balancer', '10.0.0.0/-1', '2001:db8::/129', '::ffff:10.0.0.0/95', ''])(
-    'refuse %j by its name',
+    'reject %j by its name',
     (text) => {
       expect(parseNetwork(text)).toBeUndefined()
       expect(() => new TrustedProxies([text])).toThrow(JSON.stringify(text))

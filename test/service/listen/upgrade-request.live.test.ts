@@ -25,14 +25,14 @@ describe('the token of an upgrade', () => {
     expect(presented({ authorization })).toEqual(expected)
   })
 
-  it('is read from a subprotocol, wherever it stands', () => {
+  it('is read from a subprotocol at any position', () => {
     const expected = { token: 'a.b.c', by: 'subprotocol' }
     expect(presented({ 'sec-websocket-protocol': 'rxspeech, bearer.a.b.c' })).toEqual(expected)
     expect(presented({ 'sec-websocket-protocol': 'bearer.a.b.c,rxspeech' })).toEqual(expected)
     expect(presented({ 'sec-websocket-protocol': 'rxspeech' })).toBeUndefined()
   })
 
-  it('is read from the header first, and from the query only when that is switched on', () => {
+  it('is read from the header first, and from the query only if that is enabled', () => {
     const headers = { authorization: 'Bearer h', 'sec-websocket-protocol': 'bearer.s' }
     expect(presented(headers, true)).toEqual({ token: 'h', by: 'header' })
     expect(presented({})).toBeUndefined()

@@ -15,7 +15,7 @@ export const event = (name: string, more: Omit<EventEnvelope, 'name'> = {}): Nod
 
 export const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
 
-/** The node, configured and opened; throws what a project or a session would be refused with. */
+/** The node, configured and opened; throws the error with which a project or a session would be refused. */
 export const openNode = async (
   definition: AnyNodeDefinition,
   options: unknown,
@@ -26,7 +26,7 @@ export const openNode = async (
   return configured.right.open(nodeContext(context))
 }
 
-/** All that a node answers at once to these items and their end. */
+/** All immediate outputs of a node for these items and their end. */
 export const answersTo = (node: Node, items: readonly NodeItem[], context = nodeContext()): readonly NodeItem[] => {
   const answers: NodeItem[] = []
   const input$ = new Subject<NodeItem>()
@@ -42,15 +42,15 @@ export const eventsOf = (items: readonly NodeItem[], name: string): readonly Eve
 export interface FixedSet {
   readonly open: () => Promise<Node>
   readonly item: NodeItem
-  /** To the first such item, to the second, and to the end after one, after two, and after none. */
+  /** The output for the first such item, for the second, and for the end after one, after two, and after none. */
   readonly first: readonly NodeItem[]
   readonly second: readonly NodeItem[]
   readonly end?: readonly [readonly NodeItem[], readonly NodeItem[], readonly NodeItem[]]
-  /** To an error of the input after one item, before that error is passed on. */
+  /** The output for an error of the input after one item, before that error is passed on. */
   readonly failed?: readonly NodeItem[]
-  /** What the session is beside its clock. */
+  /** The session context apart from its clock. */
   readonly session?: Partial<NodeContext>
-  /** For a node that waits for a promise before it answers, as one that loads something does. */
+  /** For a node that waits for a promise before it answers, for example to load a module. */
   readonly opensLater?: boolean
 }
 
@@ -62,7 +62,7 @@ const drawAtOnce = (draw: Drawing): void => {
   })
 }
 
-/** What every node that answers at once has to do (the fixed set of marble tests). Eight frames from item to item. */
+/** The behavior required of every synchronous node (the fixed set of marble tests). Eight frames from item to item. */
 export const testFixedSet = (fixed: FixedSet): void => {
   const { open, item, first, second, end = [[], [], []], failed = [], session, opensLater = false } = fixed
   const draw = opensLater ? asyncMarbles : drawAtOnce
@@ -99,8 +99,8 @@ export const testFixedSet = (fixed: FixedSet): void => {
 
   it('emits and completes', () => run('x-------x-------|', '^---------------!', `${x}${y}${afterTwo}`))
   it('completes when the input is empty', () => run('|', '(^!)', afterNone))
-  it('stays silent while the input does', () => run('-', '^', '-'))
-  it('passes an error of the input', () => run('x-------#', '^-------!', `${x}${afterError}`))
+  it('emits nothing while the input emits nothing', () => run('-', '^', '-'))
+  it('passes an error of the input on', () => run('x-------#', '^-------!', `${x}${afterError}`))
   it('unsubscribes the input on unsubscription', () => run('x-------x-------|', '^---!', x, '^---!'))
   it('starts again for each subscription', async () => {
     const node = await open()
@@ -117,9 +117,9 @@ export const testFixedSet = (fixed: FixedSet): void => {
       }
     })
   })
-  // Who answers nothing gives nobody an occasion.
+  // A node without output never calls its consumer.
   if (first.length === 0) return
-  it('keeps the order when a consumer sends the next item within an answer', async () => {
+  it('keeps the order when a consumer sends the next item during an output', async () => {
     const node = await open()
     const input$ = new Subject<NodeItem>()
     const seen: NodeItem[] = []

@@ -2,7 +2,7 @@ import { NEVER, VirtualTimeScheduler } from 'rxjs'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { NodeContext } from '../../../src/service/nodes/core/node.js'
 
-/** A session in which nothing is special: mono PCM at 8000 Hz on `audio`, virtual time, no engine. */
+/** A default session: mono PCM at 8000 Hz on `audio`, virtual time, no engine. */
 export const nodeContext = (change: Partial<NodeContext> = {}): NodeContext => ({
   node: 'node',
   session: { id: 'session-1', tenant: 'Acme', project: 'project', clientId: 'client' },

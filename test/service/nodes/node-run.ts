@@ -9,24 +9,24 @@ import type {
   NodeItem,
 } from '../../../src/service/nodes/core/node.js'
 
-/** A node with its options, which must fit. */
+/** A node with its options, which must be valid. */
 export const configured = (definition: AnyNodeDefinition, options: unknown = {}): ConfiguredNode => {
   const bound = definition.configure(options)
   if (either.isLeft(bound)) throw new Error(JSON.stringify(bound.left))
   return bound.right
 }
 
-/** Opens a node, as a project would once a session. */
+/** Opens a node, as a project would once per session. */
 export const opened = (definition: AnyNodeDefinition, options: unknown, context: NodeContext): Promise<Node> =>
   configured(definition, options).open(context)
 
-/** 16-bit samples as a piece of audio on the wire. */
+/** 16-bit samples as a chunk of encoded audio. */
 export const pcm = (samples: readonly number[] | Int16Array, port?: string): NodeItem => {
   const bytes = bytesOf(Int16Array.from(samples))
   return port === undefined ? { type: 'audio', bytes } : { type: 'audio', bytes, port }
 }
 
-/** An item of 16-bit audio in a few words: its port and samples; an event as its name, channel, span and data. */
+/** An item of 16-bit audio in short form: its port and samples; an event as its name, channel, span and data. */
 export const brief = (item: NodeItem): string => {
   if (item.type === 'audio') {
     const samples = [...samplesOf(new Uint8Array(item.bytes))].join(' ')
@@ -36,13 +36,13 @@ export const brief = (item: NodeItem): string => {
   return `${name} ${String(channel)} ${String(startMs)}-${String(endMs)} ${JSON.stringify(data)}`
 }
 
-/** All of the bytes that came out of one port, joined. */
+/** All bytes of one output port, joined. */
 export const bytesFrom = (items: readonly NodeItem[], port?: string): Uint8Array =>
   new Uint8Array(
     Buffer.concat(items.flatMap((item) => (item.type === 'audio' && item.port === port ? [item.bytes] : []))),
   )
 
-/** Opens and runs a node over items that come at once. */
+/** Opens and runs a node on items that arrive at once. */
 export const runOver = (
   definition: AnyNodeDefinition,
   options: unknown,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
 import { EngineUse } from '../../../src/service/operations/engine-use.js'
 
-/** A lane of an engine whose words the test puts into its mouth. */
+/** A channel of an engine whose output is controlled by the test. */
 const usedEngine = (change: Partial<Engine> = {}) => {
   const use = new EngineUse()
   const output$ = new Subject<Hypothesis>()
@@ -32,7 +32,7 @@ const audio = (ms: number): SegmentPart => ({ type: 'audio', samples: new Int16A
 const decided: Hypothesis = { type: 'segment', startMs: 0, endMs: 100, text: '', words: [] }
 
 describe('EngineUse', () => {
-  it('passes everything through and counts lanes, open segments and what is queued', () => {
+  it('passes everything through and counts channels, open segments and queued audio', () => {
     const { use, output$, received, open } = usedEngine()
     const { part$, hypotheses } = open()
     expect([use.channels, use.segments]).toEqual([1, 0])
@@ -50,7 +50,7 @@ describe('EngineUse', () => {
     expect(hypotheses).toEqual([{ type: 'progress', sampleCount: 800 }, decided])
   })
 
-  it('takes progress as that of the oldest segment, and of no more than was given', () => {
+  it('counts progress for the oldest segment, and no more than was sent', () => {
     const { use, output$, open } = usedEngine()
     const { part$ } = open()
     part$.next({ type: 'open', startMs: 0 })
@@ -64,7 +64,7 @@ describe('EngineUse', () => {
     expect([use.segments, use.queuedMs]).toEqual([1, 50])
   })
 
-  it('gives back what a lane held that is left', () => {
+  it('releases what an unsubscribed channel held', () => {
     const { use, open } = usedEngine()
     const { part$, life } = open()
     part$.next({ type: 'open', startMs: 0 })
@@ -73,7 +73,7 @@ describe('EngineUse', () => {
     expect([use.channels, use.segments, use.queuedMs]).toEqual([0, 0, 0])
   })
 
-  it('sums up the audio that was read and the time that it took, each told once', () => {
+  it('sums up the decoded audio and the time that it took, each reported once', () => {
     const clock = { ms: 40 }
     const { use, output$, open } = usedEngine({ busyMs: () => clock.ms })
     const { part$ } = open()
@@ -87,7 +87,7 @@ describe('EngineUse', () => {
     expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, audioMs: 0, busyMs: 0 })
   })
 
-  it('says nothing of the time of an engine that does not know it, and counts failures', () => {
+  it('omits the time of an engine that does not report it, and counts failures', () => {
     const { use, watched } = usedEngine()
     use.failed()
     expect(use.sinceLast()).toEqual({ opened: 1, failed: 1, audioMs: 0 })

@@ -17,7 +17,7 @@ const openAndReset = (count: number): Buffer =>
     }),
   ])
 
-it('bounds the lines of streams that anybody opens and resets, and counts those that are left out', async () => {
+it('limits the lines about streams that clients open and reset, and counts the omitted ones', async () => {
   const lines: string[] = []
   let ended = 0
   const monitor = { ...noopMonitor, sessionEnded: () => (ended += 1), refused: () => undefined }

@@ -15,7 +15,7 @@ const logged = (level: LogLevel) => {
 }
 
 describe('the log as text', () => {
-  it('is a line with the time of day, the level, the sentence and what stands beside it', () => {
+  it('is a line with the time of day, the level, the sentence and its fields', () => {
     const { lines, logger } = logged('info')
     logger.log('info', 'Session ended', { outcome: 'completed', durationMs: 12.5, good: true, code: undefined })
     logger.log('warn', 'Not let in')
@@ -25,13 +25,13 @@ describe('the log as text', () => {
     ])
   })
 
-  it('leaves out what is below its level', () => {
+  it('omits what is below its level', () => {
     const { lines, logger } = logged('warn')
     for (const level of ['debug', 'info', 'warn', 'error'] as const) logger.log(level, level)
     expect(lines.map((line) => line.trimEnd().split(' ').at(-1))).toEqual(['warn', 'error'])
   })
 
-  it('quotes what could not be read back, and is one line whatever stands in it', () => {
+  it('quotes values that could not be parsed otherwise, and is one line with any content', () => {
     const { lines, logger } = logged('debug')
     logger.log('error', 'One\u001b[31m\nline', { where: 'a b', forged: 'x\n03:04 INFO all well', path: '/var/lib/x:1' })
     expect(lines).toEqual([
@@ -40,7 +40,7 @@ describe('the log as text', () => {
     ])
   })
 
-  it('writes no secret, by the name of its field, and cuts what is long', () => {
+  it('writes no secret, by the name of its field, and cuts long values', () => {
     const { lines, logger } = logged('debug')
     logger.log('info', 'x', { accessToken: 'abc', client_secret: 'def', text: 'said', long: 'y'.repeat(301) })
     expect(lines.join('')).not.toMatch(/abc|def|said/)

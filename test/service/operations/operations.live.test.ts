@@ -31,13 +31,13 @@ const get = async ({ started: { operationsUrl = '' } }: PlainService, path: stri
   return { status: response.status, type: response.headers.get('content-type'), body: await response.text() }
 }
 
-/** The value of a metric with these labels, whatever others stand beside it. */
+/** The value of a metric with these labels, whatever other labels it has. */
 const valueOf = (metrics: string, line: string): number | undefined => {
   const found = metrics.split('\n').find((item) => item.startsWith(`${line} `))
   return found === undefined ? undefined : Number(found.slice(line.length + 1))
 }
 
-/** Whatever is awaited here happens without being asked for; it is looked at until it has. */
+/** Polls until it holds: the tested changes happen asynchronously. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise(setImmediate)
 }
@@ -56,7 +56,7 @@ const oneCall = async (service: PlainService, audio: Uint8Array, start = startOf
   )
 
 describe('the operations listener', () => {
-  it('is not there unless it is asked for', async () => {
+  it('does not exist by default', async () => {
     const service = await plainService()
     open.push(service)
     expect(service.started.operationsUrl).toBeUndefined()
@@ -71,7 +71,7 @@ describe('the operations listener', () => {
     expect((await fetch(`${service.started.operationsUrl ?? ''}/livez`, { method: 'POST' })).status).toBe(405)
   })
 
-  it('is not ready while no model can be loaded, and says so in the log once for each', async () => {
+  it('is not ready while no model can be loaded, and logs that once for each', async () => {
     const lines: string[] = []
     const logger = await openJsonLogger({ write: (line) => lines.push(line) }, 'info')
     const broken = { name: 'scripted', open: () => Promise.reject(new SpeechError('invalid-model', 'No such file.')) }
@@ -81,7 +81,7 @@ describe('the operations listener', () => {
     expect(lines.filter((line) => line.includes('No such file.'))).toHaveLength(service.started.models.list().length)
   })
 
-  it('tells drain on /readyz and to whoever watches grpc.health.v1, while a session goes on', async () => {
+  it('reports drain on /readyz and to watchers of grpc.health.v1, while a session continues', async () => {
     const service = await started()
     const health = healthClient(service)
     const statuses: string[] = []
@@ -115,7 +115,7 @@ describe('the operations listener', () => {
 })
 
 describe('/metrics', () => {
-  it('tells what sessions of both interfaces did', async () => {
+  it('counts the sessions of both interfaces', async () => {
     const worked = { ms: 0 }
     const service = await started(
       {},
@@ -152,7 +152,7 @@ describe('/metrics', () => {
     expect(metric('rxspeech_first_partial_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
     expect(metric('rxspeech_milestone_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
     expect(metric('rxspeech_engine_audio_seconds_total{model="Default/m/1"}')).toBeGreaterThan(0)
-    // A look a scrape, each of which finds a quarter of a second more
+    // A scrape each time, each of which finds a quarter of a second more
     expect(metric('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
     expect(metric('rxspeech_engine_queued_seconds{model="Default/m/1"}')).toBe(0)
     expect(metric('rxspeech_engine_segments{model="Default/m/1"}')).toBe(0)
@@ -161,7 +161,7 @@ describe('/metrics', () => {
     expect(body).not.toContain(service.token)
   })
 
-  it('counts refusals by code and those who are not let in by reason', async () => {
+  it('counts refusals by code and rejected clients by reason', async () => {
     const service = await started()
     expect((await converse(service, ({ request }) => request(startOf('a.b.c')))).status).toBe('UNAUTHENTICATED')
     expect((await converse(service, ({ request }) => request(startOf(service.token, { Tenant: 'No' })))).status).toBe(
@@ -209,7 +209,7 @@ wires:
   - gone -> out
 `
 
-  it('counts what full wires drop and nodes that fail, by kinds of nodes and words of ours', async () => {
+  it('counts the drops of full wires and failed nodes, by type of node and fixed labels', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'rxspeech-metrics-'))
     await mkdir(join(folder, 'Default', 'a-name-of-the-tenant'), { recursive: true })
     await writeFile(join(folder, 'Default', 'a-name-of-the-tenant', '1.yaml'), lossy)
@@ -229,7 +229,7 @@ wires:
 })
 
 describe('the log', () => {
-  it('has a line at the start and one at the end of a session, and nothing of what was said, tokens or secrets', async () => {
+  it('has a line at the start and one at the end of a session, without transcripts, tokens or secrets', async () => {
     const lines: string[] = []
     const logger = await openJsonLogger({ write: (line) => lines.push(line) }, 'debug')
     const service = await started({ logger })
@@ -256,7 +256,7 @@ describe('the log', () => {
 })
 
 describe('the tenant of a session on the WebSocket', () => {
-  it('is that of its client in the metrics and the log, whosever model it uses', async () => {
+  it('is that of its client in the metrics and the log, whatever model it uses', async () => {
     const lines: string[] = []
     const logger = await openJsonLogger({ write: (line) => lines.push(line) }, 'info')
     const service = await plainService({ logger, operations }, [await subscriptionOf('acme', { tenants: ['Acme'] })])
@@ -296,12 +296,12 @@ describe('server reflection', () => {
     })
   }
 
-  it('names the services to a client that knows none of them', async () => {
+  it('names the services to a client without their definitions', async () => {
     const names = await listed(await started({ reflection: true }))
     expect(names).toEqual(expect.arrayContaining(['dataflow', 'grpc.health.v1.Health']))
   })
 
-  it('is off unless it is wanted', async () => {
+  it('is off by default', async () => {
     await expect(listed(await started())).rejects.toMatchObject({
       details: expect.stringMatching(/unimplemented|does not implement/i),
     })

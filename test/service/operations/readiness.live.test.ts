@@ -18,7 +18,7 @@ const modelOf = (name: string): ModelDescription => ({
 
 type Manner = 'works' | 'gone' | 'fails-what-it-reads' | 'silent'
 
-/** A service with these models, whose engines are as they are told to be. */
+/** A service with these models, whose engines are scripted. */
 const trackerWith = async (...names: readonly string[]) => {
   const scheduler = new VirtualTimeScheduler()
   const tracker = new ReadinessTracker(scheduler, true)
@@ -48,7 +48,7 @@ const trackerWith = async (...names: readonly string[]) => {
   tracker.opened(models[0])
   const settled = (): Promise<void> => new Promise(setImmediate)
   await settled()
-  /** Sessions that read one segment each. */
+  /** Sessions that each decode one segment. */
   const read = async (name: string, count: number): Promise<void> => {
     const engine = await watched.engine(modelOf(name))
     for (let at = 0; at < count; at += 1) {
@@ -66,7 +66,7 @@ const trackerWith = async (...names: readonly string[]) => {
 }
 
 describe('the readiness of a service', () => {
-  it('is lost when the only engine dies in service, told once, and comes back with it', async () => {
+  it('is lost when the only engine fails while in use, reported once, and returns with it', async () => {
     const { tracker, behavior, read, passMs, faults } = await trackerWith('a')
     const changes: string[] = []
     const change$ = new Subject<string>()
@@ -91,7 +91,7 @@ describe('the readiness of a service', () => {
     tracker.close()
   })
 
-  it('is lost when an engine does not even say whether it can recognize', async () => {
+  it('is lost when an engine does not even report its readiness', async () => {
     const { tracker, behavior, read, passMs } = await trackerWith('a')
     behavior.set('a', 'silent')
     await read('a', 3)
@@ -111,7 +111,7 @@ describe('the readiness of a service', () => {
     tracker.close()
   })
 
-  it('stays where what is read fails and the engine lives, or faults do not follow each other', async () => {
+  it('stays if audio fails while the engine works, or if faults are not consecutive', async () => {
     const { tracker, behavior, read } = await trackerWith('a')
     behavior.set('a', 'fails-what-it-reads')
     await read('a', 30)

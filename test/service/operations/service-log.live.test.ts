@@ -29,7 +29,7 @@ const setUp = () => {
   return { log, lines, leftOut, write, passMs, scheduler }
 }
 
-it('writes so many lines of each kind a minute, and at its end how many were left out', () => {
+it('writes a limited number of lines of each kind per minute, and at its end the number of omitted ones', () => {
   const { lines, leftOut, write, passMs } = setUp()
   write('a', 5)
   write('b', 1)
@@ -43,7 +43,7 @@ it('writes so many lines of each kind a minute, and at its end how many were lef
   expect(lines.slice(4)).toEqual(['a', 'a'])
 })
 
-it('says nothing of a minute in which nothing was left out, and leaves no timer behind', () => {
+it('writes nothing about a minute without omitted lines, and leaves no timer', () => {
   const { lines, write, passMs, scheduler } = setUp()
   write('a', 2)
   passMs(600_000)
@@ -51,7 +51,7 @@ it('says nothing of a minute in which nothing was left out, and leaves no timer 
   expect(scheduler.actions).toEqual([])
 })
 
-it('says what was left out when it is closed', () => {
+it('writes what was omitted when it is closed', () => {
   const { log, lines, write, passMs } = setUp()
   write('a', 4)
   log.close()

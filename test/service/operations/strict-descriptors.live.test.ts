@@ -13,7 +13,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Maps, some of them in nested messages, and type names to be found in outer scopes. */
+/** Maps, some of them in nested messages, and type names that resolve in outer scopes. */
 const mapsProto = join(folder, 'maps.proto')
 writeFileSync(
   mapsProto,
@@ -47,7 +47,7 @@ const strict = (path: string, name = basename(path)): object => {
   return fileOf(bytes ?? Buffer.alloc(0))
 }
 
-/** As the compiler says it, without what it adds for everybody's convenience, and sorted, for the loader has an order of its own. */
+/** The output of the compiler without its convenience fields, sorted, because the loader uses another order. */
 const compiled = (path: string): object => {
   const out = join(folder, 'set.bin')
   execFileSync('protoc', ['-I', dirname(path), `--descriptor_set_out=${out}`, basename(path)])

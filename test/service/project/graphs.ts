@@ -78,7 +78,7 @@ export const opened = async (
 
 const limits: GraphSession['limits'] = { idleMs: 0, maxPendingAudioMs: 1000, finishWithinMs: 1000, maxCallMs: 100 }
 
-/** Runs a graph in virtual time; `said` and `items` are its output. */
+/** Runs a graph in virtual time; `output` and `items` are its output. */
 export const running = async (
   text: string,
   nodes: readonly AnyNodeDefinition[],

@@ -78,7 +78,7 @@ describe('a file that a project names', () => {
 })
 
 describe('a service with projects', () => {
-  it('runs them over gRPC, refuses audio that they do not accept, and hides the faults of broken ones', async () => {
+  it('runs them over gRPC, refuses audio that they do not accept, and hides the faults of invalid ones', async () => {
     const folder = await folderOf({ 'Acme/calls/1.yaml': text, 'Acme/broken/1.yaml': 'version: 1' })
     const service = await plainService({ projectFolders: [folder] })
     open = service

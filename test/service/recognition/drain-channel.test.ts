@@ -56,7 +56,7 @@ describe('draining a channel', () => {
   it.each([
     ['silence', silence(700)],
     ['a sound too short for speech', join(silence(670), speech(30))],
-  ])('ends at once in %s', (_what, input) => {
+  ])('ends immediately in %s', (_what, input) => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a-------b', { a: input, b: speech(500) })
       const drain$ = cold('--x')
@@ -65,7 +65,7 @@ describe('draining a channel', () => {
     })
   })
 
-  it('ends at once after a segment', () => {
+  it('ends immediately after a segment', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('a-------b', { a: join(speech(500), silence(400)), b: speech(500) })
       const drain$ = cold('------x')

@@ -2,7 +2,7 @@ import { VirtualTimeScheduler, type SchedulerLike } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { IdleMonitor } from '../../../src/service/recognition/idle-monitor.js'
 
-/** Virtual time in a process that stands still for a while: timers that are due then fire late. */
+/** Virtual time in a process that is blocked for a while: timers that are due then fire late. */
 class StallingScheduler extends VirtualTimeScheduler {
   stallMs = 0
   override now = (): number => this.frame + this.stallMs
@@ -11,7 +11,7 @@ class StallingScheduler extends VirtualTimeScheduler {
 const watchOf = (scheduler: StallingScheduler): IdleMonitor =>
   new IdleMonitor({ closeAfterSilentWallMs: 1000, finalizeAfterMs: 30_000 }, scheduler)
 
-/** When the first verdict that is not `nothing` comes, and which it is. */
+/** The time of the first verdict other than `nothing`, and that verdict. */
 const firstVerdictOf = (watch: IdleMonitor, scheduler: StallingScheduler): readonly [number, string] => {
   let verdict: readonly [number, string] = [0, 'nothing']
   const ticking = watch.ticks$.subscribe(() => {
@@ -50,7 +50,7 @@ const verdicts = (stallMs: number): readonly string[] => {
   return seen
 }
 
-/** A drain, and what its checks find that come after these times. */
+/** A drain, and the results of its checks after these times. */
 const quietChecks = (isPaused?: () => boolean) => {
   let nowMs = 0
   const scheduler = { now: () => nowMs } as SchedulerLike
@@ -101,7 +101,7 @@ describe('IdleMonitor', () => {
     expect(checks(500, 500, 500)).toEqual([false, false, true])
   })
 
-  it('is not quiet where the process stood still, until waiting audio could be read', () => {
+  it('is not quiet when the process was blocked, until waiting audio could be read', () => {
     const { checks } = quietChecks()
     expect(checks(1_500, 500, 500)).toEqual([false, false, true])
   })

@@ -31,7 +31,7 @@ const emptyRun = () => ({
   silences: [] as { startMs: number; endMs: number; atMs: number }[],
 })
 
-/** Reads what a segmenter said, with the audio time of each call that said it. */
+/** Reads the output of a segmenter, with the audio time of each call. */
 export const collectRun = (timed: readonly (readonly [number, readonly SegmenterOutput[]])[]): MachineRun => {
   const run = emptyRun()
   let open: { startMs: number; samples: number[] } | undefined
@@ -59,7 +59,7 @@ export interface RunOptions {
   readonly parameters?: Partial<SegmenterParameters>
   readonly untilMs: number
   readonly finish?: boolean
-  /** Loudness by position, for the places of forced cuts; else the sample's value is its position. */
+  /** Loudness by position, for the positions of forced cuts; by default the sample's value is its position. */
   readonly sample?: (positionMs: number) => number
   readonly interruptAtMs?: number
 }

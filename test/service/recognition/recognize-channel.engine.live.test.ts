@@ -40,7 +40,7 @@ describe.skipIf(recordingsMissing !== undefined)(
         ? () => joined(room, recording('ten-of-clubs.wav'), room, recording('seven-of-clubs.wav'), room)
         : () => room
 
-    it('reads two sentences of 16 kHz with an engine of 8 kHz, and accounts for every sample', async () => {
+    it('recognizes two sentences of 16 kHz with an engine of 8 kHz, and accounts for every sample', async () => {
       const events = await recognized(samples(), 320)
       const milestones = events.flatMap((event) => (event.type === 'milestone' ? [event.text] : []))
       expect(milestones).toEqual(['ten of clubs', ' seven of clubs'])
@@ -49,7 +49,7 @@ describe.skipIf(recordingsMissing !== undefined)(
       expect(done).toBe(samples().length)
     })
 
-    it('gives the same milestones and final in chunks of 37 ms and in one message', async () => {
+    it('outputs the same milestones and final in chunks of 37 ms and in one message', async () => {
       const decided = (events: readonly ChannelEvent[]) =>
         events.filter(({ type }) => type === 'milestone' || type === 'final')
       const whole = decided(await recognized(samples(), samples().length))

@@ -109,7 +109,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('gives an empty final for empty audio', () => {
+  it('emits an empty final for empty audio', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = cold<Int16Array>('  --|')
       const subscriptions = ' ^-!'
@@ -122,7 +122,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('ends as idle when no audio ever comes', () => {
+  it('ends as idle when no audio ever arrives', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = cold<Int16Array>('  -')
       const subscriptions = ' ^ 29999ms !'
@@ -147,7 +147,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('passes an error of the source through, without a final, and frees what it held', () => {
+  it('passes an error of the source on, without a final, and releases its resources', () => {
     virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
       const engine = scriptedEngine({ texts: [] })
       const front = scriptedFront()
@@ -161,7 +161,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('passes an error of the engine through and unsubscribes the source', () => {
+  it('passes an error of the engine on and unsubscribes from the source', () => {
     virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
       const fails = new SpeechError('engine-failed', 'The engine failed.')
       const front = scriptedFront()
@@ -176,7 +176,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('aborts the engine and frees the detector on unsubscription', () => {
+  it('aborts the engine and releases the detector on unsubscription', () => {
     virtual(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], decideMs: 50 })
       const front = scriptedFront()
@@ -203,7 +203,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('keeps the order when a consumer sends or ends audio within an event', () => {
+  it('keeps the order when a consumer sends or ends audio during an event', () => {
     const input$ = new Subject<Int16Array>()
     const emitted: string[] = []
     input$.pipe(channel({ engine: scriptedEngine({ texts: ['one', 'two'] }) }), results).subscribe((event) => {
@@ -215,7 +215,7 @@ describe('recognizeChannel', () => {
     expect(emitted).toEqual([texts.s, texts.e, texts.m, texts.S, texts.E, texts.M, texts.F])
   })
 
-  it('stops at once when a consumer unsubscribes within an event', () => {
+  it('stops immediately when a consumer unsubscribes during an event', () => {
     const input$ = new Subject<Int16Array>()
     const front = scriptedFront()
     const engine = scriptedEngine({ texts: ['one'] })
@@ -337,7 +337,7 @@ describe('recognizeChannel by the wall clock', () => {
     })
   })
 
-  it('does not take an engine that lags for a client that is silent', () => {
+  it('does not treat a slow engine as a silent client', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], takeMs: 900 })
       const source$ = cold('  a 1999ms b 9ms |', { a: speech(400), b: speech(100) })
@@ -348,7 +348,7 @@ describe('recognizeChannel by the wall clock', () => {
   })
 })
 
-describe('an engine that takes longer over one step than the rule allows silence', () => {
+describe('an engine that takes longer for one step than the allowed silence', () => {
   it('keeps its segment whole, because the client is paused meanwhile', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], takeMs: 2500 })
@@ -394,7 +394,7 @@ describe('opening a channel', () => {
     })
   })
 
-  it('frees what opens only after the unsubscription', () => {
+  it('releases what opens only after the unsubscription', () => {
     virtual(({ cold, expectObservable, flush }, scheduler) => {
       const front = scriptedFront({ waitMs: 20, scheduler })
       const event$ = cold('a--', { a: utterance }).pipe(
@@ -406,7 +406,7 @@ describe('opening a channel', () => {
     })
   })
 
-  it('passes a failure to open through', () => {
+  it('passes a failure to open on', () => {
     virtual(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const fails = new SpeechError('missing-dependency', 'Install the package.')
       const front = scriptedFront({ waitMs: 3, scheduler, fails })

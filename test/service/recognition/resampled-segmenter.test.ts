@@ -7,7 +7,7 @@ import { amplitude, noiseSource, sine, sound } from './sounds.js'
 
 const rateHz = 16_000
 
-/** A hum of many harmonics, up and down like syllables, to the very end: what a detector takes for speech. */
+/** A sound of many harmonics, modulated like syllables, to the very end: the detector treats it as speech. */
 const babble = (): Int16Array => {
   const next = noiseSource()
   return sound(rateHz, 2.005, (time) => {
@@ -50,7 +50,7 @@ describe('createSegmenter', () => {
     expect((await run(8000, 592)).segments).toEqual(segments)
   })
 
-  it('refuses parameters and rates by name', async () => {
+  it('rejects parameters and rates by name', async () => {
     const parameters = { ...defaultSegmenterParameters, sensitivity: 11 }
     await expect(createSegmenter({ parameters, inputRateHz: 8000, engineRateHz: 16_000 })).rejects.toMatchObject({
       code: 'invalid-field',

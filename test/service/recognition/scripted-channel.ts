@@ -24,10 +24,10 @@ export const join = (...chunks: readonly Int16Array[]): Int16Array =>
   Int16Array.from(chunks.flatMap((chunk) => [...chunk]))
 
 export interface EngineScript {
-  /** The text of each segment in turn. */
+  /** The texts of the segments, in order. */
   readonly texts: readonly string[]
   readonly words?: readonly (readonly Word[])[]
-  /** What the engine thinks after each audio part. */
+  /** The hypothesis of the engine after each audio part. */
   readonly partials?: readonly string[]
   /** How long the engine takes for the end of a segment, and for each audio part. */
   readonly decideMs?: number
@@ -36,16 +36,16 @@ export interface EngineScript {
 }
 
 export interface ScriptedEngine extends Engine {
-  /** Every part that any recognition was given. */
+  /** Every part that any recognition received. */
   readonly parts: readonly SegmentPart[]
-  /** Recognitions that run. */
+  /** Running recognitions. */
   readonly running: () => number
 }
 
 const later = <T>(waitMs: number | undefined): OperatorFunction<T, T> =>
   waitMs === undefined ? map((value) => value) : delay(waitMs)
 
-/** An engine that says what its script says, in virtual time when it has to wait. */
+/** An engine with scripted output, in virtual time if it has to wait. */
 export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
   const parts: SegmentPart[] = []
   let running = 0
@@ -114,7 +114,9 @@ const ready = <T>(value$: Observable<T>): PromiseLike<T> => {
   return thenable as unknown as PromiseLike<T>
 }
 
-/** The real machine behind a detector that calls every frame speech that isn't zero; it opens after `waitMs`, or at once. */
+/**
+ * The real machine with a detector that treats every nonzero frame as speech; it opens after `waitMs`, or immediately.
+ */
 export const scriptedFront = (
   opening: { readonly waitMs?: number; readonly scheduler?: SchedulerLike; readonly fails?: Error } = {},
 ): ScriptedFront => {
@@ -144,7 +146,7 @@ export const scriptedFront = (
   }
 }
 
-/** An event in a few words, for marbles. */
+/** An event in short form, for marbles. */
 export const brief = (event: ChannelEvent): string => {
   switch (event.type) {
     case 'speech-started':

@@ -9,7 +9,7 @@ import {
 import { collectRun, runMachine, testRateHz, type MachineRun } from './machine-run.js'
 import { runs } from '../../thorough.js'
 
-/** Speech and pauses in turn, in whole frames, as verdicts by frame. */
+/** Alternating speech and pauses, in whole frames, as verdicts by frame. */
 const speechFrames: fc.Arbitrary<readonly boolean[]> = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 150 }), fc.integer({ min: 1, max: 80 })), { maxLength: 12 })
   .map((turns) =>
@@ -36,13 +36,15 @@ const verdict =
   (positionMs: number): boolean =>
     frames[positionMs / 10] ?? false
 
-/** A loudness that is the same wherever it is asked, and different from frame to frame. */
+/** A loudness that is constant for each frame and differs between frames. */
 const sample = (positionMs: number): number => (positionMs * 7919) % 997
 
 const run = (frames: readonly boolean[], settings: SegmenterParameters, untilMs = frames.length * 10): MachineRun =>
   runMachine(verdict(frames), { parameters: settings, untilMs, finish: true, sample })
 
-/** The same verdicts through a segmenter, in chunks of any length; a verdict stands in the detector's frame count. */
+/**
+ * The same verdicts through a segmenter, in chunks of any length; a verdict is encoded in the detector's frame count.
+ */
 const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, chunkMs: number): MachineRun => {
   let count = 0
   const detector = {
@@ -68,7 +70,7 @@ const essence = ({ segments, started, gracefulAtMs, silences }: MachineRun) => (
   silences: silences.map(({ startMs, endMs }) => ({ startMs, endMs })),
 })
 
-describe('segments, whatever is said and whatever the parameters', () => {
+describe('segments, for any audio and any parameters', () => {
   it('are in order, never overlap, and hold exactly the samples of their span', () => {
     fc.assert(
       fc.property(speechFrames, parameters, (frames, settings) => {
@@ -83,7 +85,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
     )
   })
 
-  it('and long silences stand one behind the other, and none is told while a segment is open', () => {
+  it('and long silences do not overlap, and no silence is reported while a segment is open', () => {
     fc.assert(
       fc.property(talkWithLongPauses, parameters, (frames, settings) => {
         const { segments, silences } = run(frames, { ...settings, gracefulSilenceMs: 0 })
@@ -104,7 +106,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
     )
   })
 
-  it('hold every frame of speech that was long enough to be confirmed', () => {
+  it('contain every frame of speech that was long enough to be confirmed', () => {
     fc.assert(
       fc.property(speechFrames, parameters, (frames, settings) => {
         const { segments } = run(frames, settings)
@@ -144,7 +146,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
     )
   })
 
-  it('are not more when the silence trigger is longer and no longest speech is set', () => {
+  it('are not more with a longer silence trigger and without a maximum speech', () => {
     fc.assert(
       fc.property(speechFrames, parameters, fc.nat({ max: 900 }), (frames, settings, more) => {
         const realtime = { ...settings, splitter: 'realtime-vad' as const, maxSpeechMs: -1 }
@@ -154,7 +156,7 @@ describe('segments, whatever is said and whatever the parameters', () => {
     )
   })
 
-  it('never hold more speech than the longest speech allows', () => {
+  it('never contain more speech than the maximum speech', () => {
     fc.assert(
       fc.property(speechFrames, parameters, (frames, settings) => {
         const limited = { ...settings, maxSpeechMs: 1000 }

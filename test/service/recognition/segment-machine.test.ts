@@ -151,7 +151,7 @@ describe('a long silence', () => {
     expect(confirmed.started).toEqual([{ startMs: 29_680, atMs: 30_040 }])
   })
 
-  it('ends no later than the start of a segment that follows at once', () => {
+  it('ends no later than the start of a segment that follows immediately', () => {
     const run = runMachine(during([30_000, 31_000]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
     expect(run.silences).toEqual([{ startMs: 0, endMs: 29_640, atMs: 30_000 }])
     expect(run.segments.map(({ startMs }) => startMs)).toEqual([29_700])

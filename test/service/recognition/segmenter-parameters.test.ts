@@ -27,12 +27,12 @@ const allowed: readonly (readonly [keyof typeof defaultSegmenterParameters, read
 ]
 
 describe('validateSegmenterParameters', () => {
-  it('gives the defaults back', () => {
+  it('returns the defaults', () => {
     expect(validateSegmenterParameters(defaultSegmenterParameters)).toBe(defaultSegmenterParameters)
   })
 
   for (const [key, field, values] of refused) {
-    it(`refuses ${key} outside its range by the name ${field}`, () => {
+    it(`rejects ${key} outside its range by the name ${field}`, () => {
       for (const value of values) {
         expect(() => validateSegmenterParameters({ ...defaultSegmenterParameters, [key]: value })).toThrowError(
           expect.objectContaining({

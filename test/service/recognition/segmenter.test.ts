@@ -33,7 +33,7 @@ const segmentsOf = async (
   return collectRun([[0, outputs]])
 }
 
-/** The share of the frames that are as loud as words of these recordings and lie in a segment. */
+/** The share of the frames as loud as words of these recordings that lie in a segment. */
 const loudShareKept = (samples: Int16Array, rateHz: number, { segments }: MachineRun): number => {
   const hop = rateHz / 100
   let loud = 0
@@ -68,7 +68,7 @@ describe('joinSegmenter', () => {
 })
 
 describe('createSegmenter', () => {
-  it('refuses parameters by the name of the field', async () => {
+  it('rejects parameters by the name of the field', async () => {
     const parameters = { ...defaultSegmenterParameters, postSpeechMs: -1 }
     await expect(createSegmenter({ parameters, inputRateHz: 8000 })).rejects.toMatchObject({ code: 'invalid-field' })
   })
@@ -90,7 +90,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
   const room = (rateHz: number) => sound(rateHz, 1.5, () => amplitude(-60) * noise())
 
   for (const name of recordings) {
-    it(`clips no word of ${name}, in a room and in digital silence, at 16 kHz and behind µ-law at 8 kHz`, async () => {
+    it(`clips no word of ${name}, in a room and in digital silence, at 16 kHz and through µ-law at 8 kHz`, async () => {
       const wide = recording(name)
       const narrow = throughUlaw(halved(wide))
       for (const around of [room(16_000), new Int16Array(16_000)]) {
@@ -124,7 +124,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
     expect(segments.at(-1)?.endMs).toBeGreaterThan(4300)
   })
 
-  it('gives the same segments in chunks of 10, 20, 37 and 1000 ms and in one message', async () => {
+  it('outputs the same segments in chunks of 10, 20, 37 and 1000 ms and in one message', async () => {
     const samples = joined(
       room(8000),
       halved(recording('librivox-0870.wav')),

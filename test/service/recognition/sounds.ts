@@ -3,10 +3,10 @@ import { decodeMuLaw, encodeMuLaw } from '../../../src/audio/g711.js'
 
 const folder = '../shared/audio'
 
-/** Why the tests on recordings are skipped, or nothing where the recordings are there. */
+/** Why the tests on recordings are skipped; undefined if the recordings exist. */
 export const recordingsMissing = existsSync(folder) ? undefined : `there is no folder ${folder}`
 
-/** A recording of 16 kHz mono PCM: the headers of these files are 44 bytes, a raw one has none. */
+/** A recording of 16 kHz mono PCM: the headers of these files are 44 bytes, a raw file has none. */
 export const recording = (name: string): Int16Array => {
   const bytes = readFileSync(`${folder}/${name}`).subarray(name.endsWith('.raw') ? 0 : 44)
   return new Int16Array(new Uint8Array(bytes).buffer)
@@ -23,7 +23,7 @@ export const sound = (rateHz: number, seconds: number, at: (time: number) => num
 
 export const sine = (frequencyHz: number, time: number): number => Math.sin(2 * Math.PI * frequencyHz * time)
 
-/** Noise with a spread of one, near enough to Gaussian, the same at every run. */
+/** Noise with a spread of one, approximately Gaussian, the same in every run. */
 export const noiseSource = (seed = 1): (() => number) => {
   let state = seed
   const uniform = (): number => {
@@ -35,13 +35,13 @@ export const noiseSource = (seed = 1): (() => number) => {
 
 const taps = [-0.02, 0, 0.27, 0.5, 0.27, 0, -0.02]
 
-/** 16 kHz to 8 kHz, well enough for voice activity. */
+/** 16 kHz to 8 kHz, accurate enough for voice activity. */
 export const halved = (samples: Int16Array): Int16Array =>
   Int16Array.from({ length: samples.length >> 1 }, (_, index) =>
     taps.reduce((sum, tap, at) => sum + tap * (samples[2 * index + at - 3] ?? 0), 0),
   )
 
-/** As it sounds behind a telephone line of G.711 µ-law. */
+/** The sound of a telephone line with G.711 µ-law. */
 export const throughUlaw = (samples: Int16Array): Int16Array => decodeMuLaw(encodeMuLaw(samples))
 
 export const joined = (...parts: readonly Int16Array[]): Int16Array => {

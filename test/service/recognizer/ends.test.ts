@@ -24,7 +24,7 @@ import { spoken } from '../sessions/spoken.js'
 import { deferred } from '../sessions/test-connection.js'
 
 describe('a client that vanishes', () => {
-  it.each(states)('leaves nothing behind when %s', async (state) => {
+  it.each(states)('leaves nothing open when %s', async (state) => {
     const connection = await inState(state)
     connection.send(new Uint8Array(0))
     vanish(connection)
@@ -36,7 +36,7 @@ describe('a client that vanishes', () => {
   it.each([
     ['breaks', (connection: RecognizerConnection) => vanish(connection)],
     ['closes', ({ client }: RecognizerConnection) => client.close()],
-  ])('is reported as gone when the connection %s in the middle of a recognition', async (_how, leave) => {
+  ])('is reported as disconnected when the connection %s in the middle of a recognition', async (_how, leave) => {
     const outcomes: string[] = []
     const monitor = {
       ...noopMonitor,
@@ -50,7 +50,7 @@ describe('a client that vanishes', () => {
     expect(outcomes).toEqual(['gone'])
   })
 
-  it('leaves nothing behind when the model is being loaded', async () => {
+  it('leaves nothing open when the model is being loaded', async () => {
     const loaded = deferred<Engine>()
     const connection = connectRecognizer(() => loaded.promise)
     connection.send(recognize())
@@ -62,7 +62,7 @@ describe('a client that vanishes', () => {
     nothingLeft(connection, engine)
   })
 
-  it('leaves nothing behind when its audio is paused', async () => {
+  it('leaves nothing open when its audio is paused', async () => {
     const engine = { ...countedEngine(), recognize: () => () => new Subject<never>() }
     const connection = connectRecognizer(() => Promise.resolve(engine), { maxPendingAudioMs: 500 })
     connection.send(recognize())
@@ -76,7 +76,7 @@ describe('a client that vanishes', () => {
 })
 
 describe('the clock', () => {
-  it.each(['opened', 'idle'] as const)('closes a socket on which nothing runs in good order when %s', async (state) => {
+  it.each(['opened', 'idle'] as const)('closes an idle socket normally when %s', async (state) => {
     const connection = await inState(state)
     connection.clock.advanceTo(29_999)
     expect(connection.end()).toBeUndefined()
@@ -109,7 +109,7 @@ describe('the clock', () => {
     connection.gate$.complete()
     connection.clock.advanceTo(29_999)
     expect(connection.since()).toEqual([])
-    // Messages without bytes are no audio.
+    // Messages without bytes do not count as audio.
     connection.send(new Uint8Array(0))
     connection.clock.advanceTo(30_000)
     expect((await untilFinal(connection)).map(brief)).toEqual(['final-result: Success ""'])
@@ -192,7 +192,7 @@ describe('a drain', () => {
 describe('a token that is no longer valid', () => {
   const revoked = new SpeechError('unauthenticated', 'The token was revoked.')
 
-  it('ends a recognition at once with one final that has the error, without a flush', async () => {
+  it('ends a recognition immediately with one final that has the error, without a flush', async () => {
     for (const state of ['running', 'flushing'] as const) {
       const connection = await inState(state)
       connection.send(new Uint8Array(1600))

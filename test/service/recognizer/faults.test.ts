@@ -19,7 +19,7 @@ describe('a fault inside', () => {
   const base = scriptedEngine({ texts: ['hello'] })
   it.each<readonly [string, Engine, string]>([
     [
-      'an engine that throws when it is asked',
+      'an engine that throws when it is called',
       {
         ...base,
         recognize: () => {
@@ -29,7 +29,7 @@ describe('a fault inside', () => {
       'internal',
     ],
     [
-      'an engine that fails with an error of its own',
+      'an engine that fails with a foreign error',
       { ...base, recognize: () => () => throwError(() => new TypeError(secret)) },
       'internal',
     ],

@@ -47,7 +47,7 @@ const shownEffect = ({ lifetime, action }: Effect<RecognizerAction>): string =>
     ? `${lifetime}: wait ${action.timeout}${action.delayMs === undefined ? '' : ` ${action.delayMs}`}`
     : `${lifetime}: ${action.type}`
 
-/** A step in one line: the next state or the close, what is sent and reported, what begins. */
+/** A step in one line: the next state or the close, what is sent and reported, and what starts. */
 const shown = ({
   state,
   outputs = [],
@@ -108,7 +108,7 @@ const inputs = {
   'a fault': end('fault', 'internal'),
 } as const satisfies Readonly<Record<string, RecognizerInput>>
 
-/** What a step does, by input and state; a state that is left out ignores the input. */
+/** What a step does, by input and state; an omitted state ignores the input. */
 const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
   recognize: {
     opened: 'started |  | started: wait open, started: open',
@@ -283,7 +283,7 @@ describe('the machine of a recognition socket', () => {
   const cells = (Object.keys(inputs) as (keyof typeof inputs)[]).flatMap((input) =>
     (Object.keys(states) as StateName[]).map((state) => [input, state] as const),
   )
-  it.each(cells)('takes %s when %s', (input, state) => {
+  it.each(cells)('handles %s when %s', (input, state) => {
     const step = machine.reduce(states[state], inputs[input])
     expect(shown(step)).toBe(table[input][state] ?? states[state].name)
   })
@@ -301,7 +301,7 @@ describe('the machine of a recognition socket', () => {
     ])
   })
 
-  it('remembers that it drains, and that the recognition takes no more audio', () => {
+  it('remembers that it drains, and that the recognition accepts no more audio', () => {
     const drained = machine.reduce(states.running, inputs['a drain']).state
     const closed = machine.reduce(drained, inputs['a recognition that takes no more audio']).state
     expect(closed).toEqual(states.draining)
@@ -311,7 +311,7 @@ describe('the machine of a recognition socket', () => {
     expect(machine.reduce(states.flushing, inputs['a drain']).state).toEqual(states.leaving)
   })
 
-  it('asks for the next message after each one, and after the opening of a recognition, while the connection lives', () => {
+  it('requests the next message after each one, and after the opening of a recognition, while the connection lives', () => {
     const isNextAsked = (state: StateName, input: keyof typeof inputs): boolean =>
       (machine.reduce(states[state], inputs[input]).effects ?? []).some(({ action }) => action.type === 'next-message')
     expect(isNextAsked('opened', 'recognize')).toBe(false)
@@ -324,7 +324,7 @@ describe('the machine of a recognition socket', () => {
     expect(isNextAsked('running', 'a recognition that ended')).toBe(false)
   })
 
-  it('begins with the clock of an idle socket', () => {
+  it('starts with the idle timer of the socket', () => {
     expect(shown(machine.start)).toBe('opened |  | session: listen, opened: wait idle')
   })
 
@@ -334,7 +334,7 @@ describe('the machine of a recognition socket', () => {
     expect(machine.alive(ended).size).toBe(0)
   })
 
-  it('begins only effects whose lifetime is alive', () => {
+  it('starts only effects whose lifetime is alive', () => {
     for (const state of Object.values(states)) {
       for (const input of Object.values(inputs)) {
         const step = machine.reduce(state, input)

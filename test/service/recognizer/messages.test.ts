@@ -93,7 +93,7 @@ describe('a recognition', () => {
   })
 })
 
-/** What is answered, and how the socket ends (`-`: it stays), by state. */
+/** The responses, and how the socket ends (`-`: it stays open), by state. */
 type Row = readonly [string, SocketMessage, Readonly<Record<State, readonly [readonly string[], string]>>]
 const stays = (...answers: readonly string[]): readonly [readonly string[], string] => [answers, '-']
 const broken = (code: string): Row[2] => ({
@@ -162,7 +162,7 @@ describe('every message in every state', () => {
   const cases = table.flatMap(([name, message, byState]) =>
     states.map((state) => [name, state, message, byState[state]] as const),
   )
-  it.each(cases)('answers %s when %s as the protocol says', async (_name, state, message, [answers, end]) => {
+  it.each(cases)('answers %s when %s as the protocol defines', async (_name, state, message, [answers, end]) => {
     const connection = await inState(state)
     connection.send(message)
     await flushPromises()
@@ -217,7 +217,7 @@ describe('while a recognition starts', () => {
     nothingLeft(connection, engine)
   })
 
-  it('is refused when the model cannot be loaded, and the connection stays', async () => {
+  it('is refused when the model cannot be loaded, and the connection stays open', async () => {
     const connection = connectRecognizer(() =>
       Promise.reject(new SpeechError('invalid-model', 'Correct /home/service/models/x.gram.')),
     )

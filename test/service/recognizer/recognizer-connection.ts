@@ -11,11 +11,11 @@ import { flushPromises } from '../virtual-clock.js'
 import { everyRight, oneModel, stage, connect, type Stage, type TestConnection } from '../sessions/test-connection.js'
 
 export interface CountedEngine extends Engine {
-  /** Recognitions that live. */
+  /** Running recognitions. */
   readonly running: () => number
 }
 
-/** Says `hello world` for every segment, and ends no recognition before `gate$` completes. */
+/** Returns `hello world` for every segment, and ends no recognition before `gate$` completes. */
 export const countedEngine = (gate$: Observable<unknown> = EMPTY): CountedEngine => {
   const engine = scriptedEngine({ texts: ['hello world'] })
   let running = 0
@@ -50,7 +50,7 @@ export const stopRecognition = '{"message-name":"stop-recognition"}'
 export type Json = Readonly<Record<string, string>>
 export const parsed = (message: SocketMessage): Json => JSON.parse(String(message)) as Json
 
-/** A message in a few words: `recognize: Success`, `final-result: Success "hello world"`, `partial-result "hello"`. */
+/** A message in short form: `recognize: Success`, `final-result: Success "hello world"`, `partial-result "hello"`. */
 export const brief = (message: SocketMessage): string => {
   const { 'message-name': name = '?', 'operation-result': result, text } = parsed(message)
   const end = result === undefined ? '' : `: ${result.replace(/: .*/s, '')}`
@@ -59,7 +59,7 @@ export const brief = (message: SocketMessage): string => {
 
 export interface RecognizerConnection extends Stage, TestConnection<SocketMessage> {
   readonly send: (...messages: readonly SocketMessage[]) => void
-  /** All that was heard since the last call. */
+  /** All messages since the last call, in short form. */
   readonly since: () => readonly string[]
 }
 
@@ -96,14 +96,14 @@ export interface RecognizerInState extends RecognizerConnection {
   readonly gate$: Subject<undefined>
 }
 
-/** A talk that has come to a state, its answers until then taken. */
+/** A connection in the given state, with its responses until then removed. */
 export const inState = async (
   state: State,
   limits?: Parameters<typeof connectRecognizer>[1],
 ): Promise<RecognizerInState> => {
   const gate$ = new Subject<undefined>()
   const engine = countedEngine(gate$)
-  // Loads its module, so that the detector of the recognition is ready within a turn.
+  // Loads its module, so that the detector of the recognition is ready without a delay.
   const detector = await createVoiceDetector({ sampleRateHz: 8000, sensitivity: 5 })
   detector.free()
   const connection = connectRecognizer(() => Promise.resolve(engine), limits)
@@ -118,7 +118,7 @@ export const inState = async (
   return { ...connection, engine, gate$ }
 }
 
-/** Recognitions, timers and subscriptions are all given back. */
+/** Recognitions, timers and subscriptions are all released. */
 export const nothingLeft = ({ clock, drain$ }: RecognizerConnection, engine?: CountedEngine): void => {
   expect({ running: engine?.running() ?? 0, timers: clock.waiting, waitingForDrain: drain$.observed }).toEqual({
     running: 0,
@@ -132,7 +132,7 @@ export const vanish = ({ client }: RecognizerConnection): void => {
   client.close({ code: 'connection-lost', message: 'Gone.' })
 }
 
-/** All that is heard, to the final. */
+/** All messages up to and including the final. */
 export const untilFinal = async (connection: RecognizerConnection): Promise<readonly SocketMessage[]> => {
   const received: SocketMessage[] = []
   do received.push(await connection.receive())

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Admissions } from '../../../src/service/sessions/admissions.js'
 
 describe('places for sessions', () => {
-  it('are given up to the cap exactly, and then refused at once, by the name of the limit', () => {
+  it('are granted exactly up to the limit, and then refused immediately, by the name of the limit', () => {
     const admissions = new Admissions({ sessions: 2, sessionsPerTenant: 2, sessionsPerToken: 2 })
     const release = admissions.admit('a', 't')
     admissions.admit('b', 't')
@@ -15,7 +15,7 @@ describe('places for sessions', () => {
     expect(() => admissions.admit('c', 't')).toThrow(/^The service has 2/)
   })
 
-  it('are counted for each token by itself', () => {
+  it('are counted for each token separately', () => {
     const admissions = new Admissions({ sessions: 10, sessionsPerTenant: 10, sessionsPerToken: 1 })
     const release = admissions.admit('a', 't')
     expect(() => admissions.admit('a', 't')).toThrow(/^The token has 1 sessions/)
@@ -26,7 +26,7 @@ describe('places for sessions', () => {
     expect(() => admissions.admit('a', 't')).toThrow(/^The token has/)
   })
 
-  it('are counted for each tenant by itself, whatever the token', () => {
+  it('are counted for each tenant separately, whatever the token', () => {
     const admissions = new Admissions({ sessions: 10, sessionsPerTenant: 2, sessionsPerToken: 10 })
     const release = admissions.admit('a', 'Acme')
     admissions.admit('b', 'Acme')
@@ -36,7 +36,7 @@ describe('places for sessions', () => {
     admissions.admit('c', 'Acme')
   })
 
-  it('are asked for before a token is looked at only where there are none at all', () => {
+  it('are checked before the token only if none is free', () => {
     const admissions = new Admissions({ sessions: 1, sessionsPerTenant: 1, sessionsPerToken: 1 })
     admissions.checkRoom()
     const release = admissions.admit('a', 't')
@@ -47,7 +47,7 @@ describe('places for sessions', () => {
     admissions.checkRoom()
   })
 
-  it('are as many as are held, whatever is taken and given back, how often ever', () => {
+  it('are as many as are held, after any sequence of grants and releases', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), fc.constantFrom('a', 'b', 'c'), fc.nat(9))), (steps) => {
         const limits = { sessions: 5, sessionsPerTenant: 5, sessionsPerToken: 3 }

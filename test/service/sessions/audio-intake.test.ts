@@ -19,20 +19,20 @@ const paceOf = (change: Partial<PaceOptions> = {}) => {
     allowBatch: () => false,
     ...change,
   })
-  /** So many milliseconds of audio; the code of the refusal. */
+  /** Audio of this many milliseconds; returns the code of the refusal. */
   const take = (ms: number): string | undefined => pace.take(ms * 8)?.code
   return { clock, take }
 }
 
-describe('the limit of pace', () => {
-  it('lets through the burst exactly, and a sample more is too fast at once', () => {
+describe('the rate limit', () => {
+  it('accepts exactly the burst, and one sample more is too fast immediately', () => {
     const { take } = paceOf()
     expect(take(4_999)).toBeUndefined()
     expect(take(1)).toBeUndefined()
     expect(take(0.125)).toBe('too-fast')
   })
 
-  it('lets 1.25 times real time go on for hours, and no more', () => {
+  it('accepts 1.25 times real time for hours, and no more', () => {
     const { clock, take } = paceOf()
     expect(take(5_000)).toBeUndefined()
     for (let second = 1; second <= 4 * 3_600; second += 1) {
@@ -49,7 +49,7 @@ describe('the limit of pace', () => {
     expect(take(1)).toBe('too-fast')
   })
 
-  it('gives back the time that the session took to be ready', () => {
+  it('adds the time that the session took to be ready', () => {
     const clock = new VirtualClock()
     clock.advanceTo(8_000)
     const { take } = paceOf({ scheduler: clock, askedAtMs: 0 })
@@ -57,7 +57,7 @@ describe('the limit of pace', () => {
     expect(take(1)).toBe('too-fast')
   })
 
-  it('never refuses a client of real time, however its network stands still', () => {
+  it('never refuses a client in real time, however its network stalls', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(40_000), fc.boolean()), { maxLength: 40 }), (stalls) => {
         const { clock, take } = paceOf()
@@ -67,7 +67,7 @@ describe('the limit of pace', () => {
           dueMs += afterMs
           clock.advanceTo(dueMs)
           if (!arrives) continue
-          // The first message may hold what was said before it, up to the burst.
+          // The first message may hold audio captured before it, up to the burst.
           const ms = sentMs === 0 ? Math.min(dueMs, 5_000) : dueMs - sentMs
           expect(take(ms)).toBeUndefined()
           sentMs = dueMs
@@ -98,7 +98,7 @@ describe('the limit of pace', () => {
 })
 
 describe('a client that is too fast', () => {
-  it('gets a response with the error, and its dataflow stream ends with that', async () => {
+  it('gets a response with the error, and its dataflow stream ends with it', async () => {
     const node = scriptedNode()
     const connection = connectDataflow(node.open, limits)
     connection.send(start())
@@ -111,7 +111,7 @@ describe('a client that is too fast', () => {
     await flushPromises()
     expect(connection.since()).toEqual(['?: too-fast'])
     expect(await connection.ended).toBe('too-fast')
-    // What was too much did not reach the project.
+    // The excess did not reach the project.
     expect(node.account.running).toBe(0)
     expect(node.account.audio.reduce((sum, byteCount) => sum + byteCount, 0)).toBe(80_000)
     expect(connection.clock.waiting).toBe(0)
@@ -130,7 +130,7 @@ describe('a client that is too fast', () => {
     expect(connection.clock.waiting).toBe(0)
   })
 
-  it('begins anew with the next recognition', async () => {
+  it('starts again with the next recognition', async () => {
     const connection = connectRecognizer(() => Promise.resolve(countedEngine()), limits)
     for (const round of [1, 2]) {
       connection.send(recognize())

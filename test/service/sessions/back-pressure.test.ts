@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AudioBacklog, PauseCounter, SerialQueue } from '../../../src/service/sessions/back-pressure.js'
 import { recordedLink } from './recorded-link.js'
 
-/** A queue in which the messages that begin with `slow` need more time. */
+/** A queue in which messages that begin with `slow` need more time. */
 const queueOf = (link = recordedLink()) => {
   const handled: string[] = []
   const queue = new SerialQueue<string>(link, (message) => {
@@ -13,7 +13,7 @@ const queueOf = (link = recordedLink()) => {
 }
 
 describe('SerialQueue', () => {
-  it('handles a message at once, and the next one only when that is done, while the link is paused', () => {
+  it('handles a message immediately, and the next one only when that is done, while the link is paused', () => {
     const { link, queue, handled } = queueOf()
     for (const message of ['a', 'slow', 'b', 'c']) queue.push(message)
     expect(handled).toEqual(['a', 'slow'])
@@ -23,7 +23,7 @@ describe('SerialQueue', () => {
     expect(link.calls).toEqual(['pause', 'resume'])
   })
 
-  it('handles messages that wait before those that the link delivers when it is resumed', () => {
+  it('handles queued messages before those that the link delivers when it is resumed', () => {
     const handled: string[] = []
     const link = { pause: () => undefined, resume: () => queue.push('held by the link') }
     const queue: SerialQueue<string> = new SerialQueue<string>(link, (message) => {
@@ -36,7 +36,7 @@ describe('SerialQueue', () => {
     expect(handled).toEqual(['slow', 'in flight', 'held by the link'])
   })
 
-  it('keeps the link paused when a message that waited needs more time as well', () => {
+  it('keeps the link paused when a queued message needs more time as well', () => {
     const { link, queue } = queueOf()
     queue.push('slow 1')
     queue.push('slow 2')
@@ -72,7 +72,7 @@ describe('SerialQueue', () => {
     expect(handled).toEqual(['a', 'caused'])
   })
 
-  it('discards the messages that wait when it is cleared', () => {
+  it('discards the queued messages when it is cleared', () => {
     const { queue, handled } = queueOf()
     queue.push('slow')
     queue.push('b')
@@ -121,7 +121,7 @@ describe('AudioBacklog', () => {
     expect(link.calls).toEqual(['pause', 'resume'])
   })
 
-  it('waits for the channel that lags', () => {
+  it('waits for the slower channel', () => {
     const { link, backlog } = backlogOf(2, 100)
     backlog.given(200)
     backlog.taken(0, 200)
@@ -130,7 +130,7 @@ describe('AudioBacklog', () => {
     expect(link.paused).toBe(false)
   })
 
-  it('does not wait for a channel that takes no more audio', () => {
+  it('does not wait for a channel that accepts no more audio', () => {
     const { link, backlog } = backlogOf(2, 100)
     backlog.taken(1, Infinity)
     backlog.given(1000)

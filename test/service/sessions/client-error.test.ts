@@ -13,8 +13,8 @@ const wrapped = [
   ],
 ] as const
 
-describe('the error that a client learns', () => {
-  it.each(wrapped)('is that a package is missing, which no client tries again, without its name: %s', (_how, error) => {
+describe('the error that a client receives', () => {
+  it.each(wrapped)('reports a missing package as not retryable, without its name: %s', (_how, error) => {
     const faults: unknown[] = []
     const publicError = clientError(error, { onFault: (fault) => faults.push(fault) })
     expect(publicError).toMatchObject({ code: 'missing-dependency', retryable: false })
@@ -22,11 +22,11 @@ describe('the error that a client learns', () => {
     expect(faults).toEqual([error])
   })
 
-  it.each(wrapped)('names the package where the developer of the client runs the service: %s', (_how, error) => {
+  it.each(wrapped)('names the package if the developer of the client runs the service: %s', (_how, error) => {
     expect(clientError(error, { namesPackages: true })).toBe(missing)
   })
 
-  it('is internal for a chain of causes that goes round', () => {
+  it('is internal for a cyclic chain of causes', () => {
     const error = new Error('round')
     error.cause = error
     expect(clientError(error)).toMatchObject({ code: 'internal' })

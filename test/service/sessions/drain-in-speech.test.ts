@@ -33,8 +33,8 @@ const inSpeech = async (): Promise<RecognizerInState> => {
 const after = async (fromMs: number, toMs: number): Promise<Uint8Array> =>
   (await spoken(toMs)).subarray(fromMs * 16, toMs * 16)
 
-describe('a drain while somebody speaks on a recognition socket', () => {
-  it('lets the segment end in its pause, and takes nothing after it', async () => {
+describe('a drain during speech on a recognition socket', () => {
+  it('lets the segment end in its pause, and accepts nothing after it', async () => {
     const connection = await inSpeech()
     expect([connection.since().filter((text) => !text.startsWith('partial')), connection.end()]).toEqual([
       [],
@@ -48,7 +48,7 @@ describe('a drain while somebody speaks on a recognition socket', () => {
     nothingLeft(connection, connection.engine)
   })
 
-  it('cuts it when it has not ended in time', async () => {
+  it('cuts the segment when it has not ended in time', async () => {
     const connection = await inSpeech()
     const vowels = await after(1_000, 1_500)
     for (let atMs = 500; atMs < 8_000; atMs += 500) {
@@ -65,7 +65,7 @@ describe('a drain while somebody speaks on a recognition socket', () => {
     nothingLeft(connection, connection.engine)
   })
 
-  it('waits a second for audio that does not come', async () => {
+  it('waits a second for audio that does not arrive', async () => {
     const connection = await inSpeech()
     connection.clock.advanceTo(999)
     await flushPromises()
@@ -79,7 +79,7 @@ describe('a drain while somebody speaks on a recognition socket', () => {
     nothingLeft(connection, connection.engine)
   })
 
-  it('does not say that it finalizes audio that it has dropped, while the engine still reads what came before', async () => {
+  it('does not report that it finalizes audio that it has dropped, while the engine still decodes earlier audio', async () => {
     const connection = await inState('running')
     connection.send(await after(0, 4_500))
     await flushPromises()
@@ -97,7 +97,7 @@ describe('a drain while somebody speaks on a recognition socket', () => {
     nothingLeft(connection, connection.engine)
   })
 
-  it('ends when the client finalizes, and at once when there is no time', async () => {
+  it('ends when the client finalizes, and immediately when there is no time', async () => {
     const finalized = await inSpeech()
     finalized.send(finalizeRecognition)
     expect((await untilFinal(finalized)).map(brief)).toContain('finalize-recognition: Success')
@@ -114,7 +114,7 @@ describe('a drain while somebody speaks on a recognition socket', () => {
   })
 })
 
-describe('a drain of a dataflow session one node of which waits for a pause', () => {
+describe('a drain of a dataflow session with a node that waits for a pause', () => {
   const waiting = async () => {
     const node = scriptedNode()
     const connection = connectDataflow(node.open, {}, undefined, true)
@@ -125,7 +125,7 @@ describe('a drain of a dataflow session one node of which waits for a pause', ()
     return { ...connection, node }
   }
 
-  it('goes on until the node has ended, and then ends for going away', async () => {
+  it('continues until the node has ended, and then ends with going-away', async () => {
     const connection = await waiting()
     connection.clock.advanceTo(7_999)
     expect([connection.since(), connection.end(), connection.node.account.finished]).toEqual([[], undefined, false])

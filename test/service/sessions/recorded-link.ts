@@ -1,6 +1,6 @@
 import type { Pausable } from '../../../src/service/sessions/back-pressure.js'
 
-/** Remembers what it was told, and whether it is paused now. */
+/** Records its calls, and whether it is paused now. */
 export const recordedLink = (): Pausable & { readonly calls: readonly string[]; readonly paused: boolean } => {
   const calls: string[] = []
   return {

@@ -51,7 +51,7 @@ const running = async (open = scriptedNode()) => {
 }
 
 describe('a dataflow session', () => {
-  it('declines requests beyond the burst, merges nothing of them, and ends one that goes on', async () => {
+  it('refuses requests beyond the burst, merges nothing of them, and ends a session that continues', async () => {
     const { node, ...connection } = await running()
     for (let count = 0; count < 10; count += 1) connection.send(update({ [`key${count}`]: count }))
     expect(connection.since()).toEqual([...times(5, 'Update: success'), ...times(5, 'Update: too-many-requests')])
@@ -63,7 +63,7 @@ describe('a dataflow session', () => {
     nothingLeft(connection, node)
   })
 
-  it('counts requests that cannot be read, and takes them again after a while', async () => {
+  it('counts requests that cannot be read, and accepts requests again after a while', async () => {
     const { node, ...connection } = await running()
     connection.send(...times(6, request('junk')), ...times(2, request({ MessageName: 'Nothing' })))
     expect(connection.since()).toEqual([...times(5, '?: invalid-json'), ...times(3, '?: too-many-requests')])
@@ -77,7 +77,7 @@ describe('a dataflow session', () => {
   it.each([
     ['Finalize', finalize, ['Finalize: success', 'flushed']],
     ['Stop', stop, ['Stop: success']],
-  ] as const)('takes %s beyond the burst', async (_name, message, answers) => {
+  ] as const)('accepts %s beyond the burst', async (_name, message, answers) => {
     const { node, ...connection } = await running()
     connection.send(...times(8, update({ a: 1 })))
     connection.since()
@@ -97,7 +97,7 @@ describe('a dataflow session', () => {
 })
 
 describe('a socket of the recognizer', () => {
-  it('refuses recognitions beyond the burst, and closes when that goes on', async () => {
+  it('refuses recognitions beyond the burst, and closes when they continue', async () => {
     const connection = recognizer.connectRecognizer(() => Promise.resolve(recognizer.countedEngine()), limits)
     connection.send(...times(5, recognizer.stopRecognition))
     connection.send(...times(5, recognizer.recognize()))
@@ -110,7 +110,7 @@ describe('a socket of the recognizer', () => {
     recognizer.nothingLeft(connection)
   })
 
-  it('ends what runs in good order beyond the burst, and says its final when the flood goes on', async () => {
+  it('ends a running recognition normally beyond the burst, and sends its final when the flood continues', async () => {
     const engine = recognizer.countedEngine()
     const connection = recognizer.connectRecognizer(() => Promise.resolve(engine), limits)
     connection.send(recognizer.recognize())

@@ -6,7 +6,9 @@ import type { ModelRegistry } from '../../../src/service/engines/models/model-re
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 
 const engine = scriptedEngine({ texts: ['x'] })
-/** Every model of the tenants `Default`, `Acme` and `Other` is there; the engine's name says which was asked for. */
+/**
+ * Every model of the tenants `Default`, `Acme` and `Other` exists; the engine's name is that of the requested model.
+ */
 const registry = (open: () => Promise<Engine> = () => Promise.resolve(engine)) => {
   const asked: string[] = []
   const models: ModelRegistry = {
@@ -26,8 +28,8 @@ const registry = (open: () => Promise<Engine> = () => Promise.resolve(engine)) =
 const rights = { tenants: ['Acme'], projects: [], models: ['English', 'missing'] }
 const denied = expect.objectContaining({ code: 'model-denied' }) as unknown
 
-describe('a model that is asked for', () => {
-  it('is of the tenant Default and the newest unless the request says otherwise', async () => {
+describe('a requested model', () => {
+  it('is of the tenant Default and the newest version unless the request names others', async () => {
     const { models, asked } = registry()
     expect(await openModel(models, rights, { name: 'English' })).toBe(engine)
     await openModel(models, rights, { name: 'English', tenant: '', version: '' })
@@ -38,15 +40,15 @@ describe('a model that is asked for', () => {
   it.each([
     ['a model that is not granted', { name: 'Deutsch' }],
     ['a tenant that is not granted', { name: 'English', tenant: 'Other' }],
-    ['a model that is not there', { name: 'missing' }],
-  ])('is refused alike for %s', async (_name, request) => {
+    ['a model that does not exist', { name: 'missing' }],
+  ])('is refused with the same error for %s', async (_name, request) => {
     const { models } = registry()
     const error = await openModel(models, rights, request).catch((error: unknown) => error)
     expect(error).toEqual(denied)
     expect((error as Error).message).toBe('The model is not known here, or not granted to this subscription.')
   })
 
-  it('tells nothing of what is wrong with its files', async () => {
+  it('reveals nothing of the errors in its files', async () => {
     const cause = new SpeechError('invalid-model', 'Correct /home/service/model.json.')
     const { models } = registry(() => Promise.reject(cause))
     const error = await openModel(models, rights, { name: 'English' }).catch((error: unknown) => error)
@@ -54,7 +56,7 @@ describe('a model that is asked for', () => {
     expect((error as Error).message).not.toContain('/home')
   })
 
-  it('is refused by going-away when the service closes', async () => {
+  it('is refused with going-away when the service closes', async () => {
     const error = new SpeechError('going-away', 'Closing.')
     const { models } = registry(() => Promise.reject(error))
     await expect(openModel(models, rights, { name: 'English' })).rejects.toBe(error)

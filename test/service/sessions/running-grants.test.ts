@@ -15,7 +15,7 @@ const grant = (tokenId: string, change: Partial<Grant> = {}): Grant => ({
   ...change,
 })
 
-/** An authority that does what the test says, and counts how often it is asked for a grant. */
+/** An authority controlled by the test, which counts how often it is asked for a grant. */
 const setup = () => {
   const clock = new VirtualClock()
   const changed$ = new Subject<undefined>()
@@ -48,7 +48,7 @@ const setup = () => {
 }
 
 describe('RunningGrants', () => {
-  it('tells every session of a token within a second that another process has revoked it, and no other', () => {
+  it('reports to every session of a token within a second that another process has revoked it, and to no other', () => {
     const { clock, revoked, account, received, add } = setup()
     add(grant('a'))
     add(grant('a'))
@@ -62,7 +62,7 @@ describe('RunningGrants', () => {
     expect(account.asked).toBe(2)
   })
 
-  it('tells it at once when this process did it, also to who subscribes later', () => {
+  it('reports it immediately when this process did it, also to later subscribers', () => {
     const { clock, revoked, account, changed$, received, running, add } = setup()
     const { ended$ } = add(grant('a'))
     revoked.add('a')
@@ -75,7 +75,7 @@ describe('RunningGrants', () => {
     expect([running.size, clock.waiting, changed$.observed]).toEqual([0, 0, false])
   })
 
-  it('sees what was revoked after the token was checked and before the session was added', () => {
+  it('sees a revocation after the token was checked and before the session was added', () => {
     const { clock, revoked, account, received, add } = setup()
     revoked.add('a')
     account.version += 1
@@ -84,7 +84,7 @@ describe('RunningGrants', () => {
     expect(received).toEqual(['a revoked at 1000'])
   })
 
-  it('tells the end of the time that a grant has, however far off, within a second', () => {
+  it('reports the end of a grant, however far off, within a second', () => {
     const yearMs = 31_536_000_000
     const { clock, received, add } = setup()
     clock.frame = yearMs - 1_000
@@ -96,7 +96,7 @@ describe('RunningGrants', () => {
     expect(Number(/at (\d+)/.exec(received[0] ?? '')?.[1]) - yearMs).toBeLessThanOrEqual(500 + grantCheckMs)
   })
 
-  it('has one timer for all sessions, and none when the last has gone', () => {
+  it('has one timer for all sessions, and none when the last has ended', () => {
     const { clock, changed$, running, add } = setup()
     const sessions = [add(grant('a')), add(grant('a')), add(grant('b'))]
     expect([clock.waiting, running.size]).toEqual([1, 2])
@@ -109,7 +109,7 @@ describe('RunningGrants', () => {
     expect(clock.waiting).toBe(0)
   })
 
-  it('tells of a store that fails once, ends nobody for it, and goes on when it is back', () => {
+  it('reports a failing store once, ends no session for it, and continues when it is back', () => {
     const { clock, faults, revoked, account, received, add } = setup()
     add(grant('a'))
     account.fault = new Error('gone')

@@ -13,7 +13,7 @@ import type { Link } from '../../../src/transport/link.js'
 import { memoryLinks } from '../../../src/transport/memory/link.js'
 import { VirtualClock } from '../virtual-clock.js'
 
-/** Something that is promised, and settled by the test. */
+/** A promise that the test settles. */
 export interface Deferred<T> {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void
@@ -32,7 +32,7 @@ export const deferred = <T>(): Deferred<T> => {
 
 export const everyRight = { tenants: ['*'], projects: ['*'], models: ['*'] }
 
-/** A registry in which the one model `m` of the tenant `Default` is there, and whatever `open` gives is its engine. */
+/** A registry with the one model `m` of the tenant `Default`, whose engine is the result of `open`. */
 export const oneModel = (open: () => Promise<Engine>): ModelRegistry => ({
   find: ({ tenant, name, version = '' }) =>
     tenant === 'Default' && name === 'm' && (version === '' || version === '1')
@@ -44,14 +44,14 @@ export const oneModel = (open: () => Promise<Engine>): ModelRegistry => ({
   close: () => Promise.resolve(),
 })
 
-/** What a conversation's terms are in a test, and what became of them. */
+/** The context of a session in a test, and what happened to it. */
 export interface Stage {
   readonly clock: VirtualClock
   readonly drain$: ReplaySubject<Drain>
-  /** Ends what every token grants. */
+  /** Ends all grants. */
   readonly ended$: Subject<SpeechError>
   readonly faults: unknown[]
-  /** Places taken by `admit` and not given back. */
+  /** Places granted by `admit` and not released. */
   readonly places: () => number
   readonly context: SessionContext
 }
@@ -81,10 +81,10 @@ export const stage = (
   return { clock, drain$, ended$, faults, places: () => places, context }
 }
 
-/** A conversation with a service's function at the other end of a link in memory. */
+/** A connection to a function of the service over a link in memory. */
 export interface TestConnection<M> {
   readonly client: Link<M, M>
-  /** Everything that was heard and not taken by `hear` yet. */
+  /** All messages that `receive` has not returned yet. */
   readonly received: M[]
   readonly receive: () => Promise<M>
   /** How the link ended: `ok`, or the code. */

@@ -45,7 +45,7 @@ describe('readPhrases', () => {
   })
 
   it.each(['ten; <x>', 'a | b', 'a (b)', 'a*', '{tag}', 'a="b"', 'a/b'])(
-    'reports the line of %s, which is not words',
+    'reports the line of %s, which is not a sentence',
     (line) => {
       expect(readPhrases(`ten\n\n${line}`)).toMatchObject({ badLine: { number: 3 } })
     },

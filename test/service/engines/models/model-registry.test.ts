@@ -115,7 +115,7 @@ describe('createModelRegistry', () => {
     await rm(other, { recursive: true })
   })
 
-  it('loads a model once, also for two requests at the same time', async () => {
+  it('loads a model once, also for two concurrent requests', async () => {
     await put('Default/English/1')
     const models = registry()
     const [model] = models.list()
@@ -201,7 +201,7 @@ describe('createModelRegistry', () => {
     expect(clock.waiting).toBe(0)
   })
 
-  it('closes every engine once, and loads none later', async () => {
+  it('closes every engine once, and loads none afterwards', async () => {
     await put('Default/English/1')
     await put('Default/French/1')
     const models = registry()

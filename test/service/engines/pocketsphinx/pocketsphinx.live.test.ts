@@ -148,7 +148,7 @@ describe.skipIf(dictationIsSkipped)(`${dictationTitle} with a wrong model`, () =
     ['a word without phones', { phrases: 'p', dictionary: 'd' }, { p: 'ten', d: 'xyzzy' }, /d line 1/],
   ]
 
-  it.each(refusals)('names what is wrong: %s', async (_, options, files, message) => {
+  it.each(refusals)('names the error: %s', async (_, options, files, message) => {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)))
     const wrong: ModelDescription = {
       tenant: 'T',
@@ -165,7 +165,7 @@ describe.skipIf(dictationIsSkipped)(`${dictationTitle} with a wrong model`, () =
     await expect(opening).rejects.not.toMatchObject({ message: expect.stringContaining(folder) as unknown })
   })
 
-  it('prints nothing, and lets the process end without being closed', { timeout: 120_000 }, async () => {
+  it('prints nothing, and lets the process exit without being closed', { timeout: 120_000 }, async () => {
     const modulePath = join(__dirname, '../../../../dist/cjs/service/engines/pocketsphinx/pocketsphinx.js')
     const program = `
       const { pocketsphinx } = require(${JSON.stringify(modulePath)})

@@ -37,7 +37,7 @@ const closePools = async (): Promise<void> => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()))
 }
 
-/** An engine whose workers break as the script says, in the order in which they start; further ones do not break. */
+/** An engine whose workers fail as scripted, in the order in which they start; further ones do not fail. */
 const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decodersPerWorker = 4) => {
   const clock = new VirtualClock()
   const started: number[] = []
@@ -54,7 +54,7 @@ const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decod
         if (message.type !== 'progress') return
         frames.set(message.segment, (frames.get(message.segment) ?? 0) + 1)
         workerFrames += 1
-        // The deadline of a worker that hangs passes at once, in virtual time.
+        // The deadline of a hanging worker expires immediately, in virtual time.
         if (fault?.fault === 'hangs' && workerFrames === fault.afterFrames) {
           setImmediate(() => clock.advanceTo(clock.now() + 2 * answerWithinMs))
         }
@@ -93,10 +93,10 @@ const faultsOf = (output: readonly Hypothesis[]) =>
 const samplesOf = (output: readonly Hypothesis[]): number =>
   output.reduce((sum, hypothesis) => sum + (hypothesis.type === 'progress' ? hypothesis.sampleCount : 0), 0)
 
-describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitle}`, { timeout: 240_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`a failing worker, with ${recordingsTitle}`, { timeout: 240_000 }, () => {
   let ten: Int16Array
   let seven: Int16Array
-  /** Its workers do not break. */
+  /** Its workers do not fail. */
   let undisturbed: ReturnType<typeof createEngine>
   let undisturbedOutput: readonly Hypothesis[]
   beforeAll(async () => {
@@ -122,7 +122,7 @@ describe.skipIf(!recordingsAreHere)(`a worker that breaks, with ${recordingsTitl
     },
   )
 
-  it('ends the session with engine-failed when a segment breaks three workers, and decodes the next one', async () => {
+  it('ends the session with engine-failed when a segment makes three workers fail, and decodes the next one', async () => {
     const { engine, started } = createEngine([
       { fault: 'exits', afterFrames: 5 },
       { fault: 'throws', afterFrames: 3 },

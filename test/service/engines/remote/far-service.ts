@@ -7,7 +7,7 @@ import { plainSecret, plainService, type PlainService } from '../../plain-servic
 /** A second service in this process, which recognizes cards with the embedded engine. */
 export interface FarService {
   readonly service: PlainService
-  /** A model of the engine `remote` that leads there, with its secret in a file of its folder. */
+  /** A model of the engine `remote` that connects to it, with its secret in a file of its folder. */
   readonly model: (change?: Readonly<Record<string, unknown>>) => ModelDescription
   readonly close: () => Promise<void>
 }

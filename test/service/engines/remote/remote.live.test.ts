@@ -167,7 +167,7 @@ describe('a model of the engine remote', () => {
     })
   })
 
-  it('is overloaded when its service is, with the same time to wait', async () => {
+  it('is overloaded when its service is, with the same delay', async () => {
     const full = await plainService({ limits: { sessions: 1 } })
     const only = await openSocket(full)
     const engine = await open({ url: full.started.wsUrl, authUrl: full.started.authUrl, modelName: 'm' })
@@ -235,7 +235,7 @@ describe('a service whose model is another service', () => {
     await close()
   })
 
-  it('reports to its operator what is wrong with the secret, and nothing of it to clients', async () => {
+  it('reports to its operator what is wrong with the secret, and nothing to clients', async () => {
     const { service, close } = await near({ secretFrom: { file: 'wrong' } })
     const socket = await openSocket(service)
     socket.send(recognizeOf())

@@ -12,7 +12,7 @@ import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/
 /** A sample above this counts as speech. */
 const loud = 0.01
 const words = ['ten', 'of', 'clubs']
-/** A streaming model decodes in steps of so many samples. */
+/** A streaming model decodes in steps of this many samples. */
 const stepSamples = 2560
 
 class FakeStream implements SherpaStream {
@@ -71,11 +71,11 @@ export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => n
 export interface FakeThread extends SherpaHost {
   /** The settings of each worker that was started. */
   readonly settings: SherpaSettings[]
-  /** Ends all workers that run, as a crash does. */
+  /** Ends all running workers, as a crash does. */
   readonly crash: () => void
 }
 
-/** Workers in this thread: messages are copied and arrive a turn later, as between threads. */
+/** Workers in this thread: messages are copied and arrive asynchronously, as between threads. */
 export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): FakeThread => {
   const settings: SherpaSettings[] = []
   const running = new Set<() => void>()

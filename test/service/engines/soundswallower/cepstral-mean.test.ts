@@ -18,7 +18,7 @@ describe('speechCepstralMean', () => {
     for (const value of mean?.slice(2) ?? []) expect(value).toBeCloseTo(0, 4)
   })
 
-  it('is the same however much silence stands around the speech', () => {
+  it('does not depend on the amount of silence around the speech', () => {
     const speech = Array.from({ length: 30 }, () => loud)
     const silence = (count: number) => Array.from({ length: count }, () => flat(2))
     const short = speechCepstralMean(spectrum([...silence(10), ...speech, ...silence(10)]))
@@ -27,7 +27,7 @@ describe('speechCepstralMean', () => {
     expect(long).toEqual(short)
   })
 
-  it('takes every frame where all are alike, and knows nothing of none', () => {
+  it('uses every frame if all are alike, and is undefined without frames', () => {
     expect(speechCepstralMean(spectrum([flat(1), flat(1)]))?.[0]).toBeCloseTo(Math.sqrt(20), 4)
     expect(speechCepstralMean({ data: new Float32Array(0), nfr: 0, nfeat: 20 })).toBeUndefined()
   })

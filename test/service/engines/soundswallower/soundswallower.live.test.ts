@@ -39,7 +39,7 @@ describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, { 
   const expectedTexts = spoken.map(([, text]) => text)
 
   let recordings: readonly Int16Array[]
-  /** Each recording twice, decoded on as many channels at the same time, by four decoders. */
+  /** Each recording twice, decoded on as many concurrent channels, by four decoders. */
   let outputs: readonly (readonly Hypothesis[])[]
   const samplesOf = (index: number): Int16Array => recordings[index] ?? new Int16Array(0)
   const outputOf = (index: number): readonly Hypothesis[] => outputs[index] ?? []
@@ -233,7 +233,7 @@ describe('soundswallower with a wrong model', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it.each(refusals)('names what is wrong: %s', async (_, options, files, message) => {
+  it.each(refusals)('names the error: %s', async (_, options, files, message) => {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)))
     const wrong: ModelDescription = {
       tenant: 'T',

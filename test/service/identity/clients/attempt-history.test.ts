@@ -19,14 +19,14 @@ describe('createFailureLimit', () => {
     expect(limit.retryAfterMs(['a'])).toBe(0)
   })
 
-  it('never keeps more keys than it may, and forgets the oldest first', () => {
+  it('never keeps more keys than its limit, and forgets the oldest first', () => {
     const limit = createFailureLimit({ failuresPerMinute: 1, maxKeys: 3, now: () => 0 })
     for (const key of ['a', 'b', 'c', 'd']) limit.record([key])
     expect(limit.size).toBe(3)
     expect(['a', 'b', 'c', 'd'].map((key) => limit.retryAfterMs([key]) > 0)).toStrictEqual([false, true, true, true])
   })
 
-  it('keeps to its bound whatever comes', () => {
+  it('keeps to its bound with any attempts', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(20), fc.nat(30_000))), (failures) => {
         let nowMs = 0

@@ -10,7 +10,7 @@ describe('brute force', () => {
     service = undefined
   })
 
-  /** A service whose peers say in a header where they come from. */
+  /** A service whose clients send their address in a header. */
   const openHere = async (failuresPerMinute: number, more: Partial<IdentityOptions> = {}) => {
     const { client } = await subscriber()
     service = await open({
@@ -29,7 +29,7 @@ describe('brute force', () => {
   const statuses = async (attempts: readonly Promise<{ status: number }>[]) =>
     (await Promise.all(attempts)).map(({ status }) => status)
 
-  it('answers 429 to a client that failed too often from an address, and neither to another client nor elsewhere', async () => {
+  it('answers 429 to a client that failed too often from an address, and neither to another client nor at other addresses', async () => {
     const attempt = await openHere(3)
     for (let count = 0; count < 3; count += 1) {
       expect((await attempt('client-1', '192.0.2.1', 'wrong')).status).toBe(401)
@@ -43,7 +43,7 @@ describe('brute force', () => {
     expect((await attempt('client-1', '192.0.2.2')).status).toBe(200)
   })
 
-  it('slows guesses at a client from many addresses, and lets it in where it has succeeded of late', async () => {
+  it('slows guesses at a client from many addresses, and accepts it from an address where it has succeeded recently', async () => {
     const attempt = await openHere(1)
     expect((await attempt('client-1', '192.0.2.99')).status).toBe(200)
     for (let count = 0; count < 10; count += 1) {
@@ -55,7 +55,7 @@ describe('brute force', () => {
     expect((await attempt('client-2', '192.0.2.50')).status).toBe(200)
   })
 
-  it('answers 429 to an address that failed five times as often, whatever client it names, before it reads what it asks', async () => {
+  it('answers 429 to an address that failed five times as often, whatever client it names, before it reads the request', async () => {
     const attempt = await openHere(1)
     for (const clientId of ['a', 'b', 'c', 'd', 'e']) {
       expect((await attempt(clientId, '192.0.2.1', 'wrong')).status).toBe(401)
@@ -67,19 +67,19 @@ describe('brute force', () => {
     expect((await attempt('client-1', '192.0.2.2')).status).toBe(200)
   })
 
-  it('lets a client in where its secret was right of late, however often strangers at its address were wrong', async () => {
+  it('accepts a client from an address where its secret was right recently, however many failures others had there', async () => {
     const attempt = await openHere(1)
     expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
     for (const clientId of ['client-1', 'a', 'b', 'c', 'd']) {
       expect((await attempt(clientId, '192.0.2.1', 'wrong')).status).toBe(401)
     }
-    // Guesses stay limited, at this client too, and so does whoever has not been there.
+    // Guesses stay limited, for this client too, and so do clients without a recent success there.
     expect((await attempt('client-1', '192.0.2.1', 'wrong')).status).toBe(429)
     expect((await attempt('client-2', '192.0.2.1')).status).toBe(429)
     expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
   })
 
-  it('lets them in again after a minute', async () => {
+  it('accepts them again after a minute', async () => {
     const scheduler = new VirtualTimeScheduler()
     const attempt = await openHere(1, { scheduler })
     await attempt('client-1', '192.0.2.1', 'wrong')
@@ -94,11 +94,11 @@ describe('brute force', () => {
     for (let count = 0; count < 4; count += 1) expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
   })
 
-  it('counts guesses that are sent side by side', async () => {
+  it('counts concurrent guesses', async () => {
     const attempt = await openHere(3)
     const guesses = Array.from({ length: 12 }, () => attempt('client-1', '192.0.2.1', 'wrong'))
     const failed = (await statuses(guesses)).filter((status) => status === 401)
-    // One more may be under way when the limit is reached.
+    // One more may be in progress when the limit is reached.
     expect(failed.length).toBeGreaterThanOrEqual(3)
     expect(failed.length).toBeLessThanOrEqual(4)
   })
@@ -106,7 +106,7 @@ describe('brute force', () => {
   it.each([
     [20, {}],
     [200, { development: true }],
-  ])('lets %i failures through by default, with %j', async (limit, more) => {
+  ])('allows %i failures by default, with %j', async (limit, more) => {
     const { client } = await subscriber({ secretHash: `scrypt$2$1$1$${'A'.repeat(22)}$${'A'.repeat(43)}` })
     service = await open({ clients: storeOf(client), ...more })
     for (let count = 0; count < limit; count += 1) expect((await service.post(tokenForm())).status).toBe(401)

@@ -21,16 +21,16 @@ describe('memoryClients', () => {
     ['an empty clientId', { clientId: '' }],
     ['a clientId with a colon', { clientId: 'a:b' }],
     ['a clientId that is too long', { clientId: 'x'.repeat(129) }],
-    ['the secret in place of its hash', { secretHash: 'secret' }],
+    ['the secret instead of its hash', { secretHash: 'secret' }],
     ['an end before its beginning', { validFromMs: 2, validUntilMs: 1 }],
     ['more grants than a token holds', { models: Array.from({ length: 1000 }, (_, index) => `model-${index}`) }],
-    ['a beginning that is no time', { validFromMs: NaN }],
-  ])('refuses a subscription with %s', async (_, changes) => {
+    ['a beginning that is not a time', { validFromMs: NaN }],
+  ])('rejects a subscription with %s', async (_, changes) => {
     const { client } = await subscriber(changes)
     expect(() => memoryClients([client])).toThrow(expect.objectContaining({ code: 'invalid-options' }))
   })
 
-  it('refuses two subscriptions of one client', async () => {
+  it('rejects two subscriptions of one client', async () => {
     const { client } = await subscriber()
     expect(() => memoryClients([client, client])).toThrow(/client-1/)
   })
@@ -47,7 +47,7 @@ describe('isInForce', () => {
 describe('grants', () => {
   const grants = fc.array(fc.constantFrom('*', 'a', 'b', 'c'), { maxLength: 4 })
 
-  it('grant a name that is listed, and every name with *', () => {
+  it('grant a listed name, and every name with *', () => {
     expect([isGranted(['a'], 'a'), isGranted(['a'], 'b'), isGranted(['*'], 'b'), isGranted([], 'a')]).toStrictEqual([
       true,
       false,

@@ -70,7 +70,7 @@ describe('developmentCertificates', () => {
     expect(leaf.checkHost('example.com')).toBeUndefined()
   })
 
-  it('are kept where only the owner reads them, without the key of the authority', async () => {
+  it('are readable only by the owner, without the key of the authority', async () => {
     const { ca, caPath, key } = await developmentCertificates(folder)
     expect((await readdir(folder)).sort()).toStrictEqual(['ca.pem', 'server.pem'])
     expect(await readFile(caPath, 'utf8')).toBe(ca)
@@ -82,7 +82,7 @@ describe('developmentCertificates', () => {
     expect(key).toMatch(/^-----BEGIN PRIVATE KEY-----/)
   })
 
-  it('are used again while valid for more than a day, and made anew then', async () => {
+  it('are reused while valid for more than a day, and renewed after that', async () => {
     const startMs = Date.UTC(2026, 5, 1)
     const at = (ms: number) => developmentCertificates(folder, { now: () => ms })
     const first = await at(startMs)
@@ -97,7 +97,7 @@ describe('developmentCertificates', () => {
     ['ca.pem', 'junk'],
     ['server.pem', ''],
     ['server.pem', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
-  ])('are made anew when %s holds %j', async (file, damage) => {
+  ])('are renewed when %s contains %j', async (file, damage) => {
     const first = await developmentCertificates(folder)
     await writeFile(join(folder, file), damage)
     const second = await developmentCertificates(folder)
@@ -105,7 +105,7 @@ describe('developmentCertificates', () => {
     expect(await developmentCertificates(folder)).toStrictEqual(second)
   })
 
-  it('are made anew when the two files do not belong together', async () => {
+  it('are renewed when the two files do not match', async () => {
     const first = await developmentCertificates(folder)
     const other = await developmentCertificates(join(folder, 'other'))
     await writeFile(first.caPath, other.ca)
@@ -115,7 +115,7 @@ describe('developmentCertificates', () => {
   })
 
   it.skipIf(!has('openssl') && spawnSync('openssl', ['version']).status !== 0)(
-    'stand the strict check of OpenSSL',
+    'pass the strict check of OpenSSL',
     async () => {
       const { caPath } = await developmentCertificates(folder)
       const leaf = join(folder, 'server.pem')
@@ -131,7 +131,7 @@ describe('developmentCertificates', () => {
     },
   )
 
-  it.skipIf(!has('python3'))("stand the check of Python's ssl module", async () => {
+  it.skipIf(!has('python3'))("pass the check of Python's ssl module", async () => {
     const { caPath, port } = await listen('127.0.0.1')
     const program = [
       'import socket, ssl, sys',
@@ -146,7 +146,7 @@ describe('developmentCertificates', () => {
     expect(stdout.trim().split('\n')).toStrictEqual(['TLSv1.3', 'TLSv1.3'])
   })
 
-  it('carry the token endpoint over HTTPS', async () => {
+  it('serve the token endpoint over HTTPS', async () => {
     const { ca, certificate, key } = await developmentCertificates(folder)
     const { client } = await subscriber()
     const identity = await createIdentity({ issuer: 'https://localhost', clients: storeOf(client) })

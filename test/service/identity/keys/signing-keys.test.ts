@@ -23,7 +23,7 @@ describe('state of the identity service', () => {
   const kids = (keys: Awaited<ReturnType<typeof openKeys>>) => keys.current().map(({ kid }) => kid)
   const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
-  it('keeps the signing key in one file that only the owner may read, and leaves no other behind', async () => {
+  it('keeps the signing key in one file that only the owner may read, and leaves no other file', async () => {
     const first = await openKeys()
     expect(await readdir(stateFolder)).toStrictEqual(['signing-keys.json'])
     expect(await modeOf(join(stateFolder, 'signing-keys.json'))).toBe('600')
@@ -31,19 +31,19 @@ describe('state of the identity service', () => {
     expect(kids(await openKeys())).toStrictEqual(kids(first))
   })
 
-  it('takes away what others may read of the key', async () => {
+  it('removes wider permissions of the key file', async () => {
     await openKeys()
     await chmod(join(stateFolder, 'signing-keys.json'), 0o644)
     await openKeys()
     expect(await modeOf(join(stateFolder, 'signing-keys.json'))).toBe('600')
   })
 
-  it('makes a key for each process without a state folder', async () => {
+  it('creates a key for each process without a state folder', async () => {
     const open = () => openSigningKeys({ now, rotateAfterMs: 90 * dayMs })
     expect(kids(await open())).not.toStrictEqual(kids(await open()))
   })
 
-  it('follows a key with a new one when it has its age, and drops it a year later', async () => {
+  it('adds a new key when the current one has reached its age, and removes the old one a year later', async () => {
     const keys = await openKeys()
     const [first = ''] = kids(keys)
     nowMs = 90 * dayMs - 1
@@ -70,7 +70,7 @@ describe('state of the identity service', () => {
     expect(kids(keys)).not.toContain(first)
   })
 
-  it('gets a key by hand that signs after ten minutes, which other processes see, and old ones stay', async () => {
+  it('gets a manual key that signs after ten minutes, which other processes see, and keeps the old ones', async () => {
     const [running, hand] = [await openKeys(), await openKeys()]
     const [first = ''] = kids(running)
     const made = await hand.rotate()
@@ -81,7 +81,7 @@ describe('state of the identity service', () => {
     expect(kids(running)).toStrictEqual([made, first])
   })
 
-  it('gets a key by hand that takes the place of all others and signs at once', async () => {
+  it('gets a manual key that replaces all others and signs immediately', async () => {
     const [running, hand] = [await openKeys(), await openKeys()]
     await hand.rotate()
     const made = await hand.rotate({ discardOthers: true })
@@ -90,7 +90,7 @@ describe('state of the identity service', () => {
     expect(kids(running)).toStrictEqual([made])
   })
 
-  it('is agreed upon by processes that share a folder, also when they make a key at the same time', async () => {
+  it('is the same for processes that share a folder, also when they create a key concurrently', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, openKeys))
     const [first = ''] = kids(await openKeys())
     for (const item of all) expect(kids(item)).toStrictEqual([first])
@@ -105,7 +105,7 @@ describe('state of the identity service', () => {
   })
 
   it.each(['', '{', '[]', '{"keys":[{}]}', '{"keys":[{"createdAtMs":0,"jwk":{"kty":"RSA"}}]}'])(
-    'refuses to open with a damaged file of keys, %j, and does not replace it',
+    'does not open with a damaged key file, %j, and does not replace it',
     async (damage) => {
       await openKeys()
       const path = join(stateFolder, 'signing-keys.json')
@@ -118,7 +118,7 @@ describe('state of the identity service', () => {
     },
   )
 
-  it('keeps revocations for a year, one file for all that come at once', async () => {
+  it('keeps revocations for a year, in one file for all that arrive together', async () => {
     const revocations = await openRevocations({ stateFolder, now })
     const others = Array.from({ length: 50 }, (_, index) => `other-${index}`)
     await Promise.all(['a', 'b', ...others, 'c'].map((tokenId) => revocations.add(tokenId)))
@@ -130,14 +130,14 @@ describe('state of the identity service', () => {
     expect(['a', 'd'].map((tokenId) => later.has(tokenId))).toStrictEqual([false, true])
   })
 
-  it('refuses to open with a damaged list of revocations', async () => {
+  it('does not open with a damaged list of revocations', async () => {
     const revocations = await openRevocations({ stateFolder, now })
     await revocations.add('a')
     await writeFile(join(stateFolder, 'revoked-tokens.json'), '{"revoked":"a"}')
     await expect(openRevocations({ stateFolder, now })).rejects.toMatchObject({ code: 'invalid-options' })
   })
 
-  it('has a token revoked in memory even when it cannot be kept', async () => {
+  it('has a token revoked in memory even if the revocation cannot be stored', async () => {
     await writeFile(stateFolder, 'a file where the folder should be')
     const revocations = await openRevocations({ stateFolder: parent, now })
     await rm(parent, { recursive: true })

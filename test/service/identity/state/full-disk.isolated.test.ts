@@ -32,7 +32,7 @@ const full = {
 }
 
 describe('signing keys on a disk that is full', () => {
-  it('stay as they are when a new one is asked for, with or without the others', async () => {
+  it('stay unchanged when a new one is requested, with or without the others', async () => {
     const keys = await open()
     const before = keys.current()
     const file = await readFile(join(stateFolder, 'signing-keys.json'), 'utf8')
@@ -47,7 +47,7 @@ describe('signing keys on a disk that is full', () => {
     expect(keys.current()).toHaveLength(2)
   })
 
-  it('sign on where the next one is due, also in a service that starts', async () => {
+  it('continue to sign when the next one is due, also in a service that starts', async () => {
     const before = (await open()).current()
     nowMs += 91 * dayMs
     disk.isFull = true
@@ -58,7 +58,7 @@ describe('signing keys on a disk that is full', () => {
     expect(await keys.rotateIfDue()).toBe(true)
   })
 
-  it('are no reason to start without any', async () => {
+  it('do not let a service start without any key', async () => {
     disk.isFull = true
     await expect(open()).rejects.toMatchObject(full)
   })

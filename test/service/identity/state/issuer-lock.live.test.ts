@@ -28,7 +28,7 @@ const lock = async (issuer: string, other = audience): Promise<() => void> => {
 }
 
 describe('the issuer of a state folder', () => {
-  it('is shared by all who say the same, and refused to who says otherwise, by name', async () => {
+  it('is shared by all services with the same issuer, and refused to one with another, by name', async () => {
     await lock('https://one.example')
     await lock('https://one.example')
     await expect(lock('https://two.example')).rejects.toMatchObject({
@@ -43,7 +43,7 @@ describe('the issuer of a state folder', () => {
     await lock('https://one.example')
   })
 
-  it('may be changed by a service that is alone, and is then that of all others', async () => {
+  it('may be changed by a service that runs alone, and is then that of all others', async () => {
     const first = await lock('https://one.example')
     first()
     await lock('https://two.example')
@@ -51,7 +51,7 @@ describe('the issuer of a state folder', () => {
     expect((await stat(join(stateFolder, issuerFileName))).mode & 0o777).toBe(0o600)
   })
 
-  it('is held by another process, until that is killed', async () => {
+  it('is held by another process until that is killed', async () => {
     const holder = join(__dirname, 'hold-issuer.cjs')
     const child = fork(holder, [stateFolder, 'https://one.example'])
     await once(child, 'message')
@@ -62,7 +62,7 @@ describe('the issuer of a state folder', () => {
     await lock('https://two.example')
   })
 
-  it('is refused with the name of the file where that is damaged', async () => {
+  it('is refused with the name of the file if that is damaged', async () => {
     await writeFile(join(stateFolder, issuerFileName), 'x'.repeat(5_000))
     await expect(lock('https://one.example')).rejects.toMatchObject({
       code: 'invalid-options',
@@ -70,7 +70,7 @@ describe('the issuer of a state folder', () => {
     })
   })
 
-  it('makes tokens of one service good for another behind the same balancer', async () => {
+  it('makes tokens of one service valid for another behind the same balancer', async () => {
     const issuer = 'https://speech.example.com'
     for (let count = 0; count < 2; count += 1) services.push(await plainService({ stateFolder, issuer }))
     const [first, second] = services
@@ -82,7 +82,7 @@ describe('the issuer of a state folder', () => {
     expect(responses[0]).toMatchObject({ 'operation-result': 'success' })
   })
 
-  it('stops a service that would refuse half of all tokens, as with addresses of their own', async () => {
+  it('stops a service that would refuse half of all tokens, as with separate addresses', async () => {
     services.push(await plainService({ stateFolder }))
     await expect(plainService({ stateFolder })).rejects.toMatchObject({
       code: 'invalid-options',

@@ -18,7 +18,7 @@ describe('the store of subscriptions', () => {
   it.each([
     ['without its package', true],
     ['without the native part of its package', false],
-  ])('names the line that installs what it needs %s, and makes no file', async (_what, absent) => {
+  ])('names the command that installs what it needs %s, and creates no file', async (_what, absent) => {
     sqlite.absent = absent
     vi.resetModules()
     const stateFolder = await mkdtemp(join(tmpdir(), 'identity-'))

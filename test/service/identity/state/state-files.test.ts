@@ -11,19 +11,19 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }))
 
 describe('makePrivateFolder', () => {
-  it('makes the folder and those above it for the owner alone, and leaves one that is there', async () => {
+  it('creates the folder and its parents for the owner only, and leaves an existing one unchanged', async () => {
     const folder = join(root, 'a', 'b', 'c')
     await makePrivateFolder(folder)
     await makePrivateFolder(folder)
     for (const made of [folder, join(root, 'a')]) expect((await stat(made)).mode & 0o777).toBe(0o700)
   })
 
-  it('rejects where a file stands in the way', async () => {
+  it('rejects when a file has the name of the folder', async () => {
     await writeFile(join(root, 'file'), '')
     await expect(makePrivateFolder(join(root, 'file', 'below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
   })
 
-  it.runIf(process.platform === 'linux')('rejects where the system has no folders to give, and soon', async () => {
+  it.runIf(process.platform === 'linux')('rejects quickly when the system cannot create folders', async () => {
     await expect(makePrivateFolder('/proc/none/below')).rejects.toMatchObject({ code: 'ENOENT' })
   })
 })

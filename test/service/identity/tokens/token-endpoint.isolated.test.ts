@@ -64,7 +64,7 @@ describe('token endpoint', () => {
     expect(claims.jti).toMatch(/^[\w-]{20,}$/)
   })
 
-  it('takes HTTP Basic in place of the form fields', async () => {
+  it('accepts HTTP Basic instead of the form fields', async () => {
     const answer = await service.post(tokenForm(withoutClient), basic('client-1', 'correct horse battery staple'))
     expect(answer.status).toBe(200)
   })
@@ -76,7 +76,7 @@ describe('token endpoint', () => {
     ['no secret for a known client', { client_secret: undefined }],
     ['no secret for an unknown client', { client_id: 'nobody', client_secret: undefined }],
     ['a wrong secret of a cancelled subscription', { client_id: 'cancelled', client_secret: 'wrong' }],
-  ])('answers invalid_client in the same words for %s', async (_, changes) => {
+  ])('answers invalid_client with the same text for %s', async (_, changes) => {
     const answer = await service.post(tokenForm(changes))
     expect(answer.status).toBe(401)
     expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="http:\/\/localhost"/)
@@ -95,8 +95,8 @@ describe('token endpoint', () => {
 
   it.each([
     ['an unknown scope', 'invalid_scope', { scope: 'openid' }],
-    ['an unknown scope beside the right one', 'invalid_scope', { scope: 'Ldm_Integration admin' }],
-    ['the scope in other letter case', 'invalid_scope', { scope: 'ldm_integration' }],
+    ['an unknown scope in addition to the right one', 'invalid_scope', { scope: 'Ldm_Integration admin' }],
+    ['the scope in another letter case', 'invalid_scope', { scope: 'ldm_integration' }],
     ['a scope of one space', 'invalid_scope', { scope: ' ' }],
     ['a missing scope of an expired subscription', 'unauthorized_client', { client_id: 'over', scope: undefined }],
     ['another grant type', 'unsupported_grant_type', { grant_type: 'password' }],
@@ -105,7 +105,7 @@ describe('token endpoint', () => {
     ['another resource', 'invalid_target', { resource: 'https://elsewhere.example' }],
     ['a cancelled subscription', 'unauthorized_client', { client_id: 'cancelled' }],
     ['an expired subscription', 'unauthorized_client', { client_id: 'over' }],
-    ['a subscription that has not begun', 'unauthorized_client', { client_id: 'early' }],
+    ['a subscription whose begin is in the future', 'unauthorized_client', { client_id: 'early' }],
   ])('refuses %s with %s', async (_, error, changes) => {
     const answer = await service.post(tokenForm(changes))
     expect(answer.status).toBe(400)
@@ -117,7 +117,7 @@ describe('token endpoint', () => {
     ['no scope', { scope: undefined }],
     ['an empty scope', { scope: '' }],
     ['a misspelled field of the scope', { scope: undefined, scopes: 'Ldm_Integration' }],
-  ])('grants the only scope to a request with %s, and says so', async (_, changes) => {
+  ])('grants the only scope to a request with %s, and states it', async (_, changes) => {
     const answer = await service.post(tokenForm(changes))
     const body = (await answer.json()) as { readonly access_token: string }
     expect(answer.status).toBe(200)
@@ -126,7 +126,7 @@ describe('token endpoint', () => {
     expect(await service.identity.verify(body.access_token)).toMatchObject({ clientId: 'client-1' })
   })
 
-  it.each(['client_id', 'client_secret', 'grant_type', 'scope'])('refuses %s when it comes twice', async (name) => {
+  it.each(['client_id', 'client_secret', 'grant_type', 'scope'])('refuses %s when it is repeated', async (name) => {
     const form = tokenForm()
     form.append(name, form.get(name) ?? '')
     const answer = await service.post(form)
@@ -134,13 +134,13 @@ describe('token endpoint', () => {
     expect(await answer.json()).toMatchObject({ error: 'invalid_request' })
   })
 
-  it('refuses credentials that come both in the header and in the form', async () => {
+  it('refuses credentials that are both in the header and in the form', async () => {
     const answer = await service.post(tokenForm(), basic('client-1', 'correct horse battery staple'))
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({ error: 'invalid_request' })
   })
 
-  it('ignores what stands in the query', async () => {
+  it('ignores the query', async () => {
     const answer = await fetch(`${service.url}${tokenPath}?${tokenForm()}`, {
       method: 'POST',
       body: tokenForm(withoutClient),
@@ -165,19 +165,19 @@ describe('token endpoint', () => {
     },
   )
 
-  it('answers 415 to a packed form', async () => {
+  it('answers 415 to a compressed form', async () => {
     const answer = await service.post(tokenForm(), { 'content-encoding': 'gzip' })
     expect(answer.status).toBe(415)
   })
 
-  it('takes a form with a charset', async () => {
+  it('accepts a form with a charset', async () => {
     const answer = await service.post(tokenForm(), {
       'content-type': 'Application/X-WWW-Form-Urlencoded; charset=UTF-8',
     })
     expect(answer.status).toBe(200)
   })
 
-  it('takes a body of 16 KiB and answers 413 to one byte more', async () => {
+  it('accepts a body of 16 KiB and answers 413 to one byte more', async () => {
     const form = `${tokenForm().toString()}&padding=`
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const whole = await service.post(form.padEnd(16_384, 'x'), headers)
@@ -201,13 +201,13 @@ describe('token endpoint', () => {
     expect(responseText).toMatch(/connection: close/i)
   })
 
-  it('leaves every other path to others', async () => {
+  it('leaves every other path to other handlers', async () => {
     const paths = ['/', '/token', '/connect/token/', '/auth', '/me', '/session/end', '//connect/token', '/reg']
     const answers = await Promise.all(paths.map((path) => fetch(service.url + path)))
     expect(answers.map(({ status }) => status)).toStrictEqual(paths.map(() => 404))
   })
 
-  it('publishes the public keys alone', async () => {
+  it('publishes only the public keys', async () => {
     const answer = await fetch(`${service.url}/jwks`)
     const { keys } = (await answer.json()) as { keys: Record<string, string>[] }
     expect(answer.status).toBe(200)
@@ -226,13 +226,13 @@ describe('token endpoint', () => {
     },
   )
 
-  it('answers 405 to a POST where the keys are', async () => {
+  it('answers 405 to a POST at the path of the keys', async () => {
     const answer = await fetch(`${service.url}/jwks`, { method: 'POST' })
     expect([answer.status, answer.headers.get('allow')]).toStrictEqual([405, 'GET, HEAD'])
   })
 })
 
-describe('token endpoint, with a service of its own', () => {
+describe('token endpoint, with a separate service', () => {
   let service: Service | undefined
   afterEach(async () => {
     await service?.close()
@@ -240,7 +240,7 @@ describe('token endpoint, with a service of its own', () => {
     vi.restoreAllMocks()
   })
 
-  it('says nothing of the inside when the store of subscriptions fails, and tells onFault', async () => {
+  it('reveals no internals when the store of subscriptions fails, and reports to onFault', async () => {
     const faults: unknown[] = []
     const fault = new Error('/var/lib/subscriptions is gone')
     const clients: ClientStore = {
@@ -257,7 +257,7 @@ describe('token endpoint, with a service of its own', () => {
     expect(faults).toStrictEqual([fault])
   })
 
-  it('prints nothing, at start, in use and at faults', async () => {
+  it('prints nothing, at start, in use and on faults', async () => {
     const written: unknown[] = []
     const record = (text: unknown): boolean => {
       written.push(text)
@@ -280,7 +280,7 @@ describe('token endpoint, with a service of its own', () => {
     expect(written).toStrictEqual([])
   })
 
-  it('answers 408 to a body that does not come', async () => {
+  it('answers 408 to a body that does not arrive', async () => {
     const scheduler = new VirtualTimeScheduler()
     service = await open({ scheduler })
     const socket = connect(service.port, '127.0.0.1')
@@ -296,7 +296,7 @@ describe('token endpoint, with a service of its own', () => {
     expect(scheduler.frame).toBe(10_000)
   })
 
-  it('forgets a request whose peer has gone', async () => {
+  it('discards a request whose client has disconnected', async () => {
     const scheduler = new VirtualTimeScheduler()
     service = await open({ scheduler })
     const socket = connect(service.port, '127.0.0.1')
@@ -334,7 +334,7 @@ describe('token endpoint, with a service of its own', () => {
     ['audience', { audience: 'speech' }],
     ['bruteForce.failuresPerMinute', { bruteForce: { failuresPerMinute: 0 } }],
     ['rotateKeysAfterMs', { rotateKeysAfterMs: 1000 }],
-  ])('refuses to open with a wrong %s', async (name, options) => {
+  ])('does not open with an invalid %s', async (name, options) => {
     await expect(open(options)).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringContaining(name) as string,

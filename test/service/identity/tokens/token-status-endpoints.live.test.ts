@@ -36,7 +36,7 @@ describe('introspection and revocation', () => {
     return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, unknown> }
   }
 
-  it('tells a client of its own token, a gateway of every one, and another client nothing', async () => {
+  it("describe a client's own token to it, every token to a gateway, and nothing to another client", async () => {
     const token = await tokenFrom(service)
     const claims = decodeJwt(token)
     const own = await ask('introspect', { token, client_id: 'client-1', client_secret: secret, token_type_hint: 'x' })
@@ -65,7 +65,7 @@ describe('introspection and revocation', () => {
     }
   })
 
-  it('ends a token of the client that asks, again and again, and no other', async () => {
+  it('revoke a token of the requesting client, repeatedly, and no other', async () => {
     const [token, other] = [await tokenFrom(service), await tokenFrom(service)]
     const stolen = await ask('revocation', { token }, basic('client-2'))
     expect([stolen.status, stolen.body['error']]).toEqual([400, 'unauthorized_client'])
@@ -88,17 +88,23 @@ describe('introspection and revocation', () => {
       ['an unknown client', 401, 'invalid_client', { token: 'x', client_id: 'nobody', client_secret: secret }, {}],
       ['a cancelled one', 400, 'unauthorized_client', { token: 'x' }, basic('cancelled')],
       ['no token', 400, 'invalid_request', {}, basic('client-1')],
-      ['two ways at once', 400, 'invalid_request', { token: 'x', client_secret: secret }, basic('client-1')],
+      [
+        'two authentication methods together',
+        400,
+        'invalid_request',
+        { token: 'x', client_secret: secret },
+        basic('client-1'),
+      ],
       ['two clients', 400, 'invalid_request', { token: 'x', client_id: 'client-2' }, basic('client-1')],
       ['a broken escape', 400, 'invalid_request', { token: 'x' }, { authorization: `Basic ${btoa('a%zz:b')}` }],
       ['another scheme', 400, 'invalid_request', { token: 'x' }, { authorization: 'Bearer x' }],
-    ])('refuses %s with %i %s', async (_what, status, error, fields, headers) => {
+    ])('refuse %s with %i %s', async (_what, status, error, fields, headers) => {
       const refused = await ask(route, fields, headers)
       expect([refused.status, refused.body['error']]).toEqual([status, error])
       expect(refused.headers.has('www-authenticate')).toBe(status === 401)
     })
 
-    it('refuses a field that comes twice, another method and another content type', async () => {
+    it('refuse a repeated field, another method and another content type', async () => {
       const url = `${service.url}/connect/${route}`
       const twice = await fetch(url, {
         method: 'POST',
@@ -111,7 +117,7 @@ describe('introspection and revocation', () => {
     })
   })
 
-  it('counts wrong secrets together with those of the token endpoint', async () => {
+  it('count wrong secrets together with those of the token endpoint', async () => {
     const { client } = await subscriber()
     const limited = await open({ clients: storeOf(client), bruteForce: { failuresPerMinute: 2 } })
     for (const route of routes) {
@@ -123,7 +129,7 @@ describe('introspection and revocation', () => {
     await limited.close()
   })
 
-  it('is told in the metadata', async () => {
+  it('are named in the metadata', async () => {
     const answer = await fetch(`${service.url}/.well-known/oauth-authorization-server`)
     expect(await answer.json()).toMatchObject({
       introspection_endpoint: `${issuer}/connect/introspect`,

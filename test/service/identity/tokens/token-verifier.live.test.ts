@@ -42,7 +42,7 @@ describe('verify', () => {
     return service
   }
 
-  /** Signs what the service would sign, with its own key, apart from the changes. */
+  /** Signs like the service, with its own key, apart from the changes. */
   const forge = async (
     claims: Readonly<Record<string, unknown>>,
     header: { readonly typ?: string; readonly kid?: string } = {},
@@ -72,7 +72,7 @@ describe('verify', () => {
       .sign(await importJWK({ ...jwk }, 'ES256'))
   }
 
-  it('gives the grants of a token that the endpoint issued', async () => {
+  it('returns the grants of a token that the endpoint issued', async () => {
     const { identity, ...endpoint } = await openHere()
     expect(await identity.verify(await tokenFrom(endpoint))).toStrictEqual({
       clientId: 'client-1',
@@ -84,13 +84,13 @@ describe('verify', () => {
     })
   })
 
-  it('gives the same for the same token again', async () => {
+  it('returns the same for the same token again', async () => {
     const { identity, ...endpoint } = await openHere()
     const token = await tokenFrom(endpoint)
     expect(await identity.verify(token)).toStrictEqual(await identity.verify(token))
   })
 
-  it('takes the forged token when nothing is changed, so that the refusals below are for their own reason', async () => {
+  it('accepts the token without changes, so that the refusals below have their own reasons', async () => {
     const { identity } = await openHere()
     expect(await identity.verify(await forge({}))).toMatchObject({ tokenId: 'forged', tenants: ['Acme'] })
   })
@@ -100,7 +100,7 @@ describe('verify', () => {
     ['for another audience', { aud: 'urn:elsewhere' }],
     ['without an audience', { aud: undefined }],
     ['with another scope', { scope: 'openid' }],
-    ['with more than the scope', { scope: 'Ldm_Integration openid' }],
+    ['with an additional scope', { scope: 'Ldm_Integration openid' }],
     ['without a scope', { scope: undefined }],
     ['that has expired', { exp: startMs / 1000 }],
     ['without an expiry', { exp: undefined }],
@@ -168,7 +168,7 @@ describe('verify', () => {
     }
   })
 
-  it('refuses a token that brings its own key', async () => {
+  it('refuses a token with an embedded key', async () => {
     const { identity } = await openHere()
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const claims = JSON.parse(Buffer.from((await forge({})).split('.')[1] ?? '', 'base64url').toString()) as JWTPayload
@@ -189,7 +189,7 @@ describe('verify', () => {
     await expect(identity.verify(token as string)).rejects.toMatchObject({ code: 'unauthenticated' })
   })
 
-  it('takes a token for 365 days and refuses it then, saying so', async () => {
+  it('accepts a token for 365 days and then refuses it as expired', async () => {
     const { identity, ...endpoint } = await openHere()
     const token = await tokenFrom(endpoint)
     scheduler.frame = startMs + yearMs - 1
@@ -201,7 +201,7 @@ describe('verify', () => {
     })
   })
 
-  it('takes a token after a restart with the same state folder, and refuses it with another', async () => {
+  it('accepts a token after a restart with the same state folder, and refuses it with another', async () => {
     const token = await tokenFrom(await openHere())
     expect(await (await openHere()).identity.verify(token)).toMatchObject({ clientId: 'client-1' })
     const elsewhere = await openHere({ stateFolder: join(folder, 'elsewhere') })
@@ -222,7 +222,7 @@ describe('verify', () => {
     })
   })
 
-  it('takes away what the subscription has lost, and adds nothing', async () => {
+  it('removes what the subscription has lost, and adds nothing', async () => {
     const { identity, ...endpoint } = await openHere()
     const token = await tokenFrom(endpoint)
     current = {
@@ -240,7 +240,7 @@ describe('verify', () => {
     })
   })
 
-  it('refuses a revoked token at once and after a restart, and no other', async () => {
+  it('refuses a revoked token immediately and after a restart, and no other', async () => {
     const { identity, ...endpoint } = await openHere()
     const [token, other] = [await tokenFrom(endpoint), await tokenFrom(endpoint)]
     const { tokenId } = await identity.verify(token)
@@ -254,7 +254,7 @@ describe('verify', () => {
     expect(await again.identity.verify(other)).toMatchObject({ clientId: 'client-1' })
   })
 
-  it('signs with a new key when the old one has its age, and still takes tokens of the old one', async () => {
+  it('signs with a new key when the old one has reached its age, and still accepts tokens of the old one', async () => {
     const { identity, url, ...endpoint } = await openHere()
     const old = await tokenFrom(endpoint)
     const published = async (): Promise<readonly unknown[]> => {

@@ -16,7 +16,7 @@ const outputOf = (definition: AnyNodeDefinition, options: unknown, format: Audio
   lastValueFrom(runOver(definition, options, contextOf(format), items).pipe(toArray()))
 
 describe('channel-split', () => {
-  it('parts the frames of every encoding, however they are cut into messages', async () => {
+  it('splits the frames of every encoding, however they are divided into messages', async () => {
     for (const encoding of ['pcm', 'ulaw', 'alaw'] satisfies readonly Encoding[]) {
       const frames = encodeSamples(Int16Array.from([100, -9000, 200, -8000, 300, -7000]), encoding)
       const size = frames.length / 3
@@ -32,7 +32,7 @@ describe('channel-split', () => {
     }
   })
 
-  it('gives two mono streams, and refuses a mono one', () => {
+  it('outputs two mono streams, and rejects mono input', () => {
     const { formats } = configured(channelSplit)
     expect(formats({ audio: pcmStereo })).toEqual(either.right({ left: pcmMono, right: pcmMono }))
     expect(formats({ audio: pcmMono })).toMatchObject({ left: expect.stringContaining('stereo') as unknown })
@@ -40,7 +40,7 @@ describe('channel-split', () => {
 })
 
 describe('downmix', () => {
-  it('takes half of each side unless told otherwise, and stays within full scale', async () => {
+  it('mixes half of each side by default, and stays within full scale', async () => {
     const frames = pcm([100, 300, -32_768, -32_768, 32_767, 32_767])
     expect((await outputOf(downmix, {}, pcmStereo, [frames])).map(brief)).toEqual(['200 -32768 32767'])
     const weighed = await outputOf(downmix, { leftWeight: 1, rightWeight: 2 }, pcmStereo, [frames])
@@ -53,30 +53,30 @@ describe('channel-mix', () => {
   const left = (...samples: readonly number[]) => pcm(samples, 'left')
   const right = (...samples: readonly number[]) => pcm(samples, 'right')
 
-  it('puts together what belongs together, whichever side comes first', async () => {
+  it('combines matching samples, whichever side arrives first', async () => {
     const out = await outputOf(channelMix, {}, pcmMono, [left(1, 2, 3), right(-1), right(-2, -3, -4), left(4)])
     expect(out.map(brief)).toEqual(['1 -1', '2 -2 3 -3', '4 -4'])
   })
 
-  it('mixes to one channel by weight, half of each unless told', async () => {
+  it('mixes to one channel by weight, half of each by default', async () => {
     const sides = [left(1000, 32_767), right(3000, 32_767)]
     expect((await outputOf(channelMix, { to: 'mono' }, pcmMono, sides)).map(brief)).toEqual(['2000 32767'])
     const weighed = { to: 'mono', leftWeight: 1, rightWeight: 1 }
     expect((await outputOf(channelMix, weighed, pcmMono, sides)).map(brief)).toEqual(['4000 32767'])
   })
 
-  it('takes silence for a side that has ended', async () => {
+  it('uses silence for a side that has ended', async () => {
     const out = await outputOf(channelMix, {}, pcmMono, [left(1, 2, 3), right(9)])
     expect(out.map(brief)).toEqual(['1 9', '2 0 3 0'])
   })
 
-  it('waits no longer than it may: puts silence in, leaves out what comes too late, and says so', async () => {
+  it('limits its wait: inserts silence, drops late audio, and reports both', async () => {
     const [long, short] = [new Array<number>(400).fill(7), new Array<number>(300).fill(9)]
     const out = await outputOf(channelMix, { maxWaitMs: 20 }, pcmMono, [left(...long), right(...short), left(7)])
     const frames = decodeSamples(bytesFrom(out), 'pcm')
     expect(frames).toHaveLength(2 * 401)
     const rightSide = frames.filter((_sample, index) => index % 2 === 1)
-    // 160 samples may wait, so the first 240 left without the right side, and its first 240 came too late.
+    // 160 samples may wait, so the first 240 were sent without the right side, and its first 240 arrived too late.
     expect([...rightSide]).toEqual([
       ...Array<number>(240).fill(0),
       ...Array<number>(60).fill(9),
@@ -87,7 +87,7 @@ describe('channel-mix', () => {
     ])
   })
 
-  it('tells lateness once a second, with all that was lost', async () => {
+  it('reports late audio once a second, with all that was lost', async () => {
     const lag = Array.from({ length: 30 }, () => [
       left(...Array<number>(800).fill(1)),
       right(...Array<number>(80).fill(1)),
@@ -101,7 +101,7 @@ describe('channel-mix', () => {
     expect(losses.reduce((sum, { LostMsec }) => sum + LostMsec, 0)).toBeGreaterThan(280)
   })
 
-  it('takes each side in its own encoding and gives out that of the left', async () => {
+  it('accepts each side in its own encoding and outputs that of the left', async () => {
     const mixed = { left: { ...pcmMono, encoding: 'ulaw' }, right: pcmMono } as const
     const context = nodeContext({ inputs: mixed })
     const coded = encodeSamples(Int16Array.of(1000), 'ulaw')
@@ -111,7 +111,7 @@ describe('channel-mix', () => {
     expect(configured(channelMix).formats(mixed)).toEqual(either.right({ audio: { ...mixed.left, channels: 2 } }))
   })
 
-  it('refuses stereo and different rates', () => {
+  it('rejects stereo and different rates', () => {
     const { formats } = configured(channelMix)
     expect(formats({ left: pcmStereo, right: pcmMono })).toMatchObject({ _tag: 'Left' })
     expect(formats({ left: pcmMono, right: { ...pcmMono, sampleRateHz: 16_000 } })).toMatchObject({

@@ -11,7 +11,7 @@ import { pcm } from '../node-run.js'
 const samples = Int16Array.from({ length: 320 }, (_none, index) => Math.round(8000 * Math.sin(index / 5)))
 const item = pcm(samples)
 
-/** What the resampler gives to each of these pieces, and at the end. */
+/** The output of the resampler for each of these chunks, and at the end. */
 const resampled = async (pieces: number): Promise<readonly NodeItem[]> => {
   const resampler = await createResampler({ fromHz: 8000, toHz: 16_000, channels: 1 })
   const parts = Array.from({ length: pieces }, () => resampler.process(samples).slice())
@@ -34,7 +34,7 @@ describe('resample in virtual time', async () => {
     opensLater: true,
   })
 
-  it('says in each of these pieces something, of twice as many samples in all', () => {
+  it('outputs samples for each of these chunks, twice as many in total', () => {
     const lengths = [first, second, lastOfTwo].map((value) =>
       value?.type === 'audio' ? samplesOf(value.bytes).length : 0,
     )
@@ -42,7 +42,7 @@ describe('resample in virtual time', async () => {
     expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(1280)
   })
 
-  it('leaves events alone, and waits for audio that comes before it has opened', async () => {
+  it('passes events on unchanged, and queues audio that arrives before it has opened', async () => {
     const node = await openNode(resample, { toHz: 16_000 })
     await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const source$ = cold<NodeItem>('(exx)---|', { e: event('other'), x: item })

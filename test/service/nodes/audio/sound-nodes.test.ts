@@ -19,19 +19,19 @@ const sine = (frequencyHz: number, seconds: number, rateHz = 8000, amplitude = 1
   )
 
 describe('gain', () => {
-  it('doubles amplitudes with 6.02 dB and holds them at full scale', async () => {
+  it('doubles amplitudes with 6.02 dB and limits them to full scale', async () => {
     const items = [pcm([100, -100, 20_000, -20_000])]
     const out = await lastValueFrom(runOver(gain, { gainDb: 20 * Math.log10(2) }, context, items).pipe(toArray()))
     expect(out.map(brief)).toEqual(['200 -200 32767 -32768'])
   })
 
-  it('leaves the very bytes alone at 0 dB', async () => {
+  it('leaves the bytes unchanged at 0 dB', async () => {
     const item = pcm([1, 2])
     const out = await lastValueFrom(runOver(gain, { gainDb: 0 }, context, [item]).pipe(toArray()))
     expect(out[0]?.type === 'audio' && item.type === 'audio' && out[0].bytes === item.bytes).toBe(true)
   })
 
-  it('follows the setting that it names, from the next piece on', async () => {
+  it('follows the setting that it names, from the next chunk on', async () => {
     let settings: Settings = {}
     const session = nodeContext({ settings: () => settings })
     const node = await opened(gain, { gainDb: 0, setting: 'AgentGain' }, session)
@@ -43,7 +43,7 @@ describe('gain', () => {
     expect(out.map(brief)).toEqual(['10', '0', '100'])
   })
 
-  it('refuses a setting that is no gain, at the start and in an Update', async () => {
+  it('rejects a setting that is not a gain, at the start and in an Update', async () => {
     const options = { gainDb: 0, setting: 'AgentGain' }
     const { checkSettings } = configured(gain, options)
     for (const wrong of ['loud', 61, true, '', [1]] as const) {
@@ -66,7 +66,7 @@ describe('level-meter', () => {
     return { out, events: out.flatMap((item) => (item.type === 'event' ? [item.event] : [])) }
   }
 
-  it('tells -9.03 dBFS RMS and -6.02 dBFS peak of a sine at half of full scale, every 500 ms', async () => {
+  it('reports -9.03 dBFS RMS and -6.02 dBFS peak of a sine at half of full scale, every 500 ms', async () => {
     const { out, events } = await levels(mono, { everyMs: 500 }, [pcm(sine(400, 1))])
     const half = { name: 'Level', channel: 0, data: { RmsDbfs: -9.03, PeakDbfs: -6.02 } }
     expect(events).toEqual([
@@ -77,7 +77,7 @@ describe('level-meter', () => {
     expect(bytesFrom(out)).toHaveLength(16_000)
   })
 
-  it('tells each channel by itself, silence as -100, and at the end what is left', async () => {
+  it('reports each channel separately, silence as -100, and the rest at the end', async () => {
     const frames = Int16Array.from({ length: 2 * 1200 }, (_, index) => (index % 2 ? 0 : -32_768))
     const { events } = await levels({ ...mono, channels: 2 }, { everyMs: 100 }, [pcm(frames)], 5000)
     expect(events).toEqual([
@@ -88,7 +88,7 @@ describe('level-meter', () => {
     ])
   })
 
-  it('measures the same however the audio is cut', async () => {
+  it('measures the same for any slicing of the audio', async () => {
     const samples = sine(333, 1)
     const whole = await levels(mono, { everyMs: 70 }, [pcm(samples)])
     const pieces = Array.from({ length: 28 }, (_, index) => pcm(samples.subarray(index * 296, (index + 1) * 296)))
@@ -98,7 +98,7 @@ describe('level-meter', () => {
 })
 
 describe('transcode', () => {
-  it('codes the same samples in each encoding', async () => {
+  it('encodes the same samples in each encoding', async () => {
     const samples = sine(700, 0.1)
     for (const from of ['pcm', 'ulaw', 'alaw'] as const) {
       for (const to of ['pcm', 'ulaw', 'alaw'] as const) {
@@ -122,7 +122,7 @@ describe('resample', () => {
     return bytesFrom(await lastValueFrom(runOver(resample, { toHz }, session, items).pipe(toArray())))
   }
 
-  it('keeps a sine a sine and as long as it was, at twice and at half the rate', async () => {
+  it('keeps the shape and the duration of a sine, at twice and at half the rate', async () => {
     for (const [fromHz, toHz] of [
       [8000, 16_000],
       [16_000, 8000],
@@ -138,7 +138,7 @@ describe('resample', () => {
     }
   })
 
-  it('gives the same for any messages, and stereo µ-law as stereo µ-law', async () => {
+  it('outputs the same for any messages, and stereo µ-law as stereo µ-law', async () => {
     const format: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }
     const bytes = encodeSamples(sine(300, 0.5, 16_000), 'ulaw')
     const pieces = [bytes.subarray(0, 2), bytes.subarray(2, 1000), bytes.subarray(1000)]
@@ -147,7 +147,7 @@ describe('resample', () => {
     expect(out).toHaveLength(2 * Math.round((bytes.length / 2) * (11_025 / 8000)))
   })
 
-  it('gives the new rate, and passes audio that has it already', async () => {
+  it('outputs the new rate, and passes on audio that already has it', async () => {
     expect(configured(resample, { toHz: 16_000 }).formats({ audio: mono })).toEqual(
       either.right({ audio: { ...mono, sampleRateHz: 16_000 } }),
     )

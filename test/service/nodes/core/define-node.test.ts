@@ -29,7 +29,7 @@ const gain = defineNode({
 })
 
 describe('defineNode', () => {
-  it('binds decoded options, and gives them to the factory of each session', async () => {
+  it('binds decoded options, and passes them to the factory of each session', async () => {
     const configured = gain.configure({ gainDb: 6, mode: 'soft' })
     if (either.isLeft(configured)) throw new Error('refused')
     expect(configured.right.formats({ audio: telephone })).toEqual(either.right({ audio: telephone }))
@@ -63,7 +63,7 @@ describe('defineNode', () => {
     expect(indifferent.right.checkSettings({ Level: 6 }, {})).toBeUndefined()
   })
 
-  it('names every option that is missing, wrong or unknown, each once', () => {
+  it('names every option that is missing, invalid or unknown, each once', () => {
     expect(gain.configure({ mode: 'loud', gian: 1 })).toEqual(
       either.left([
         { path: ['gainDb'], message: 'must be a number from -60 to 60' },
@@ -89,7 +89,7 @@ describe('defineNode', () => {
     )
   })
 
-  it('refuses invalid names of nodes and ports', () => {
+  it('rejects invalid names of nodes and ports', () => {
     const rest = { summary: '', outputs: {}, options: noOptions, open: () => () => gain as never }
     expect(() => defineNode({ ...rest, name: 'My Node', inputs: {} })).toThrow('write it as my-node')
     expect(() => defineNode({ ...rest, name: 'my-node', inputs: { 'a-b': 'audio' } })).toThrow(

@@ -17,7 +17,9 @@ const marbles = (test: Parameters<TestScheduler['run']>[0]): void => {
 const a = pcm([1, 2, 3, 4])
 const b = pcm([5, 6])
 
-/** A node of a stage that tells each piece, then how many samples it has had; at the end, that it is over. */
+/**
+ * A node with one stage that outputs each chunk, then how many samples it has received; at the end, that it is over.
+ */
 const counting = (held: { count: number } = { count: 0 }): Node =>
   audioNode(() => {
     let samples = 0
@@ -48,7 +50,7 @@ describe('audioNode', () => {
     })
   })
 
-  it('flushes an empty input, waits for one that never ends, and leaves events alone', () => {
+  it('flushes an empty input, waits for one that never ends, and passes events on', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [empty$, never$, events$] = [cold<NodeItem>('|'), cold<NodeItem>('-'), cold('e-|', values)]
       expectObservable(counting()(empty$, nodeContext())).toBe('(z|)', values)
@@ -59,7 +61,7 @@ describe('audioNode', () => {
     })
   })
 
-  it('passes an error on without a flush, and frees what it holds', () => {
+  it('passes an error on without a flush, and releases its resources', () => {
     const held = { count: 0 }
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a---#', values)
@@ -93,7 +95,7 @@ describe('audioNode', () => {
     })
   })
 
-  it('keeps the order when a consumer answers within an output', () => {
+  it('keeps the order when a consumer responds during an output', () => {
     const input$ = new Subject<NodeItem>()
     const received: string[] = []
     counting()(input$, nodeContext()).subscribe((item) => {
@@ -131,7 +133,7 @@ describe.each(builtInNodes.filter(({ name }) => nodesOfSteps.includes(name)))('t
   const context = nodeContext({ inputs: { audio: format, left: format, right: format } })
   const open = () => opened(definition, optionsOf[definition.name], context)
 
-  it('is silent for an input that is empty or never ends, and passes its error on', async () => {
+  it('emits nothing for an input that is empty or never ends, and passes its error on', async () => {
     const node = await open()
     marbles(({ cold, expectObservable }) => {
       expectObservable(node(cold<NodeItem>('|'), context)).toBe('|')
@@ -158,7 +160,7 @@ describe.each(builtInNodes.filter(({ name }) => nodesOfSteps.includes(name)))('t
 })
 
 describe('the built-in nodes', () => {
-  it('have names and ports of their own, and refuse options that they do not know', () => {
+  it('have unique names and ports, and reject unknown options', () => {
     expect(new Set(builtInNodes.map(({ name }) => name)).size).toBe(builtInNodes.length)
     for (const definition of builtInNodes) {
       expect(definition.configure({ no: 'such' }), definition.name).toMatchObject({ _tag: 'Left' })

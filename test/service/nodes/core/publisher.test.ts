@@ -25,12 +25,12 @@ const bytes = (items: readonly NodeItem[]): readonly number[] =>
 const audio = (...values: readonly number[]): NodeItem => ({ type: 'audio', bytes: new Uint8Array(values) })
 
 describe('the publisher', () => {
-  it('hands audio on as it is where the client hears that', async () => {
+  it('passes audio on unchanged if the client receives that format', async () => {
     const item = audio(1, 2, 3, 4)
     expect((await published(pcm, undefined, [item]))[0]).toBe(item)
   })
 
-  it('tells audio in the format that Audio.Output asks for, in any dialect, events in between', async () => {
+  it('sends audio in the format of Audio.Output, in any dialect, with events in between', async () => {
     const event: NodeItem = { type: 'event', event: { name: 'x' } }
     const items = await published(pcm, { Encoding: 'ulaw', 'channel-count': '2' }, [
       audio(0, 0, 0, 0),
@@ -41,19 +41,19 @@ describe('the publisher', () => {
     expect(bytes(items)).toEqual(new Array(6).fill(0xff))
   })
 
-  it('tells it in the format that the client sends where that asks for nothing', async () => {
+  it("sends it in the format of the client's audio if Audio.Output is absent", async () => {
     expect(bytes(await published({ ...pcm, encoding: 'ulaw', channels: 2 }, undefined, [audio(0xff, 0xff)]))).toEqual([
       0, 0,
     ])
   })
 
-  it('keeps the length where the rate changes', async () => {
+  it('keeps the duration when the rate changes', async () => {
     const second = new Uint8Array(16_000)
     const items = await published(pcm, { SampleRate: 16_000 }, [{ type: 'audio', bytes: second }])
     expect(bytes(items)).toHaveLength(32_000)
   })
 
-  it('refuses an Audio.Output that is none by the name of its field, and needs none without audio', async () => {
+  it('rejects an invalid Audio.Output by the name of its field, and needs none without audio', async () => {
     await expect(published(pcm, { SampleRate: 5 }, [])).rejects.toMatchObject({
       code: 'invalid-field',
       message: expect.stringContaining('Audio.Output.SampleRate must be a whole number of Hz') as unknown,

@@ -18,12 +18,12 @@ describe('event-filter', () => {
     expect(await namesKept({ keep: [] }, ...items)).toEqual([])
   })
 
-  it('keeps those of a channel, and of all', async () => {
+  it('keeps those of one channel, and of all channels', async () => {
     const items = [event('a', { channel: 0 }), event('b', { channel: 1 }), event('c', { channel: -2 }), event('d')]
     expect(await namesKept({ channel: 1 }, ...items)).toEqual(['b', 'c'])
   })
 
-  it('keeps those with a tag, and those that are sure enough or cannot say', async () => {
+  it('keeps those with a tag, and those with sufficient or no confidence', async () => {
     const sure = (name: string, Confidence: number) => event(name, { tags: ['x', name], data: { Confidence } })
     const items = [sure('a', 0.4), sure('b', 0.5), event('c', { tags: ['y'], data: [1] })]
     expect(await namesKept({ minConfidence: 0.5 }, ...items)).toEqual(['b', 'c'])
@@ -46,7 +46,7 @@ describe('matchesPattern', () => {
     expect(matchesPattern(pattern, name)).toBe(fits)
   })
 
-  it('takes a pattern of many stars in a moment', () => {
+  it('matches a pattern of many stars quickly', () => {
     const started = performance.now()
     expect(matchesPattern(`${'*a'.repeat(2000)}*b`, 'a'.repeat(20_000))).toBe(false)
     expect(performance.now() - started).toBeLessThan(500)

@@ -9,7 +9,7 @@ describe('event-tagger', () => {
   const rules = [{ name: 'DT*', tags: ['key', 'own'], groupId: 'menu' }]
   testFixedSet({ open: () => openNode(eventTagger, { rules }), item, first: [tagged], second: [tagged] })
 
-  it('adds what the rules say that fit by name, channel and text', async () => {
+  it('adds the tags of the rules that match by name, channel and text', async () => {
     const node = await openNode(eventTagger, {
       rules: [
         { name: 'SR *', channel: 1, tags: ['customer'] },
@@ -35,7 +35,7 @@ describe('event-tagger', () => {
     ])
   })
 
-  it("takes the session's facts by name, as they are at each event", async () => {
+  it('inserts values of the session by name, as they are at each event', async () => {
     let callProperties: Settings = { Agent: 'ann', Queues: ['sales', 'gold'] }
     const node = await openNode(
       eventTagger,
@@ -56,7 +56,7 @@ describe('event-tagger', () => {
     expect(answersTo(node, [event('E')])).toEqual([facts(['bob', '3'], 'c-1')])
   })
 
-  it('bounds the tags in number and length', async () => {
+  it('limits the tags in number and length', async () => {
     const callProperties = { Long: 'x'.repeat(1000), Many: Array.from({ length: 500 }, (_none, index) => index) }
     const node = await openNode(
       eventTagger,
@@ -69,7 +69,7 @@ describe('event-tagger', () => {
     expect(tags[0]).toHaveLength(256)
   })
 
-  it('refuses rules with what it does not know', async () => {
+  it('rejects rules with unknown keys', async () => {
     await expect(openNode(eventTagger, { rules: [{ nmae: 'x' }] })).rejects.toThrow('a rule of name, channel')
     await expect(openNode(eventTagger, { rules: [{ tagsFrom: ['Agent'] }] })).rejects.toThrow('rules')
   })

@@ -24,7 +24,7 @@ describe('phrase-spotter', () => {
     second: [item, found('cancel')],
   })
 
-  it('finds whole words in any letter case, whatever stands between them', async () => {
+  it('finds whole words in any letter case, with any punctuation between them', async () => {
     const phrases = ['Cancel, my account!', "don't", 'straße', 'ΟΔΟΣ', 'ﬁne', 'twenty one', '取消', 'cafe']
     const spoken = [
       'CANCEL my... Account',
@@ -58,12 +58,12 @@ describe('phrase-spotter', () => {
     ).toEqual([])
   })
 
-  it('finds phrases within phrases, each time they are said', async () => {
+  it('finds phrases within phrases, each time they occur', async () => {
     const phrases = ['a b', 'b', 'a b c', 'b c']
     expect(await spot({ phrases }, milestone('a b c b'))).toEqual(['a b', 'b', 'a b c', 'b c', 'b'])
   })
 
-  it('does not tell again in the milestone what a partial told', async () => {
+  it('does not report again in the milestone what a partial reported', async () => {
     const options = { phrases: ['yes', 'yes please'], in: 'both' }
     const items = [partial('yes'), partial('yes please'), partial('yes'), milestone('yes please yes'), partial('yes')]
     expect(await spot(options, ...items)).toEqual(['yes', 'yes please', 'yes', 'yes'])
@@ -71,7 +71,7 @@ describe('phrase-spotter', () => {
     expect(await spot({ ...options, in: 'milestones' }, ...items)).toEqual(['yes', 'yes please', 'yes'])
   })
 
-  it('takes times and confidence of the words, across milestones too, and keeps the channel', async () => {
+  it('uses times and confidence of the words, across milestones too, and keeps the channel', async () => {
     const words = (from: number, ...texts: string[]): object => ({
       Words: texts.map((Text, index) => ({
         Text,
@@ -109,7 +109,7 @@ describe('phrase-spotter', () => {
     await expect(openNode(phraseSpotter, { phrases: 'absent' })).rejects.toMatchObject({ code: 'invalid-options' })
   })
 
-  it('takes a long text with many phrases in time that grows with the text alone', async () => {
+  it('reads a long text with many phrases in time that grows only with the text', async () => {
     const phrases = Array.from({ length: 10_000 }, (_none, index) => `${'a '.repeat(index % 50)}b${index}`)
     const node = await openNode(phraseSpotter, { phrases })
     const started = performance.now()
@@ -117,7 +117,7 @@ describe('phrase-spotter', () => {
     expect(performance.now() - started).toBeLessThan(2000)
   })
 
-  it('passes results whose data do not fit, and other events', async () => {
+  it('passes on results with invalid data, and other events', async () => {
     const node = await openNode(phraseSpotter, { phrases: ['x'] })
     const items = [event('SR Milestone', { data: { Text: 5 } }), event('SR Milestone'), event('Other')]
     expect(answersTo(node, items)).toEqual(items)

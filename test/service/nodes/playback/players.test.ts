@@ -15,7 +15,7 @@ import { nodeContext } from '../node-context.js'
 
 const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 
-/** 50 ms: two packets and a half; each sample is its own number. */
+/** 50 ms: two and a half packets; each sample is its own number. */
 const sound: Sound = {
   frameCount: 400,
   samples: (from, count) => Int16Array.from({ length: Math.min(count, 400 - from) }, (_none, index) => from + index),
@@ -41,11 +41,11 @@ const values = {
 }
 const play = (options: PlayerOptions, { scheduler }: MarbleHelpers) =>
   playback(sound, options, nodeContext({ scheduler }))
-/** One sound from its request on, up to the tick that ends it after 60 ms. */
+/** One playback from its request on, up to the tick that ends it after 60 ms. */
 const whole = '(ap) 16ms q 19ms r 19ms z'
 
 describe('playback', () => {
-  it('plays in packets of 20 ms when an event comes, and completes', () => {
+  it('plays in packets of 20 ms when an event arrives, and completes', () => {
     marbles((helpers) => {
       const { cold, expectObservable, expectSubscriptions } = helpers
       const input$ = cold<NodeItem>('o-x 77ms x 99ms |', values)
@@ -55,25 +55,25 @@ describe('playback', () => {
       expectSubscriptions(input$.subscriptions).toBe(subscription)
     })
   })
-  it('plays at the start, and lets what plays end when the input is empty', () => {
+  it('plays at the start, and finishes its playback when the input is empty', () => {
     marbles((helpers) => {
       helpers.expectObservable(play({}, helpers)(EMPTY, nodeContext())).toBe('(ap) 16ms q 19ms r 19ms (z|)', values)
     })
   })
-  it('stays silent while the input does, and has no timer then', () => {
+  it('emits nothing while the input does not, and has no timer then', () => {
     marbles((helpers) => {
       helpers.expectObservable(play({ on: ['Play'] }, helpers)(NEVER, nodeContext())).toBe('-')
       helpers.flush()
       expect(helpers.scheduler.actions).toHaveLength(0)
     })
   })
-  it('passes an error of the input', () => {
+  it('passes an error of the input on', () => {
     marbles((helpers) => {
       const input$ = helpers.cold<NodeItem>('x 29ms #', values)
       helpers.expectObservable(play({ on: ['Play'] }, helpers)(input$, nodeContext())).toBe('(ap) 16ms q 9ms #', values)
     })
   })
-  it('lets go of input and timer when it is unsubscribed from, and starts afresh', () => {
+  it('releases input and timer when it is unsubscribed, and starts again', () => {
     marbles((helpers) => {
       const { cold, expectObservable, expectSubscriptions } = helpers
       const input$ = cold<NodeItem>('x--', values)
@@ -85,7 +85,7 @@ describe('playback', () => {
       expect(helpers.scheduler.actions).toHaveLength(0)
     })
   })
-  it('plays one after the other, as many as may wait, and drops what is too much', () => {
+  it('plays one after the other, up to its queue limit, and drops the others', () => {
     marbles((helpers) => {
       const input$ = helpers.cold<NodeItem>('(xxx)-', values)
       helpers
@@ -93,7 +93,7 @@ describe('playback', () => {
         .toBe('(apd) 15ms q 19ms r 19ms (zap) 15ms q 19ms r 19ms z', values)
     })
   })
-  it('stops what plays and what waits when somebody speaks', () => {
+  it('stops playback and queue when speech starts', () => {
     marbles((helpers) => {
       const input$ = helpers.cold<NodeItem>('(xx) 21ms s 9ms x', values)
       const expected = '                     (ap) 16ms q 4ms i 9ms (ap) 16ms q 19ms r 19ms z'
@@ -109,7 +109,7 @@ describe('playback', () => {
         .toBe('(ap) 16ms q 4ms (f|)', values)
     })
   })
-  it('plays again when its own event asks for it at once', () => {
+  it('plays again when its own event requests it immediately', () => {
     marbles((helpers) => {
       const input$ = new Subject<NodeItem>()
       const seen: string[] = []
@@ -127,7 +127,7 @@ describe('playback', () => {
       expect(seen).toEqual([...once, ...once])
     })
   })
-  it('catches up on little after a stall, and is later by the rest', () => {
+  it('catches up a little after a stall, and delays the rest', () => {
     marbles((helpers) => {
       let jumpMs = 0
       const { scheduler } = helpers
@@ -188,7 +188,7 @@ describe('tone-player', () => {
     }
   })
 
-  it('refuses tones that are none', async () => {
+  it('rejects invalid tones', async () => {
     for (const tone of [
       'loud',
       [],
@@ -202,7 +202,7 @@ describe('tone-player', () => {
 })
 
 describe('toneCadence', () => {
-  it('repeats its steps for as long as asked, and has no click within a lasting tone', () => {
+  it('repeats its steps as configured, and has no click within a continuous tone', () => {
     const steps = [{ frequenciesHz: [1000], levelDbm0: -10, onMs: 10, offMs: 10 }]
     const cadence = toneCadence(steps, 8000, 45)
     const samples = cadence.samples(0, 1000)
@@ -230,7 +230,7 @@ describe('prompt-player', () => {
     Buffer.concat([wavHeader(format, samples.byteLength), new Uint8Array(samples.buffer)])
   const withFile = (bytes: Uint8Array) => ({ resource: () => ({ kind: 'file', fileName: 'p.wav', bytes }) as const })
 
-  it('plays the file in the rate of the output, two channels as one', async () => {
+  it('plays the file at the rate of the output, two channels as one', async () => {
     const stereo = Int16Array.from({ length: 16_000 * 2 }, (_none, index) => (index % 2 === 0 ? 1000 : 3000))
     const { VirtualTimeScheduler } = await import('rxjs')
     const scheduler = new VirtualTimeScheduler()
@@ -246,7 +246,7 @@ describe('prompt-player', () => {
     expect(Math.abs((samples[4000] ?? 0) - 2000)).toBeLessThan(20)
   })
 
-  it('refuses what is no WAV file, what is too long, and what is not there', async () => {
+  it('rejects a file that is not WAV, is too long, or is missing', async () => {
     await expect(openNode(promptPlayer, { prompt: 'p' }, withFile(new Uint8Array(100)))).rejects.toMatchObject({
       code: 'invalid-wav',
     })

@@ -7,7 +7,7 @@ import { recorder } from '../../../../src/service/nodes/recordings/recorder.js'
 import { audio, openNode } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
-/** A disk with room for so many bytes, of the header and of audio; headers that are mended take none. */
+/** A disk with limited space for headers and audio; rewritten headers take none. */
 const disk = vi.hoisted(() => ({ freeBytes: 0 }))
 
 vi.mock(import('node:fs/promises'), async (importOriginal) => {
@@ -36,8 +36,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-describe('recorder on a disk that fills up', () => {
-  it('fails by the word of the system alone, and leaves what was written readable', async () => {
+describe('recorder on a disk that becomes full', () => {
+  it('fails with the code of the system only, and leaves the written audio readable', async () => {
     disk.freeBytes = 44 + 100_001
     const node = await openNode(recorder, {}, { recordingsFolder: folder })
     const input$ = concat(of(audio(new Uint8Array(200_000).fill(7))), NEVER)
@@ -54,7 +54,7 @@ describe('recorder on a disk that fills up', () => {
     expect(await declaredSize()).toBe(100_000)
   })
 
-  it('fails at the end when there was no room for the rest', async () => {
+  it('fails at the end when there was no space for the rest', async () => {
     disk.freeBytes = 44
     const node = await openNode(recorder, {}, { recordingsFolder: folder })
     await expect(lastValueFrom(node(of(audio(new Uint8Array(320))), nodeContext()))).rejects.toThrow('ENOSPC')

@@ -5,7 +5,7 @@ import { asyncMarbles } from '../../async-marbles.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
-/** A disk of promises alone, which takes every name anew: what its files hold, and which of them are open. */
+/** A fake disk with promises that accepts every name: the content of its files, and which of them are open. */
 const disk = vi.hoisted(() => ({ files: [] as Uint8Array[], open: 0, fails: false }))
 
 vi.mock(import('node:fs/promises'), async (importOriginal) => {
@@ -45,7 +45,7 @@ const recorded = (DurationMsec: number, more: object = {}): NodeItem => {
   return event('Recorded', { channel: -2, startMs: 0, endMs: DurationMsec, data })
 }
 const open = (options: object = {}) => openNode(recorder, options, { recordingsFolder: '/recordings' })
-/** What the header of each file says of its audio, and whether that is all. */
+/** The audio size in the header of each file, and whether it is correct. */
 const sizes = (): readonly (readonly [number, boolean])[] =>
   disk.files.map((bytes) => {
     const declared = Buffer.from(bytes).readUInt32LE(40)
@@ -62,7 +62,7 @@ describe('recorder in virtual time', () => {
     opensLater: true,
   })
 
-  it('leaves whole files and none open: after the end, an error, and unsubscription', async () => {
+  it('leaves complete files and none open: after the end, an error, and unsubscription', async () => {
     const node = await open()
     await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const drawn = (marbles: string, unsubscribe?: string) =>
@@ -82,7 +82,7 @@ describe('recorder in virtual time', () => {
     expect(disk.open).toBe(0)
   })
 
-  it('completes at its longest, though the input goes on, and lets go of it', async () => {
+  it('completes at its maximum duration, though the input continues, and unsubscribes from it', async () => {
     const node = await open({ maxDurationMs: 150 })
     await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('x---x---x---', { x: item })
@@ -96,7 +96,7 @@ describe('recorder in virtual time', () => {
     expect(sizes()).toEqual([[2400, true]])
   })
 
-  it('fails when the disk does, lets go of its input, and leaves no file open', async () => {
+  it('fails when the disk does, unsubscribes from its input, and leaves no file open', async () => {
     const node = await open()
     await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('----x---', { x: audio(new Uint8Array(65_536)) })

@@ -23,7 +23,7 @@ const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const open = (options: object = {}, context: Partial<NodeContext> = {}) =>
   openNode(recorder, options, { recordingsFolder: folder, ...context })
 const wavOf = (name: string) => readRecording(join(folder, name))
-/** Until it holds, without a sleep: the disk's turns pass in between. */
+/** Polls until it holds, without a sleep: disk operations complete in between. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise(setImmediate)
 }
@@ -55,7 +55,7 @@ describe('recorder', () => {
     expect((await stat(join(folder, 'session-1-node-all.wav'))).mode & 0o777).toBe(0o600)
   })
 
-  it('keeps µ-law as it is, also an odd number of bytes', async () => {
+  it('keeps µ-law unchanged, also an odd number of bytes', async () => {
     const inputs = { audio: { ...mono, encoding: 'ulaw' } as const }
     const node = await open({}, { inputs })
     await lastValueFrom(node(of(audio(numbered(1001))), nodeContext()))
@@ -65,7 +65,7 @@ describe('recorder', () => {
     expect((await stat(join(folder, 'session-1-node-all.wav'))).size).toBe(58 + 1002)
   })
 
-  it('writes each channel for itself when asked', async () => {
+  it('writes each channel to a separate file on request', async () => {
     const node = await open(
       { channels: 'apart' },
       { inputs: { audio: { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } } },
@@ -79,7 +79,7 @@ describe('recorder', () => {
     expect((await wavOf('session-1-node-1.wav')).bytes.every((byte) => byte === 2)).toBe(true)
   })
 
-  it('ends a file at its limit, reports that, and needs no more audio', async () => {
+  it('ends a file at its limit, reports that, and accepts no more audio', async () => {
     const counts: number[] = []
     const node = await open({ maxDurationMs: 100 }, { ack: (count) => counts.push(count) })
     const input$ = concat(from([audio(numbered(1600)), audio(numbered(1600))]), NEVER)
@@ -94,7 +94,7 @@ describe('recorder', () => {
     )
   })
 
-  it('leaves a file that can be read when the session is cancelled or fails', async () => {
+  it('leaves a readable file when the session is cancelled or fails', async () => {
     const node = await open()
     const input$ = new Subject<NodeItem>()
     const seen: unknown[] = []
@@ -115,7 +115,7 @@ describe('recorder', () => {
     await until(isWhole('session-1-node-all-2.wav'))
   })
 
-  it('leaves no file and no event where there was no audio, ended or cancelled', async () => {
+  it('leaves no file and no event if there was no audio, ended or cancelled', async () => {
     const node = await open()
     expect(await lastValueFrom(node(EMPTY, nodeContext()).pipe(toArray()))).toEqual([])
     const input$ = concat(of(audio(new Uint8Array(0))), NEVER)
@@ -129,7 +129,7 @@ describe('recorder', () => {
     expect((await readdir(folder)).sort()).toEqual(['session-1-node-all-2.wav', 'session-1-node-all.wav'])
   })
 
-  it('makes names of ids alone, which lead nowhere, and follows no link', async () => {
+  it('makes file names from ids only, without paths, and follows no link', async () => {
     const session = { id: '../../etc/passwd', tenant: '../t', project: '../p', clientId: '../c' }
     const node = await open({}, { session, node: 'a/b' })
     expect(await lastValueFrom(node(of(audio(numbered(320))), nodeContext()))).toEqual(
@@ -142,7 +142,7 @@ describe('recorder', () => {
     expect(await readFile(victim, 'utf8')).toBe('kept')
   })
 
-  it('is refused by name where the service keeps no recordings', async () => {
+  it('is refused by name if the service stores no recordings', async () => {
     await expect(openNode(recorder, {}, { node: 'tape' })).rejects.toMatchObject({
       code: 'refused',
       message: expect.stringContaining('tape'),
@@ -159,7 +159,7 @@ describe('recorder', () => {
     })
   })
 
-  it('fails when more waits for the disk than may', async () => {
+  it('fails when more is queued for the disk than allowed', async () => {
     const node = await open()
     const input$ = new Subject<NodeItem>()
     const failed = lastValueFrom(node(input$, nodeContext()))
@@ -169,7 +169,7 @@ describe('recorder', () => {
 })
 
 describe('WavFileWriter', () => {
-  it('tells what waits, and tells consumption only as the disk keeps up', async () => {
+  it('reports its queue, and acknowledges only as the disk keeps up', async () => {
     let progress = 0
     const file = new WavFileWriter(folder, 'a', mono, () => (progress += 1))
     file.add(numbered(640_000))

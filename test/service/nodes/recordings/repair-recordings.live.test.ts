@@ -28,7 +28,7 @@ describe('recordings of a process that was killed', () => {
     ['session-1-node-0.wav', { ...mono, encoding: 'ulaw' }, 8_001, 8_001],
     ['session-1-node-1-2.wav', { ...mono, encoding: 'alaw', channels: 2 }, 8_003, 8_002],
     ['session-1-node-all-100.wav', { ...mono, channels: 2 }, 0, 0],
-  ])('are given their sizes: %s', async (name, format, byteCount, whole) => {
+  ])('get their sizes: %s', async (name, format, byteCount, whole) => {
     const path = await left(name, format, byteCount)
     expect(await repairRecordings(folder)).toBe(1)
     const bytes = await readFile(path)
@@ -56,7 +56,7 @@ describe('recordings of a process that was killed', () => {
     expect(await repairRecordings(join(folder, 'none'))).toBe(0)
   })
 
-  it('may be written on by another process, whose own header stands in the end', async () => {
+  it('may still be written by another process, whose own header is the final one', async () => {
     const file = new WavFileWriter(folder, 'session-1-node-all', mono, () => undefined)
     const path = join(folder, 'session-1-node-all.wav')
     file.add(new Uint8Array(65_536).fill(7))

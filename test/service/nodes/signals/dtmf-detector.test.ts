@@ -28,7 +28,7 @@ describe('dtmf-detector', () => {
   testFixedSet({ open: () => open(format), item, first: [item, digit(99)], second: [item, digit(409)] })
 
   it.each(['pcm', 'ulaw', 'alaw'] as const)(
-    'tells the digits of each channel in %s, whatever the pieces',
+    'reports the digits of each channel in %s, with any slicing',
     async (encoding) => {
       const stereo: AudioFormat = { encoding, sampleRateHz: 8000, channels: 2 }
       const left = encodeSamples(
@@ -67,7 +67,7 @@ describe('dtmf-detector', () => {
     },
   )
 
-  it('counts from the beginning of the session when it was opened anew', async () => {
+  it('counts from the beginning of the session when it was opened again', async () => {
     const [only] = eventsOf(answersTo(await open(format, {}, 5000), [item]), 'DTMF')
     expect(only).toMatchObject({ startMs: 5099 })
   })
@@ -76,7 +76,7 @@ describe('dtmf-detector', () => {
     'silences the tones of a channel in %s and nothing else',
     async (encoding) => {
       const stereo: AudioFormat = { encoding, sampleRateHz: 8000, channels: 2 }
-      // 300 Hz before, after and beside the tones is speech, as far as this matters.
+      // 300 Hz before, after and beside the tones stands for speech.
       const hum = (index: number): number => 2000 * Math.sin((2 * Math.PI * 300 * index) / 8000)
       const tones = pressed(
         8000,
@@ -115,7 +115,7 @@ describe('dtmf-detector', () => {
           ).toBe(true)
           if (!after.subarray(at, at + sampleBytes).equals(before)) silenced += 1
         }
-        // Silent are the 621 ms of tones, and at their edges no more than 7.5 ms each.
+        // The 621 ms of tones are silent, and at their edges no more than 7.5 ms each.
         expect(silenced).toBeGreaterThan(600 * 8)
         expect(silenced).toBeLessThan((621 + 3 * 15) * 8)
         const detected = pressedIn(after, encoding, sampleBytes)
@@ -124,7 +124,7 @@ describe('dtmf-detector', () => {
     },
   )
 
-  it('holds back no more than 150 ms', async () => {
+  it('delays audio by no more than 150 ms', async () => {
     const node = await open(format, { suppress: true })
     const bytes = encodeSamples(
       pressed(
@@ -155,7 +155,7 @@ describe('dtmf-detector', () => {
   })
 })
 
-/** Digits that are left in the left channel. */
+/** Digits that remain in the left channel. */
 const pressedIn = (bytes: Uint8Array, encoding: AudioFormat['encoding'], sampleBytes: 1 | 2): readonly unknown[] => {
   const left = deinterleaveChannels(bytes, sampleBytes)[0]
   return new DtmfDetector(8000).take(decodeSamples(left, encoding))

@@ -10,7 +10,7 @@ const started = (channel: number, startMs: number): NodeItem =>
   event('Speech Started', { channel, startMs, endMs: -1, data: { AtMsec: startMs } })
 const ended = (channel: number, startMs: number, endMs: number): NodeItem =>
   event('Speech Ended', { channel, startMs, endMs })
-/** A conversation as the two channels tell it: each event when it is known. */
+/** A conversation as events of the two channels, each when it is known. */
 const itemsOf = (lines: readonly Line[]): readonly NodeItem[] =>
   lines
     .flatMap(([channel, startMs, endMs]) => [
@@ -71,7 +71,7 @@ describe('talk-statistics', () => {
     expect(column(data, 'TalkShare')).toEqual([0.6, 0.4])
   })
 
-  it('counts pauses as dead air from the given length on, those at the ends too', async () => {
+  it('counts pauses of at least the given length as dead air, including those at the ends', async () => {
     const lines: readonly Line[] = [
       [0, 4000, 5000],
       [1, 7999, 9000],
@@ -81,7 +81,7 @@ describe('talk-statistics', () => {
     expect(await figures(lines, { deadAirMs: 2999 })).toMatchObject({ DeadAirMsec: 9999, LongestDeadAirMsec: 4000 })
   })
 
-  it('counts as interruption who starts while the other talks and goes on after', async () => {
+  it('counts as interruption who starts while the other talks and continues after', async () => {
     const interrupted = await figures([
       [0, 0, 2000],
       [1, 1800, 3000],
@@ -105,7 +105,7 @@ describe('talk-statistics', () => {
     expect(column(both, 'Interruptions')).toEqual([1, 1])
   })
 
-  it('counts turns without what is said within the other’s talk, and how long answers take', async () => {
+  it('counts turns without what is spoken within the other’s talk, and the response times', async () => {
     const data = await figures([
       [0, 0, 1000],
       [0, 1200, 2000],
@@ -119,7 +119,7 @@ describe('talk-statistics', () => {
     expect(column(data, 'MeanResponseMsec')).toEqual([600, 600])
   })
 
-  it('reports every so much audio, up to then, and what is still being said', async () => {
+  it('reports at intervals of audio, up to then, including speech that has not ended', async () => {
     const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
     const node = await openNode(talkStatistics, { everyMs: 1000 }, { inputs: { audio: format } })
     const second = audio(new Uint8Array(8000))
@@ -136,7 +136,7 @@ describe('talk-statistics', () => {
     ])
   })
 
-  it('goes on with the time of the session when it was opened anew', async () => {
+  it('continues with the time of the session when it was opened again', async () => {
     const context = {
       inputs: { audio: { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } as const },
       offsetMs: 5000,
@@ -146,7 +146,7 @@ describe('talk-statistics', () => {
     expect(last?.endMs).toBe(6000)
   })
 
-  it('takes events that are late, odd or of other channels', async () => {
+  it('handles events that are late, invalid or of other channels', async () => {
     const node = await openNode(talkStatistics, {})
     const items = [
       ended(0, -1, 500),
@@ -164,7 +164,7 @@ describe('talk-statistics', () => {
     expect(column(last?.data as Figures, 'TalkMsec')).toEqual([1400, 0])
   })
 
-  it('joins the oldest talk beyond its bound, and says so', () => {
+  it('joins the oldest talk beyond its limit, and reports that', () => {
     const timeline = new TalkTimeline(3)
     for (let index = 0; index < 5; index += 1) timeline.end(0, index * 100, index * 100 + 50)
     expect(timeline.isCoarse).toBe(true)

@@ -11,7 +11,7 @@ import { asyncMarbles } from '../../async-marbles.js'
 import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
-// The detector is loaded once for the process; from then on it opens within a turn.
+// The detector is loaded once per process; from then on it opens without a delay.
 beforeAll(async () => {
   const detector = await openFvad(8000, 0)
   detector.free()
@@ -40,7 +40,7 @@ const emptyFinal = final(0, 0, '', { Confidence: 0, HeardMsec: 0 })
 const with$ = (engine: Engine): Partial<NodeContext> => ({ engine: () => Promise.resolve(engine) })
 const open = (engine: Engine = scriptedEngine({ texts: ['yes', 'no'] })) => openNode(recognizer, {}, with$(engine))
 
-/** An engine that does to its segments what it is given, and says how many recognitions run. */
+/** An engine with scripted output for its segments, which counts running recognitions. */
 const watched = (change: OperatorFunction<SegmentPart, Hypothesis>) => {
   const engine = scriptedEngine({ texts: [] })
   let running = 0
@@ -58,7 +58,7 @@ const watched = (change: OperatorFunction<SegmentPart, Hypothesis>) => {
 }
 
 describe('the recognizer node in virtual time', async () => {
-  // Speech begins in it and does not end; the pause comes where it is heard a second time.
+  // Speech starts in it and does not end; it pauses when it is played a second time.
   const item = audio(await spoken(1600))
 
   testFixedSet({
@@ -75,7 +75,7 @@ describe('the recognizer node in virtual time', async () => {
     opensLater: true,
   })
 
-  it('gives its final by itself when no audio comes for long', async () => {
+  it('sends its final by itself when no audio arrives for long', async () => {
     const node = await open()
     await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const source$ = cold<NodeItem>('-')
@@ -88,7 +88,7 @@ describe('the recognizer node in virtual time', async () => {
     }, 60_000)
   })
 
-  it('tells a long silence of its channel, in the time of the session', async () => {
+  it('reports a long silence of its channel, in the time of the session', async () => {
     const node = await openNode(recognizer, { channel: 1 }, with$(scriptedEngine({ texts: ['yes'] })))
     await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const values = { x: audio(new Uint8Array(29_900 * 16)), y: audio(new Uint8Array(100 * 16)) }
@@ -100,7 +100,7 @@ describe('the recognizer node in virtual time', async () => {
     })
   })
 
-  it('ends the engine’s work in the middle of a segment when it is unsubscribed from', async () => {
+  it('ends the work of the engine within a segment when it is unsubscribed', async () => {
     const script = scriptedEngine({ texts: ['yes'] })
     const { engine, running } = watched((part$) => part$.pipe(script.recognize()))
     const node = await open(engine)
@@ -118,7 +118,7 @@ describe('the recognizer node in virtual time', async () => {
     expect(ran).toEqual([1, 0])
   })
 
-  it('gives the final that says why when the engine fails, then its error', async () => {
+  it('sends the final with the reason when the engine fails, then its error', async () => {
     const error = new SpeechError('engine-failed', 'It broke.')
     const { engine, running } = watched(mergeMap(() => throwError(() => error)))
     const node = await open(engine)
@@ -134,7 +134,7 @@ describe('the recognizer node in virtual time', async () => {
     expect(running()).toBe(0)
   })
 
-  it('gives the final that says why when the session is broken off, and completes', async () => {
+  it('sends the final with the reason when the session is aborted, and completes', async () => {
     const node = await open()
     const aborted$ = new Subject<SpeechError>()
     await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {

@@ -28,7 +28,7 @@ import { spoken } from '../../sessions/spoken.js'
 
 const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 
-/** An engine that counts in frames of 10 ms and a third, as some do, with more digits than anyone needs. */
+/** An engine with times in frames of 10 ⅓ ms, as some have, and with more digits than necessary. */
 const fractional = (): Engine => {
   const engine = scriptedEngine({ texts: ['hello world'], confidence: 0.123456 })
   return {
@@ -91,7 +91,7 @@ const run = async (
 const audio = (bytes: Uint8Array): NodeItem => ({ type: 'audio', bytes })
 
 describe('the recognizer node', () => {
-  it('tells whole milliseconds and confidences of two decimals', async () => {
+  it('reports whole milliseconds and confidences with two decimals', async () => {
     const events = await run(contextOf(mono, {}, fractional()), of(audio(await spoken(4_000))))
     const milestone = events.find((event) => event.name === 'SR Milestone')
     expect(milestone?.data).toMatchObject({ Text: 'hello world', Confidence: 0.12 })
@@ -104,7 +104,7 @@ describe('the recognizer node', () => {
     expect(times.filter((time) => !Number.isInteger(time))).toEqual([])
   })
 
-  it('tells one final a channel, with no confidence to speak of where nobody spoke', async () => {
+  it('sends one final per channel, with confidence 0 if there was no speech', async () => {
     const stereo: AudioFormat = { ...mono, channels: 2 }
     const events = await run(contextOf(stereo, {}, fractional()), of(audio(new Uint8Array(32_000))))
     expect(events).toEqual(
@@ -118,7 +118,7 @@ describe('the recognizer node', () => {
     )
   })
 
-  it('is to end where nobody speaks: ends each channel in its own pause', async () => {
+  it('ends each channel in its own pause when it drains', async () => {
     const stereo: AudioFormat = { ...mono, channels: 2 }
     const left = await spoken(5_000)
     const both = new Uint8Array(2 * left.length)
@@ -142,7 +142,7 @@ describe('the recognizer node', () => {
     expect(finals.find(({ channel }) => channel === 0)?.endMs).toBeCloseTo(3430, -2)
   })
 
-  it('wants no more of a channel that silence has ended, so that the other goes on', async () => {
+  it('accepts no more audio of a channel that silence has ended, so that the other continues', async () => {
     const stereo: AudioFormat = { ...mono, channels: 2 }
     const left = await spoken(5_000)
     const both = new Uint8Array(2 * left.length)
@@ -152,7 +152,7 @@ describe('the recognizer node', () => {
     const rest = audio(both.subarray(2 * 72_000))
     const events = await run(given, concat(of(half), given.final$.pipe(take(1), ignoreElements()), of(rest)))
     const finals = events.filter((event) => event.name === 'SR Final')
-    // What comes while the first final is told is told before it.
+    // Input during the first final is processed before it.
     expect(finals.toReversed()).toMatchObject([
       { channel: 1, endMs: 4000 },
       { channel: 0, data: { Text: expect.stringContaining('hello') as unknown } },
@@ -163,7 +163,7 @@ describe('the recognizer node', () => {
     expect(given.consumed.at(-1)).toBe(Infinity)
   })
 
-  it('takes the model that the settings name, in either dialect, and refuses a setting by its name', async () => {
+  it('uses the model of the settings, in either dialect, and rejects a setting by its name', async () => {
     const given = contextOf(mono, { 'model-name': 'a', ModelTenant: 'b', ModelVersion: '2' }, fractional())
     await configured(recognizer).open(given.context)
     expect(given.asked).toEqual([{ name: 'a', tenant: 'b', version: '2' }])

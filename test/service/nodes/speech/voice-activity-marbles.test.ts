@@ -11,7 +11,7 @@ const started = (startMs: number): NodeItem =>
 const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
 
 describe('voice-activity in virtual time', async () => {
-  // Speech begins in it and does not end; the pause comes where it is heard a second time.
+  // Speech starts in it and does not end; it pauses when it is played a second time.
   const item = audio(await spoken(1600))
 
   testFixedSet({
@@ -23,7 +23,7 @@ describe('voice-activity in virtual time', async () => {
     opensLater: true,
   })
 
-  it('passes audio without speech, and tells nothing of it', async () => {
+  it('passes audio without speech on, and reports nothing about it', async () => {
     const node = await openNode(voiceActivity, {})
     await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const values = { q: audio(new Uint8Array(16_000)), e: event('other') }
@@ -39,7 +39,7 @@ describe('voice-activity in virtual time', async () => {
     })
   })
 
-  it('tells no long silence, for it does not know what the recognizer still has to say', async () => {
+  it('reports no long silence, because it does not know the pending results of the recognizer', async () => {
     const node = await openNode(voiceActivity, {})
     await asyncMarbles(({ cold, expectObservable, scheduler }) => {
       const values = { q: audio(new Uint8Array(31_000 * 16)) }
@@ -50,12 +50,12 @@ describe('voice-activity in virtual time', async () => {
     })
   })
 
-  it('ends the speech when no audio comes, and all when none comes for long', async () => {
+  it('ends the speech when no audio arrives, and completes when none arrives for long', async () => {
     const node = await openNode(voiceActivity, {})
     await asyncMarbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const values = { x: item, s: started(520), e: ended(520, 1600) }
       const source$ = cold('x', values)
-      // 1600 ms of audio came ahead; a second after it would have been heard, nobody speaks any more.
+      // 1600 ms of audio arrived early; a second after its real-time end there is no more speech.
       const expected = '    (xs) 2596ms e 27399ms |'
       const subscriptions = '^ 29999ms !'
       const seen = expectObservable(node(source$, nodeContext({ scheduler })))

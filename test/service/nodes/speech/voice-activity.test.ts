@@ -35,7 +35,7 @@ const eventsIn = async (format: AudioFormat, options: unknown, pieces: readonly 
 }
 
 describe('voice-activity', () => {
-  it('tells the same speech as the recognizer does, and passes the audio on as it is', async () => {
+  it('reports the same speech as the recognizer, and passes the audio on unchanged', async () => {
     const bytes = await spoken(6_000)
     const out = await eventsIn(mono, {}, [bytes.subarray(0, 33_334), bytes.subarray(33_334)])
     expect(bytesFrom(out)).toEqual(new Uint8Array(bytes))
@@ -49,7 +49,7 @@ describe('voice-activity', () => {
     expect(eventsOf(out)).toEqual(voice)
   })
 
-  it('keeps channels apart: each tells what it would tell alone', async () => {
+  it('keeps channels separate: each has the same events as alone', async () => {
     const [first, second] = [await spoken(6_000), new Uint8Array(96_000)]
     const [both, swapped] = [interleaveChannels(first, second, 2), interleaveChannels(second, first, 2)]
     const alone = eventsOf(await eventsIn(mono, {}, [first]))
@@ -69,13 +69,13 @@ describe('voice-activity', () => {
     expect(configured(voiceActivity, { channel: 1 }).formats({ audio: stereo })).toMatchObject({ _tag: 'Left' })
   })
 
-  it('hears at a rate that the detector does not know', async () => {
+  it('works at a rate that the detector does not support', async () => {
     const bytes = await spoken(6_000)
     const faster = eventsOf(await eventsIn({ ...mono, sampleRateHz: 11_025 }, {}, [bytes]))
     expect(faster.map(({ name }) => name).slice(0, 2)).toEqual(['Speech Started', 'Speech Ended'])
   })
 
-  it('takes its parameters from options, and the session overrides them unless it may not', async () => {
+  it('reads its parameters from options, and the session overrides them unless that is disabled', async () => {
     const bytes = await spoken(6_000)
     const starts = async (options: unknown, settings: Settings) =>
       eventsOf(await eventsIn(mono, options, [bytes], { settings: () => settings }))[0]?.startMs ?? 0
@@ -85,7 +85,7 @@ describe('voice-activity', () => {
     expect(await starts({ preSpeechMs: 100, fromSettings: false }, { VadPreSpeechBufferMsec: 0 })).toBe(plain)
   })
 
-  it('refuses settings that do not fit, at the start and in an Update, and takes any where it does not heed them', async () => {
+  it('rejects invalid settings, at the start and in an Update, and accepts any if it ignores them', async () => {
     const wrong = { VadSensitivity: 11 }
     const session = nodeContext({ settings: () => wrong })
     await expect(opened(voiceActivity, {}, session)).rejects.toMatchObject({ code: 'invalid-field' })
@@ -94,7 +94,7 @@ describe('voice-activity', () => {
     expect(configured(voiceActivity, { fromSettings: false }).checkSettings(wrong, {})).toBeUndefined()
   })
 
-  it('tells what is dealt with, and completes when an empty input does', async () => {
+  it('acknowledges processed audio, and completes when an empty input does', async () => {
     const consumed: number[] = []
     await eventsIn(mono, {}, [new Uint8Array(1600)], { ack: (count: number) => consumed.push(count) })
     expect(consumed.filter((count) => count !== Infinity).reduce((sum, value) => sum + value, 0)).toBe(800)
@@ -102,7 +102,7 @@ describe('voice-activity', () => {
     expect(await eventsIn(mono, {}, [])).toEqual([])
   })
 
-  it('passes an error on, and lets go of its input on unsubscription', async () => {
+  it('passes an error on, and unsubscribes from its input', async () => {
     const context = nodeContext()
     const node = await opened(voiceActivity, {}, context)
     const input$ = new Subject<NodeItem>()
@@ -116,7 +116,7 @@ describe('voice-activity', () => {
     await expect(failed).rejects.toThrow('gone')
   })
 
-  it('keeps two channels in step where a listener gives more in the middle of a piece', async () => {
+  it('keeps two channels aligned if a listener sends more in the middle of a chunk', async () => {
     const context = nodeContext({ inputs: { audio: stereo } })
     const node = await opened(voiceActivity, {}, context)
     const speech = await spoken(6_000)
@@ -146,7 +146,7 @@ describe('voice-activity', () => {
 })
 
 describe('an Update of the recognizer', () => {
-  it('is refused by name where a value does not fit or the model would change', () => {
+  it('is rejected by name if a value is invalid or the model would change', () => {
     const { checkSettings } = configured(recognizer, { maxSpeechMs: 2000 })
     expect(checkSettings({ VadSensitivity: 0 }, {})).toMatchObject({ code: 'invalid-field' })
     expect(checkSettings({ VadSensitivity: 0 }, {})?.message).toContain('VadSensitivity')
@@ -159,7 +159,7 @@ describe('an Update of the recognizer', () => {
     expect(configured(recognizer, { fromSettings: false }).checkSettings({ VadSensitivity: 0 }, {})).toBeUndefined()
   })
 
-  it('holds from when nobody speaks, without a cut in the segment that is open', async () => {
+  it('applies from the next silence on, without a cut in the open segment', async () => {
     const speech = await spoken(20_000)
     let settings: Settings = {}
     const updated$ = new Subject<undefined>()

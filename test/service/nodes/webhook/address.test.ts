@@ -31,11 +31,11 @@ describe('isPrivateAddress', () => {
       'ff02::1',
     ],
     ...['::ffff:127.0.0.1', '::ffff:8.8.8.8', '64:ff9b::a00:1', '2002:7f00:1::', '2001:0:1::', '2001:db8::1', 'x', ''],
-  ])('holds for %s', (address) => {
+  ])('is true for %s', (address) => {
     expect(isPrivateAddress(address)).toBe(true)
   })
   it.each(['8.8.8.8', '172.32.0.1', '100.128.0.1', '192.169.0.1', '2606:4700::1', '2a00:1450::1'])(
-    'does not for %s',
+    'is false for %s',
     (address) => {
       expect(isPrivateAddress(address)).toBe(false)
     },
@@ -43,7 +43,7 @@ describe('isPrivateAddress', () => {
 })
 
 describe('pinAddress', () => {
-  it('gives the address that was checked', async () => {
+  it('returns the address that was checked', async () => {
     const url = new URL('https://example.org/')
     expect(await pinAddress(url, false, answering('8.8.8.8', '2606:4700::1'))).toEqual({
       address: '8.8.8.8',
@@ -52,7 +52,7 @@ describe('pinAddress', () => {
     expect(await pinAddress(new URL('https://[2606:4700::1]/'), false)).toEqual({ address: '2606:4700::1', family: 6 })
   })
 
-  it('refuses a host with one private address among others, however it is written', async () => {
+  it('rejects a host with one private address among others, in any notation', async () => {
     await expect(
       pinAddress(new URL('https://example.org/'), false, answering('8.8.8.8', '10.0.0.1')),
     ).rejects.toMatchObject({
@@ -63,7 +63,7 @@ describe('pinAddress', () => {
     }
   })
 
-  it('takes private addresses where they are allowed, without TLS only this machine', async () => {
+  it('accepts private addresses if they are allowed, and without TLS only this machine', async () => {
     const inside = answering('10.0.0.1')
     expect(await pinAddress(new URL('https://intranet/'), true, inside)).toEqual({ address: '10.0.0.1', family: 4 })
     await expect(pinAddress(new URL('http://localhost/'), true, inside)).rejects.toMatchObject({ code: 'refused' })
@@ -73,7 +73,7 @@ describe('pinAddress', () => {
     })
   })
 
-  it('says that a host cannot be found', async () => {
+  it('reports that a host is unknown', async () => {
     const url = new URL('https://example.org/')
     await expect(pinAddress(url, false, () => Promise.reject(new Error('ENOTFOUND')))).rejects.toMatchObject({
       code: 'connection-failed',
@@ -83,7 +83,7 @@ describe('pinAddress', () => {
 })
 
 describe('isLoopbackUrl', () => {
-  it('knows this machine by name and address', () => {
+  it('recognizes this machine by name and address', () => {
     const loopback = ['http://localhost/', 'http://127.9.9.9/', 'http://[::1]/']
     expect(loopback.map((url) => isLoopbackUrl(new URL(url)))).toEqual([true, true, true])
     const others = ['http://localhost.example.org/', 'http://10.0.0.1/']

@@ -8,10 +8,10 @@ import { openReceiver, type Received } from './webhook-receiver.js'
 
 const secret = 'a secret that nobody sees'
 
-/** May send to this machine, and soon gives up. */
+/** Options that allow this machine, with short deadlines. */
 const quick = { allowPrivate: true, secret: 'key', batchMs: 0, retryBaseMs: 10, retryMaxMs: 20 }
 
-/** Webhooks that send for real to a receiver on this machine; `clear` after each test. */
+/** Webhooks that send to a real receiver on this machine; `clear` after each test. */
 export const webhookBench = () => {
   const logged: unknown[] = []
   const context = {
@@ -31,7 +31,7 @@ export const webhookBench = () => {
     },
     /** A node that sends to the receiver. */
     open,
-    /** All that it tells of its input. */
+    /** All its output for an input. */
     run: async (options: object, input$: Observable<NodeItem>): Promise<readonly NodeItem[]> => {
       const node = await open(options)
       return lastValueFrom(node(input$, nodeContext()).pipe(toArray()))
@@ -44,11 +44,11 @@ export const webhookBench = () => {
   }
 }
 
-/** What a webhook tells of itself. */
+/** An event of a webhook about itself. */
 export const eventOf = (name: string, data: object): NodeItem =>
   event(name, { channel: -2, startMs: -1, endMs: -1, data })
 
-/** When a request says that it was signed, its signature, and what that has to be. */
+/** The signature of a signed request, and the expected one. */
 export const signatureOf = ({ headers, body }: Received) => {
   const header = String(headers['x-rxspeech-signature'])
   const [, time = '', given] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header) ?? []

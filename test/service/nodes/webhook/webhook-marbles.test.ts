@@ -21,7 +21,7 @@ const values = {
 }
 const status = (code: number, retryAfter?: string): Observable<WebhookResponse> => of({ status: code, retryAfter })
 
-/** A webhook in virtual time; `answer` gives what comes to the n-th request, and `atMs` says when each went out. */
+/** A webhook in virtual time; `answer` is the response to the n-th request, and `atMs` lists when each was sent. */
 const open = (
   { scheduler }: MarbleHelpers,
   answer: (count: number) => Observable<WebhookResponse>,
@@ -52,13 +52,13 @@ describe('webhook in virtual time', () => {
       expect(atMs).toEqual([10])
     })
   })
-  it('completes at once when the input is empty', () => {
+  it('completes immediately when the input is empty', () => {
     marbles((helpers) => helpers.expectObservable(open(helpers, () => status(200)).node(EMPTY)).toBe('|'))
   })
-  it('stays silent while the input does', () => {
+  it('emits nothing while the input emits nothing', () => {
     marbles((helpers) => helpers.expectObservable(open(helpers, () => status(200)).node(NEVER)).toBe('-'))
   })
-  it('passes an error of the input', () => {
+  it('passes an error of the input on', () => {
     marbles((helpers) => {
       const input$ = helpers.cold<NodeItem>('x-#', values)
       helpers.expectObservable(open(helpers, () => NEVER).node(input$)).toBe('--#')
@@ -78,7 +78,7 @@ describe('webhook in virtual time', () => {
       expect(helpers.scheduler.actions).toHaveLength(0)
     })
   })
-  it('accepts an event in answer to its own report', () => {
+  it('accepts an event in response to its own report', () => {
     marbles((helpers) => {
       const { node, atMs } = open(helpers, () => status(400), { batchMs: 0, batchEvents: 1 })
       const input$ = new Subject<NodeItem>()
@@ -120,7 +120,7 @@ describe('webhook in virtual time', () => {
 })
 
 describe('requestedWaitMs', () => {
-  it('reads seconds and dates, and bounds them', () => {
+  it('reads seconds and dates, and limits them', () => {
     expect(requestedWaitMs('3', 0)).toBe(3000)
     expect(requestedWaitMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000)
     expect(requestedWaitMs('99999', 0)).toBe(300_000)

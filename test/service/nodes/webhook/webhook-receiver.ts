@@ -9,7 +9,9 @@ export interface Received {
   readonly body: string
 }
 
-/** A receiver on this machine: keeps what comes and answers as told. With a certificate and its key it speaks TLS. */
+/**
+ * A receiver on this machine: records requests and answers as configured. With a certificate and its key it uses TLS.
+ */
 export const openReceiver = async (
   answer: (response: ServerResponse, count: number, request: IncomingMessage) => void,
   tls?: { readonly certificate: string; readonly key: string },
@@ -53,6 +55,6 @@ export const ok = (response: ServerResponse): void => {
   response.writeHead(204).end()
 }
 
-/** The names of the events of all requests that came, in order. */
+/** The names of the events of all requests, in order. */
 export const namesIn = (received: readonly Received[]): readonly string[] =>
   received.flatMap(({ body }) => (JSON.parse(body) as { Events: { Name: string }[] }).Events.map(({ Name }) => Name))

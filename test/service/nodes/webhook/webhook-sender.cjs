@@ -1,4 +1,5 @@
-// Gives the built webhook node one event, and says what it tells; whom it trusts is a matter of the process.
+// Passes one event to the built webhook node, and prints its output; the process determines which authorities it
+// trusts.
 const { asyncScheduler, NEVER, of, toArray, lastValueFrom } = require('rxjs')
 const { webhook } = require('../../../../dist/cjs/service/nodes/webhook/webhook.js')
 

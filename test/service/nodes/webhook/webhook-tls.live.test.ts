@@ -49,7 +49,7 @@ describe('webhook over TLS', () => {
     for (const { given, due } of receiver.received.map(signatureOf)) expect(given).toBe(due)
   })
 
-  it('gives nothing to a receiver whose certificate is not trusted, tells so, and goes on', async () => {
+  it('sends nothing to a receiver whose certificate is not trusted, reports that, and continues', async () => {
     const receiver = await receive(ok, certificates)
     const input$ = of(event('words', { data: { Text: 'spoken' } }), event('more'))
     const items = await run({ batchEvents: 1, maxAttempts: 2 }, input$)
@@ -62,7 +62,7 @@ describe('webhook over TLS', () => {
     expect(JSON.stringify([items, logged])).not.toMatch(/hidden|spoken|secret|127\.0/u)
   })
 
-  it('tells when the receiver speaks no TLS, while the session goes on', async () => {
+  it('reports when the receiver does not use TLS, while the session continues', async () => {
     const receiver = await receive(ok)
     const url = receiver.url.replace('http:', 'https:')
     const node = await open({ url, maxAttempts: 2 })

@@ -11,7 +11,7 @@ const { context, logged, receive, open, run, clear } = webhookBench()
 afterEach(clear)
 
 describe('webhook', () => {
-  it('posts the events as they are on the wire, signed, with a delivery id', async () => {
+  it('posts the events in their wire format, signed, with a delivery id', async () => {
     const receiver = await receive(ok)
     const input$ = of(event('DTMF', { channel: 1, startMs: 5, data: { Digit: '5' } }), event('Other', { tags: ['x'] }))
     expect(await run({}, input$)).toEqual([])
@@ -51,7 +51,7 @@ describe('webhook', () => {
   })
 
   it.each([400, 401, 404, 301, 307])(
-    'does not try again after status %i, follows nowhere, and says so once',
+    'does not try again after status %i, follows no redirect, and reports it once',
     async (status) => {
       const receiver = await receive((response) => {
         response.writeHead(status, { Location: '/elsewhere' }).end()
@@ -65,7 +65,7 @@ describe('webhook', () => {
     },
   )
 
-  it('gives up after maxAttempts, and reports and logs nothing of address, body and secret', async () => {
+  it('gives up after maxAttempts, and neither reports nor logs address, body and secret', async () => {
     await receive((response) => response.writeHead(500).end('inside'))
     const answers = await run({ maxAttempts: 2 }, of(event('words', { data: { Text: 'spoken' } })))
     expect(answers[0]).toEqual(eventOf('Webhook Failed', { Reason: 'status 500', Attempts: 2, Lost: 1 }))
@@ -83,7 +83,7 @@ describe('webhook', () => {
     ])
   })
 
-  it('tries again when there is no answer in time', async () => {
+  it('tries again when there is no response in time', async () => {
     const receiver = await receive((response, count) => {
       if (count > 1) ok(response)
     })
@@ -91,7 +91,7 @@ describe('webhook', () => {
     expect(receiver.received).toHaveLength(2)
   })
 
-  it('accepts a status even if the body never ends, breaks or is too long', async () => {
+  it('accepts a status even if the body never ends, breaks off or is too long', async () => {
     const receiver = await receive((response, count, request) => {
       response.writeHead(200, count === 2 ? { 'Content-Length': 100 } : {})
       if (count === 1) response.write('slow')
@@ -122,7 +122,7 @@ describe('webhook', () => {
   })
 
   it.each([1, 3])(
-    'takes a flood of 10,000 events at once, delivers all in order with %i under way',
+    'accepts a flood of 10,000 events, and delivers all in order with %i in progress',
     async (inFlight) => {
       const receiver = await receive((response) => setImmediate(() => ok(response)))
       const flood$ = range(0, 10_000).pipe(map((index) => event(String(index))))
@@ -141,11 +141,11 @@ describe('webhook', () => {
   it.each([
     ['dropOldest', ['0', '8', '9']],
     ['dropNewest', ['0', '1', '2']],
-  ])('with %s keeps what its queue can hold, and tells what it lost', async (whenFull, kept) => {
+  ])('with %s keeps what its queue can hold, and reports what it lost', async (whenFull, kept) => {
     const input$ = new ReplaySubject<NodeItem>(1)
     input$.next(event('0'))
     const receiver = await receive((response, count) => {
-      // The first one is under way when the others come.
+      // The first one is in progress when the others arrive.
       for (let index = 1; count === 1 && index < 10; index += 1) input$.next(event(String(index)))
       input$.complete()
       ok(response)
@@ -167,7 +167,7 @@ describe('webhook', () => {
     ])
   })
 
-  it('breaks off what is under way when the session is cancelled', async () => {
+  it('aborts requests in progress when the session is cancelled', async () => {
     let subscription: { unsubscribe(): void } | undefined
     const closed = new Promise<void>((resolve, reject) => {
       receive((_response, _count, request) => {
@@ -181,7 +181,7 @@ describe('webhook', () => {
     await closed
   })
 
-  it('is not sent into private networks unless that is allowed', async () => {
+  it('sends nothing to private networks unless that is allowed', async () => {
     const receiver = await receive(ok)
     const answers = await run({ allowPrivate: false }, of(event('a')))
     expect(answers[0]).toEqual(eventOf('Webhook Failed', { Reason: 'refused', Attempts: 1, Lost: 1 }))
@@ -195,11 +195,11 @@ describe('webhook', () => {
     'https://example.org/#x',
     'x',
     5,
-  ])('refuses %j as its address', async (url) => {
+  ])('rejects %j as its address', async (url) => {
     await expect(openNode(webhook, { url, secret: 'key' }, context)).rejects.toThrow('must be an https address')
   })
 
-  it('is refused without its secret', async () => {
+  it('is rejected without its secret', async () => {
     await expect(
       openNode(webhook, { url: 'https://example.org/', secret: 'gone' }, { resource: () => undefined }),
     ).rejects.toMatchObject({ code: 'invalid-options' })

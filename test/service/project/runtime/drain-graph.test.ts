@@ -17,7 +17,7 @@ wires:
   - y.events -> out.events
 `
 
-/** Notes what it is given, and tells when it is finalized. */
+/** Records its input, and emits an event when it is finalized. */
 const reporting = (received: string[] = []) =>
   nodeOf(
     'telling',
@@ -31,7 +31,7 @@ const reporting = (received: string[] = []) =>
       ),
   )
 
-/** Completes with `letGo$`. `calls` lists its input and `drain`; `dealt$` acknowledges audio. */
+/** Completes with `released$`. `calls` lists its input and `drain`; `dealt$` acknowledges audio. */
 const leaver = (released$: Observable<unknown>, calls: string[] = [], dealt$: Observable<number> = NEVER) =>
   nodeOf(
     'leaver',

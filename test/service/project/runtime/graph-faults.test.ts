@@ -15,7 +15,7 @@ const failing: Node = (input$) =>
 const owedOf = ({ aborted$ = NEVER }: NodeContext): Observable<NodeItem> =>
   aborted$.pipe(map(({ code }) => event(`final ${code}`)))
 
-/** Passes audio on, and owes the client an event when the session is aborted. */
+/** Passes audio on, and has a pending event for the client when the session is aborted. */
 const owing =
   (context: NodeContext): Node =>
   (input$) =>
@@ -92,8 +92,8 @@ describe('a node that fails', () => {
         }),
       'threw',
     ],
-    ['errors at once', () => throwError(() => new Error('x')), 'threw'],
-    ['floods at once', () => range(0, 1_000_000).pipe(map(() => event('e'))), 'flooded'],
+    ['errors immediately', () => throwError(() => new Error('x')), 'threw'],
+    ['emits a flood immediately', () => range(0, 1_000_000).pipe(map(() => event('e'))), 'flooded'],
   ] as const)('is detected when it %s', async (_what, node, cause) => {
     const { output, items } = await running(around('bad', ', onFault: bypass'), [nodeOf('bad', () => node)])
     const failed = items.flatMap((item) =>

@@ -18,7 +18,7 @@ describe('a graph', () => {
     expect(output).toEqual(['heard a20', 'a20', 'heard a40', 'a40', 'last', '|'])
   })
 
-  it('keeps audio that arrives during a node call until the call has returned', async () => {
+  it('queues audio that arrives during a node call until the call has returned', async () => {
     const client: { again: () => void } = { again: () => undefined }
     const calls: string[] = []
     const node: Node = (input$) =>

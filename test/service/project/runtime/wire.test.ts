@@ -7,7 +7,7 @@ import type { Drops } from '../../../../src/service/project/runtime/wire-drops.j
 import type { WireOptions } from '../../../../src/service/project/runtime/wire-options.js'
 import { runs } from '../../../thorough.js'
 
-/** The tests take from the wires themselves. */
+/** The tests read from the wires themselves. */
 const noTarget: WireTarget = { takesInput: false, hasManualAck: true, give: () => undefined, endInput: () => undefined }
 
 /** Each frame has one byte; only silence is 0. */
@@ -100,7 +100,7 @@ describe('a wire that drops the newest', () => {
     expect(takeAll(wire)).toHaveLength(8)
     wire.offer(frames(5, 2))
     expect(dropped).toEqual([{ phase: 'begun', dropped: 3, atCount: 13 }])
-    // Not half empty yet: what comes is dropped, too, and all of it is one silence.
+    // Not half empty yet: later audio is dropped, too, and all of it is one silence.
     wire.offer(frames(2, 3))
     expect(takeAll(wire)).toEqual([])
     wire.ack(5)
@@ -169,7 +169,7 @@ describe('any wire that drops', () => {
             inFlight += item.bytes.length
           }
           for (const { type, count } of steps) {
-            // 1 to 255 in turn: 0 is silence.
+            // 1 to 255 cyclically: 0 is silence.
             if (type === 'offer') wire.offer(audio(...Array.from({ length: count }, () => (next++ % 255) + 1)))
             else if (type === 'take') for (let at = 0; at < count; at++) take()
             else {
@@ -184,7 +184,7 @@ describe('any wire that drops', () => {
             take()
           }
           wire.finish()
-          // Every frame is at its position, or silence is.
+          // Every frame is at its position, or replaced by silence.
           expect(taken).toHaveLength(next)
           expect(taken.filter((byte, at) => byte !== 0 && byte !== (at % 255) + 1)).toEqual([])
           const silent = taken.filter((byte) => byte === 0).length

@@ -6,10 +6,10 @@ import { createSegmenter } from '../../../../src/service/recognition/segmenter.j
 import { readRecording } from '../../../audio/read-recording.js'
 import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from '../sounds.js'
 
-/** Without buffers, so that a segment is where the speech is. */
+/** Without buffers, so that a segment has the position of the speech. */
 const parameters = { ...defaultSegmenterParameters, preSpeechMs: 0, postSpeechMs: 0 }
 const stepMs = 100
-/** What is cut off must have so much speech left. */
+/** After a cut, this much speech must remain. */
 const leastMs = 300
 const runInMs = 1000
 
@@ -25,7 +25,7 @@ const spansOf = async (samples: Int16Array, rateHz: number): Promise<readonly Sp
   return outputs.flatMap((output) => (output.type === 'speech-ended' ? [output] : []))
 }
 
-/** The same behind a second of a quiet room, which the detector learns first. */
+/** The same after a second of a quiet room, which the detector adapts to first. */
 const spansBehindRoom = async (samples: Int16Array, rateHz: number): Promise<readonly Span[]> => {
   const next = noiseSource(9)
   const room = sound(rateHz, runInMs / 1000, () => amplitude(-60) * next())
@@ -33,7 +33,7 @@ const spansBehindRoom = async (samples: Int16Array, rateHz: number): Promise<rea
   return spans.map(({ startMs, endMs }) => ({ startMs: startMs - runInMs, endMs: endMs - runInMs }))
 }
 
-/** How much later than behind a room each start in mid-speech is heard; Infinity where nothing is heard. */
+/** How much later than after a quiet room each start within speech is detected; Infinity if it is not detected. */
 const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly number[]> => {
   const perMs = rateHz / 1000
   const delays: number[] = []
@@ -53,8 +53,8 @@ const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly n
 const shareWithin = (delays: readonly number[], ms: number): number =>
   delays.filter((delay) => delay <= ms).length / delays.length
 
-describe('audio that begins in mid-speech', () => {
-  it('is detected within 300 ms at nine of ten places of the sample call', async () => {
+describe('audio that begins within speech', () => {
+  it('is detected within 300 ms at nine of ten positions of the sample call', async () => {
     const { bytes, format } = await readRecording('samples/call.wav')
     const channels = deinterleaveChannels(bytes, 1).map((channel) => decodeSamples(channel, format.encoding))
     const delays: number[] = []
@@ -64,7 +64,7 @@ describe('audio that begins in mid-speech', () => {
   })
 
   it.skipIf(recordingsMissing !== undefined)(
-    `is heard within 300 ms at nine of ten places of recordings ${recordingsMissing ?? ''}`,
+    `is detected within 300 ms at nine of ten positions of recordings ${recordingsMissing ?? ''}`,
     async () => {
       const delays: number[] = []
       for (const name of ['four-queen-of-clubs.wav', 'librivox-0880.wav', 'librivox-0870.wav']) {

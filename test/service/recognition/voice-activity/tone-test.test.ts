@@ -10,7 +10,7 @@ const tone =
 
 describe('unpredictedShare', () => {
   for (const rate of rates) {
-    it(`tells one sine and two from noise at ${rate} Hz`, () => {
+    it(`distinguishes one sine and two from noise at ${rate} Hz`, () => {
       const next = noiseSource()
       for (const frequencies of [[425], [350, 440], [1400], [50]]) {
         expect(unpredictedShare(sound(rate, 0.01, tone(...frequencies)))).toBeLessThan(0.003)

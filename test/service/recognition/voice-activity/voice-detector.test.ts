@@ -60,7 +60,7 @@ const tones =
   (...frequencies: readonly number[]) =>
   (time: number) =>
     frequencies.reduce((sum, frequency) => sum + amplitude(-16) * sine(frequency, time), 0)
-/** Many harmonics with a formant; its level is 1.7 dB below the one that is given. */
+/** Many harmonics with a formant; its level is 1.7 dB below the given level. */
 const vowel =
   (levelDb: number) =>
   (time: number): number =>
@@ -100,7 +100,7 @@ const shortOfAnOnset = 6
 describe('a voice detector', () => {
   for (const rate of rates) {
     for (const [name, make] of Object.entries(neverSpeech)) {
-      it(`lets ${name} pass at ${rate} Hz, as PCM and behind µ-law`, async () => {
+      it(`ignores ${name} at ${rate} Hz, as PCM and through µ-law`, async () => {
         const samples = sound(rate, seconds, make())
         expect(judge(await open(rate), samples, rate).longestRun).toBeLessThan(shortOfAnOnset)
         expect(judge(await open(rate), throughUlaw(samples), rate).longestRun).toBeLessThan(shortOfAnOnset)
@@ -108,7 +108,7 @@ describe('a voice detector', () => {
     }
   }
 
-  it('lets touch tones pass at 16000 Hz, a tenth of a second each, behind µ-law', async () => {
+  it('ignores touch tones at 16000 Hz, a tenth of a second each, through µ-law', async () => {
     const [rows, columns] = [
       [697, 770, 852, 941],
       [1209, 1336, 1477],
@@ -120,21 +120,21 @@ describe('a voice detector', () => {
     expect(judge(await open(16_000), throughUlaw(keys), 16_000).longestRun).toBeLessThan(shortOfAnOnset)
   })
 
-  it('lets G.711 at rest pass: 0xFF and 0x7F by turns, and A-law 0xD5 and 0x55', async () => {
+  it('ignores idle G.711: alternating 0xFF and 0x7F, and A-law 0xD5 and 0x55', async () => {
     const bytes = (first: number, second: number) =>
       Uint8Array.from({ length: 80_000 }, (_, index) => (index % 2 ? first : second))
     expect(judge(await open(8000), decodeMuLaw(bytes(0xff, 0x7f)), 8000).frames).toBe(0)
     expect(judge(await open(8000), decodeALaw(bytes(0xd5, 0x55)), 8000).frames).toBe(0)
   })
 
-  it('lets a hold tone pass even while a segment is in speech, after 300 ms', async () => {
+  it('ignores a hold tone even while a segment is in speech, after 300 ms', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-60)), 8000)
     detector.freezeFloor(true)
     expect(judge(detector, sound(8000, 1, tones(425)), 8000).frames).toBe(29)
   })
 
-  it('keeps to a vowel that is held at one level while a segment is in speech', async () => {
+  it('keeps detecting a vowel at one level while a segment is in speech', async () => {
     const detector = await open(8000)
     judge(detector, sound(8000, 1, noise(-50)), 8000)
     detector.freezeFloor(true)
@@ -147,7 +147,7 @@ describe('a voice detector', () => {
     expect(judge(detector, sound(8000, 0.3, vowel(-20)), 8000).longestRun).toBeGreaterThanOrEqual(6)
   })
 
-  it('keeps to a vowel that sinks to less above the noise than it takes to begin', async () => {
+  it('keeps detecting a vowel that falls below the level of an onset', async () => {
     const sunken = -42
     const [begun, fresh] = [await open(8000), await open(8000)]
     for (const detector of [begun, fresh]) {
@@ -180,7 +180,7 @@ describe('a voice detector', () => {
     expect(judge(detector, sound(8000, 1, tones(200, 1100, 2300)), 8000).frames).toBe(0)
   })
 
-  it('refuses other rates and other sensitivities by name', async () => {
+  it('rejects other rates and other sensitivities by name', async () => {
     await expect(createVoiceDetector({ sampleRateHz: 11_025, sensitivity: 6 })).rejects.toMatchObject({
       code: 'invalid-format',
     })
@@ -202,7 +202,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
     expect(received[1]).toBeLessThan(received[2] ?? 0)
   })
 
-  it('detects only frames that WebRTC calls voice', async () => {
+  it('detects only frames that WebRTC classifies as voice', async () => {
     const next = noiseSource()
     const room = sound(16_000, 1, () => amplitude(-60) * next())
     const samples = joined(room, recording('go-forward-ten-meters.16k.raw'), recording('librivox-0880.wav'))
@@ -218,7 +218,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a voice detector on recordings
     expect(beyond).toEqual([])
   })
 
-  it('keeps channels separate: two in turn give the results of each alone', async () => {
+  it('keeps channels separate: two alternating give the results of each alone', async () => {
     const [item, two] = [recording('ten-of-clubs.wav'), recording('seven-of-clubs.wav').subarray(0, 17_500)]
     const alone = [judge(await open(16_000), item, 16_000).frames, judge(await open(16_000), two, 16_000).frames]
     const [first, second] = [await open(16_000), await open(16_000)]

@@ -16,7 +16,7 @@ const judge = (samples: Int16Array, rateHz: number, candidate = true): readonly 
   })
 }
 
-/** A voice of so many pulses a second, through a throat that rings at 700 and 1800 Hz. */
+/** A voice of this many pulses per second, through a vocal tract with resonances at 700 and 1800 Hz. */
 const voice =
   (pitchHz: number) =>
   (time: number): number => {
@@ -26,7 +26,7 @@ const voice =
 
 describe('Voicing', () => {
   for (const rate of rates) {
-    it(`knows voices of 90 to 210 Hz at ${rate} Hz when they grow softer, not at one level`, () => {
+    it(`detects voices of 90 to 210 Hz at ${rate} Hz when they grow softer, not at one level`, () => {
       for (const pitchHz of [90, 120, 210]) {
         const held = voice(pitchHz)
         const softer = (time: number): number => held(time) * 10 ** (-5 * time)
@@ -35,7 +35,7 @@ describe('Voicing', () => {
       }
     })
 
-    it(`knows neither noise nor tones nor silence at ${rate} Hz`, () => {
+    it(`detects neither noise nor tones nor silence at ${rate} Hz`, () => {
       const next = noiseSource(3)
       let soft = 0
       const noises: readonly ((time: number) => number)[] = [
