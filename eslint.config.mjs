@@ -18,7 +18,7 @@ const typed = [
 const noExportStar = { selector: 'ExportAllDeclaration', message: 'Name what is exported, one by one.' }
 
 export default defineConfig(
-  globalIgnores(['dist/', 'coverage/', 'node_modules/', '.rxspeech/', 'docs/notebooks/', 'docs/api/']),
+  globalIgnores(['dist/', 'coverage/', 'node_modules/', '.rxspeech/', 'docs/notebooks/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {

@@ -134,8 +134,6 @@ for (const name of entryPoints) {
   if (!dual.includes(name)) await writeFile(join(client, `dist/esm/${name}.js`), line)
 }
 await copy(['dist/esm/package.json', 'LICENSE', 'README.md', 'docs', 'proto'], client)
-// The generated reference, where it was made.
-await rm(join(client, 'docs/api'), { recursive: true, force: true })
 await writeManifest(client, {
   ...manifest,
   // Where packages see only what they declare, the service's are found through this one.

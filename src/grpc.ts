@@ -5,4 +5,9 @@ export type { JsonObject } from './protocol/json-object.js'
 export { dataflow, type DataflowOptions } from './client/dataflow/dataflow.js'
 export { dialGrpc, type GrpcDialOptions } from './transport/grpc/client.js'
 export type { DataflowMessage } from './transport/link.js'
-export { loadDataflow, type DataflowService, type LoadDataflowOptions } from './transport/grpc/proto.js'
+export {
+  loadDataflow,
+  type DataflowMethod,
+  type DataflowService,
+  type LoadDataflowOptions,
+} from './transport/grpc/proto.js'

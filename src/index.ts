@@ -76,17 +76,27 @@ export type {
   ResumedEvent,
   SessionEvent,
   SilentEvent,
+  StateEvent,
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
 export type { AudioSplitter } from './protocol/recognizer-messages.js'
-export type { SessionState } from './protocol/states.js'
+export type { ProxyOption } from './protocol/proxy-option.js'
+export type { AnnouncedState, SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
 export { recognize } from './client/recognizer/recognize.js'
 export type { Recognition, RecognizeOptions, VoiceActivityOptions } from './client/recognizer/recognize-on.js'
 export type { PresentToken, SocketAddress } from './client/recognizer/address.js'
 export type { RejectedTokens, TokenSource } from './client/token.js'
-export type { SessionOptions } from './client/options.js'
-export type { LinkLimits } from './transport/limits.js'
-export type { Dial, Link, SocketMessage } from './transport/link.js'
-export type { WebSocketDialOptions } from './transport/websocket/dial.js'
+export type {
+  BufferOptions,
+  ResumptionOptions,
+  SessionOptions,
+  SessionTestingOptions,
+  TestingOptions,
+  TimeoutOptions,
+} from './client/options.js'
+export type { Certificates, LinkLimits } from './transport/limits.js'
+export type { CloseReason, Dial, Link, SocketMessage } from './transport/link.js'
+export type { SocketClass, WebSocketDialOptions } from './transport/websocket/dial.js'
+export type { Socket, SocketEvents } from './transport/websocket/socket.js'

@@ -13,6 +13,8 @@ export {
   tableOf,
   text,
   wholeNumberFrom,
+  type Codecs,
+  type ModelOf,
 } from './service/nodes/core/node-options.js'
 export {
   isNodeFault,
@@ -26,6 +28,7 @@ export {
   type NodeContext,
   type NodeDefinition,
   type NodeItem,
+  type OpenNode,
   type OptionFault,
   type PortFormats,
   type PortKind,

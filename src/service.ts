@@ -28,8 +28,9 @@ export {
   cancelClient,
   registerClient,
   rotateSecret,
-  type IssuedSecret,
   type ClientInput,
+  type ClientRegistry,
+  type IssuedSecret,
 } from './service/identity/clients/manage-clients.js'
 export {
   memoryClients,
@@ -37,6 +38,8 @@ export {
   type ClientRegistration,
   type ClientStore,
 } from './service/identity/clients/client.js'
+export type { IdentityOptions } from './service/identity/identity.js'
+export type { ConnectionLimits } from './service/listen/connection-gate.js'
 export type { ListenAddress, ServerCertificate } from './service/listen/listen-address.js'
 export {
   startDevelopmentService,
@@ -49,5 +52,18 @@ export type { SessionLimits } from './service/sessions/session-context.js'
 export { startService, type Service } from './service/start/service.js'
 export type { ServiceOptions } from './service/start/service-options.js'
 export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'
-export type { ServiceMonitor } from './service/monitor/service-monitor.js'
+export type {
+  AudioReport,
+  AuthFailure,
+  NodeFailed,
+  NotedFields,
+  ServiceMonitor,
+  SessionEnd,
+  SessionFacts,
+  SessionInterface,
+  SessionOutcome,
+  SessionPhase,
+  WireLoss,
+} from './service/monitor/service-monitor.js'
+export type { Project, ProjectName, ProjectRegistry } from './service/project/project.js'
 export type { Logger } from './service/operations/logger.js'

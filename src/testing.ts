@@ -3,7 +3,7 @@ export { drawMarbles, type DrawMarblesOptions } from './testing/draw-marbles.js'
 export { inMemoryService, type InMemoryService, type InMemoryServiceOptions } from './testing/in-memory-service.js'
 export { scriptedDial, type ScriptedPeer } from './testing/scripted-dial.js'
 export { scriptedEngine, type ScriptedEngineOptions } from './testing/scripted-engine.js'
-export type { MemoryLinkOptions } from './transport/memory/link.js'
+export type { MemoryLinkOptions, PresentedAddress } from './transport/memory/link.js'
 export type { AppliedFault } from './testing/faults/fault-director.js'
 export { faultLegend, faultMarbles, type FaultMarblesOptions } from './testing/faults/fault-marbles.js'
 export { faultProxy, type FaultProxy, type FaultProxyOptions } from './testing/faults/fault-proxy.js'
@@ -15,6 +15,7 @@ export {
   type ReceivedRun,
   type SampleRange,
 } from './testing/verifying/position-audio.js'
+export type { MemoryDials, PresetOptions } from './testing/verifying/memory-peer.js'
 export type { VerifyingBehavior } from './testing/verifying/recognition.js'
 export type { ConnectionReport, VerificationReport } from './testing/verifying/report.js'
 export type { VerifyingListener, VerifyingListenOptions } from './testing/verifying/listener.js'

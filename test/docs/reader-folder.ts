@@ -19,8 +19,8 @@ export interface ReaderFolder {
   readonly remove: () => void
 }
 
-/** The files of the package that programs read; the sources of its source maps are not among them. */
-const isRead = (path: string): boolean => !/\.map$|\.tsbuildinfo$|dist\/packages$/.test(path)
+/** The files of the package that programs read: neither source maps nor the API reference. */
+const isRead = (path: string): boolean => !/\.map$|\.tsbuildinfo$|dist\/(api|packages)$/.test(path)
 
 /**
  * The package is installed as a copy, in whose samples stands another model of the name: of the call's sentences alone,

@@ -50,7 +50,7 @@ export interface RecordOptions {
   readonly onLoss?: ((loss: CassetteLoss) => void) | undefined
 }
 
-type Recordable = RecognizeOptions | DataflowOptions
+export type Recordable = RecognizeOptions | DataflowOptions
 
 /** `recognize` or `dataflow` with their options, recorded. */
 export type RecordedSession = <Options extends Recordable>(

@@ -39,7 +39,7 @@ export interface SessionEnd {
 }
 
 /** About one second of a session's audio, or its rest at the end. */
-interface AudioReport {
+export interface AudioReport {
   readonly audioMs: number
   /** The delay of its last sample, relative to the first audio of the session and by the duration of the audio. */
   readonly lateMs: number

@@ -9,7 +9,11 @@ export interface Project {
   readonly tenant: string
   readonly name: string
   readonly version: string
-  /** Opens the graph for one session. Rejects with `project-denied` for a project with faults, and as `openGraph` does. */
+  /**
+   * Opens the graph for one session. Rejects with `project-denied` for a project with faults, and as `openGraph` does.
+   *
+   * @internal
+   */
   readonly open: (session: GraphSession) => Promise<OpenGraph>
 }
 

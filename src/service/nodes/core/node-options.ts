@@ -107,8 +107,8 @@ export const tableOf = <A>(item: t.Type<A, unknown>, max = 10_000): t.Type<Reado
       Object.values(value).every((entry) => item.is(entry)),
   )
 
-type Codecs = Readonly<Record<string, t.Any>>
-type ModelOf<C extends Codecs> = { readonly [K in keyof C]: t.TypeOf<C[K]> }
+export type Codecs = Readonly<Record<string, t.Any>>
+export type ModelOf<C extends Codecs> = { readonly [K in keyof C]: t.TypeOf<C[K]> }
 
 /** Names of the options of codecs made by `nodeOptions`. */
 const namesByCodec = new WeakMap<t.Any, readonly string[]>()
