@@ -18,7 +18,7 @@ const long = 'test/**/*.long.test.ts'
 const quick = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 20_000 } } }
 // Only a test that hangs takes as long: machines are slow, and busy with other tests.
 const patient = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
-const strayHandles = 'scripts/testing/stray-handles.mjs'
+const leakedHandles = 'scripts/testing/leaked-handles.mjs'
 
 export default defineConfig(({ mode }) => ({
   test: {
@@ -31,7 +31,7 @@ export default defineConfig(({ mode }) => ({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...live, ...isolated, long],
-          setupFiles: [strayHandles, 'scripts/testing/no-handles.mjs'],
+          setupFiles: [leakedHandles, 'scripts/testing/no-handles.mjs'],
           isolate: false,
           maxWorkers: cores,
           sequence: { groupOrder: 1 },
@@ -43,7 +43,7 @@ export default defineConfig(({ mode }) => ({
           name: 'live',
           include: live,
           exclude: [...isolated, long],
-          setupFiles: [strayHandles],
+          setupFiles: [leakedHandles],
           isolate: false,
           // Half of their time they wait for sockets, timers and processes.
           maxWorkers: cores + 1,
@@ -55,7 +55,7 @@ export default defineConfig(({ mode }) => ({
           ...patient,
           name: 'isolated',
           include: isolated,
-          setupFiles: [strayHandles],
+          setupFiles: [leakedHandles],
           maxWorkers: cores,
           sequence: { groupOrder: 3 },
         },
@@ -65,7 +65,7 @@ export default defineConfig(({ mode }) => ({
           ...patient,
           name: 'long',
           include: [long],
-          setupFiles: [strayHandles],
+          setupFiles: [leakedHandles],
           maxWorkers: cores,
           sequence: { groupOrder: 4 },
         },

@@ -42,7 +42,7 @@ export const benchClient = async () => {
     console.log(`${name.padEnd(42)}${column(raw, 12)}${column(library, 12)}${column(result, 12)}${column(goal, 12)}`)
 
   console.log(
-    'Client CPU for a chunk of 20 ms, in µs; heap of an idle session, in kB. Ratios count, the machine does not.\n',
+    'Client CPU for a chunk of 20 ms, in µs; heap of an idle session, in kB. Compare the ratios, not the values.\n',
   )
   line('', 'bare', 'rxspeech', 'result', 'goal')
   const names = { websocket: 'ws', grpc: 'grpc-js' }

@@ -1,4 +1,4 @@
-// The same through the library: one Observable or iterable of audio as input, the union of events as output.
+// The same sessions with the library: an Observable or iterable of audio as input, the union of events as output.
 import { lastValueFrom, Observable } from 'rxjs'
 import { dataflow } from '../dist/cjs/grpc.js'
 import { recognize } from '../dist/cjs/index.js'

@@ -6,6 +6,6 @@ const benches = { client: benchClient, service: benchService }
 const [name = 'client'] = process.argv.slice(2)
 const bench = Object.hasOwn(benches, name) ? benches[name] : undefined
 if (bench === undefined) {
-  console.error(`There is no bench ${JSON.stringify(name)}; there are ${Object.keys(benches).join(' and ')}.`)
+  console.error(`Unknown benchmark ${JSON.stringify(name)}; choose ${Object.keys(benches).join(' or ')}.`)
   process.exitCode = 64
 } else await bench()

@@ -22,7 +22,7 @@ const child = async (file, execArgv) => {
       new Promise((resolve, reject) => {
         last += 1
         waiting.set(last, resolve)
-        process_.once('exit', () => reject(new Error(`${file} ended while it was asked ${ask}`)))
+        process_.once('exit', () => reject(new Error(`${file} ended before it answered ${ask}`)))
         process_.setMaxListeners(0)
         process_.send({ id: last, ask, argument })
       }),
@@ -43,10 +43,10 @@ export const benchService = async () => {
 
   console.log(
     `Paced 8 kHz sessions of one process, null engine, voice activity on, ${durationMs / 1000} s each.
-A core carries: sessions for each core's worth of CPU that the service used. Late: the load's own worst delay.
-Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20 ms.\n`,
+Per core: sessions for each core of CPU time that the service used. Late: the worst delay of the load generator itself.
+Goal: 200 sessions per core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20 ms.\n`,
   )
-  const head = ['sessions', 'CPU', 'a core carries', 'loop p99', 'latency p50', 'p99', 'results', 'late']
+  const head = ['sessions', 'CPU', 'per core', 'loop p99', 'latency p50', 'p99', 'results', 'late']
   const widths = [20, 8, 16, 11, 13, 10, 9, 9]
   console.log(head.map((text, at) => column(text, widths[at])).join(''))
   let profile = []
@@ -80,7 +80,7 @@ Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20
     }
   }
 
-  console.log('\nMemory of a session that was started and is silent, and setups (open, start, end) a second.\n')
+  console.log('\nMemory of a started session without audio, and setups (open, start, end) per second.\n')
   for (const by of ['ws', 'grpc']) {
     const before = await service.ask('memory')
     await load.ask('open', { by, count: 500 })
@@ -89,7 +89,7 @@ Goal: 200 a core, p99 of the loop's delay < 50 ms, p99 of the added latency < 20
     const kB = (key) => `${((after[key] - before[key]) / 500 / 1000).toFixed(1)} kB`
     const { perSecond } = await load.ask('setups', { by, durationMs: 5000, atOnce: 20 })
     console.log(
-      `${names[by].padEnd(12)}heap ${kB('heap')}, buffers ${kB('outside')}, resident ${kB('rss')}; ${Math.round(perSecond)} setups a second`,
+      `${names[by].padEnd(12)}heap ${kB('heap')}, buffers ${kB('outside')}, resident ${kB('rss')}; ${Math.round(perSecond)} setups per second`,
     )
   }
 

@@ -31,7 +31,7 @@ const listen = (socket) => {
 }
 const expectResult = (message, wanted) => {
   const result = String(message['operation-result'])
-  if (!result.toLowerCase().startsWith(wanted)) throw new Error(`Expected ${wanted}, heard ${result}.`)
+  if (!result.toLowerCase().startsWith(wanted)) throw new Error(`Expected ${wanted}, received ${result}.`)
 }
 
 /** One recognition on a separate socket. */
@@ -141,7 +141,7 @@ export const streamSession = async (address, way) => {
   else stream.end()
   await closed
   const wanted = { final: '0', stop: '0', refusal: '7' }[way]
-  if (status !== wanted) throw new Error(`Expected the status ${wanted}, heard ${status}.`)
+  if (status !== wanted) throw new Error(`Expected the status ${wanted}, received ${status}.`)
 }
 
 export const closeShared = () => shared?.then((channel) => channel.destroy())

@@ -1,6 +1,6 @@
 /**
- * Makes samples/call.wav and its transcript samples/call.json: a guest books a table by telephone, the restaurant on
- * the left channel, the guest on the right, 8 kHz µ-law. The same bytes every time.
+ * Creates samples/call.wav and its transcript samples/call.json: a guest reserves a table by telephone, with the
+ * restaurant on the left channel and the guest on the right, 8 kHz µ-law. The output is the same bytes every time.
  *
  *   apt-get install flite
  *   npx ts-node -O '{"rootDir":"."}' samples/make-call.ts
@@ -13,21 +13,21 @@ import { encodeSamples } from '../src/audio/codec.js'
 import { createResampler } from '../src/audio/resampler.js'
 import { wavHeader } from '../src/audio/wav-header.js'
 
-interface Line {
+interface Utterance {
   readonly channel: 0 | 1
-  /** From the end of the line before; below zero they speak at once. */
+  /** Time after the end of the previous utterance; negative if they overlap. */
   readonly afterMs: number
   readonly text: string
 }
 
 const rateHz = 8000
 const voices = ['slt', 'rms'] as const
-/** Loudest sample of a voice: the guest's line is weaker. */
+/** Peak sample of each voice: the guest is quieter. */
 const peaks = [11_000, 7_500] as const
-/** White noise on both lines, -60 dBFS: its peak is the square root of three times that. */
+/** White noise on both channels, -60 dBFS: the peak of uniform noise is √3 times its RMS. */
 const noisePeak = 32_768 * 10 ** (-60 / 20) * Math.sqrt(3)
 
-const lines: readonly Line[] = [
+const utterances: readonly Utterance[] = [
   { channel: 0, afterMs: 800, text: 'good evening harbor grill how can i help you' },
   { channel: 1, afterMs: 500, text: 'hello i would like to book a table for four' },
   { channel: 0, afterMs: 450, text: 'of course which day would you like' },
@@ -45,13 +45,13 @@ const lines: readonly Line[] = [
 ]
 const endSilenceMs = 1200
 
-/** The spoken line as flite says it, 16-bit samples after a RIFF header of 44 bytes, with the rate from that header. */
+/** The utterance as flite synthesizes it: 16-bit samples after a RIFF header of 44 bytes, which has the sample rate. */
 const speak = (
   voice: string,
   text: string,
   folder: string,
 ): { readonly fromHz: number; readonly samples: Int16Array } => {
-  const file = join(folder, 'line.wav')
+  const file = join(folder, 'utterance.wav')
   execFileSync('flite', ['-voice', voice, '-t', text, '-o', file])
   const bytes = readFileSync(file)
   const samples = Int16Array.from({ length: (bytes.length - 44) >> 1 }, (_, at) => bytes.readInt16LE(44 + 2 * at))
@@ -65,7 +65,7 @@ const resample = async (samples: Int16Array, fromHz: number): Promise<Int16Array
   return Int16Array.of(...body, ...tail)
 }
 
-/** Without the silence before and after the speech. */
+/** Removes the silence before and after the speech. */
 const trim = (samples: Int16Array): Int16Array => {
   const threshold = Math.max(...samples.map(Math.abs)) / 60
   const isLoud = (sample: number): boolean => Math.abs(sample) > threshold
@@ -77,7 +77,7 @@ const trim = (samples: Int16Array): Int16Array => {
 const toMs = (sampleCount: number): number => Math.round((sampleCount * 1000) / rateHz)
 const toSamples = (durationMs: number): number => Math.round((durationMs * rateHz) / 1000)
 
-/** A linear congruential generator with the constants of ISO C's example: from -1 to 1. */
+/** A linear congruential generator with the constants of the example in ISO C; values from -1 to 1. */
 const noise = (seed: number): (() => number) => {
   let state = seed
   return () => {
@@ -97,7 +97,7 @@ const speakAll = async (): Promise<readonly Turn[]> => {
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-call-'))
   const turns: Turn[] = []
   let endSample = 0
-  for (const { channel, afterMs, text } of lines) {
+  for (const { channel, afterMs, text } of utterances) {
     const { samples, fromHz } = speak(voices[channel], text, folder)
     const speech = trim(await resample(samples, fromHz))
     const startSample = endSample + toSamples(afterMs)

@@ -1,6 +1,6 @@
 // @ts-check
 // Assembles the two published packages in dist/packages, from the sources and the build: `rxspeech`, with few and small dependencies,
-// and `rxspeech-service`, which has no code but a bin: it depends on what the service and the command need.
+// and `rxspeech-service`, which contains only a bin and depends on the packages that the service and the command need.
 import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
@@ -14,7 +14,7 @@ const browserFile = join(source, 'browser.ts')
 const client = join(root, 'dist/packages/rxspeech')
 const service = join(root, 'dist/packages/rxspeech-service')
 
-/** The service runs without these, which have a binary for each platform. */
+/** Packages with native binaries, without which the service runs too. */
 const nativePackages = ['better-sqlite3', 'koffi', 'sherpa-onnx-node']
 
 /** @param {string} file @returns {Promise<any>} */
@@ -33,7 +33,7 @@ const copy = async (paths, folder) => {
 const isPackage = (id) => !id.startsWith('.') && !id.startsWith('/')
 
 /**
- * Names the output file of a source file; null for an entry point or a program, which are files of their own.
+ * Names the output file of a source file; null for entry points and programs, which have separate output files.
  *
  * @typedef {(file: string) => string | null} NameOutput
  */
@@ -45,7 +45,7 @@ const byFolder = (folders) => (file) => {
   return folder?.replace('/', '-') ?? file.replace(/\.ts$/, '')
 }
 
-/** Makes `browser.ts`, which is no file of src. */
+/** Generates `browser.ts`, which does not exist in src. */
 const browserPlugin = {
   name: 'browser-entry-point',
   resolveId: (/** @type {string} */ id) => (id === browserFile ? id : undefined),
@@ -54,7 +54,7 @@ const browserPlugin = {
 }
 
 /**
- * Bundles source files. A file of 1 kB takes as much space on a disk as one of 4 kB, so one file for each folder halves the size.
+ * Bundles source files into one file for each folder. This halves the installed size, because a file of 1 kB takes 4 kB on a disk.
  *
  * @param {ReadonlyArray<string>} files in src
  * @param {NameOutput} nameOutput
@@ -69,7 +69,7 @@ const bundle = async (files, nameOutput, output) => {
     platform: output.format === 'cjs' ? 'node' : 'neutral',
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     transform: { target: 'es2022' },
-    // Entry points only re-export, so that no other file imports them and they get no exports of other names.
+    // Entry points only re-export, so no other file imports them and they get no additional exports.
     preserveEntrySignatures: 'allow-extension',
     checks: { ineffectiveDynamicImport: false },
   })
@@ -99,17 +99,17 @@ const bundleDeclarations = async (names) => {
     dir: join(client, 'dist/cjs'),
     format: 'es',
     chunkFileNames: 'types/[name].d.ts',
-    // Of the sources, for `AsyncDisposable`; the plugin drops it.
+    // The sources have this reference for `AsyncDisposable`; the plugin removes it.
     banner: '/// <reference lib="esnext.disposable" preserve="true" />',
   })
   await build.close()
 }
 
 const { optionalDependencies, ...rootManifest } = await readJson('package.json')
-const ofCheckout = ['private', 'scripts', 'bin', 'devDependencies']
+const checkoutOnly = ['private', 'scripts', 'bin', 'devDependencies']
 /** @type {any} */
-const manifest = Object.fromEntries(Object.entries(rootManifest).filter(([field]) => !ofCheckout.includes(field)))
-/** The entry points that are ES modules too; the ES modules of the others re-export the CommonJS ones. */
+const manifest = Object.fromEntries(Object.entries(rootManifest).filter(([field]) => !checkoutOnly.includes(field)))
+/** The entry points that are built as ES modules too; the ES modules of the others re-export the CommonJS ones. */
 const dual = ['index']
 const required = Object.values(manifest.exports).flatMap((conditions) => conditions.require?.default ?? [])
 const entryPoints = required.map((file) => basename(file, '.js'))
@@ -136,7 +136,7 @@ for (const name of entryPoints) {
 await copy(['dist/esm/package.json', 'LICENSE', 'README.md', 'docs', 'proto'], client)
 await writeManifest(client, {
   ...manifest,
-  // Where packages see only what they declare, the service's are found through this one.
+  // Package managers that hide undeclared packages resolve those of the service through this one.
   peerDependencies: { ...manifest.peerDependencies, 'rxspeech-service': manifest.version },
   peerDependenciesMeta: { 'rxspeech-service': { optional: true } },
 })
@@ -149,7 +149,7 @@ await copy(['LICENSE', 'samples'], service)
 await writeManifest(service, {
   name: 'rxspeech-service',
   version: manifest.version,
-  description: 'The speech service and the command of rxspeech, with all that they need.',
+  description: 'The speech service and the command of rxspeech, with all their dependencies.',
   keywords: manifest.keywords,
   license: manifest.license,
   type: 'commonjs',

@@ -1,14 +1,14 @@
 // @ts-check
-/** The files of which browsers load another one, with `-in-browser` behind its name. */
-const ofPlatforms = ['auth/request-token', 'client/recognizer/recognize']
+/** Files that have another version for browsers, whose name ends in `-in-browser`. */
+const platformFiles = ['auth/request-token', 'client/recognizer/recognize']
 
 /**
- * The entry point for browsers: that for Node, with the same names, but other files for what depends on the platform.
+ * Makes the entry point for browsers from that for Node: the same names, but files for browsers where these exist.
  *
  * @param {string} index the text of `index.ts` or `index.js`
  */
 export const browserEntryPoint = (index) =>
-  ofPlatforms.reduce((text, file) => {
+  platformFiles.reduce((text, file) => {
     const replaced = text.replace(`'./${file}.js'`, `'./${file}-in-browser.js'`)
     if (replaced === text) throw new Error(`The entry point does not export ${file}.js.`)
     return replaced

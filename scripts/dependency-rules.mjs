@@ -63,7 +63,7 @@ export const innerLayers = {
   },
 }
 
-/** The files that users of the package import. Nothing inside imports them. */
+/** The files that users of the package import. No other file imports them. */
 export const entryPoints = ['index.ts', 'grpc.ts', 'cassette.ts', 'service.ts', 'nodes.ts', 'testing.ts']
 const entryPoint = `^src/(${entryPoints.join('|').replaceAll('.', '\\.')})$`
 
@@ -86,7 +86,7 @@ const layerRules = layers.flatMap((folders, index) =>
     return {
       name: `layer-${folder}`,
       comment:
-        'A file imports from its own folder or a lower layer. Move what both need down, or pass it as a parameter.',
+        'A file imports from its own folder or a lower layer. Move shared code to a lower layer, or pass it as a parameter.',
       severity: 'error',
       from: { path: `^src/${folder}/` },
       to: { path: `^src/${anyOf(others)}/` },
@@ -97,7 +97,7 @@ const layerRules = layers.flatMap((folders, index) =>
 const innerRules = Object.entries(innerLayers).flatMap(([outer, folders]) =>
   Object.entries(folders).map(([folder, allowed]) => ({
     name: `${outer}-${folder}`,
-    comment: 'This folder may not import that one. Pass what it needs as a parameter.',
+    comment: 'This folder must not import that one. Pass what it needs as a parameter.',
     severity: 'error',
     from: { path: `^src/${outer}/${folder}/` },
     to: { path: `^src/${outer}/`, pathNot: `^src/${outer}/${anyOf([folder, ...allowed])}/` },
@@ -139,7 +139,7 @@ export default {
     },
     {
       name: 'no-folder-cycle',
-      comment: 'Folders import each other, though their files may not.',
+      comment: 'Folders import each other.',
       severity: 'error',
       scope: 'folder',
       from: { path: '^src/' },
@@ -147,35 +147,35 @@ export default {
     },
     {
       name: 'entry-point',
-      comment: 'Inner code imports the file that holds the name, not an entry point.',
+      comment: 'Import the file that defines the name, not an entry point.',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: entryPoint },
     },
     {
       name: 'program',
-      comment: 'A program is run and not imported: import what it is made of.',
+      comment: 'A program is run, not imported: import the files that it uses.',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: program, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'outside',
-      comment: 'What is not in src is not in the build.',
+      comment: 'Files outside src are not in the build.',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^(test|bench|scripts|samples|docs)/' },
     },
     {
       name: 'unresolvable',
-      comment: 'This import names nothing.',
+      comment: 'This import cannot be resolved.',
       severity: 'error',
       from: { path: '^src/' },
       to: { couldNotResolve: true },
     },
     {
       name: 'undeclared-package',
-      comment: "This package is not among the package's dependencies: declare it, or do without.",
+      comment: "This package is not among the package's dependencies: declare or remove it.",
       severity: 'error',
       from: { path: '^src/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only', 'npm-peer'] },
@@ -189,14 +189,14 @@ export default {
     },
     {
       name: 'no-package',
-      comment: 'Functions on bytes and values load no package, RxJS least of all.',
+      comment: 'Functions on bytes and values import no package, not even RxJS.',
       severity: 'error',
       from: { path: '^src/(errors|audio)/' },
       to: { dependencyTypes: ['npm', 'npm-peer', 'npm-optional'], dependencyTypesNot: ['type-only'], dynamic: false },
     },
     {
       name: 'browser',
-      comment: 'Browsers load this file: it needs no Node, no gRPC and nothing of the service.',
+      comment: 'Browsers load this file: it must not import Node modules, gRPC or the service.',
       severity: 'error',
       from: { path: '-in-browser\\.ts$|^src/(audio|operators)/' },
       to: { path: '^src/(cassette|service|testing|cli|proxy)/|^src/transport/grpc/', reachable: true },

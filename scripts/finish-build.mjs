@@ -1,6 +1,6 @@
 // @ts-check
-// The doors that need Node (grpc, cassette, service, nodes, testing) exist once, as CommonJS; an ESM importer gets a re-export of that
-// one copy, so that workers, native handles and caches are never loaded twice. Only the browser-safe door is truly dual.
+// The entry points that need Node (grpc, cassette, service, nodes, testing) are built once, as CommonJS. Their ES modules re-export
+// that build, so that workers, native handles and caches are not loaded twice. Only the entry point for browsers is built as both.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { browserEntryPoint } from './browser-entry-point.mjs'
 
@@ -9,7 +9,7 @@ const cjs = new URL('../dist/cjs/', import.meta.url)
 const esm = new URL('../dist/esm/', import.meta.url)
 mkdirSync(esm, { recursive: true })
 
-// tsc leaves behind what it made of files that are gone; none of that may be published.
+// tsc does not remove the outputs of deleted source files; they must not be published.
 for (const built of [cjs, esm]) {
   for (const file of readdirSync(built, { recursive: true, encoding: 'utf8' })) {
     const [, name] = /^(.*?)\.(?:js|js\.map|d\.ts)$/.exec(file) ?? []

@@ -1,5 +1,5 @@
 // @ts-check
-// npm run pack: packs both packages as they would be published, and uses them as their users do.
+// npm run pack: packs both packages as for publishing, and uses them in new projects.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ const nodeVersions = ['22', '24']
 
 const root = join(import.meta.dirname, '..')
 const scratch = await realpath(await mkdtemp(join(tmpdir(), 'rxspeech-pack-')))
-/** What a page developer installs, and then what the checks need. */
+/** First has what a developer of a page installs, later also the tools of the checks. */
 const clientProject = join(scratch, 'client')
 const serviceProject = join(scratch, 'service')
 const nodesProject = join(scratch, 'nodes')
@@ -29,7 +29,7 @@ const specifiers = Object.keys(manifest.exports)
 
 const execute = promisify(execFile)
 /**
- * Runs a program; one that fails is an error with the end of its output.
+ * Runs a program. If it fails, the error contains the end of its output.
  *
  * @param {string} command @param {ReadonlyArray<string>} args @param {string} cwd
  */
@@ -49,7 +49,7 @@ const npmInstall = async (folder, ...args) => {
   await writeFile(join(folder, 'package.json'), '{ "private": true }', { flag: 'wx' }).catch(() => undefined)
   return run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...args], folder)
 }
-/** The program of a development dependency, by its file in the package. */
+/** The path of a development dependency's program. */
 const tool = (/** @type {string} */ file) => join(root, 'node_modules', file)
 
 /** @param {string} name @returns {Promise<{ file: string, folder: string, files: string[] }>} */
@@ -64,7 +64,7 @@ const pack = async (name) => {
   }
 }
 
-/** Writes a project in the one that has the package, and returns its folder. @param {string} name @param {Record<string, string | object>} files */
+/** Writes a project inside the one with the installed package, and returns its folder. @param {string} name @param {Record<string, string | object>} files */
 const project = async (name, files) => {
   const folder = join(clientProject, name)
   await mkdir(folder, { recursive: true })
@@ -85,7 +85,7 @@ const compilerOptions = {
 const bundler = { module: 'esnext', moduleResolution: 'bundler' }
 const browser = { ...bundler, types: [], lib: ['es2023', 'dom', 'dom.iterable', 'dom.asynciterable'] }
 
-/** A program that does not compile where an entry point has no types. @param {ReadonlyArray<string>} names */
+/** A program that does not compile if an entry point has no types. @param {ReadonlyArray<string>} names */
 const typedProgram = (names) => `
 ${names.map((name, index) => `import * as entry${index} from '${name}'`).join('\n')}
 type IsAny<T> = 0 extends 1 & T ? true : false
@@ -108,7 +108,7 @@ const compiles = (name, compiler, options) => [
     const listed = await node([join(clientProject, 'node_modules', compiler, 'bin/tsc'), '--listFilesOnly'], folder)
     if (isBrowser && listed.includes('/@types/node/')) throw new Error('The types for browsers need @types/node')
     await node([join(clientProject, 'node_modules', compiler, 'bin/tsc')], folder)
-    return 'skipLibCheck' in options ? 'compiles' : 'compiles, and every declaration is right'
+    return 'skipLibCheck' in options ? 'compiles' : 'compiles, with checked declarations'
   },
 ]
 
@@ -130,12 +130,12 @@ const runsInTsNode = (compiler) => [
   },
 ]
 
-/** Compressed, beside RxJS. */
+/** Compressed, without RxJS. */
 const pageLimits = [
   { name: 'at first', path: 'dist/first/*.js', limit: '20 kB', gzip: true },
   { name: 'with the first session', path: 'dist/later/*.js', limit: '11 kB', gzip: true },
 ]
-/** Modules that must not be in a page; Vite replaces a builtin of Node by an empty module. */
+/** Modules that must not be in a page. Vite replaces a builtin of Node by an empty module. */
 const foreign = /@grpc\/|\/protobufjs\/|\/node_modules\/ws\/|__vite-browser-external|\/dist\/cjs\//
 
 /** @param {string} name @param {string} program */
@@ -178,15 +178,15 @@ const checks = [
     'links',
     async () => {
       const broken = (await Promise.all(packages.map(({ folder, files }) => brokenLinks(folder, files)))).flat()
-      if (broken.length > 0) throw new Error(`Lead nowhere: ${broken.join(', ')}`)
-      return `every page that is linked is in the package`
+      if (broken.length > 0) throw new Error(`Broken links: ${broken.join(', ')}`)
+      return 'every link leads to a page in the package'
     },
   ],
   [
     'lock file',
     async () => {
       const lock = await readFile(join(root, 'package-lock.json'), 'utf8')
-      if (/"resolved": "https?:/.test(lock)) throw new Error('It has addresses of a registry')
+      if (/"resolved": "https?:/.test(lock)) throw new Error('It contains addresses of a registry')
       return 'no address of a registry'
     },
   ],
@@ -206,17 +206,17 @@ const checks = [
       })
       const [imported, required] = await Promise.all([node(['main.mjs'], folder), node(['main.cjs'], folder)])
       if (imported !== required || imported.includes(' false '))
-        throw new Error(`Not the same names, or none:\n${imported}\n${required}`)
+        throw new Error(`Different names, or none:\n${imported}\n${required}`)
       return 'the same names'
     },
   ],
   [
-    'importing does nothing',
+    'import without side effects',
     async () => {
-      await cp(join(import.meta.dirname, 'pack/loads-quietly.mjs'), join(clientProject, 'loads-quietly.mjs'))
+      await cp(join(import.meta.dirname, 'pack/side-effects.mjs'), join(clientProject, 'side-effects.mjs'))
       for (const way of ['import', 'require']) {
         for (const specifier of specifiers) {
-          const { stdout, stderr } = await execute(process.execPath, ['loads-quietly.mjs', way, specifier], {
+          const { stdout, stderr } = await execute(process.execPath, ['side-effects.mjs', way, specifier], {
             cwd: clientProject,
             timeout: 10_000,
           })
@@ -254,8 +254,8 @@ const checks = [
     'page (Vite, size-limit)',
     async () => {
       const { ids } = await buildPage('all', `import * as all from '${manifest.name}'\nglobalThis.all = all\n`)
-      const strangers = ids.filter((id) => foreign.test(id))
-      if (strangers.length > 0) throw new Error(`A page loads ${strangers.join(', ')}`)
+      const unwanted = ids.filter((id) => foreign.test(id))
+      if (unwanted.length > 0) throw new Error(`A page loads ${unwanted.join(', ')}`)
       const names = 'accumulateMilestones, recognize'
       const { folder } = await buildPage(
         'page',
@@ -278,7 +278,7 @@ const [client, service] = packages
 const developmentVersions = ['@types/node', 'ts-node', 'typescript', 'typescript-5'].map(
   (name) => `${name}@${manifest.devDependencies[name]}`,
 )
-/** Measures before the tools of the checks are installed too. */
+/** Measures the size before the tools of the checks are installed. */
 const installedSize = npmInstall(clientProject, client.file, 'rxjs').then(async () => {
   const installed = await readJson(join(clientProject, 'node_modules/.package-lock.json'))
   const count = Object.keys(installed.packages).length
@@ -290,7 +290,7 @@ const installedSize = npmInstall(clientProject, client.file, 'rxjs').then(async 
 })
 const installedNodes = npmInstall(nodesProject, ...nodeVersions.map((version) => `node-${version}@npm:node@${version}`))
 const installedService = npmInstall(serviceProject, '--ignore-scripts', client.file, service.file, 'rxjs')
-// A failure shows in the check that waits for the installation.
+// The check that waits for an installation reports its failure.
 for (const installed of [installedSize, installedNodes, installedService]) installed.catch(() => undefined)
 
 let failures = 0
@@ -306,7 +306,7 @@ const report = async ([name, check]) => {
   const seconds = ((Date.now() - startMs) / 1000).toFixed(1).padStart(5)
   console.log(`${mark} ${seconds} s  ${name.padEnd(width)}  ${text.replaceAll('\n', `\n${' '.repeat(width + 16)}`)}`)
 }
-// Two at a time, since most of them run on one core.
+// Two at a time, because most checks use one core.
 const waiting = [...checks]
 const work = async () => {
   for (let check = waiting.shift(); check !== undefined; check = waiting.shift()) {
@@ -317,5 +317,5 @@ const work = async () => {
 await Promise.all([work(), work()])
 await Promise.allSettled([installedSize, installedNodes, installedService])
 await rm(scratch, { recursive: true, force: true })
-console.log(`pack: ${checks.length - failures} of ${checks.length} checks hold`)
+console.log(`pack: ${checks.length - failures} of ${checks.length} checks passed`)
 process.exitCode = failures === 0 ? 0 : 1

@@ -22,12 +22,12 @@ const faultNames = (typed: string, flagName: string): readonly NamedFault[] =>
   typed.split(',').map((name) => oneOf(namedFaults)(name.trim(), flagName))
 
 export const faultsFlags = {
-  only: repeatedFlag('<names>', 'these faults only, with commas between them; may be repeated', faultNames),
-  over: flag('<transport>', 'grpc or websocket (default: both, as far as there are addresses)', oneOf(transports)),
-  dev: switchFlag('against the development service, in this process'),
+  only: repeatedFlag('<names>', 'only these faults, separated by commas; may be repeated', faultNames),
+  over: flag('<transport>', 'grpc or websocket (default: both, if there are addresses for both)', oneOf(transports)),
+  dev: switchFlag('use the development service in this process'),
   json: jsonFlag,
   ...serviceFlags,
-  model: flag('<name>', 'the model, of 8 kHz', text),
+  model: flag('<name>', 'the model, for 8 kHz', text),
 }
 
 type FaultsFlags = FlagValues<typeof faultsFlags>
@@ -47,18 +47,18 @@ export const createFaultsProgram = async (_args: readonly string[], context: Com
   const command = await createRootCommand('npm run faults --', context)
   defineCommand(command, context, {
     description:
-      'Plays faults of the network and of services through this client (drops, outages, half-open connections, refused ' +
-      'tokens and more) and prints what comes of them, beside what other clients were measured to do. Without an address ' +
-      'that is against a scripted service in this process, which proves of every sample whether it arrived. Ends with 1 ' +
-      `when a promise is broken. The faults: ${namedFaults.join(', ')}.`,
+      'Runs sessions of this client under faults of the network and of services (drops, outages, half-open connections, ' +
+      'refused tokens and more) and prints the results beside those measured for other clients. Without an address, the ' +
+      'sessions use a scripted service in this process, which verifies for each sample whether it arrived. The exit code ' +
+      `is 1 if a promise is broken. The faults: ${namedFaults.join(', ')}.`,
     flags: faultsFlags,
     examples: [
-      ['npm run faults', 'all of them, over both transports'],
-      ['npm run faults -- --only drop,half-open --over grpc', 'two of them over one transport'],
+      ['npm run faults', 'all faults, over both transports'],
+      ['npm run faults -- --only drop,half-open --over grpc', 'two faults over one transport'],
       [
         'npm run faults -- --url wss://speech.example.com --model sales \\\n' +
           '      --auth-url https://auth.example.com --client-id acme',
-        'against a service elsewhere; the secret is in RXSPEECH_CLIENT_SECRET',
+        'with another service; the secret is in RXSPEECH_CLIENT_SECRET',
       ],
     ],
     run: playFaults,
@@ -85,7 +85,7 @@ export const planFaults = (flags: FaultsFlags, env: Environment): FaultsPlan => 
 
 const serviceOf = (flags: FaultsFlags, env: Environment): FaultsPlan['service'] => {
   const isElsewhere = flags.url !== undefined || flags.grpc !== undefined
-  if (isElsewhere && flags.dev) throw usageError('--dev starts a service of its own; leave --url and --grpc out.')
+  if (isElsewhere && flags.dev) throw usageError('--dev starts its own service; omit --url and --grpc.')
   // Also rejects flags that apply only to a service that is already running.
   const plan = planService({ ...flags, models: [], modelTenant: undefined }, env)
   return isElsewhere || flags.dev ? plan : { where: 'scripted' }
@@ -132,12 +132,12 @@ const columnsOf = ({ columns }: { readonly columns?: number }): number => column
 
 const introduction = ({ names, transports: over, service: { where } }: FaultsPlan): string => {
   const what = {
-    scripted: 'a scripted service of this process, which proves what arrived sample by sample',
-    here: 'the development service of this process; what arrived is as the ledger of each session has it',
-    elsewhere: 'the service; what arrived is as the ledger of each session has it',
+    scripted: 'a scripted service in this process, which verifies each sample',
+    here: 'the development service in this process; losses are those in the ledger of each session',
+    elsewhere: 'the service; losses are those in the ledger of each session',
   }[where]
-  const time = names.includes('outage-30s') || names.includes('half-open') ? 'up to a minute' : 'some seconds'
-  return `${names.length * over.length} runs against ${what}. That takes ${time}.`
+  const time = names.includes('outage-30s') || names.includes('half-open') ? 'up to a minute' : 'a few seconds'
+  return `${names.length * over.length} runs with ${what}. This takes ${time}.`
 }
 
 const countBroken = (runs: readonly ScoredRun[]): number =>

@@ -3,7 +3,7 @@ import { lossesOf, noticedAfterMs, resumedAfterMs, type Losses, type RunRecord }
 
 /** The verdict on a run. */
 export interface Verdict {
-  /** `skipped`: cannot be tried on this service; the findings explain why. */
+  /** `skipped`: cannot be tested with this service; the findings explain why. */
   readonly promise: 'kept' | 'broken' | 'skipped'
   /** One or two words, as in the columns of the peers. */
   readonly inShort: string
@@ -58,13 +58,13 @@ const lossFindings = (run: RunRecord, losses: Losses): readonly string[] => {
   const resumed = resumedAfterMs(run)
   return [
     `${Math.round(losses.lostMs)} ms lost, ${Math.round(losses.inFlightMs)} ms in flight lost`,
-    ...(losses.gapMs > 0 ? [`gap of ${Math.round(losses.gapMs)} ms told`] : []),
+    ...(losses.gapMs > 0 ? [`gap of ${Math.round(losses.gapMs)} ms reported`] : []),
     ...(run.faultAtMs === undefined
       ? []
       : [noticed === undefined ? 'never noticed' : `noticed after ${seconds(noticed)}`]),
     ...(resumed === undefined ? [] : [`resumed after ${seconds(resumed)}`]),
     ending(run),
-    ...(run.isWhole === false ? ['the text is not that of the audio'] : []),
+    ...(run.isWhole === false ? ['the text differs from that of the audio'] : []),
   ]
 }
 
@@ -77,11 +77,11 @@ const wordMs = 100
  * text.
  */
 const isAccounted = ({ settled, isWhole, unreportedMs }: RunRecord, { lostMs, inFlightMs, gapMs }: Losses): boolean => {
-  const gaveMs = gapMs - lostMs - inFlightMs
+  const excessMs = gapMs - lostMs - inFlightMs
   const isExact =
     unreportedMs === undefined
-      ? Math.abs(gaveMs) <= roundingMs
-      : gaveMs >= -roundingMs && gapMs <= unreportedMs + wordMs
+      ? Math.abs(excessMs) <= roundingMs
+      : excessMs >= -roundingMs && gapMs <= unreportedMs + wordMs
   return isExact && settled.type === 'complete' && (gapMs > 0 || isWhole !== false)
 }
 
@@ -98,19 +98,19 @@ const judgeLosses = (run: RunRecord): Verdict => {
 
 const judgeFreshToken = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
-  const isFresh = run.tokensAsked > 1
+  const isFresh = run.tokensRequested > 1
   // A refused token is replaced; a service that accepts the old token again has not tested that.
   if (!isFresh && isAccounted(run, losses)) {
-    return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes the same token again' }
+    return { promise: 'skipped', inShort: 'not tested', findings: 'the service accepts the same token again' }
   }
-  const findings = [`${run.tokensAsked} tokens asked for`, ...lossFindings(run, losses)]
+  const findings = [`${run.tokensRequested} tokens requested`, ...lossFindings(run, losses)]
   return verdict(isFresh && isAccounted(run, losses), isFresh ? 'yes' : 'no', findings)
 }
 
 const judgeFinalize = (run: RunRecord): Verdict => {
   const { settled, events } = run
-  const askedMs = events.find(({ event }) => event.type === 'connection' && event.state === 'finalizing')?.atMs
-  const waitedMs = askedMs === undefined ? Infinity : settled.atMs - askedMs
+  const finalizingMs = events.find(({ event }) => event.type === 'connection' && event.state === 'finalizing')?.atMs
+  const waitedMs = finalizingMs === undefined ? Infinity : settled.atMs - finalizingMs
   const isNamed = settled.type === 'error' && settled.code === 'finalize-timeout'
   const inShort = isNamed
     ? `time-out ${Math.round(waitedMs / 1_000)} s`
@@ -119,7 +119,7 @@ const judgeFinalize = (run: RunRecord): Verdict => {
       : ending(run)
   const findings = [
     `${ending(run)} after ${Number.isFinite(waitedMs) ? seconds(waitedMs) : 'no finalize'}`,
-    `its deadline was ${seconds(finalizeTimeoutMs)}`,
+    `the deadline was ${seconds(finalizeTimeoutMs)}`,
   ]
   return verdict(isNamed && waitedMs <= finalizeTimeoutMs + lateMs, inShort, findings)
 }
@@ -128,10 +128,10 @@ const judgeMalformed = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
   const unknown = run.events.filter(({ event }) => event.type === 'unknown').length
   const findings = [
-    `told as ${unknown === 1 ? 'a value' : `${unknown} values`} of type unknown`,
+    `reported as ${unknown === 1 ? 'an event' : `${unknown} events`} of type unknown`,
     ...lossFindings({ ...run, faultAtMs: undefined }, losses),
   ]
-  return verdict(unknown > 0 && isAccounted(run, losses), unknown > 0 ? 'a value' : ending(run), findings)
+  return verdict(unknown > 0 && isAccounted(run, losses), unknown > 0 ? 'an event' : ending(run), findings)
 }
 
 const judgeHalfOpen = (run: RunRecord): Verdict => {
@@ -144,23 +144,23 @@ const judgeHalfOpen = (run: RunRecord): Verdict => {
 
 /** One other token is requested, then the refusal is emitted with its code. */
 const judgeRefusal = (run: RunRecord): Verdict => {
-  const { tokensAsked, settled } = run
-  if (settled.type === 'complete' && tokensAsked === 1) {
-    return { promise: 'skipped', inShort: 'not tried', findings: 'the service takes any token' }
+  const { tokensRequested, settled } = run
+  if (settled.type === 'complete' && tokensRequested === 1) {
+    return { promise: 'skipped', inShort: 'not tested', findings: 'the service accepts any token' }
   }
   const isTyped = settled.type === 'error' && settled.code === 'unauthenticated'
-  const renewed = tokensAsked - 1
+  const renewed = tokensRequested - 1
   const findings = [`${renewed} forced ${renewed === 1 ? 'refresh' : 'refreshes'}`, ending(run)]
   return verdict(isTyped && renewed === 1, `${renewed} refresh`, findings)
 }
 
-/** The token ends before the audio does: the next connection takes over without a gap. */
+/** The token expires before the audio ends: the next connection takes over without a gap. */
 const judgeExpiry = (run: RunRecord): Verdict => {
   const losses = lossesOf(run)
-  const isRenewed = run.tokensAsked > 1
+  const isRenewed = run.tokensRequested > 1
   const isKept = isRenewed && losses.gapMs === 0 && isAccounted(run, losses)
   const findings = [
-    isRenewed ? 'another token was asked for before the end of the first' : 'no other token was asked for',
+    isRenewed ? 'another token was requested before the first one expired' : 'no other token was requested',
     ...lossFindings({ ...run, faultAtMs: undefined }, losses),
   ]
   return verdict(isKept, isRenewed ? (losses.gapMs === 0 ? 'no gap' : 'gap') : 'unnoticed', findings)

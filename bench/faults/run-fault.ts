@@ -34,8 +34,8 @@ export const runFault = async (
   const links = scripts.link.length === 0 ? undefined : linkFaults({ script: scripts.link })
   try {
     signal.throwIfAborted()
-    let tokensAsked = 0
-    const token$ = countAsked(tokensFor(name, target), () => (tokensAsked += 1))
+    let tokensRequested = 0
+    const token$ = countRequests(tokensFor(name, target), () => (tokensRequested += 1))
     const session = faultSession(
       over,
       target,
@@ -53,7 +53,7 @@ export const runFault = async (
     return {
       ...watched,
       faultAtMs: fault && fault.clockMs - startedMs,
-      tokensAsked,
+      tokensRequested,
       ...verifiedBy(target, watched.events),
     }
   } finally {
@@ -87,7 +87,7 @@ const tokensFor = (name: NamedFault, { token }: FaultTarget): TokenSource => {
   })
 }
 
-const countAsked = (source: TokenSource, asked: () => void): TokenSource => {
+const countRequests = (source: TokenSource, asked: () => void): TokenSource => {
   if (isFixedToken(source)) return source
   return defer(() => {
     asked()

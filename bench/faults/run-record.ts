@@ -15,7 +15,7 @@ export interface RunRecord {
   /** Time at which the fault had been applied; undefined if there was none. */
   readonly faultAtMs: number | undefined
   /** How often a token was requested from the source. */
-  readonly tokensAsked: number
+  readonly tokensRequested: number
   /** What the service verified about the audio, if it can. */
   readonly proof?: VerificationReport
   /** Duration of the audio whose words are missing in the text of the milestones; undefined if unknown. */

@@ -61,8 +61,8 @@ const verdictOn = async (
   signal: AbortSignal,
 ): Promise<Verdict> => {
   if (name === 'fresh-token' && target.token.type === 'fixed') {
-    const findings = 'a token that is given has no other; give --auth-url and --client-id'
-    return { promise: 'skipped', inShort: 'not tried', findings }
+    const findings = 'a fixed token cannot be renewed; set --auth-url and --client-id'
+    return { promise: 'skipped', inShort: 'not tested', findings }
   }
   if (name === 'stopped-reading') return runStoppedReading(over, target, signal)
   return judgeRun(name, await runFault(name, over, target, signal))

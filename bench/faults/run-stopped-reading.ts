@@ -15,7 +15,7 @@ import { serviceOf } from './run-fault.js'
 const pushedBytes = 50_000_000
 const chunkSamples = 8_000
 const chunksAtOnce = 25
-/** What the session may hold: its buffer and its replay buffer, a minute each. */
+/** The maximum that the session buffers: its buffer and its replay buffer, a minute each. */
 const boundBytes = 2 * 60 * 16_000
 const allowedBytes = boundBytes + 10_000_000
 const finalizeTimeoutMs = 1_000
@@ -132,7 +132,7 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     }
     const subscription: Subscription | undefined = session$.subscribe({
       next: onEvent,
-      error: (error: unknown) => end(`failed with ${codeOf(error) ?? 'something untyped'}`),
+      error: (error: unknown) => end(`failed with ${codeOf(error) ?? 'an untyped error'}`),
       complete: () => end('ended with its final'),
     })
   })
@@ -150,10 +150,10 @@ const judgeFlood = ({ grewBytes, gapMs, end }: Flooded, { verifier }: FaultTarge
     inShort: grewBytes === undefined ? end : `+${Math.round(Math.max(0, grewBytes) / 1_000_000)} MB`,
     findings: [
       grewBytes === undefined
-        ? 'not all was taken'
-        : `${megabytes(grewBytes)} more held, ${megabytes(allowedBytes)} allowed`,
+        ? 'not all audio was accepted'
+        : `${megabytes(grewBytes)} of memory more, ${megabytes(allowedBytes)} allowed`,
       ...(missingMs === undefined ? [] : [`${seconds(missingMs)} without a result`]),
-      `gaps of ${seconds(gapMs)} told of ${seconds(msForBytes(audioFormat, pushedBytes))}`,
+      `gaps of ${seconds(gapMs)} reported for ${seconds(msForBytes(audioFormat, pushedBytes))} of audio`,
       end,
     ].join(', '),
   }

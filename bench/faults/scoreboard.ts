@@ -10,9 +10,9 @@ interface MeasuredPeer {
 }
 
 /**
- * Clients that were measured under the same faults, each the newest for JavaScript at the time, on the loopback: 8 s of
- * audio in 400 chunks of 20 ms, with the fault at chunk 100. For drops and outages: the number of chunks that were never
- * delivered, and `+n` for chunks that the lost session had received, which were neither finalized nor sent again.
+ * Clients that were measured under the same faults over the loopback interface, each in its newest version for
+ * JavaScript: 8 s of audio in 400 chunks of 20 ms, with the fault at chunk 100. For drops and outages: the number of
+ * chunks that were never delivered, and `+n` for chunks that arrived but were neither finalized nor sent again.
  */
 export const measuredPeers: readonly MeasuredPeer[] = [
   { name: 'Deepgram', version: '5.13' },
@@ -39,7 +39,7 @@ export const peerMeasurements: Readonly<Record<NamedFault, readonly string[]>> =
 }
 
 const titles: Readonly<Record<NamedFault, string>> = {
-  drop: 'drop, back at once',
+  drop: 'drop, no outage',
   'outage-1.5s': 'drop, 1.5 s outage',
   'outage-8s': 'drop, 8 s outage',
   'outage-30s': 'drop, 30 s outage',
@@ -47,9 +47,9 @@ const titles: Readonly<Record<NamedFault, string>> = {
   'finalize-unanswered': 'finalize unanswered',
   'malformed-message': 'malformed message',
   'half-open': 'half-open for 30 s',
-  'stopped-reading': '50 MB, nobody reads',
+  'stopped-reading': '50 MB, not read',
   'refused-token': 'token refused (401)',
-  'token-expiry': 'token ends mid-session',
+  'token-expiry': 'token expires in session',
 }
 
 const marks = { kept: '✓', broken: '✗', skipped: '·' } as const
@@ -147,8 +147,8 @@ export const runLine = (
 ): string => {
   const color = promise === 'kept' ? 'green' : promise === 'broken' ? 'magenta' : 'dim'
   const head = `${marks[promise]} ${pad(titles[name], 22)} ${pad(over, 9)} `
-  const room = columns - displayWidth(head) - 1
-  const [first = '', ...more] = wrapped(findings.split(', '), Math.max(20, room), ', ')
+  const width = columns - displayWidth(head) - 1
+  const [first = '', ...more] = wrapped(findings.split(', '), Math.max(20, width), ', ')
   const below = more.map((line) => `,\n${' '.repeat(displayWidth(head))}${line}`)
   return `${paint(color, head)}${first}${below.join('')}\n`
 }
@@ -163,7 +163,7 @@ export const paragraph = (text: string, columns: number): string =>
 export const legend = (columns: number): string => {
   const versions = measuredPeers.map(({ name, version }) => `${name} ${version}`).join(', ')
   const text =
-    'Drops and outages: chunks of 20 ms, of 400, that never arrived; +n arrived, got no final result and were not sent ' +
-    `again. The others' figures were measured with their newest clients for JavaScript: ${versions}.`
+    'Drops and outages: the number of 20 ms chunks, of 400, that never arrived; +n: chunks that arrived, but got no final ' +
+    `result and were not sent again. The other results were measured with these clients for JavaScript: ${versions}.`
   return paragraph(text, Math.min(columns, 120))
 }

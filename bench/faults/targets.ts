@@ -15,7 +15,7 @@ import { positionAudio } from '../../src/testing/verifying/position-audio.js'
 import { verifyingService } from '../../src/testing/verifying/verifying-service.js'
 import { audioFormat, audioMs, chunkMs, chunkSamples, type FaultTarget } from './fault-session.js'
 
-/** A service that is known only by its addresses: only the ledger of the session shows what it does with the audio. */
+/** A service that does not verify what arrives: losses are known only from the ledger of the session. */
 export const reachedTarget = (
   { credentials, ...access }: Access,
   audio: readonly Uint8Array[],
@@ -61,8 +61,8 @@ const positions = Array.from({ length: audioMs / chunkMs }, (_, chunk) =>
 )
 
 /**
- * The scripted service of this process, which knows of every sample whether it arrived. It accepts only tokens that it
- * issued, each for one connection, so that a reused token is detected.
+ * The scripted service in this process, which verifies for each sample whether it arrived. It accepts only tokens that it
+ * issued, each for one connection, to detect a reused token.
  */
 export const scriptedTargets = async (): Promise<ScriptedTargets> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {

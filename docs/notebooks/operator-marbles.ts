@@ -1,10 +1,10 @@
-// A chain of operators seen as marbles: what comes out when, drawn as text, in virtual time.
+// Operators as marble diagrams: their outputs over virtual time, drawn as text.
 //
 //   npm run build && npx ts-node docs/notebooks/operator-marbles.ts
 //
-// A line is time, a character is 20 ms unless the section says otherwise. `-` is time without a value, a letter is a
-// value, brackets hold what comes at the same time, `|` is completion, `#` an error. No clock runs: the
-// VirtualTimeScheduler jumps from one event to the next, so seconds of audio take no time.
+// A character is 20 ms unless the section has another scale. `-` is time without a value, a letter is a value, values in
+// brackets are simultaneous, `|` is completion, `#` an error. A VirtualTimeScheduler jumps from one event to the next, so
+// seconds of audio take no time.
 
 import {
   concat,
@@ -35,10 +35,10 @@ const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const bytesPerMs = 16
 const title = (text: string): void => console.log(`\n== ${text}`)
 
-/** Audio of so many milliseconds, silent. */
+/** Silence of this duration. */
 const silence = (ms: number): Uint8Array => new Uint8Array(ms * bytesPerMs)
 
-/** Runs one drawing on a clock of its own and prints it behind its name. */
+/** Draws a stream on a new clock and prints the drawing after its name. */
 const draw = async <Value>(
   name: string,
   stream$: (clock: VirtualTimeScheduler) => Observable<Value>,
@@ -52,9 +52,9 @@ const draw = async <Value>(
 }
 
 const lesson = async (): Promise<void> => {
-  title('1. chunk: the same audio, cut evenly')
-  // A microphone gives what it likes: 50 ms, then 10 ms, then 70 ms. `chunk` gives 20 ms each, and the rest at the end.
-  // It has no timer: a chunk comes out as soon as its last sample came in.
+  title('1. chunk: pieces of equal length')
+  // A microphone emits pieces of any length: 50 ms, 10 ms, 70 ms. `chunk` emits 20 ms each, and the rest at the end. It has
+  // no timer: it emits a chunk as soon as its last sample has arrived.
   const microphone = (clock: VirtualTimeScheduler): Observable<Uint8Array> =>
     concat(
       of(silence(50)).pipe(delay(60, clock)),
@@ -64,61 +64,59 @@ const lesson = async (): Promise<void> => {
   await draw('microphone', microphone)
   await draw('chunk', (clock) => microphone(clock).pipe(chunk({ format })))
 
-  title('2. pace: a file at the speed of speech')
-  // The whole file is there at once. `pace` lets it out at real time, and completes when the audio would have ended.
-  // A character is 10 ms here.
+  title('2. pace: a file in real time')
+  // The source emits the whole file at once. `pace` emits it in real time, and completes at the end of the audio. Here a
+  // character is 10 ms.
   await draw('file', () => of(silence(200)), undefined, 10)
   await draw('pace', (clock) => of(silence(200)).pipe(pace({ format, scheduler: clock })), undefined, 10)
   await draw('speed 2', (clock) => of(silence(200)).pipe(pace({ format, speed: 2, scheduler: clock })), undefined, 10)
 
-  title('3. interleave: two sides, one of them late')
-  // The right side stalls after 60 ms. Until the left is 80 ms ahead nothing is said; then silence stands in for the
-  // right, and `onSkew` is told of it, to the millisecond.
+  title('3. interleave: two channels, one of them late')
+  // The right channel stalls after 60 ms. When the left one is 80 ms ahead, silence replaces the right one, and `onSkew`
+  // receives the exact range.
   const left = (clock: VirtualTimeScheduler): Observable<Uint8Array> =>
     of(silence(240)).pipe(pace({ format, scheduler: clock }))
   const right = (clock: VirtualTimeScheduler): Observable<Uint8Array> =>
     concat(of(silence(60)).pipe(pace({ format, scheduler: clock })), timer(240, clock).pipe(ignoreElements()))
-  const accounts: string[] = []
+  const reports: string[] = []
   await draw('left', left)
   await draw('right', right)
   await draw('interleave', (clock) =>
     interleave(left(clock), right(clock), {
       format,
       maxSkewMs: 80,
-      onSkew: ({ type, channel, fromMs, toMs }) => accounts.push(`${type} channel ${channel}: ${fromMs} to ${toMs} ms`),
+      onSkew: ({ type, channel, fromMs, toMs }) => reports.push(`${type} channel ${channel}: ${fromMs} to ${toMs} ms`),
     }),
   )
-  for (const account of accounts) console.log(`            ${account}`)
+  for (const report of reports) console.log(`            ${report}`)
 
   title('4. A service that is a marble diagram')
-  // `scriptedDial` puts a script in the place of the service. So an app can be tested against a service that is slow,
-  // silent or wrong. Here it answers after 100 ms, says two partials, a milestone and something that no protocol knows,
-  // and then the line breaks. (s)tate, (r)esponse, (p)artial, (m)ilestone, (u)nknown,
-  // (l)edger.
+  // `scriptedDial` replaces the service by a script, to test an app against a service that is slow, silent or wrong. Here
+  // it answers after 100 ms and sends two partials, a milestone and an unknown message. Then the connection breaks.
+  // (s)tate, (r)esponse, (p)artial, (m)ilestone, (u)nknown, (g)ap, (l)edger.
   await draw('session', (clock) => brokenCall(clock), letter)
   await draw('transcript', (clock) => brokenCall(clock).pipe(accumulateMilestones()), ({ channels }) =>
     channels[0]?.partial === '' ? 'C' : 'c',
   )
   console.log('            c: the text has a partial. C: all of it is committed. The # is connection-lost.')
-
 }
 
-/** A service that answers a start after 100 ms, speaks, and goes away without a word. */
+/** A service that answers the start after 100 ms, sends results, and loses the connection. */
 const brokenCall = (clock: VirtualTimeScheduler): Observable<SessionEvent> => {
-  const say = (fields: Readonly<Record<string, string>>): string => JSON.stringify(fields)
+  const message = (fields: Readonly<Record<string, string>>): string => JSON.stringify(fields)
   const script$ = concat(
-    of(say({ 'message-name': 'recognize-response', 'operation-result': 'Success' })).pipe(delay(100, clock)),
-    of(say({ 'message-name': 'partial-result', text: 'good' })).pipe(delay(60, clock)),
-    of(say({ 'message-name': 'partial-result', text: 'good evening' })).pipe(delay(60, clock)),
-    of(say({ 'message-name': 'milestone-result', text: 'good evening' })).pipe(delay(60, clock)),
-    timer(100, clock).pipe(map(() => say({ 'message-name': 'weather-report', text: 'rain' }))),
-    throwError(() => new SpeechError('connection-lost', 'The line broke.')).pipe(startAfter(60, clock)),
+    of(message({ 'message-name': 'recognize-response', 'operation-result': 'Success' })).pipe(delay(100, clock)),
+    of(message({ 'message-name': 'partial-result', text: 'good' })).pipe(delay(60, clock)),
+    of(message({ 'message-name': 'partial-result', text: 'good evening' })).pipe(delay(60, clock)),
+    of(message({ 'message-name': 'milestone-result', text: 'good evening' })).pipe(delay(60, clock)),
+    timer(100, clock).pipe(map(() => message({ 'message-name': 'weather-report', text: 'rain' }))),
+    throwError(() => new SpeechError('connection-lost', 'The connection broke.')).pipe(startAfter(60, clock)),
   )
   return concat(of(silence(20)), NEVER).pipe(
     recognize({
       url: 'ws://localhost',
       model: 'call',
-      // Else the session would go on over another connection.
+      // Otherwise the session would reconnect after the error.
       resumption: false,
       token: 'none is needed',
       format,
@@ -132,7 +130,7 @@ const startAfter =
   <Value>(source$: Observable<Value>): Observable<Value> =>
     timer(ms, clock).pipe(mergeMap(() => source$))
 
-/** The first letter of what the event is; a state of the session is `s`, and what the protocol does not know is `u`. */
+/** The first letter of the event's type; `s` for a state of the session. */
 const letter = ({ type }: SessionEvent): string => (type === 'connection' ? 's' : type.charAt(0))
 
 void lesson()

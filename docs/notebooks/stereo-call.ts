@@ -1,9 +1,9 @@
-// A telephone call with two sides, step by step: what the wire carries, who said what, and when.
+// A telephone call with two speakers, step by step: the bytes, the sessions, and a transcript with times.
 //
 //   npm run build && npx ts-node docs/notebooks/stereo-call.ts
 //
-// The call is samples/call.wav: a restaurant on the left channel, a guest on the right. The service and the engine run
-// inside this process.
+// The call is samples/call.wav: a restaurant on the left channel, a guest on the right. The service and the engine run in
+// this process.
 
 import { createReadStream, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,34 +29,34 @@ const openCall = (): Promise<WavStream> => readWav(createReadStream(join(samples
 const speakers = ['restaurant', 'guest']
 
 const lesson = async (): Promise<void> => {
-  title('1. Stereo is two samples after each other')
-  // The bytes of a stereo stream alternate: left, right, left, right. `deinterleave` gives the two sides.
+  title('1. Stereo samples alternate')
+  // The samples of a stereo stream alternate: left, right, left, right. `deinterleave` separates the channels.
   const { format, audio } = await openCall()
-  const sides = await lastValueFrom(from(audio).pipe(deinterleave({ format }), toArray()))
-  const left = Buffer.concat(sides.map(([one]) => one))
-  const right = Buffer.concat(sides.map(([, other]) => other))
+  const chunks = await lastValueFrom(from(audio).pipe(deinterleave({ format }), toArray()))
+  const left = Buffer.concat(chunks.map(([leftSamples]) => leftSamples))
+  const right = Buffer.concat(chunks.map(([, rightSamples]) => rightSamples))
   console.log(`${left.length} samples on the left, ${right.length} on the right`)
 
   title('2. Who speaks when')
-  // µ-law is one byte a sample; `transcode` makes 16-bit samples of it. A line is one side, a character is 500 ms:
-  // `#` where it is loud. The two lines take turns, as people do.
-  for (const [channel, side] of [left, right].entries()) {
-    const pcm = await lastValueFrom(from([new Uint8Array(side)]).pipe(transcode({ from: 'ulaw', to: 'pcm' })))
+  // µ-law has one byte per sample; `transcode` decodes it to 16-bit samples. Each line shows one channel, a character is
+  // 500 ms, and `#` is loud. The speakers take turns.
+  for (const [channel, bytes] of [left, right].entries()) {
+    const pcm = await lastValueFrom(from([new Uint8Array(bytes)]).pipe(transcode({ from: 'ulaw', to: 'pcm' })))
     console.log(`${(speakers[channel] ?? '').padStart(10)}  ${loudness(samplesOf(pcm), format.sampleRateHz / 2)}`)
   }
 
   title('3. Two microphones make one stream')
-  // The other way round: `interleave` joins two mono sources by count of samples, not by arrival. It is made for live
-  // sources; these two come from memory, the whole left side first, so it is allowed to wait for a minute of audio.
+  // `interleave` is the opposite of `deinterleave`: it joins two mono sources by the count of samples, not by their time of
+  // arrival. Here all of the left channel comes first, so `maxSkewMs` allows a minute between the channels.
   const together = await lastValueFrom(
     interleave(from([new Uint8Array(left)]), from([new Uint8Array(right)]), { format, maxSkewMs: 60_000 }).pipe(toArray()),
   )
   const same = Buffer.concat(together).equals(Buffer.concat(await bytesOfCall()))
   console.log(`joined again, the bytes are those of the file: ${same}`)
 
-  title('4. One gRPC session for both sides')
-  // `dataflow` sends stereo as it is; the project finds the speech of each channel and reads it. A file is pulled: no
-  // more of it is read than the service takes.
+  title('4. One gRPC session for both channels')
+  // `dataflow` sends stereo unchanged; the project recognizes each channel. A file is pulled, as fast as the service accepts
+  // audio.
   const service = inMemoryService({ modelFolders: [join(samples, 'models')] })
   const overGrpc = await lastValueFrom(
     dataflow(service.dataflow({ format }))((await openCall()).audio).pipe(toArray()),
@@ -64,21 +64,21 @@ const lesson = async (): Promise<void> => {
   console.log(`${overGrpc.length} events: ${count(overGrpc)}`)
 
   title('5. Who said what')
-  // Each milestone names its channel and its place in the audio, so the call can be put in order.
+  // Each milestone has its channel and its times in the audio, which give the order of the call.
   for (const { channel = 0, startMs = 0, text } of inOrder(overGrpc)) {
     console.log(`${(startMs / 1000).toFixed(2).padStart(6)}  ${(speakers[channel] ?? '').padStart(10)}  ${text.trim()}`)
   }
 
-  title('6. The same text as was spoken')
-  // samples/call.json holds what the voices were given to say.
+  title('6. The text that was spoken')
+  // samples/call.json has the script of the call.
   const script: Script = JSON.parse(readFileSync(join(samples, 'call.json'), 'utf8'))
-  const heard = new Set(inOrder(overGrpc).map(({ channel, text }) => `${channel} ${text.trim()}`))
-  const exact = script.turns.filter(({ channel, text }) => heard.has(`${channel} ${text}`))
+  const recognized = new Set(inOrder(overGrpc).map(({ channel, text }) => `${channel} ${text.trim()}`))
+  const exact = script.turns.filter(({ channel, text }) => recognized.has(`${channel} ${text}`))
   console.log(`${exact.length} of ${script.turns.length} turns are exact`)
 
   title('7. The same over a WebSocket')
-  // The socket carries one channel of PCM. `recognize` decodes µ-law on the way and runs a recognition for each side,
-  // over one subscription of the source. The events are the same.
+  // A socket carries one channel of PCM. `recognize` decodes µ-law and runs a recognition for each channel, with one
+  // subscription to the source. The events are the same.
   const overSocket = await lastValueFrom(
     recognize(service.recognizer({ format }))((await openCall()).audio).pipe(toArray()),
   )
@@ -107,7 +107,7 @@ const bytesOfCall = async (): Promise<Uint8Array[]> => lastValueFrom(from((await
 const inOrder = (events: readonly SessionEvent[]): readonly MilestoneEvent[] =>
   events
     .filter((event): event is MilestoneEvent => event.type === 'milestone')
-    .sort((one, other) => (one.startMs ?? 0) - (other.startMs ?? 0))
+    .sort((a, b) => (a.startMs ?? 0) - (b.startMs ?? 0))
 
 const count = (events: readonly SessionEvent[]): string => {
   const counts = new Map<string, number>()
@@ -115,11 +115,11 @@ const count = (events: readonly SessionEvent[]): string => {
   return [...counts].map(([type, number]) => `${number} ${type}`).join(', ')
 }
 
-const loudness = (pcm: Int16Array, samplesEach: number): string => {
+const loudness = (pcm: Int16Array, samplesPerCharacter: number): string => {
   let line = ''
-  for (let start = 0; start < pcm.length; start += samplesEach) {
-    const energy = pcm.subarray(start, start + samplesEach).reduce((sum, sample) => sum + sample * sample, 0)
-    line += Math.sqrt(energy / samplesEach) > 500 ? '#' : '.'
+  for (let start = 0; start < pcm.length; start += samplesPerCharacter) {
+    const energy = pcm.subarray(start, start + samplesPerCharacter).reduce((sum, sample) => sum + sample * sample, 0)
+    line += Math.sqrt(energy / samplesPerCharacter) > 500 ? '#' : '.'
   }
   return line
 }

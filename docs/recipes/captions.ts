@@ -1,9 +1,9 @@
-// Captions from live audio: two lines on the screen, of at most 40 characters, that only ever scroll.
+// Live captions: two lines of at most 40 characters, which scroll and never change.
 //
 //   npm run build && npx ts-node docs/recipes/captions.ts
 //
-// In an app `microphone$` is yours: an Observable of PCM that emits as it is recorded. Here the sample call plays in its
-// place, 20 times as fast as it was spoken.
+// In an app, `microphone$` is an Observable that emits PCM while it is recorded. Here the sample call takes its place,
+// at 20 times real time.
 
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
@@ -19,11 +19,11 @@ const microphone$: Observable<Uint8Array> = from(readWav(createReadStream(join(s
     pace({ format: stereo, speed: 20 })(audio).pipe(deinterleave({ format: stereo })),
   ),
   map(([speaker]) => speaker),
-  // A session subscribes once. Whoever wants the audio elsewhere too (a level meter, a recorder) shares it here.
+  // A session subscribes once. `share` lets a level meter or a recorder use the same audio.
   share(),
 )
 
-/** The last two lines of a text, cut between words. Lines that are full never change again. */
+/** The last two lines of a text that wraps between words. A full line never changes. */
 const lastLines = (text: string, width = 40): readonly string[] => {
   const lines: string[] = []
   for (const word of text.split(' ')) {
@@ -42,7 +42,7 @@ microphone$
     accumulateMilestones(),
     map(({ channels: [channel] }) => channel),
     takeWhile((channel) => channel?.closed !== true, true),
-    // The committed text alone never flickers. For less delay and some flicker, show `channel.partial` after it, greyed.
+    // Committed text never changes. For a shorter delay, show `channel.partial` after it in gray; that text may change.
     map((channel) => lastLines(channel?.committed ?? '').join('\n')),
     distinctUntilChanged(),
     finalize(() => void service.close()),

@@ -2,7 +2,7 @@
 //
 //   npm run build && npx ts-node docs/recipes/fresh-token.ts
 //
-// In an app the requests come from `requestToken`. Here a counter stands in for it, and virtual time for the days.
+// In an app, `requestToken` sends the requests. Here a counter replaces it, and the days pass in virtual time.
 
 import { defer, of, Subject, tap, VirtualTimeScheduler } from 'rxjs'
 import { keepFresh, type Token } from 'rxspeech'
@@ -18,11 +18,11 @@ const request$ = defer(() => {
   return of(token)
 }).pipe(tap(({ accessToken }) => console.log(`${at()}  requested ${accessToken}`)))
 
-// Give the same Subject to the sessions as `rejected$`: a token that the service refuses is told here.
+// Pass the same Subject to the sessions as `rejected$`: they emit each token that the service refuses.
 const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
 const token$ = request$.pipe(keepFresh({ rejected$, scheduler: clock }))
 
-// As many sessions as you like take their token from here: `recognize({ token: token$, rejected$, … })`.
+// Any number of sessions can share this token: `recognize({ token: token$, rejected$, … })`.
 const one = token$.subscribe(({ accessToken }) => console.log(`${at()}  first session has ${accessToken}`))
 const other = token$.subscribe(({ accessToken }) => console.log(`${at()}  second session has ${accessToken}`))
 

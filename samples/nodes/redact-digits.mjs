@@ -24,7 +24,7 @@ const redact = (words, least, mark) => {
   return out
 }
 
-const redactText = (said, least, mark) => redact(said.split(' '), least, mark).join(' ')
+const redactText = (transcript, least, mark) => redact(transcript.split(' '), least, mark).join(' ')
 
 const redactWords = (words, least, mark) => {
   const marked = redact(

@@ -4,8 +4,8 @@ import { defineNode, nodeOptions, numberFrom, tableOf } from 'rxspeech/nodes'
 
 const everyday = { thanks: 1, great: 2, perfect: 2, works: 1, good: 1, sorry: -1, problem: -1, wrong: -2, angry: -2 }
 
-const scoreOf = (said, lexicon) =>
-  said
+const scoreOf = (text, lexicon) =>
+  text
     .toLowerCase()
     .split(/[^\p{L}\p{N}']+/u)
     .reduce((sum, word) => sum + (Object.hasOwn(lexicon, word) ? lexicon[word] : 0), 0)

@@ -2,7 +2,7 @@
 import { ESLintUtils } from '@typescript-eslint/utils'
 
 /**
- * Whether a type is RxJS's Observable or made from it, such as a Subject.
+ * Whether a type is RxJS's Observable or a subtype, such as Subject.
  *
  * @param {import('typescript').Type} type
  * @returns {boolean}
@@ -10,20 +10,20 @@ import { ESLintUtils } from '@typescript-eslint/utils'
 const isObservable = (type) => {
   if (type.isUnionOrIntersection()) return type.types.some(isObservable)
   if (type.getSymbol()?.name === 'Observable') return true
-  // `Subject<number>` is a reference to the class, which is what has bases.
+  // `Subject<number>` is a reference to the class; only the class has base types.
   const declared = 'target' in type ? /** @type {import('typescript').Type} */ (type.target) : type
   return declared.isClassOrInterface() && (declared.getBaseTypes() ?? []).some(isObservable)
 }
 
 /**
- * The name of a variable that holds an Observable ends in `$`. A function that returns one is named for what it does,
- * which is why `rxjs-x/finnish` does not fit: it asks `$` of `const dial = () => observable`, too.
+ * The name of a variable whose value is an Observable ends in `$`. `rxjs-x/finnish` does not fit, because it also requires `$` of
+ * functions that return Observables, such as `const dial = () => observable`.
  */
 export const observableNames = ESLintUtils.RuleCreator.withoutDocs({
   meta: {
     type: 'suggestion',
     schema: [],
-    messages: { dollar: "'{{ name }}' holds an Observable: let its name end in $." },
+    messages: { dollar: "'{{ name }}' is an Observable: its name must end in $." },
   },
   defaultOptions: [],
   create: (context) => {

@@ -14,7 +14,7 @@ const anchorOf = (heading) =>
 const withoutCode = (text) => text.replaceAll(/^```[^]*?^```/gm, '')
 
 /**
- * The links of the pages in a package that lead to no file or no heading in it, as `page: link`. Addresses elsewhere are not followed.
+ * The links in the pages of a package whose file or heading is not in the package, as `page: link`. External addresses are not checked.
  *
  * @param {string} folder
  * @param {ReadonlyArray<string>} files in the package

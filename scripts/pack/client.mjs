@@ -1,4 +1,4 @@
-// What a client does, in a project that has only rxspeech and rxjs: a session over each transport, with sockets, and a cassette.
+// Runs in a project that has only rxspeech and rxjs: a session over each transport, with sockets, and a cassette.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { from, lastValueFrom, toArray } from 'rxjs'
@@ -26,7 +26,7 @@ const options = { url: address, insecure: true, token: 'any', tenant: 'any', pro
 assert.equal(await textOf(dataflow(options)(chunks)), text)
 await close()
 
-// The service in this process, without an engine; its voice activity is WebAssembly.
+// The service in this process, without an engine. Its voice activity detection is WebAssembly.
 const service = inMemoryService()
 /** @type {string[]} */
 const lines = []
@@ -36,7 +36,7 @@ await service.close()
 const { recognizer } = replay(parseCassette(lines))
 assert.equal((await lastValueFrom(recognize(recognizer())(chunks).pipe(toArray()))).length, events.length)
 
-// The same duration as in PCM, with one byte per sample.
+// µ-law has one byte per sample.
 const telephone = await lastValueFrom(transcode({ from: 'pcm', to: 'ulaw' })(from(chunks)).pipe(toArray()))
 assert.equal(
   telephone.reduce((bytes, { byteLength }) => bytes + byteLength, 0),
@@ -47,7 +47,7 @@ assert.equal(
 const required = createRequire(import.meta.url)('rxspeech')
 assert.ok(isSpeechError(new required.SpeechError('internal', 'For a test.')))
 
-// The dependencies of the service are not installed, and the error states how to install them.
+// The dependencies of the service are not installed; the error explains how to install them.
 await assert.rejects(startService({ stateFolder: 'state' }), {
   code: 'missing-dependency',
   message: /npm install rxspeech-service/,

@@ -6,10 +6,10 @@ import { DefaultReporter } from 'vitest/node'
  * caught count as one failure each, so that a run that failed never reads `0 failed`.
  *
  * @param {ReadonlyArray<import('vitest/node').TestModule>} modules
- * @param {ReadonlyArray<unknown>} strayErrors
+ * @param {ReadonlyArray<unknown>} uncaughtErrors
  */
-export const countTests = (modules, strayErrors) => {
-  const counts = { passed: 0, failed: strayErrors.length, skipped: 0 }
+export const countTests = (modules, uncaughtErrors) => {
+  const counts = { passed: 0, failed: uncaughtErrors.length, skipped: 0 }
   for (const module of modules) {
     let failedInModule = 0
     for (const test of module.children.allTests()) {
@@ -34,8 +34,8 @@ export default class SummaryReporter extends DefaultReporter {
    * @override
    * @type {DefaultReporter['onTestRunEnd']}
    */
-  onTestRunEnd(modules, strayErrors, reason) {
-    super.onTestRunEnd(modules, strayErrors, reason)
-    process.stdout.write(`${summaryLine(countTests(modules, strayErrors))}\n`)
+  onTestRunEnd(modules, uncaughtErrors, reason) {
+    super.onTestRunEnd(modules, uncaughtErrors, reason)
+    process.stdout.write(`${summaryLine(countTests(modules, uncaughtErrors))}\n`)
   }
 }

@@ -71,7 +71,7 @@ describe('SIGTERM', () => {
     expect(await speaking.receive()).toMatchObject({ close: 1001 })
     const { code, stderr } = await served.end
     expect(code).toBe(0)
-    expect(stderr).toContain('The service has ended.')
+    expect(stderr).toContain('The service has stopped.')
     deaf.raw.terminate()
   })
 
@@ -82,11 +82,11 @@ describe('SIGTERM', () => {
     const speech = await spoken(10_000)
     for (const socket of sockets) socket.audio(speech)
     served.signal('SIGTERM')
-    await served.logged('takes no more sessions')
+    await served.logged('is shutting down')
     served.signal('SIGTERM')
     const { code, stderr } = await served.end
     expect(code).toBe(143)
-    expect(stderr).not.toContain('The service has ended.')
+    expect(stderr).not.toContain('The service has stopped.')
     for (const socket of sockets) socket.raw.terminate()
   })
 })

@@ -181,12 +181,12 @@ describe('README.md', () => {
 
   for (const block of blocks) {
     it(
-      `keeps its word in line ${String(block.line)}: ${block.text.split('\n')[0] ?? ''}`,
+      `does what the page says, line ${String(block.line)}: ${block.text.split('\n')[0] ?? ''}`,
       { timeout: 180_000 },
       async () => {
         const [key = ''] = keysOf(block)
         const run = expectations[key]
-        if (run === undefined) throw new Error('This block is of an unknown kind; say in this test what it has to do.')
+        if (run === undefined) throw new Error('This block has no expectation in this test; add one.')
         await run(block)
       },
     )

@@ -21,9 +21,9 @@ day 464  first session has token 3
 day 464  second session has token 3
 3 requests in 500 days`,
   'test-your-app.ts': `passed: shows the text as it grows
-passed: tries again when the line breaks
+passed: tries again when the connection breaks
 passed: gives up on a refusal
-passed: says so when the service stays silent`,
+passed: tries again when the service does not answer`,
 }
 
 /** The files that each program finds as in the checkout. */

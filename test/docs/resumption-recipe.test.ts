@@ -71,7 +71,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
       token: 'any',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
     })
-    const rows = tableBelow(page, 'What one sees, and the options').map(([option = '', byDefault = '']) => [
+    const rows = tableBelow(page, 'Events and options').map(([option = '', byDefault = '']) => [
       [...option.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
       byDefault,
     ])

@@ -12,7 +12,7 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
     [
       /^WEBVTT\n\n1\n00:00:00\.\d{3} --> 00:00:03\.\d{3}\n<v Agent>good evening harbor grill how can i\nhelp you\n\n2\n/,
       /^<v Guest>thank you goodbye$/m,
-      /^NOTE \d+ words taken back, \d+ contradicted$/m,
+      /^NOTE \d+ words changed, \d+ contradicted$/m,
     ],
   ],
   [
@@ -35,7 +35,7 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
     [
       /^loop: good evening harbor grill how can i help you\nWeb stream: good evening/,
       /^Node stream: good evening/m,
-      /^aborted: AbortError\nin good order: good evening.*\nheld: completed\n$/m,
+      /^aborted: AbortError\nfinalized: good evening.*\nhandle: completed\n$/m,
     ],
   ],
 ]

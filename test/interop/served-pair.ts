@@ -118,7 +118,7 @@ export const servedPair = async (more: object = {}): Promise<ServedPair> => {
     rejectedPeers: () =>
       `${first.logged()}${two.logged()}`
         .split('\n')
-        .filter((line) => line.includes('"Not let in"'))
+        .filter((line) => line.includes('"Client rejected"'))
         .map((line) => (JSON.parse(line) as { readonly peer: string }).peer),
     behind: async ({ http, grpc }, ca) => {
       const fetch = nodeFetch({ ca })

@@ -218,7 +218,7 @@ const runUntilSignal = async (
     // A closed stdout does not end the service.
     output.write(`${JSON.stringify(access)}\n`)
     const { authUrl: http, grpc, operations, model } = access
-    logger.log('info', 'The service listens.', { http, grpc, operations, model })
+    logger.log('info', 'The service is listening.', { http, grpc, operations, model })
     if (!hasSubscribers) {
       logger.log(
         'warn',
@@ -228,9 +228,9 @@ const runUntilSignal = async (
     // A terminal would wrap the line of JSON, and no program reads it there.
     if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) host.stderr.write(howToTry(access) ?? '')
     const signal = await ended
-    logger.log('info', 'The service takes no more sessions and ends those that run with their finals.', { signal })
+    logger.log('info', 'The service is shutting down: it refuses new sessions and finalizes running ones.', { signal })
     await service.close(drainMs === undefined ? {} : { drainMs })
-    logger.log('info', 'The service has ended.')
+    logger.log('info', 'The service has stopped.')
   } finally {
     interruption.release()
   }

@@ -62,7 +62,7 @@ export class RateLimitedLog {
   #end(kind: string): void {
     const dropped = this.#minutes.get(kind)?.dropped ?? 0
     this.#minutes.delete(kind)
-    if (dropped > 0) this.#options.logger.log('warn', 'Lines left out', { line: kind, leftOut: dropped })
+    if (dropped > 0) this.#options.logger.log('warn', 'Log lines dropped', { line: kind, dropped })
   }
 }
 
@@ -94,7 +94,7 @@ export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMoni
     },
     refused: () => undefined,
     authFailed: (reason, at, peer) => {
-      limited.write('Not let in', 'warn', 'Not let in', { reason, at, peer })
+      limited.write('Client rejected', 'warn', 'Client rejected', { reason, at, peer })
     },
     audio: () => undefined,
     firstPartial: () => undefined,
@@ -118,11 +118,11 @@ export const logFault =
     const known = isSpeechError(error) ? { code: error.code } : {}
     // The error for the client refers to the operator, who needs the reason, such as a fault in a model's files.
     const cause = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
-    const message = isSpeechError(error) ? error.message : 'An internal error; the level debug shows where.'
+    const message = isSpeechError(error) ? error.message : 'Internal error; the log level debug shows its origin.'
     const kind = isSpeechError(error) ? error.code : 'internal'
     limited.write(`fault ${kind}`, 'error', message, { ...known, ...cause })
     if (error instanceof Error && error.stack !== undefined)
-      limited.write(`fault ${kind}, debug`, 'debug', 'The fault came from', {
+      limited.write(`fault ${kind}, debug`, 'debug', 'Origin of the internal error', {
         stack: framesOf(error.stack),
         atMs: now(),
       })

@@ -19,7 +19,7 @@ describe.concurrent('npm run faults', () => {
   it('runs the named faults over both transports, and prints the table with the peers', async () => {
     const { code, stdout, stderr } = await runFaults(['--only', 'refused-token,malformed-message'])
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Every promise is kept.') })
-    expect(stdout).toContain('✓ malformed message      rxspeech a value\n')
+    expect(stdout).toContain('✓ malformed message      rxspeech an event\n')
     expect(stdout).toContain('Speechmatics process dies')
     expect(stdout).toContain('✓ token refused (401)    rxspeech 1 refresh\n')
     expect(stderr.match(/^✓ .*0 ms lost, 0 ms in flight lost, ended with its final$/gm)).toHaveLength(2)

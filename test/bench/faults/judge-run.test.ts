@@ -25,11 +25,11 @@ const reconnecting = {
 const resumed = { type: 'resumed', replayedMs: 500 } as const
 const gap = (fromMs: number, toMs: number) => ({ type: 'gap', fromMs, toMs, cause: 'replay-full' }) as const
 
-const mended: RunRecord = {
+const repaired: RunRecord = {
   events: [at(2_003, reconnecting), at(2_300, resumed)],
   settled: { type: 'complete', atMs: 8_100 },
   faultAtMs: 2_000,
-  tokensAsked: 2,
+  tokensRequested: 2,
   proof: proof(0, 0),
   unreportedMs: 0,
   isWhole: true,
@@ -38,7 +38,7 @@ const failedWith = (code: string, atMs = 3_000): RunRecord['settled'] => ({ type
 
 describe('the promise for a drop', () => {
   it('is kept when nothing is lost, and reports when it was noticed and recovered', () => {
-    expect(judgeRun('drop', mended)).toEqual({
+    expect(judgeRun('drop', repaired)).toEqual({
       promise: 'kept',
       inShort: '0',
       findings: '0 ms lost, 0 ms in flight lost, noticed after 3 ms, resumed after 300 ms, ended with its final',
@@ -54,16 +54,16 @@ describe('the promise for a drop', () => {
     ['a gap is shorter than the loss', { proof: proof(40, 0), events: [at(5, gap(0, 20))] }, '2'],
     ['a gap is longer than the loss', { events: [at(5, gap(0, 120))] }, '0'],
   ])('is broken when %s', (_what, change, inShort) => {
-    expect(judgeRun('outage-8s', { ...mended, ...change })).toMatchObject({ promise: 'broken', inShort })
+    expect(judgeRun('outage-8s', { ...repaired, ...change })).toMatchObject({ promise: 'broken', inShort })
   })
 
   it('is kept with an exact gap and a text that is not complete', () => {
-    const run = { ...mended, proof: proof(40, 60), events: [at(5, gap(100, 200))], unreportedMs: 100, isWhole: false }
+    const run = { ...repaired, proof: proof(40, 60), events: [at(5, gap(100, 200))], unreportedMs: 100, isWhole: false }
     expect(judgeRun('outage-30s', run)).toMatchObject({ promise: 'kept', inShort: '2 +3' })
   })
 
   it('uses the ledger if the service verifies nothing, and counts audio that was never taken', () => {
-    const { proof: _proof, unreportedMs: _unreportedMs, isWhole: _isWhole, ...unproved } = mended
+    const { proof: _proof, unreportedMs: _unreportedMs, isWhole: _isWhole, ...unproved } = repaired
     const ledger = {
       type: 'ledger',
       capturedMs: 8_000,
@@ -87,14 +87,21 @@ describe('the promise for a drop', () => {
 
 describe('the promise for the other faults', () => {
   it('is a half-open connection noticed within 10 s', () => {
-    const late = { ...mended, events: [at(12_500, reconnecting)] }
-    expect(judgeRun('half-open', mended)).toMatchObject({ promise: 'kept', inShort: 'in 1 s' })
+    const late = { ...repaired, events: [at(12_500, reconnecting)] }
+    expect(judgeRun('half-open', repaired)).toMatchObject({ promise: 'kept', inShort: 'in 1 s' })
     expect(judgeRun('half-open', late)).toMatchObject({ promise: 'broken', inShort: 'in 11 s' })
-    expect(judgeRun('half-open', { ...mended, events: [] })).toMatchObject({ promise: 'broken', inShort: 'unnoticed' })
+    expect(judgeRun('half-open', { ...repaired, events: [] })).toMatchObject({
+      promise: 'broken',
+      inShort: 'unnoticed',
+    })
   })
 
   it('is a timeout error, at its time, when finalize has no response', () => {
-    const run = { ...mended, events: [at(8_000, state('finalizing'))], settled: failedWith('finalize-timeout', 10_040) }
+    const run = {
+      ...repaired,
+      events: [at(8_000, state('finalizing'))],
+      settled: failedWith('finalize-timeout', 10_040),
+    }
     expect(judgeRun('finalize-unanswered', run)).toMatchObject({ promise: 'kept', inShort: 'time-out 2 s' })
     expect(judgeRun('finalize-unanswered', { ...run, settled: failedWith('finalize-timeout', 14_000) })).toMatchObject({
       promise: 'broken',
@@ -112,34 +119,34 @@ describe('the promise for the other faults', () => {
   })
 
   it('is one other token, then a typed error', () => {
-    const run = { ...mended, settled: failedWith('unauthenticated') }
+    const run = { ...repaired, settled: failedWith('unauthenticated') }
     expect(judgeRun('refused-token', run)).toMatchObject({ promise: 'kept', inShort: '1 refresh' })
-    expect(judgeRun('refused-token', { ...run, tokensAsked: 3 })).toMatchObject({ promise: 'broken' })
-    expect(judgeRun('refused-token', { ...run, tokensAsked: 1 })).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('refused-token', { ...run, tokensRequested: 3 })).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('refused-token', { ...run, tokensRequested: 1 })).toMatchObject({ promise: 'broken' })
     expect(judgeRun('refused-token', { ...run, settled: failedWith('untyped') })).toMatchObject({ promise: 'broken' })
-    expect(judgeRun('refused-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
+    expect(judgeRun('refused-token', { ...repaired, tokensRequested: 1 })).toMatchObject({ promise: 'skipped' })
   })
 
   it('is a new token for another connection, and a malformed message as a value', () => {
-    expect(judgeRun('fresh-token', mended)).toMatchObject({ promise: 'kept', inShort: 'yes' })
-    expect(judgeRun('fresh-token', { ...mended, tokensAsked: 1 })).toMatchObject({ promise: 'skipped' })
-    const failed = { ...mended, tokensAsked: 1, settled: failedWith('unauthenticated') }
+    expect(judgeRun('fresh-token', repaired)).toMatchObject({ promise: 'kept', inShort: 'yes' })
+    expect(judgeRun('fresh-token', { ...repaired, tokensRequested: 1 })).toMatchObject({ promise: 'skipped' })
+    const failed = { ...repaired, tokensRequested: 1, settled: failedWith('unauthenticated') }
     expect(judgeRun('fresh-token', failed)).toMatchObject({ promise: 'broken', inShort: 'no' })
     const unknown = { type: 'unknown', reason: '', raw: '{' } as const
-    expect(judgeRun('malformed-message', { ...mended, events: [at(1, unknown)] })).toMatchObject({
+    expect(judgeRun('malformed-message', { ...repaired, events: [at(1, unknown)] })).toMatchObject({
       promise: 'kept',
-      inShort: 'a value',
+      inShort: 'an event',
     })
-    expect(judgeRun('malformed-message', mended)).toMatchObject({ promise: 'broken' })
+    expect(judgeRun('malformed-message', repaired)).toMatchObject({ promise: 'broken' })
   })
 
   it('is no gap when a token ends', () => {
-    expect(judgeRun('token-expiry', mended)).toMatchObject({ promise: 'kept', inShort: 'no gap' })
-    expect(judgeRun('token-expiry', { ...mended, tokensAsked: 1 })).toMatchObject({
+    expect(judgeRun('token-expiry', repaired)).toMatchObject({ promise: 'kept', inShort: 'no gap' })
+    expect(judgeRun('token-expiry', { ...repaired, tokensRequested: 1 })).toMatchObject({
       promise: 'broken',
       inShort: 'unnoticed',
     })
-    const gapped = { ...mended, events: [at(1, gap(0, 40))], proof: proof(40, 0) }
+    const gapped = { ...repaired, events: [at(1, gap(0, 40))], proof: proof(40, 0) }
     expect(judgeRun('token-expiry', gapped)).toMatchObject({ promise: 'broken', inShort: 'gap' })
   })
 })

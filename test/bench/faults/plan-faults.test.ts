@@ -37,7 +37,7 @@ describe('the plan of npm run faults', () => {
     expect(planFaults({ over: 'grpc' }, {}).transports).toEqual(['grpc'])
     expect(messageOf({ ...remote, over: 'grpc' }, {})).toMatch(/needs an address; set --grpc/)
     expect(messageOf({ url: remote.url, token: 'abc' }, {})).toMatch(/set --model/)
-    expect(messageOf({ ...remote, dev: true }, {})).toMatch(/leave --url and --grpc out/)
+    expect(messageOf({ ...remote, dev: true }, {})).toMatch(/omit --url and --grpc/)
     expect(messageOf({ token: 'abc' }, {})).toMatch(/for another service/)
   })
 })

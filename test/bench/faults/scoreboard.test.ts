@@ -19,13 +19,13 @@ describe('the scoreboard', () => {
     expect(lines).toHaveLength(namedFaults.length + 1)
     expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(120)
     expect(lines[0]).toMatch(/^ +rxspeech +Deepgram +AssemblyAI +Speechmatics +Soniox +Gladia +Microsoft$/)
-    expect(lines[1]).toMatch(/^✓ drop, back at once +time-out 2 s +0 \+25 +300 \+25 +300 \+25 +0 \+25 +0 +0$/)
+    expect(lines[1]).toMatch(/^✓ drop, no outage +time-out 2 s +0 \+25 +300 \+25 +300 \+25 +0 \+25 +0 +0$/)
   })
 
   it.each([60, 80, 100])('shows them below each other in %d columns', (columns) => {
     const text = scoreboardTable(runs, columns, plain) + legend(columns)
     expect(Math.max(...text.split('\n').map(displayWidth))).toBeLessThanOrEqual(columns)
-    expect(text).toContain('✓ drop, back at once     rxspeech time-out 2 s\n    Deepgram 0 +25 · AssemblyAI 300 +25')
+    expect(text).toContain('✓ drop, no outage        rxspeech time-out 2 s\n    Deepgram 0 +25 · AssemblyAI 300 +25')
     for (const { version } of measuredPeers) expect(text).toContain(version)
   })
 
@@ -34,9 +34,9 @@ describe('the scoreboard', () => {
     if (first === undefined || second === undefined) throw new Error('no runs')
     const broken = { ...second, verdict: { promise: 'broken', inShort: '0 +25', findings: 'lost' } as const }
     expect(scoreboardTable([first, broken, ...others], 80, plain)).toContain(
-      '✗ drop, back at once     rxspeech time-out 2 s / 0 +25',
+      '✗ drop, no outage        rxspeech time-out 2 s / 0 +25',
     )
-    expect(runLine(broken, 80, plain)).toBe('✗ drop, back at once     grpc      lost\n')
+    expect(runLine(broken, 80, plain)).toBe('✗ drop, no outage        grpc      lost\n')
   })
 
   it('continues a long line on the next line', () => {

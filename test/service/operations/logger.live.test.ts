@@ -18,10 +18,10 @@ describe('the log as text', () => {
   it('is a line with the time of day, the level, the sentence and its fields', () => {
     const { lines, logger } = logged('info')
     logger.log('info', 'Session ended', { outcome: 'completed', durationMs: 12.5, good: true, code: undefined })
-    logger.log('warn', 'Not let in')
+    logger.log('warn', 'Client rejected')
     expect(lines).toEqual([
       '<dim>03:04:05.067</> INFO  Session ended  <dim>outcome=completed durationMs=12.5 good=true</>\n',
-      '<dim>03:04:05.067</> <warn>WARN </> Not let in\n',
+      '<dim>03:04:05.067</> <warn>WARN </> Client rejected\n',
     ])
   })
 

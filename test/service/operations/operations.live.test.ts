@@ -246,7 +246,7 @@ describe('the log', () => {
       audioMs: 3_000,
       durationMs: expect.any(Number),
     })
-    expect(log.find(({ msg }) => msg === 'Not let in')).toMatchObject({ reason: 'invalid-token', at: 'grpc' })
+    expect(log.find(({ msg }) => msg === 'Client rejected')).toMatchObject({ reason: 'invalid-token', at: 'grpc' })
     expect(log.find(({ msg }) => msg === 'Session refused')).toMatchObject({ code: 'unauthenticated' })
     const whole = lines.join('')
     for (const secret of ['hello', 'world', 'correct horse', service.token, ...service.token.split('.')]) {

@@ -6,7 +6,7 @@ import type { LogFields } from '../../../src/service/operations/logger.js'
 const setUp = () => {
   const scheduler = new VirtualTimeScheduler()
   const lines: string[] = []
-  const leftOut: string[] = []
+  const dropped: string[] = []
   const logger = {
     log: (_level: string, message: string, fields: LogFields = {}) => {
       lines.push([message, ...Object.values(fields)].join(' '))
@@ -16,7 +16,7 @@ const setUp = () => {
     logger,
     scheduler,
     maxLinesPerMinute: 2,
-    onLineDropped: (kind) => leftOut.push(kind),
+    onLineDropped: (kind) => dropped.push(kind),
   })
   const write = (kind: string, count: number): void => {
     for (let at = 0; at < count; at += 1) log.write(kind, 'info', kind, {})
@@ -26,19 +26,19 @@ const setUp = () => {
     scheduler.flush()
     scheduler.frame = scheduler.maxFrames
   }
-  return { log, lines, leftOut, write, passMs, scheduler }
+  return { log, lines, dropped, write, passMs, scheduler }
 }
 
 it('writes a limited number of lines of each kind per minute, and at its end the number of omitted ones', () => {
-  const { lines, leftOut, write, passMs } = setUp()
+  const { lines, dropped, write, passMs } = setUp()
   write('a', 5)
   write('b', 1)
   expect(lines).toEqual(['a', 'a', 'b'])
-  expect(leftOut).toEqual(['a', 'a', 'a'])
+  expect(dropped).toEqual(['a', 'a', 'a'])
   passMs(59_999)
   expect(lines).toHaveLength(3)
   passMs(1)
-  expect(lines.slice(3)).toEqual(['Lines left out a 3'])
+  expect(lines.slice(3)).toEqual(['Log lines dropped a 3'])
   write('a', 3)
   expect(lines.slice(4)).toEqual(['a', 'a'])
 })
@@ -56,5 +56,5 @@ it('writes what was omitted when it is closed', () => {
   write('a', 4)
   log.close()
   passMs(600_000)
-  expect(lines).toEqual(['a', 'a', 'Lines left out a 2'])
+  expect(lines).toEqual(['a', 'a', 'Log lines dropped a 2'])
 })

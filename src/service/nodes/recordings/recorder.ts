@@ -88,7 +88,7 @@ const record = (
     // Also when the input neither completed nor reached a limit.
     subscriber.add(() => {
       recording.close().catch((error: unknown) => {
-        log('a recording could not be ended', { node, cause: error instanceof SpeechError ? error.message : 'unknown' })
+        log('The recording could not be closed.', { node, cause: error instanceof SpeechError ? error.message : 'unknown' })
       })
     })
     subscriber.add(

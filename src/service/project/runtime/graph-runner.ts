@@ -228,7 +228,7 @@ export class GraphRunner {
   #reportDrops(drops: Drops, wire: Wire): void {
     const event = droppedEvent(wire.options, drops)
     this.#reportLoss(wire)
-    this.#session.log(wire.options.to.node, `A wire dropped (${drops.phase}).`, fieldsOf(event))
+    this.#session.log(wire.options.to.node, `The wire drops items (${drops.phase}).`, fieldsOf(event))
     this.#output$.next({ type: 'event', event })
   }
 

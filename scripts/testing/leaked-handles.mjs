@@ -1,8 +1,8 @@
 // @ts-check
-// Runs around every test file: what a file opened (servers, sockets, child processes) is closed when it ends.
+// Runs around every test file: checks that the file has closed its servers, sockets and child processes.
 import { afterAll, beforeAll } from 'vitest'
 
-/** Kinds of `process.getActiveResourcesInfo()` that keep a process alive and that a test opens. Timers are the runner's own too. */
+/** Kinds of `process.getActiveResourcesInfo()` that keep a process alive and that a test opens. Timers are not watched, because the test runner has some too. */
 const watched = new Set([
   'TCPServerWrap',
   'TCPSocketWrap',
@@ -14,7 +14,7 @@ const watched = new Set([
 ])
 /** A closing socket needs a few iterations of the event loop, a child process some time to exit. */
 const graceMs = 10_000
-const lookAgainMs = 20
+const pollMs = 20
 
 /** @returns {Map<string, number>} */
 const openHandles = () => {
@@ -26,7 +26,7 @@ const openHandles = () => {
 }
 
 /** @param {ReadonlyMap<string, number>} before */
-const strayHandles = (before) =>
+const leakedHandles = (before) =>
   [...openHandles()].flatMap(([kind, count]) => {
     const more = count - (before.get(kind) ?? 0)
     return more > 0 ? [`${more} ${kind}`] : []
@@ -42,13 +42,13 @@ beforeAll(() => {
 // Registered before the hooks of the file, so it runs after them.
 afterAll(async () => {
   const deadline = Date.now() + graceMs
-  while (strayHandles(before).length > 0 && Date.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
+  while (leakedHandles(before).length > 0 && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
   }
-  const stray = strayHandles(before)
-  if (stray.length > 0) {
+  const leaked = leakedHandles(before)
+  if (leaked.length > 0) {
     throw new Error(
-      `This test file leaves open handles behind: ${stray.join(', ')}. Close them in its afterEach or afterAll.`,
+      `This test file leaves handles open: ${leaked.join(', ')}. Close them in its afterEach or afterAll.`,
     )
   }
 })

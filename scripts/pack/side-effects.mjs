@@ -1,6 +1,6 @@
 // @ts-check
-// node loads-quietly.mjs import|require SPECIFIER: loads an entry point in a project, and prints what is different afterwards:
-// what keeps the process alive, listeners of the process, global names, variables of the environment.
+// node side-effects.mjs import|require SPECIFIER: loads an entry point in a project, and prints its side effects: open handles,
+// listeners of the process, global names and environment variables that were added.
 import { createRequire } from 'node:module'
 import { setImmediate } from 'node:timers/promises'
 
@@ -11,7 +11,7 @@ const look = () => ({
   globals: Object.getOwnPropertyNames(globalThis),
   environment: Object.keys(process.env),
 })
-// A pipe opens when stdout or stderr is first looked at.
+// Node opens a pipe at the first access to stdout or stderr.
 void [process.stdout, process.stderr]
 const before = look()
 await (way === 'import' ? import(specifier) : createRequire(import.meta.url)(specifier))
