@@ -6,6 +6,9 @@ import { bytesOf, samplesOf } from './pcm.js'
 /**
  * Decodes to 16-bit samples; channels stay interleaved. PCM shares the memory of `bytes` if possible. Throws `cut-sample`
  * if PCM bytes are not whole samples.
+ *
+ * @example
+ * const loudest = Math.max(...decodeSamples(Uint8Array.of(0xff, 0x80), 'ulaw')) // 32124
  */
 export const decodeSamples = (bytes: Uint8Array, encoding: Encoding): Int16Array => {
   switch (encoding) {
@@ -18,7 +21,12 @@ export const decodeSamples = (bytes: Uint8Array, encoding: Encoding): Int16Array
   }
 }
 
-/** Encodes 16-bit samples; channels stay interleaved. PCM shares the memory of `samples` if possible. */
+/**
+ * Encodes 16-bit samples; channels stay interleaved. PCM shares the memory of `samples` if possible.
+ *
+ * @example
+ * const bytes = encodeSamples(Int16Array.of(0, 1000, -1000), 'alaw')
+ */
 export const encodeSamples = (samples: Int16Array, encoding: Encoding): Uint8Array => {
   switch (encoding) {
     case 'pcm':

@@ -5,9 +5,11 @@ export type Encoding = 'pcm' | 'ulaw' | 'alaw'
 
 /** The format of an audio stream. Two channels are interleaved sample by sample, left first (PROTOCOL 3.2). */
 export interface AudioFormat {
+  /** The encoding of each sample. */
   readonly encoding: Encoding
   /** Samples per second of each channel, in Hz; 8000 to 48000. */
   readonly sampleRateHz: number
+  /** 1 for mono, 2 for stereo. */
   readonly channels: 1 | 2
 }
 
@@ -27,6 +29,9 @@ const printed = (value: unknown): string => {
 /**
  * Returns the format if it is valid; otherwise throws `invalid-format` with the name of the wrong field. Takes `unknown`
  * because callers in JavaScript, notebooks and the command line have no types.
+ *
+ * @example
+ * const checked = validateFormat(JSON.parse('{ "encoding": "pcm", "sampleRateHz": 16000, "channels": 1 }'))
  */
 export const validateFormat = (format: unknown): AudioFormat => {
   const { encoding, sampleRateHz, channels } = (format ?? {}) as Record<keyof AudioFormat, unknown>
@@ -45,14 +50,29 @@ export const validateFormat = (format: unknown): AudioFormat => {
   return format as AudioFormat
 }
 
-/** Bytes of one sample of one channel: 2 for PCM, 1 for G.711. */
+/**
+ * Bytes of one sample of one channel: 2 for PCM, 1 for G.711.
+ *
+ * @example
+ * bytesPerSample({ encoding: 'ulaw' }) // 1
+ */
 export const bytesPerSample = ({ encoding }: Pick<AudioFormat, 'encoding'>): 1 | 2 => (encoding === 'pcm' ? 2 : 1)
 
-/** Bytes of one frame, which is one sample of every channel. A message must contain whole frames (PROTOCOL 3.2). */
+/**
+ * Bytes of one frame, which is one sample of every channel. A message must contain whole frames (PROTOCOL 3.2).
+ *
+ * @example
+ * bytesPerFrame({ encoding: 'pcm', channels: 2 }) // 4
+ */
 export const bytesPerFrame = (format: Pick<AudioFormat, 'encoding' | 'channels'>): number =>
   bytesPerSample(format) * format.channels
 
-/** Bytes of one second of all channels. */
+/**
+ * Bytes of one second of all channels.
+ *
+ * @example
+ * bytesPerSecond({ encoding: 'pcm', sampleRateHz: 8000, channels: 2 }) // 32000
+ */
 export const bytesPerSecond = (format: AudioFormat): number => bytesPerFrame(format) * format.sampleRateHz
 
 /** Less than the distance of two samples, and more than the rounding error of doubles over days of audio. */
@@ -61,10 +81,18 @@ const roundingFrames = 1e-5
 /**
  * The bytes of `durationMs` milliseconds, rounded down to whole frames.
  * `bytesForMs(format, msForBytes(format, n))` is `n` for every `n` that is whole frames.
+ *
+ * @example
+ * const silence = new Uint8Array(bytesForMs({ encoding: 'pcm', sampleRateHz: 16_000, channels: 1 }, 20)) // 640 bytes
  */
 export const bytesForMs = (format: AudioFormat, durationMs: number): number =>
   Math.floor((format.sampleRateHz * durationMs) / 1000 + roundingFrames) * bytesPerFrame(format)
 
-/** The duration of `byteCount` bytes in milliseconds, which can be a fraction. */
+/**
+ * The duration of `byteCount` bytes in milliseconds, which can be a fraction.
+ *
+ * @example
+ * audio$.subscribe((bytes) => console.log(msForBytes(format, bytes.byteLength), 'ms'))
+ */
 export const msForBytes = (format: AudioFormat, byteCount: number): number =>
   (byteCount * 1000) / bytesPerSecond(format)

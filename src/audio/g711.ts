@@ -72,14 +72,34 @@ const compress = (samples: Int16Array, table: Uint8Array): Uint8Array => {
   return codes
 }
 
-/** Decodes µ-law to 16-bit samples, −32124 to 32124 (ITU-T G.711, tables 2a and 2b). */
+/**
+ * Decodes µ-law to 16-bit samples, −32124 to 32124 (ITU-T G.711, tables 2a and 2b).
+ *
+ * @example
+ * const samples = decodeMuLaw(Uint8Array.of(0xff)) // Int16Array [0]
+ */
 export const decodeMuLaw = (bytes: Uint8Array): Int16Array => expand(bytes, muLawSamples())
 
-/** Encodes 16-bit samples as µ-law, one byte each; clips magnitudes over 32635 (ITU-T G.711, tables 2a and 2b). */
+/**
+ * Encodes 16-bit samples as µ-law, one byte each; clips magnitudes over 32635 (ITU-T G.711, tables 2a and 2b).
+ *
+ * @example
+ * const bytes = encodeMuLaw(Int16Array.of(0)) // Uint8Array [0xff]
+ */
 export const encodeMuLaw = (samples: Int16Array): Uint8Array => compress(samples, muLawCodes())
 
-/** Decodes A-law to 16-bit samples, −32256 to 32256 (ITU-T G.711, tables 1a and 1b). */
+/**
+ * Decodes A-law to 16-bit samples, −32256 to 32256 (ITU-T G.711, tables 1a and 1b).
+ *
+ * @example
+ * const samples = decodeALaw(Uint8Array.of(0xd5)) // Int16Array [8]
+ */
 export const decodeALaw = (bytes: Uint8Array): Int16Array => expand(bytes, aLawSamples())
 
-/** Encodes 16-bit samples as A-law, one byte each (ITU-T G.711, tables 1a and 1b). */
+/**
+ * Encodes 16-bit samples as A-law, one byte each (ITU-T G.711, tables 1a and 1b).
+ *
+ * @example
+ * const bytes = encodeALaw(Int16Array.of(8)) // Uint8Array [0xd5]
+ */
 export const encodeALaw = (samples: Int16Array): Uint8Array => compress(samples, aLawCodes())

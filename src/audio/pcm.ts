@@ -17,6 +17,9 @@ export const swapBytePairs = (bytes: Uint8Array): Uint8Array => {
  * Decodes 16-bit signed little-endian PCM. Shares the memory of `bytes` if possible (little-endian machine, even byte
  * offset) and copies otherwise, so do not write to either afterwards. Throws `cut-sample` if the bytes are not whole
  * samples.
+ *
+ * @example
+ * const samples = samplesOf(Uint8Array.of(0, 0, 255, 127)) // Int16Array [0, 32767]
  */
 export const samplesOf = (bytes: Uint8Array): Int16Array => {
   if (bytes.length % 2 !== 0) {
@@ -28,7 +31,12 @@ export const samplesOf = (bytes: Uint8Array): Int16Array => {
   return new Int16Array(aligned.buffer, aligned.byteOffset, aligned.length / 2)
 }
 
-/** Encodes 16-bit signed little-endian PCM: a view of the same memory on a little-endian machine. */
+/**
+ * Encodes 16-bit signed little-endian PCM: a view of the same memory on a little-endian machine.
+ *
+ * @example
+ * const pcm = bytesOf(Int16Array.of(0, 32_767)) // Uint8Array [0, 0, 255, 127]
+ */
 export const bytesOf = (samples: Int16Array): Uint8Array => {
   const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)
   return machineIsLittleEndian ? bytes : swapBytePairs(bytes)

@@ -6,7 +6,9 @@ import { maxFormatBytes, parseWavFormat, refuseWav } from './wav-header.js'
 /** The maximum size of everything before the samples. */
 export const maxWavHeaderBytes = 1024 * 1024
 
+/** The format of a WAV file, and its samples as a stream. */
 export interface WavStream {
+  /** The format of the samples, from the header. */
   readonly format: AudioFormat
   /** The duration in the header; absent for a streamed length. */
   readonly durationMs?: number

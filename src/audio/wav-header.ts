@@ -113,7 +113,8 @@ const riffByteCount = (format: AudioFormat, headerBytes: number, dataByteCount: 
  *
  * @throws SpeechError `invalid-format`, or `invalid-options` for a count that is not whole frames or over 4 GiB
  * @example
- * writeFileSync('call.wav', Buffer.concat([wavHeader(format, samples.length), samples]))
+ * const samples = new Uint8Array(bytesForMs(format, 1_000))
+ * writeFileSync('silence.wav', Buffer.concat([wavHeader(format, samples.length), samples]))
  */
 export const wavHeader = (format: AudioFormat, dataByteCount?: number): Uint8Array => {
   const { encoding, channels, sampleRateHz } = validateFormat(format)

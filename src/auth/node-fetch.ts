@@ -5,6 +5,7 @@ import { connectThrough } from '../proxy/connect.js'
 import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 
+/** How `nodeFetch` connects to the token endpoint. */
 export interface NodeFetchOptions {
   /** CA certificates in PEM, instead of those of Node: for an identity service with its own CA. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
@@ -21,6 +22,10 @@ export interface NodeFetchOptions {
  * One connection for each request, closed after it. Redirects are never followed. The body is streamed; when `signal`
  * aborts, the connection ends. Fails with Node's own errors (`ECONNREFUSED`, `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which
  * `requestToken` reports only the code; with a `SpeechError` if a proxy is the cause.
+ *
+ * @example
+ * const fetch = nodeFetch({ ca: readFileSync('ca.pem') })
+ * const token$ = requestToken({ authUrl, clientId, clientSecret, fetch })
  */
 export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFetch => {
   checkProxy(option)

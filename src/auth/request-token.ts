@@ -48,6 +48,10 @@ import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestI
  *
  * Unsubscribing aborts the request. Browser-safe. Throws `invalid-options` when it is called, also for plain http to
  * another machine (see `insecure`).
+ *
+ * @example
+ * const token = requestToken({ authUrl, clientId, clientSecret }).pipe(keepFresh())
+ * audio$.pipe(recognize({ url, token, format, model: 'transcribe' })).subscribe()
  */
 export function requestToken(options: RequestTokenOptions): Observable<Token> {
   const url = tokenUrlOf(options)

@@ -4,19 +4,25 @@ import type { ProxyOption } from '../protocol/proxy-option.js'
 /** The request to a token endpoint (PROTOCOL 2). Its body holds the client secret. */
 export interface TokenRequestInit {
   readonly method: 'POST'
+  /** The headers of the request, by name. */
   readonly headers: Readonly<Record<string, string>>
+  /** The form, `application/x-www-form-urlencoded`. */
   readonly body: string
   /** Redirects are never followed: the secret must not travel to another address. */
   readonly redirect: 'manual'
+  /** Aborts the request. */
   readonly signal: AbortSignal
 }
 
 /** The used members of an answer; the `Response` of `fetch` has them. */
 export interface TokenFetchResponse {
+  /** The HTTP status. */
   readonly status: number
   /** A browser reports a redirect that it did not follow as `opaqueredirect`. */
   readonly type?: string
+  /** Looks up a header by its name, in any letter case; null if there is none. */
   readonly headers: { readonly get: (name: string) => string | null }
+  /** The bytes of the body as they arrive; null if there is none. */
   readonly body: ObservableInput<Uint8Array> | null
 }
 
@@ -30,9 +36,11 @@ export type TokenFetch = (url: string, init: TokenRequestInit) => ObservableInpu
 export interface RequestTokenOptions {
   /** Base address of the identity service, to which `/connect/token` is appended (PROTOCOL 2). */
   readonly authUrl: string
+  /** The id of the client (RFC 6749 section 2.2). */
   readonly clientId: string
+  /** The secret of the client. It travels in the body of the request only. */
   readonly clientSecret: string
-  /** @default 'Ldm_Integration' */
+  /** The scope of the token (PROTOCOL 2). @default 'Ldm_Integration' */
   readonly scope?: string | undefined
   /** How long connection and answer may take together, in milliseconds. @default 10_000 */
   readonly timeoutMs?: number | undefined

@@ -2,18 +2,15 @@ import { isRetryable, type ErrorCode } from './error-code.js'
 
 export { isErrorCode, type ErrorCode } from './error-code.js'
 
-/**
- * Every error of the library and of the service: its stable code, how it ends a WebSocket and a gRPC stream, whether
- * trying again can help, and a sentence that says what to do. A test compares it with `docs/ERRORS.md`. A client in a
- * browser contains only the codes.
- *
- * - `closeCode`: RFC 6455 section 7.4, or 4000 plus the HTTP status if there is one.
- * - `grpcStatus`: the numbers of the gRPC status codes; never 2 (UNKNOWN).
- */
+/** How an error ends a WebSocket and a gRPC stream, whether trying again can help, and what to do. */
 export interface ErrorRow {
+  /** The close code of a WebSocket: of RFC 6455 section 7.4, or 4000 plus the HTTP status if there is one. */
   readonly closeCode: number
+  /** The number of the gRPC status; never 2 (UNKNOWN). */
   readonly grpcStatus: number
+  /** Whether another attempt can succeed, unless the peer says otherwise. */
   readonly retryable: boolean
+  /** One sentence that says what to do. */
   readonly help: string
 }
 
@@ -95,6 +92,13 @@ const rowOf = ([code, ending]: [string, Ending]): [string, ErrorRow] => [
   { ...ending, retryable: isRetryable(code as ErrorCode) },
 ]
 
+/**
+ * Every error of the library and of the service, by its stable code. A test compares the table with `docs/ERRORS.md`. A
+ * client in a browser contains only the codes.
+ *
+ * @example
+ * const { retryable, help } = errorTable['connection-failed']
+ */
 export const errorTable = Object.fromEntries(Object.entries(endings).map(rowOf)) as Readonly<
   Record<ErrorCode, ErrorRow>
 >

@@ -1,6 +1,8 @@
 import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
 
+/** The optional parts of a `SpeechError`. */
 export interface SpeechErrorOptions {
+  /** The error behind this one. @default none */
   readonly cause?: unknown
   /** Overrides the table if the peer decides (for example by `Retry-After`). */
   readonly retryable?: boolean | undefined
@@ -11,14 +13,20 @@ export interface SpeechErrorOptions {
 /**
  * The one error of the library. Discriminate by `code`, never by `instanceof`: two builds of the package may meet. The
  * message is one sentence for a person; it never contains secrets, tokens and transcripts.
+ *
+ * @example
+ * const refusal = new SpeechError('overloaded', 'All lines are busy; try again later.', { retryAfterMs: 5_000 })
  */
 export class SpeechError extends Error {
   override readonly name = 'SpeechError'
+  /** The stable name of the error; `errorTable` has a row for each. */
   readonly code: ErrorCode
+  /** Whether another attempt can succeed. */
   readonly retryable: boolean
   /** Only declared: an error without a wait does not have this key. */
   declare readonly retryAfterMs?: number
 
+  /** An error with a code of `errorTable`, whose `retryable` is that of the table unless it is given. */
   constructor(code: ErrorCode, message: string, options: SpeechErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
@@ -27,7 +35,12 @@ export class SpeechError extends Error {
   }
 }
 
-/** True for a `SpeechError` of any build of this package, whose codes this build knows. Never throws. */
+/**
+ * True for a `SpeechError` of any build of this package, whose codes this build knows. Never throws.
+ *
+ * @example
+ * session$.subscribe({ error: (error: unknown) => console.log(isSpeechError(error) ? error.code : 'other') })
+ */
 export const isSpeechError = (error: unknown): error is SpeechError =>
   error instanceof Error &&
   error.name === 'SpeechError' &&

@@ -17,6 +17,10 @@ import { anything, listOf, text } from './validation.js'
 /**
  * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may emit any other. `SR Silence`: there was
  * no speech on the channel from its start to its end, and all audio before its end has its results.
+ *
+ * @example
+ * const finals: Node = (input$) =>
+ *   input$.pipe(filter((item) => item.type === 'event' && item.event.name === eventName.final))
  */
 export const eventName = {
   speechStarted: 'Speech Started',
@@ -32,14 +36,19 @@ export const eventName = {
  * counts as absent, so that one invalid field does not lose a result.
  */
 export interface EventEnvelope {
+  /** The name of the event; those of recognition are in `eventName`. */
   readonly name: string
   /** -1 none, -2 all channels. */
   readonly channel?: number | undefined
   /** Milliseconds since the session's first sample; -1 none. */
   readonly startMs?: number | undefined
+  /** The end in milliseconds since the session's first sample; -1 none. */
   readonly endMs?: number | undefined
+  /** The group of events that this one belongs to. */
   readonly groupId?: string | undefined
+  /** Labels, such as those of an `event-tagger`. */
   readonly tags?: readonly string[] | undefined
+  /** Any JSON value; its shape depends on the name. */
   readonly data?: unknown
 }
 

@@ -28,6 +28,7 @@ export const contentType = { audio: 0, event: 1, request: 2, response: 3 } as co
 /** Which names the client writes: those of PROTOCOL 3.1, or the older kebab form. */
 export type Dialect = 'pascal' | 'kebab'
 
+/** A value of `Settings`: text, a finite number or a truth value. */
 export type Primitive = string | number | boolean
 
 /** `Settings` and `CallProperties` of a Start or an Update: free names with primitive values or lists of them (PROTOCOL 3.1). */
@@ -75,7 +76,9 @@ export interface StartRequest {
 
 /** Merged into the settings and call properties that the nodes see (PROTOCOL 3.1, Update). */
 export interface UpdateRequest {
+  /** Names to set in the `Settings` of the session. */
   readonly settings?: Settings | undefined
+  /** Names to set in its `CallProperties`. */
   readonly callProperties?: Settings | undefined
 }
 

@@ -1,3 +1,4 @@
+/** A parsed JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export const isJsonObject = (value: unknown): value is JsonObject =>

@@ -18,6 +18,7 @@ import {
 } from './message-codec.js'
 import { nonEmptyText, oneOf, text } from './validation.js'
 
+/** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
 
 /** Starts a recognition (PROTOCOL 4.2, recognize). The service has a default for each omitted field. */

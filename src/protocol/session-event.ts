@@ -3,9 +3,13 @@ import type { AnnouncedState } from './states.js'
 
 /** A word with its times in milliseconds of audio since the session's first sample, and its posterior from 0 to 1. */
 export interface Word {
+  /** The word as recognized. */
   readonly text: string
+  /** Where the word begins. */
   readonly startMs: number
+  /** Where the word ends. */
   readonly endMs: number
+  /** The posterior of the word, 0 to 1. */
   readonly confidence: number
 }
 
@@ -13,10 +17,13 @@ export interface Word {
 interface Result {
   /** 0 or 1; absent if the service does not send it, as for mono over WebSocket. */
   readonly channel?: number
+  /** The id that the service gave the recognition. */
   readonly recognitionId?: string
   /** Milliseconds of audio since the session's first sample. */
   readonly startMs?: number
+  /** Milliseconds of audio since the session's first sample, to the end of the text. */
   readonly endMs?: number
+  /** The text. A milestone includes the spaces between it and the one before. */
   readonly text: string
 }
 
@@ -28,7 +35,9 @@ export interface PartialEvent extends Result {
 /** A definitive piece: all milestones of a channel concatenated as they are give the full text (PROTOCOL 1). */
 export interface MilestoneEvent extends Result {
   readonly type: 'milestone'
+  /** The words of the text, if the service sends them. */
   readonly words?: readonly Word[]
+  /** 0 to 1 (PROTOCOL 4.2); absent if the service does not send it. */
   readonly confidence?: number
 }
 
@@ -55,30 +64,37 @@ export interface ResponseEvent {
   readonly type: 'response'
   /** The request by its name on the wire: `Start`, `recognize`, … */
   readonly request: string
+  /** Whether the service granted the request. */
   readonly success: boolean
   /** `operation-result`, unchanged. */
   readonly operationResult: string
+  /** The id of the recognition that the request is about; over a WebSocket only. */
   readonly recognitionId?: string
 }
 
 /** An event of a node (PROTOCOL 3.3), such as `Speech Started`. */
 export interface NodeEvent {
   readonly type: 'event'
+  /** The name of the event, as the node chose it. */
   readonly name: string
   /** -1 none, -2 all. */
   readonly channel: number
   /** Milliseconds since the session's first sample; -1 none. */
   readonly startMs: number
+  /** The end in milliseconds since the session's first sample; -1 none. */
   readonly endMs: number
   /** Absent if the event is in no group. */
   readonly groupId?: string
+  /** Labels that nodes of the project added. */
   readonly tags: readonly string[]
+  /** The data of the event; its shape depends on the node. */
   readonly data: unknown
 }
 
 /** Audio that the service sends back (PROTOCOL 3.1). */
 export interface AudioEvent {
   readonly type: 'audio'
+  /** The bytes of one message, in the format of `Audio.Output` of the Start. */
   readonly bytes: Uint8Array
 }
 
@@ -88,6 +104,7 @@ export type ConnectionEvent = StateEvent | ReconnectingEvent
 /** A state that is reported by its name alone. */
 export interface StateEvent {
   readonly type: 'connection'
+  /** The state, in the order of PROTOCOL 6. */
   readonly state: AnnouncedState
   /** The channel, where one channel of two continues after its `reconnecting`. */
   readonly channel?: number | undefined
@@ -105,6 +122,7 @@ export interface ReconnectingEvent {
   readonly bufferedMs: number
   /** What failed. */
   readonly cause: ErrorCode
+  /** The channel, if it is only one; stereo over WebSocket runs as two recognitions. */
   readonly channel?: number
 }
 
@@ -121,6 +139,7 @@ export interface ResumedEvent {
    * one has begun, on the same connection if that is still open.
    */
   readonly isNextRecognition?: true
+  /** The channel, if it is only one. */
   readonly channel?: number
 }
 
@@ -129,6 +148,7 @@ export interface SilentEvent {
   readonly type: 'silent'
   /** Milliseconds without a message. */
   readonly forMs: number
+  /** The channel, if it is only one. */
   readonly channel?: number
 }
 
@@ -137,7 +157,9 @@ export interface GapEvent {
   readonly type: 'gap'
   /** Milliseconds of the source's audio, from its first byte. */
   readonly fromMs: number
+  /** The end of the dropped audio, in milliseconds from the first byte. */
   readonly toMs: number
+  /** Why the audio was dropped. */
   readonly cause: GapCause
   /** The channel, if it is only one; stereo over WebSocket runs as two recognitions. */
   readonly channel?: number
@@ -174,12 +196,14 @@ export interface LedgerEvent {
    * milestones.
    */
   readonly estimated: boolean
+  /** The channel, if it is only one. */
   readonly channel?: number
 }
 
 /** A message that is not part of the protocol. The session continues. */
 export interface UnknownEvent {
   readonly type: 'unknown'
+  /** What is wrong with the message, in one sentence. */
   readonly reason: string
   /** The unchanged text, or the number of bytes of a binary message. */
   readonly raw: string | number

@@ -14,6 +14,7 @@ export const sessionStates = [
   'stopped',
   'failed',
 ] as const
+/** A state of a session, as `connection` events report it (PROTOCOL 6). */
 export type SessionState = (typeof sessionStates)[number]
 
 /** The states that are reported by their name alone; a `ReconnectingEvent` has more fields. */

@@ -2,8 +2,10 @@
 export interface Token {
   /** The secret itself: never log it. */
   readonly accessToken: string
+  /** The scheme of the `Authorization` header. */
   readonly tokenType: 'Bearer'
   /** When it expires, in milliseconds of the clock of the scheduler that it was requested with (`Date.now` by default); may be Infinity. */
   readonly expiresAtMs: number
+  /** The granted scope, if the endpoint sent it. */
   readonly scope?: string
 }

@@ -35,6 +35,7 @@ export interface Link<In, Out> {
   readonly leaving$?: Observable<void> | undefined
   /** Stops reading from the peer, which feels the back-pressure, until `resume`. Messages in flight still arrive. */
   pause(): void
+  /** Reads from the peer again. */
   resume(): void
   /** Half-closes: this end sends no more, the peer may. Has no effect if the transport has no half-close. */
   finish(): void
@@ -46,8 +47,11 @@ export interface Link<In, Out> {
   close(reason?: CloseReason): void
 }
 
+/** Why a link is closed. */
 export interface CloseReason {
+  /** The error, from which the close code or the status follows. */
   readonly code: ErrorCode
+  /** One sentence for a person at the other end. */
   readonly message: string
   /**
    * The session is complete, and the reason only explains it: gRPC ends with OK and puts the reason into trailers;
@@ -75,6 +79,8 @@ export interface DataflowMessage {
    * message, in `binaryContent`.
    */
   readonly contentType: number
+  /** JSON of a REQUEST, RESPONSE or EVENT; empty for AUDIO. */
   readonly content: string
+  /** Whole frames of an AUDIO message; empty for all others. */
   readonly binaryContent: Uint8Array
 }

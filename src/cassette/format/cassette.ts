@@ -3,6 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 
 /** A recorded session: the messages in both directions with their times, on each of its connections. */
 export interface Cassette {
+  /** What was recorded, when, and in which format. */
   readonly header: CassetteHeader
   /** In the order in which they happened. */
   readonly lines: readonly CassetteLine[]
@@ -11,6 +12,7 @@ export interface Cassette {
 /** The first line of the file. */
 export interface CassetteHeader {
   readonly version: 1
+  /** The transport of all connections. */
   readonly transport: CassetteTransport
   /** The format of the audio source. The WebSocket carries 16-bit PCM in any case (PROTOCOL 4). */
   readonly format: AudioFormat
@@ -20,7 +22,9 @@ export interface CassetteHeader {
   readonly audio: AudioStorage
 }
 
+/** `grpc` for sessions of `dataflow`, `websocket` for those of `recognize`. */
 export type CassetteTransport = 'grpc' | 'websocket'
+/** `embedded`: the file contains the audio, in base64. `sha256`: only the hash of each message. */
 export type AudioStorage = 'embedded' | 'sha256'
 
 /** The field of every line except the header. */
@@ -40,18 +44,22 @@ export interface DialLine extends OfConnection {
   readonly event: 'dial'
   /** The audio channel of the connection, if each channel has its own. */
   readonly channel?: 0 | 1 | undefined
+  /** The address of the service, without secrets. */
   readonly address?: string | undefined
   /** The names of the headers, without their values. */
   readonly headers?: readonly string[] | undefined
+  /** The offered subprotocols of a WebSocket, without tokens. */
   readonly protocols?: readonly string[] | undefined
 }
 
+/** The connection is open. */
 export interface OpenLine extends OfConnection {
   readonly event: 'open'
 }
 
 /** A message of the client (`sent`) or of the service (`received`). */
 export interface MessageLine extends OfConnection, RecordedMessage {
+  /** The direction of the message. */
   readonly event: 'sent' | 'received'
 }
 
@@ -62,29 +70,37 @@ export interface FinishLine extends OfConnection {
 
 /** The end of a connection: by the client (`close`), by the service or the network (`ended`), or before it was open (`dial-failed`). */
 export interface EndingLine extends OfConnection, Reason {
+  /** Who ended the connection. */
   readonly event: 'close' | 'ended' | 'dial-failed'
 }
 
 /** Stands for lines that are missing because the sink was too slow. */
 export interface LostLine extends Timed {
   readonly event: 'lost'
+  /** How many lines are missing. */
   readonly lines: number
+  /** The length of these lines. */
   readonly bytes: number
 }
 
 /** The last line: how the session ended. A file without it was cut off. */
 export interface EndLine extends Timed, Reason {
   readonly event: 'end'
+  /** How the session ended for its subscriber. */
   readonly outcome: 'complete' | 'error' | 'unsubscribed'
 }
 
 /** Why something ended; a normal end has no code. */
 export interface Reason {
+  /** A code of `errorTable`; absent at a normal end. */
   readonly code?: string | undefined
+  /** The message of the error. */
   readonly message?: string | undefined
 }
 
+/** A line about one connection. */
 export type ConnectionLine = DialLine | OpenLine | MessageLine | FinishLine | EndingLine
+/** A line of a cassette, behind its header. */
 export type CassetteLine = ConnectionLine | LostLine | EndLine
 
 /** The content of a message of either transport. */
@@ -95,6 +111,7 @@ export interface RecordedMessage {
   readonly text?: string | undefined
   /** The length of binary content; `base64` or `sha256` is then present. */
   readonly bytes?: number | undefined
+  /** The bytes. */
   readonly base64?: string | undefined
   /** The hash of the bytes, in hexadecimal digits. */
   readonly sha256?: string | undefined

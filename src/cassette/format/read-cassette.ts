@@ -5,6 +5,7 @@ import { checkOption, wholeNumber } from '../../protocol/validation.js'
 import type { Cassette, CassetteHeader, CassetteLine } from './cassette.js'
 import { readHeader, readLine } from './codec.js'
 
+/** Limits for reading a cassette. */
 export interface ReadCassetteOptions {
   /**
    * The maximum size of a cassette in bytes.

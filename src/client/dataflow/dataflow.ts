@@ -68,6 +68,7 @@ export interface DataflowOptions extends SessionOptions {
   readonly channelOptions?: GrpcDialOptions['channelOptions']
   /** A channel that the caller owns and closes; it replaces all options that describe a channel. @default a channel of the library */
   readonly channel?: GrpcDialOptions['channel']
+  /** For tests only: a link in memory, a virtual clock, no jitter. @default {} */
   readonly testing?: TestingOptions<GrpcDialOptions, DataflowMessage> | undefined
 }
 
@@ -82,6 +83,12 @@ export interface DataflowOptions extends SessionOptions {
  * after everything that had arrived before it. A second subscription is a second session: `share()` is yours to add.
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
+ * @example
+ * audio$
+ *   .pipe(dataflow({ url: 'speech.example.com', tenant: 'Default', project: 'transcribe', token, format }))
+ *   .subscribe((event) => {
+ *     if (event.type === 'milestone') console.log(event.channel, event.text)
+ *   })
  */
 export const dataflow = (
   options: DataflowOptions,

@@ -72,6 +72,7 @@ export interface RecognizeOptions extends SessionOptions {
   readonly appendModelName?: boolean | undefined
   /** Another WebSocket class than the platform's. @default the package `ws` in Node, the global class in a browser */
   readonly WebSocket?: SocketClass | undefined
+  /** For tests only: a link in memory, a virtual clock, no jitter. @default {} */
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 

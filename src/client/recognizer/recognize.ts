@@ -28,6 +28,10 @@ const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
  * `SpeechError`, after everything that had arrived before it. A second subscription is a second session.
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
+ * @example
+ * audio$
+ *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), accumulateMilestones())
+ *   .subscribe(({ text }) => console.log(text))
  */
 export const recognize = (options: RecognizeOptions): Recognition => {
   checkProxy(options.proxy)

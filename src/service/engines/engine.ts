@@ -40,6 +40,7 @@ export type Hypothesis =
    */
   | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
 
+/** What an engine needs, and what its results contain. */
 export interface EngineCapabilities {
   /** The rate of the audio that the engine takes, in Hz. */
   readonly sampleRateHz: number
@@ -47,6 +48,7 @@ export interface EngineCapabilities {
   readonly partials: boolean
   /** Whether its segments have words with times and confidences. */
   readonly words: boolean
+  /** Whether it recognizes the sentences of a grammar only, or any speech. */
   readonly kind: 'grammar' | 'dictation'
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
@@ -63,6 +65,7 @@ export interface EngineCapabilities {
  * - the code `overloaded`, with `retryAfterMs`, instead of `engine-failed`: no attempt is made, the session ends with it.
  */
 export interface Engine {
+  /** What this engine needs, and what its results contain. */
   readonly capabilities: EngineCapabilities
   /**
    * Returns the operator for one channel of one session. A subscription uses no resources until a segment opens.
@@ -83,7 +86,9 @@ export interface Engine {
 
 /** The text of a segment, and its confidence from 0 to 1. */
 export interface SegmentText {
+  /** The text of the segment. */
   readonly text: string
+  /** The confidence of the text; absent if the engine has none. */
   readonly confidence?: number | undefined
 }
 
@@ -93,6 +98,7 @@ export interface SegmentListener {
   readonly progress: (sampleCount: number, partial?: string) => void
   /** The segment is decided. `text` is absent if it consists of the words. */
   readonly decided: (words: readonly Word[], text?: SegmentText) => void
+  /** The attempt failed; see `Engine` for what the error says. */
   readonly failed: (error: SpeechError) => void
 }
 
@@ -117,8 +123,11 @@ export type OpenSegment = (startMs: number, listener: SegmentListener) => Engine
 
 /** A model folder as found by the registry: the content of `model.json`, and where its files are. */
 export interface ModelDescription {
+  /** The name of the first folder. */
   readonly tenant: string
+  /** The name of the second folder. */
   readonly name: string
+  /** The name of the third folder. */
   readonly version: string
   /** Absolute path. */
   readonly folder: string

@@ -12,11 +12,16 @@ import type {
   SegmentText,
 } from './engine.js'
 
+/** The parts of an engine. */
 export interface SegmentEngineOptions {
+  /** What the engine needs, and what its results contain. */
   readonly capabilities: EngineCapabilities
   /** Called for every channel; returns what opens the segments of that channel. */
   readonly openChannel: () => OpenSegment
-  /** @default () => Promise.resolve() */
+  /**
+   * Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot.
+   * @default () => Promise.resolve()
+   */
   readonly ready?: (() => Promise<void>) | undefined
   /** See `Engine.busyMs`. @default undefined */
   readonly busyMs?: (() => number | undefined) | undefined

@@ -7,6 +7,7 @@ import { openDatabase } from './state/database.js'
 import { stateFileError, storeFileName } from './state/state-files.js'
 import { importRevokedTokens, revocationTable } from './tokens/revocation-table.js'
 
+/** Where the store is, and its clock. */
 export interface IdentityStoreOptions {
   /** The folder of `identity.db`; created if it is missing. */
   readonly stateFolder: string
@@ -20,6 +21,7 @@ export interface IdentityStoreOptions {
  * `invalid-options` when the file is damaged or not writable, and `overloaded` when another process locks it for 5 s.
  */
 export interface IdentityStore extends ClientRegistry {
+  /** Whether the token with this `jti` was ended. */
   readonly isRevoked: (tokenId: string) => boolean
   /** Ends one token. Throws `overloaded` beyond 100,000 revocations a year. */
   readonly revoke: (tokenId: string) => void
@@ -27,6 +29,7 @@ export interface IdentityStore extends ClientRegistry {
   readonly version: () => number
   /** Emits after each change by this process. */
   readonly changed$: Observable<unknown>
+  /** Closes the file and completes `changed$`. */
   readonly close: () => void
 }
 

@@ -21,6 +21,7 @@ import { tokenScope } from './tokens/token-claims.js'
 
 const dayMs = 86_400_000
 
+/** How tokens are issued and verified. */
 export interface IdentityOptions {
   /**
    * Base address of this identity service, such as `https://speech.example.com`; the token endpoint is below it. Each token

@@ -4,13 +4,17 @@ import { isLoopback } from '../../protocol/loopback.js'
 
 /** The address to listen on. Port 0 selects a free one. */
 export interface ListenAddress {
+  /** An IP address or a host name of this machine. */
   readonly host: string
+  /** 0 to 65535. */
   readonly port: number
 }
 
 /** A certificate chain and its key, both PEM. */
 export interface ServerCertificate {
+  /** The certificate of the server, and behind it those of the CAs between it and the root. */
   readonly certificate: string
+  /** The private key of the server's certificate. */
   readonly key: string
 }
 

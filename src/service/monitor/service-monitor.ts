@@ -8,6 +8,7 @@ export type SessionInterface = 'grpc' | 'websocket'
  * results are sent, and on a WebSocket `idle` between recognitions.
  */
 export const sessionPhases = ['opened', 'running', 'flushing', 'idle'] as const
+/** A phase of a session, for metrics. */
 export type SessionPhase = (typeof sessionPhases)[number]
 
 /**
@@ -18,21 +19,31 @@ export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'fai
 
 /** The facts of a session so far. Fields from the client appear once they were granted. */
 export interface SessionFacts {
+  /** The id of the session, as in the log. */
   readonly sessionId: string
+  /** The interface through which the client came. */
   readonly interface: SessionInterface
   /** The peer's address, without its port. */
   readonly peer: string
+  /** The client whose token was presented. */
   readonly clientId?: string
+  /** The tenant of the project or of the model. */
   readonly tenant?: string
+  /** The project, over gRPC. */
   readonly project?: string
+  /** The model that the client or the project named. */
   readonly model?: string
   /** On a WebSocket: the current or the last recognition. */
   readonly recognitionId?: string
 }
 
+/** The end of a session. */
 export interface SessionEnd {
+  /** How it ended. */
   readonly outcome: SessionOutcome
+  /** The error that the client was sent, if any. */
   readonly code?: ErrorCode
+  /** From the first phase to the end, in milliseconds. */
   readonly durationMs: number
   /** Received audio of one channel, in milliseconds. */
   readonly audioMs: number
@@ -40,6 +51,7 @@ export interface SessionEnd {
 
 /** About one second of a session's audio, or its rest at the end. */
 export interface AudioReport {
+  /** Received audio of one channel since the last report, in milliseconds. */
   readonly audioMs: number
   /** The delay of its last sample, relative to the first audio of the session and by the duration of the audio. */
   readonly lateMs: number
@@ -59,6 +71,7 @@ const authFailures = [
   'too-many-attempts',
   'other',
 ] as const
+/** Why a client was not authenticated. */
 export type AuthFailure = (typeof authFailures)[number]
 
 /** The fields of a note; never transcripts. */
@@ -70,14 +83,19 @@ export interface WireLoss {
   readonly node: string
   /** The wire's `whenFull`. */
   readonly policy: string
+  /** The unit of `amount`: milliseconds of audio, or events. */
   readonly what: 'audio-ms' | 'events'
+  /** How much was dropped. */
   readonly amount: number
 }
 
 /** The failure of a node, by the node's kind, and the consequence. */
 export interface NodeFailed {
+  /** The kind of the node, as projects name it. */
   readonly node: string
+  /** How it failed; see `FaultKind` of `rxspeech/nodes`. */
   readonly cause: 'threw' | 'hung' | 'flooded' | 'blocked'
+  /** What became of the session: it failed, or continued with the node reopened or without it. */
   readonly action: 'failed' | 'restarted' | 'bypassed'
 }
 
@@ -90,10 +108,13 @@ export interface ServiceMonitor {
   sessionMoved(session: SessionFacts, from: SessionPhase | undefined, to: SessionPhase | undefined): void
   /** A start was granted; on a WebSocket called for each recognition. */
   sessionStarted(session: SessionFacts): void
+  /** A session ended, after its last phase. */
   sessionEnded(session: SessionFacts, end: SessionEnd): void
   /** An error was sent to a client, whether its session continues or not. */
   refused(by: SessionInterface, code: ErrorCode): void
+  /** A token, or a request for one, was refused. `peer` is an address without its port. */
   authFailed(reason: AuthFailure, at: SessionInterface | 'token-endpoint', peer: string): void
+  /** Audio arrived, about once a second. */
   audio(session: SessionFacts, report: AudioReport): void
   /** The time from the detection of speech to its first partial. */
   firstPartial(session: SessionFacts, afterMs: number): void
@@ -103,6 +124,7 @@ export interface ServiceMonitor {
   noted(session: SessionFacts, node: string, message: string, fields: NotedFields): void
   /** A wire of a session's project dropped data: called when that begins and ends, and at the end of the session. */
   dropped(session: SessionFacts, loss: WireLoss): void
+  /** A node of a session's project failed. */
   nodeFailed(session: SessionFacts, failure: NodeFailed): void
 }
 

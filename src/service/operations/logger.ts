@@ -9,6 +9,7 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 
 /** The log of the service. Implementations must return at once and must not throw. */
 export interface Logger {
+  /** Writes one line. */
   log(level: LogLevel, message: string, fields?: LogFields): void
 }
 

@@ -6,8 +6,11 @@ import { openGraph, type OpenGraph } from './runtime/open-graph.js'
 
 /** A project of a tenant, which a client names in `ProjectName`. */
 export interface Project {
+  /** The name of the first folder. */
   readonly tenant: string
+  /** The name of the second folder. */
   readonly name: string
+  /** The name of the file, without `.yaml`. */
   readonly version: string
   /**
    * Opens the graph for one session. Rejects with `project-denied` for a project with faults, and as `openGraph` does.
@@ -17,6 +20,7 @@ export interface Project {
   readonly open: (session: GraphSession) => Promise<OpenGraph>
 }
 
+/** What identifies a project. */
 export type ProjectName = Pick<Project, 'tenant' | 'name' | 'version'>
 
 /** The projects of a service, by tenant and name and never by path. */
@@ -27,6 +31,7 @@ export interface ProjectRegistry {
   hasTenant(tenant: string): boolean
   /** Gives a tenant the projects that every tenant has, unless the list of tenants is closed. */
   addTenant(tenant: string): void
+  /** All projects with all of their versions. */
   list(): readonly Project[]
   /** One `invalid-project` for every project file with faults. */
   problems(): readonly SpeechError[]

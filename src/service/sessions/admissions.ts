@@ -2,8 +2,11 @@ import { SpeechError } from '../../errors/speech-error.js'
 
 /** The maximum number of concurrent sessions. */
 export interface AdmissionLimits {
+  /** Of all clients. @default 200, in development 4000 */
   readonly sessions: number
+  /** Of one tenant. @default 200, in development 4000 */
   readonly sessionsPerTenant: number
+  /** With one token. @default 50, in development 4000 */
   readonly sessionsPerToken: number
 }
 

@@ -8,23 +8,33 @@ import type { ServiceOptions } from './service-options.js'
 
 /** Everything that a client needs to use the service. */
 export interface ServiceAccess {
+  /** The base address of the token endpoint. */
   readonly authUrl: string
+  /** The base address of the recognition socket. */
   readonly wsUrl: string
+  /** `host:port` of the dataflow stream. */
   readonly grpc: string
   /** The path of the CA certificate, PEM. */
   readonly ca: string
+  /** The id of the client. */
   readonly clientId: string
+  /** The secret of the client, which is new at each start. */
   readonly clientSecret: string
+  /** The tenant of the projects and models. */
   readonly tenant: string
+  /** The project that transcribes. */
   readonly project: string
   /** The model of sessions that name none; empty if there is no model. */
   readonly model: string
 }
 
+/** A service with what a client needs to use it. */
 export interface DevelopmentService extends Service {
+  /** The addresses, and a client with all rights. */
   readonly access: ServiceAccess
 }
 
+/** The options of `startService` that a service for one developer has. */
 export interface DevelopmentServiceOptions extends Omit<ServiceOptions, 'clients' | 'certificate' | 'development'> {
   /** The folder of the development CA, its certificates and the signing keys. */
   readonly stateFolder: string

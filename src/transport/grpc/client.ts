@@ -33,6 +33,7 @@ import { type DataflowMethod, loadDataflow, type LoadDataflowOptions } from './p
 /** A channel of the gRPC package. */
 type Channel = ReturnType<Client['getChannel']>
 
+/** Where and how a gRPC call is opened, and the limits of its link. */
 export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, GrpcLinkOptions {
   /** How long the connection may take, in milliseconds: name, TCP, TLS and HTTP/2 together. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined
@@ -148,6 +149,10 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
  *
  * Errors: `invalid-options`; `connection-failed` (refused, unknown name, TLS; the message names host and port);
  * `connect-timeout`; or the code in the service's status.
+ *
+ * @example
+ * const link$ = dialGrpc({ url: 'speech.example.com:443', connectTimeoutMs: 5_000 })
+ * link$.pipe(switchMap((link) => link.incoming$)).subscribe(({ content }) => console.log(content))
  */
 export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
   defer(() => {

@@ -5,6 +5,7 @@ import { loadSync, type MethodDefinition as LoadedMethod, type PackageDefinition
 import { SpeechError } from '../../errors/speech-error.js'
 import type { DataflowMessage } from '../link.js'
 
+/** Where the proto is read from. */
 export interface LoadDataflowOptions {
   /**
    * A `.proto` that replaces the package's own. Only names matter: a service `dataflow` in any package, its method
@@ -18,6 +19,7 @@ export type DataflowMethod = MethodDefinition<DataflowMessage, DataflowMessage>
 
 /** The service as `Server.addService` takes it. */
 export interface DataflowService {
+  /** The only method: messages in both directions. */
   readonly Stream: DataflowMethod
 }
 
@@ -158,6 +160,9 @@ let ownDataflow: DataflowService | undefined
  * The dataflow service, read from the package's own proto (once) or from another. A content type without a name in the
  * proto comes through as its number; bytes that cannot be decoded come as `undecodableContentType`. Throws
  * `invalid-options`, which names the file and the missing part.
+ *
+ * @example
+ * const { path } = loadDataflow({ protoPath: 'speech.proto' }).Stream // such as /speech.dataflow/Stream
  */
 export const loadDataflow = ({ protoPath }: LoadDataflowOptions = {}): DataflowService =>
   protoPath === undefined ? (ownDataflow ??= load(ownProtoPath())) : load(protoPath)

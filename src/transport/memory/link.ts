@@ -7,6 +7,7 @@ import type { CloseReason, Dial, Link } from '../link.js'
 import { DrainSignal } from '../drain.js'
 import type { WebSocketDialOptions } from '../websocket/dial.js'
 
+/** The latency, the clock and the limits of a link in memory. */
 export interface MemoryLinkOptions extends LinkLimits {
   /**
    * The latency of each message and each end, in milliseconds. With 0 it is delivered within `send`.

@@ -11,6 +11,7 @@ import { type Socket, resolveWebSocketLimits, type WebSocketLimits, type WebSock
 /** A WebSocket class: the browser's, or that of the package `ws`, which also accepts options of the connection. */
 export type SocketClass = new (url: string, protocols?: string[], options?: object) => Socket
 
+/** Where and how a WebSocket is opened, and the limits of its link. */
 export interface WebSocketDialOptions extends WebSocketLinkOptions {
   /** `ws:` or `wss:`, with path and query; no fragment. */
   readonly url: string | URL

@@ -5,17 +5,25 @@ import { checkOption, durationMs } from '../../protocol/validation.js'
 
 /** The properties of the events of a WebSocket that a link reads. */
 export interface SocketEvents {
+  /** A message: text, an `ArrayBuffer` or a view of one. */
   readonly message: { readonly data: unknown }
+  /** The end of the connection (RFC 6455 section 7.1.5 and 7.1.6). */
   readonly close: { readonly code: number; readonly reason: string }
+  /** A failure; a `close` event follows. */
   readonly error: { readonly error?: unknown }
+  /** The handshake is complete. */
   readonly open: unknown
 }
 
 /** The members of a WebSocket that a link uses, of a browser or of the package `ws`. */
 export interface Socket {
+  /** 1 while the socket is open (WHATWG WebSockets, section 3). */
   readonly readyState: number
+  /** Sent bytes that the network has not taken yet. */
   readonly bufferedAmount: number
+  /** Set to `arraybuffer` by the link. */
   binaryType: string
+  /** Adds a listener, as in the DOM. */
   addEventListener<K extends keyof SocketEvents>(
     type: K,
     listener: (event: SocketEvents[K]) => void,
@@ -23,7 +31,9 @@ export interface Socket {
   ): void
   /** Some classes lack it; their listeners then ignore late events. */
   removeEventListener?<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void
+  /** Sends text or bytes. */
   send(data: string | Uint8Array): void
+  /** Starts the closing handshake. */
   close(code?: number, reason?: string): void
 }
 

@@ -6,23 +6,27 @@ import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
 import { invalidModel, modelLabel } from './model-json.js'
 
+/** Where models are found, and which engines load them. */
 export interface ModelRegistryOptions {
   /** Folders with the layout `<tenant>/<name>/<version>/model.json`. The first that contains a model counts. */
   readonly folders: readonly string[]
+  /** The engines that a `model.json` can name. */
   readonly kinds: readonly EngineKind[]
   /** Called with failures of engines that are retried, and when an engine is overloaded. @default not reported */
   readonly onFault?: ((error: SpeechError) => void) | undefined
   /** How long `close` waits for engines that are still loading or do not close, in milliseconds. @default 5000 */
   readonly closeWithinMs?: number | undefined
-  /** @default asyncScheduler */
+  /** The clock of the time-outs and of the retries. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 
 /** What a client names (PROTOCOL 4.2: model-name, model-tenant, model-version). */
 export interface ModelName {
+  /** The tenant of the model. */
   readonly tenant: string
+  /** The name of the model. */
   readonly name: string
-  /** @default '' the newest version */
+  /** The version of the model. @default '' the newest version */
   readonly version?: string | undefined
 }
 
@@ -93,7 +97,13 @@ const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: Sc
     work.then(() => resolve(), reject).finally(() => timer.unsubscribe())
   })
 
-/** Reads the folders once: a model that is added later is found after a restart. Throws `invalid-options`. */
+/**
+ * Reads the folders once: a model that is added later is found after a restart. Throws `invalid-options`.
+ *
+ * @example
+ * const models = createModelRegistry({ folders: ['models'], kinds: [soundswallower()] })
+ * console.log(models.list(), models.problems())
+ */
 export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistry => {
   const { folders, onFault, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
   const kinds = kindsByName(options.kinds)

@@ -11,6 +11,7 @@ import { ThreadTime, timedLibrary, type SphinxLibrary } from './library.js'
 import { acousticRateHz, readSphinxModel } from './model.js'
 import { loadNativeLibrary } from './native-library.js'
 
+/** How many decoders the engine runs. */
 export interface PocketsphinxLimits {
   /**
    * Segments of one model that are decoded at the same time, 1 to 64, each by a decoder of about 96 MB, created when needed.
@@ -86,6 +87,9 @@ export const createPocketsphinx = (load: () => Promise<SphinxLibrary>, limits: P
  * needs them. It runs in this process, its calls in koffi's threads. `open` resolves when the first decoder has loaded the
  * model; it rejects with `invalid-model`, and with `missing-dependency` that names the command which installs what is missing.
  * Throws `invalid-options` for limits out of range.
+ *
+ * @example
+ * const models = createModelRegistry({ folders: ['models'], kinds: [pocketsphinx({ decoders: 4 })] })
  */
 export const pocketsphinx = (limits: PocketsphinxLimits = {}): EngineKind =>
   createPocketsphinx(loadNativeLibrary, limits)

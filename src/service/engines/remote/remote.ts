@@ -136,6 +136,7 @@ const createEngine = (options: RemoteOptions, { token$, openRecognition }: Remot
 const asInvalidModel = (model: ModelDescription, error: unknown): unknown =>
   isSpeechError(error) && error.code !== 'invalid-model' ? invalidModel(model, error.message, error) : error
 
+/** Where the engine finds its secrets. */
 export interface RemoteEngineOptions {
   /** The environment variables that `secretFrom` of a model can name. @default process.env */
   readonly env?: Environment | undefined
@@ -147,6 +148,9 @@ export interface RemoteEngineOptions {
  *
  * `open` requests a first token; it rejects with `invalid-model` and the reason of the other service. Later failures are
  * `engine-failed`, or `overloaded` if the other service is, with its error as their cause. No error contains the secret or the token.
+ *
+ * @example
+ * const models = createModelRegistry({ folders: ['models'], kinds: [remote({ env: { ACME_SECRET: clientSecret } })] })
  */
 export const remote = ({ env = process.env }: RemoteEngineOptions = {}): EngineKind => ({
   name: 'remote',

@@ -70,5 +70,8 @@ export const createSherpaOnnx = (host: SherpaHost): EngineKind => ({
  *
  * `open` finds every file, then loads the model in a process of its own: it rejects with `invalid-model` that names the key of
  * a missing file or says that the files do not load, and with `missing-dependency`.
+ *
+ * @example
+ * const models = createModelRegistry({ folders: ['models'], kinds: [sherpaOnnx()] })
  */
 export const sherpaOnnx = (): EngineKind => createSherpaOnnx(workerHost)

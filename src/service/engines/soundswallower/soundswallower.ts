@@ -9,6 +9,7 @@ import { findSoundswallowerModels } from './package.js'
 import { decoderRateHz, frameSamples } from './segment-decoder.js'
 import type { WorkerSettings } from './worker.js'
 
+/** How many threads and decoders the engine runs. */
 export interface SoundswallowerLimits {
   /** Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the cores minus one, 1 to 4 */
   readonly workers?: number | undefined
@@ -69,6 +70,9 @@ const capabilities = { sampleRateHz: decoderRateHz, partials: true, words: true,
  * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the first
  * worker has loaded the model, and rejects with `invalid-model` or `missing-dependency`. Throws `invalid-options` for limits
  * out of range.
+ *
+ * @example
+ * const models = createModelRegistry({ folders: ['models'], kinds: [soundswallower({ workers: 2 })] })
  */
 export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind => {
   const { workers = defaultWorkers(), decodersPerWorker = 8 } = checkOptions(limitsCodec, limits, 'The limits')

@@ -85,8 +85,18 @@ export const verifySecret = async (secret: string, secretHash: string, previousH
 export const unmatchableHash = (): string =>
   format({ ...cost, salt: randomBytes(saltBytes), hash: randomBytes(hashBytes) })
 
-/** A new client id: 128 random bits, base64url. */
+/**
+ * A new client id: 128 random bits, base64url.
+ *
+ * @example
+ * const clientId = newClientId() // 22 characters
+ */
 export const newClientId = (): string => randomBytes(16).toString('base64url')
 
-/** A new client secret: 256 random bits, base64url. Shown once; only its hash is stored. */
+/**
+ * A new client secret: 256 random bits, base64url. Shown once; only its hash is stored.
+ *
+ * @example
+ * const clientSecret = newClientSecret() // 43 characters
+ */
 export const newClientSecret = (): string => randomBytes(32).toString('base64url')

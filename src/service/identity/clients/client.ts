@@ -9,18 +9,23 @@ export const everything = '*'
  * grant (PROTOCOL 2). Each list of grants holds names, or `*` for all.
  */
 export interface ClientRegistration {
+  /** The id that the client presents, 1 to 128 printable ASCII characters without space and colon. */
   readonly clientId: string
   /** From `hashSecret`; the secret itself is never stored. */
   readonly secretHash: string
   /** The secret before a rotation, which stays valid until then; milliseconds since 1970. */
   readonly previousSecret?: { readonly hash: string; readonly untilMs: number } | undefined
+  /** The tenants whose sessions it can run. */
   readonly tenants: readonly string[]
+  /** The projects that it can run over gRPC. */
   readonly projects: readonly string[]
+  /** The models that it can use. */
   readonly models: readonly string[]
   /** The first moment of validity; milliseconds since 1970. */
   readonly validFromMs: number
   /** The first moment after the validity; milliseconds since 1970. */
   readonly validUntilMs: number
+  /** Whether the registration was ended before its time. */
   readonly cancelled: boolean
   /**
    * Whether the client can introspect tokens of other clients (RFC 7662), as a gateway in front of the service does.
@@ -31,11 +36,13 @@ export interface ClientRegistration {
 
 /** A registration as a store keeps it. */
 export interface StoredClient extends ClientRegistration {
+  /** When it was registered; milliseconds since 1970. */
   readonly createdAtMs: number
 }
 
 /** Looks up clients: at the token endpoint, and again each time a token is verified. */
 export interface ClientStore {
+  /** The client with this id; undefined if there is none. */
   find(clientId: string): ClientRegistration | undefined
   /**
    * A number that differs after each change of a client; read every second while sessions run. Without this method the
@@ -88,7 +95,10 @@ export const validateClient = (client: ClientRegistration): ClientRegistration =
  * Clients in memory; the list cannot change later. Throws `invalid-options` when one is malformed or two share an id.
  *
  * @example
- * const clients = memoryClients([{ clientId: 'acme', secretHash, tenants: ['*'], projects: ['*'], models: ['*'], ...validity }])
+ * const secretHash = await hashSecret(clientSecret)
+ * const validity = { validFromMs: Date.now(), validUntilMs: Date.parse('2040-01-01'), cancelled: false }
+ * const grants = { tenants: ['Default'], projects: ['transcribe'], models: ['*'] }
+ * const clients = memoryClients([{ clientId: 'acme', secretHash, ...grants, ...validity }])
  */
 export const memoryClients = (clients: Iterable<ClientRegistration>): ClientStore => {
   const byClientId = new Map<string, ClientRegistration>()

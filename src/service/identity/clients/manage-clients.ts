@@ -4,6 +4,7 @@ import { isInForce, type ClientRegistration, type ClientStore, type StoredClient
 
 /** A client store that can be changed. */
 export interface ClientRegistry extends ClientStore {
+  /** The client with this id; undefined if there is none. */
   readonly find: (clientId: string) => StoredClient | undefined
   /** All clients, the oldest first. */
   readonly list: () => readonly StoredClient[]
@@ -23,17 +24,27 @@ export interface ClientInput extends Omit<
   ClientRegistration,
   'clientId' | 'secretHash' | 'previousSecret' | 'cancelled'
 > {
-  /** @default 128 random bits */
+  /** The id of the client, 1 to 128 printable ASCII characters without space and colon. @default 128 random bits */
   readonly clientId?: string | undefined
 }
 
 /** A client with its new secret, which cannot be read again: only a hash is stored. */
 export interface IssuedSecret {
+  /** The registration as it is stored, with the hash of the secret. */
   readonly client: StoredClient
+  /** The secret itself; show it once. */
   readonly clientSecret: string
 }
 
-/** Registers a client with a new secret. Rejects with `invalid-options`. */
+/**
+ * Registers a client with a new secret. Rejects with `invalid-options`.
+ *
+ * @example
+ * const store = await openIdentityStore({ stateFolder: '.rxspeech' })
+ * const grants = { tenants: ['Default'], projects: ['transcribe'], models: ['*'] }
+ * const validity = { validFromMs: Date.now(), validUntilMs: Date.parse('2040-01-01') }
+ * const { clientSecret } = await registerClient(store, { clientId: 'acme', ...grants, ...validity }, Date.now())
+ */
 export const registerClient = async (
   registry: ClientRegistry,
   { clientId = newClientId(), ...input }: ClientInput,
@@ -54,7 +65,13 @@ const findClient = (registry: ClientRegistry, clientId: string): StoredClient =>
   return client
 }
 
-/** Ends a registration and all its tokens permanently. Throws `invalid-options` when there is none. */
+/**
+ * Ends a registration and all its tokens permanently. Throws `invalid-options` when there is none.
+ *
+ * @example
+ * const store = await openIdentityStore({ stateFolder: '.rxspeech' })
+ * cancelClient(store, 'acme')
+ */
 export const cancelClient = (registry: ClientRegistry, clientId: string): StoredClient => {
   findClient(registry, clientId)
   registry.cancel(clientId)
@@ -64,6 +81,10 @@ export const cancelClient = (registry: ClientRegistry, clientId: string): Stored
 /**
  * Gives a client a new secret. The previous secret stays valid during the overlap, so that the client can switch without
  * an interruption; an overlap of 0 ends it at once, as for a leaked secret. Issued tokens stay valid.
+ *
+ * @example
+ * const store = await openIdentityStore({ stateFolder: '.rxspeech' })
+ * const { clientSecret } = await rotateSecret(store, 'acme', { overlapMs: 86_400_000, nowMs: Date.now() })
  */
 export const rotateSecret = async (
   registry: ClientRegistry,

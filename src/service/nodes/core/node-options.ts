@@ -107,7 +107,9 @@ export const tableOf = <A>(item: t.Type<A, unknown>, max = 10_000): t.Type<Reado
       Object.values(value).every((entry) => item.is(entry)),
   )
 
+/** A codec for each option, by its name. */
 export type Codecs = Readonly<Record<string, t.Any>>
+/** The type of options with these codecs. */
 export type ModelOf<C extends Codecs> = { readonly [K in keyof C]: t.TypeOf<C[K]> }
 
 /** Names of the options of codecs made by `nodeOptions`. */

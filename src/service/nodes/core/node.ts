@@ -24,8 +24,11 @@ export type PortFormats = Readonly<Record<string, AudioFormat>>
 
 /** A model by the names that a client may give; each name defaults to the project's. */
 export interface ModelName {
+  /** The tenant of the model. */
   readonly tenant?: string
+  /** The name of the model. */
   readonly name?: string
+  /** The version of the model. @default that of the project, else the newest */
   readonly version?: string
 }
 
@@ -38,16 +41,23 @@ export type Resource =
 
 /** An option of a node that names a resource, which must exist and be of this kind. */
 export interface ResourceUse {
+  /** The name of the option. */
   readonly option: string
+  /** The name in the project's `resources`. */
   readonly resource: string
+  /** The kind that the node can use. */
   readonly kind: Resource['kind']
 }
 
 /** The identity of a session. */
 export interface SessionFacts {
+  /** The id of the session, as in the log. */
   readonly id: string
+  /** The tenant of the project. */
   readonly tenant: string
+  /** The name of the project. */
   readonly project: string
+  /** The client whose token was presented. */
   readonly clientId: string
 }
 
@@ -55,10 +65,13 @@ export interface SessionFacts {
 export interface NodeContext {
   /** The node's own id in the project. */
   readonly node: string
+  /** The session, for logs and file names. */
   readonly session: SessionFacts
   /** The formats of the node's audio ports in this session. */
   readonly inputs: PortFormats
+  /** The formats of the node's audio outputs. */
   readonly outputs: PortFormats
+  /** `Language` of the Start message; empty if the client sent none. */
   readonly language: string
   /** The format of the audio that the client sends. */
   readonly sessionFormat?: AudioFormat | undefined
@@ -103,6 +116,7 @@ export interface NodeContext {
   readonly offsetMs?: number | undefined
   /** Writes to the operator's log. Never pass audio, text of speech, tokens or secrets. */
   readonly log: (message: string, fields?: Readonly<Record<string, string | number | boolean>>) => void
+  /** The clock of all timers, which tests replace. */
   readonly scheduler: SchedulerLike
 }
 
@@ -186,10 +200,13 @@ export interface OptionFault {
 
 /** A node with its options. */
 export interface ConfiguredNode {
+  /** The formats of the audio outputs, given those of the inputs; left: a sentence that says what is accepted. */
   readonly formats: (inputs: PortFormats) => either.Either<string, PortFormats>
+  /** The resources that the options name. */
   readonly uses: readonly ResourceUse[]
   /** The error that refuses an `Update` to these settings, or undefined. */
   readonly checkSettings: (next: Settings, now: Settings) => SpeechError | undefined
+  /** Opens the node for a session. */
   readonly open: OpenNode
 }
 
@@ -205,8 +222,10 @@ export type FaultKind = 'threw' | 'hung' | 'flooded' | 'blocked'
  */
 export class NodeFault extends Error {
   override readonly name = 'NodeFault'
+  /** How the node failed. */
   readonly kind: FaultKind
 
+  /** A fault with a message for the operator. */
   constructor(kind: FaultKind, message: string, options: { readonly cause?: unknown } = {}) {
     super(message, options)
     this.kind = kind
