@@ -131,7 +131,7 @@ describe.each(transports)('a verifying service over %s', (over) => {
       resumption: false,
     })
     await expect(all(session(chunks(1_600)))).rejects.toMatchObject({ code: 'finalize-timeout' })
-    expect(service.connections).toMatchObject([{ finalizeRequested: true }])
+    await expect.poll(() => service.connections).toMatchObject([{ finalizeRequested: true }])
   })
 
   it('sends a malformed message, and continues', async () => {
