@@ -19,6 +19,6 @@ export type { MemoryDials, PresetOptions } from './testing/verifying/memory-peer
 export type { VerifyingBehavior } from './testing/verifying/recognition.js'
 export type { ConnectionReport, VerificationReport } from './testing/verifying/report.js'
 export type { VerifyingListener, VerifyingListenOptions } from './testing/verifying/listener.js'
-export { verifyingService, type VerifyingService } from './testing/verifying/verifying-service.js'
+export { verifyingService, type VerifiedSource, type VerifyingService } from './testing/verifying/verifying-service.js'
 export { expectNoHandles, type HandleOptions, type OpenHandle } from './testing/open-handles.js'
 export { faultScripts, namedFaults, type FaultScripts, type NamedFault } from './testing/faults/named-faults.js'

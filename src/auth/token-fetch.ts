@@ -20,8 +20,11 @@ export interface TokenFetchResponse {
   readonly status: number
   /** A browser reports a redirect that it did not follow as `opaqueredirect`. */
   readonly type?: string
-  /** Looks up a header by its name, in any letter case; null if there is none. */
-  readonly headers: { readonly get: (name: string) => string | null }
+  /** The headers of the answer. */
+  readonly headers: {
+    /** Returns the header of this name, in any letter case; null if there is none. */
+    readonly get: (name: string) => string | null
+  }
   /** The bytes of the body as they arrive; null if there is none. */
   readonly body: ObservableInput<Uint8Array> | null
 }

@@ -1,5 +1,6 @@
 import { lastValueFrom, materialize, map, toArray, type Observable, type SchedulerLike } from 'rxjs'
 
+/** The scale of the diagram. */
 export interface DrawMarblesOptions<Value> {
   /** Milliseconds of one character. */
   readonly frameMs: number
@@ -13,6 +14,12 @@ export interface DrawMarblesOptions<Value> {
  * Draws a stream as a marble diagram when it has ended: `-` for time without a value, a character for each value,
  * several at the same time in brackets, `|` for completion and `#` for an error. As in RxJS, brackets use columns of
  * the time that follows them, as far as available.
+ *
+ * @example
+ * const scheduler = new VirtualTimeScheduler()
+ * const diagram = drawMarbles(timer(20, 10, scheduler).pipe(take(3)), { frameMs: 10, scheduler })
+ * scheduler.flush()
+ * console.log(await diagram) // --oo(o|)
  */
 export const drawMarbles = async <Value>(
   stream$: Observable<Value>,

@@ -15,6 +15,7 @@ const handleTypes: ReadonlySet<string> = new Set([
   'FSEVENTWRAP',
 ])
 
+/** A resource that is still open. */
 export interface OpenHandle {
   /** As `node:async_hooks` names it, such as `Timeout` and `TCPWRAP`. */
   readonly type: string
@@ -22,6 +23,7 @@ export interface OpenHandle {
   readonly openedAt: string
 }
 
+/** How long handles may stay open, and which do not count. */
 export interface HandleOptions {
   /** The time in which everything has to close, in milliseconds. Default 1000. */
   readonly withinMs?: number
@@ -36,6 +38,9 @@ const pollMs = 10
  * Runs work, such as a session to its end or to its unsubscription, and resolves with its result. Rejects if any handle
  * opened meanwhile is still open after `withinMs`; the error names each handle and where it was opened. Handles opened
  * before do not count. Needs no test runner. Node only.
+ *
+ * @example
+ * const final = await expectNoHandles(() => lastValueFrom(audio$.pipe(recognize(options))))
  */
 export const expectNoHandles = async <Result>(
   work: () => Promise<Result> | Result,

@@ -7,6 +7,7 @@ import { dialMemory, type MemoryLinkOptions } from '../transport/memory/link.js'
 export interface ScriptedPeer<Heard, Said> {
   /** The messages of the client as they arrive; one subscriber. */
   readonly heard$: Observable<Heard>
+  /** The peer's end of the link. */
   readonly link: Link<Heard, Said>
 }
 
@@ -16,6 +17,10 @@ export interface ScriptedPeer<Heard, Said> {
  * controls the time, so it can be a marble string. `options` are those of the link, such as its water marks; messages
  * that the script does not read count as not taken, so a script that never subscribes to `heard$` makes the link
  * congested.
+ *
+ * @example
+ * const dial = scriptedDial<SocketMessage, SocketMessage>(({ heard$ }) => heard$.pipe(ignoreElements()))
+ * audio$.pipe(recognize({ ...options, testing: { dial } })).subscribe({ error: console.error })
  */
 export const scriptedDial =
   <Said, Heard>(

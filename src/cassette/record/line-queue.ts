@@ -1,5 +1,6 @@
 /** Receives the lines of one cassette, without line breaks. If it returns a promise, the next line waits for it. */
 export interface LineWriter {
+  /** Writes one line. */
   readonly write: (line: string) => void | PromiseLike<void>
   /** Called after the last line. */
   readonly end?: (() => void | PromiseLike<void>) | undefined
@@ -7,10 +8,13 @@ export interface LineWriter {
 
 /** Lines that are missing from the cassette, and why. */
 export interface CassetteLoss {
+  /** How many lines are missing. */
   readonly lines: number
+  /** The length of these lines. */
   readonly bytes: number
   /** `sink-slow`: too many lines were waiting; `sink-failed`: the sink failed, and nothing more is written. */
   readonly cause: 'sink-slow' | 'sink-failed'
+  /** The error of the sink. */
   readonly error?: unknown
 }
 

@@ -12,6 +12,7 @@ export type CassetteSink = LineWriter['write'] | OpenableSink
 
 /** A sink that is opened for each session. */
 export interface OpenableSink {
+  /** Opens the sink for one session. */
   readonly open: () => LineWriter
 }
 

@@ -11,6 +11,7 @@ import type { Cassette, LocatedLine, OpenLine, RecordedConnection, RecordedMessa
 import { createEventReader, kindOf, recordMessage } from '../format/recorded-message.js'
 import type { EventReader, WireMessage } from '../format/recorded-message.js'
 
+/** What the played client needs for its messages and waits. */
 export interface PlayClientOptions {
   /** Replaces the recorded token in the messages that contained it. */
   readonly token: string

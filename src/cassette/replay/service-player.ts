@@ -12,6 +12,7 @@ import { redactSecretFields } from '../record/secrets.js'
 
 /** A difference between a client that is played against a cassette and the recorded client. */
 export interface CassetteMismatch {
+  /** The connection, from 1, in the order of the recording. */
   readonly connection: number
   /** The line of the cassette that the client was compared with. */
   readonly line: number

@@ -21,7 +21,9 @@ export interface CaptionCue {
   readonly speaker?: string | undefined
   /** Milliseconds of audio since the first sample of the session. Cues of one channel do not overlap. */
   readonly startMs: number
+  /** The end of its last word, in milliseconds of audio since the first sample of the session. */
   readonly endMs: number
+  /** The lines, from top to bottom. */
   readonly lines: readonly CaptionLine[]
   /** All lines, separated by line breaks. */
   readonly text: string

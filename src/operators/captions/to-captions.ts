@@ -25,7 +25,7 @@ import { emitAtEnd } from '../emit-at-end.js'
  *
  * @example
  * ```ts
- * session$.pipe(toCaptions({ speakers: ['Agent', 'Customer'] })).subscribe((cue) => render(cue))
+ * session$.pipe(toCaptions({ speakers: ['Agent', 'Customer'] })).subscribe(({ id, text }) => console.log(id, text))
  * ```
  */
 export const toCaptions = (options: CaptionOptions = {}): OperatorFunction<SessionEvent, CaptionCue> => {

@@ -10,7 +10,11 @@ import { eventsOf, type EventsOfOptions } from './events-of.js'
  *
  * @example
  * ```ts
- * return new Response(toReadableStream(session$).pipeThrough(toNdjson))
+ * const toLines = new TransformStream<SessionEvent, string>({
+ *   transform: (event, controller) => controller.enqueue(`${JSON.stringify(event)}\n`),
+ * })
+ * const body = toReadableStream(session$).pipeThrough(toLines).pipeThrough(new TextEncoderStream())
+ * const response = new Response(body, { headers: { 'Content-Type': 'application/x-ndjson' } })
  * ```
  */
 export const toReadableStream = (

@@ -6,7 +6,8 @@ import { defer, fromEvent, map, of, take, takeUntil, type MonoTypeOperatorFuncti
  *
  * @example
  * ```ts
- * recognize({ ...options, finalize$: whenAborted(controller.signal) })
+ * const controller = new AbortController()
+ * audio$.pipe(recognize({ ...options, finalize$: whenAborted(controller.signal) })).subscribe()
  * ```
  */
 export const whenAborted = (signal: AbortSignal): Observable<void> =>

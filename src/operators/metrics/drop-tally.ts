@@ -2,15 +2,21 @@ import type { GapCause, GapEvent } from '../../protocol/session-event.js'
 
 /** Dropped audio, in milliseconds of the source's audio. */
 export interface LedgerDrop {
+  /** The start of the dropped audio. */
   readonly fromMs: number
+  /** The end of the dropped audio. */
   readonly toMs: number
+  /** Why it was dropped. */
   readonly cause: GapCause
+  /** The channel, if it is only one. */
   readonly channel?: number | undefined
 }
 
 /** The dropped audio of one cause. */
 export interface DropSum {
+  /** Why the audio was dropped. */
   readonly cause: GapCause
+  /** The dropped audio of this cause, in milliseconds. */
   readonly ms: number
   /** The number of `gap` events; adjacent gaps count separately. */
   readonly gaps: number

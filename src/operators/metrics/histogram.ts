@@ -1,10 +1,14 @@
 /** The distribution of a metric over a session, in milliseconds. */
 export interface Distribution {
+  /** How many values there were. */
   readonly count: number
+  /** The lowest value. */
   readonly minMs: number
   /** The median and the 95th percentile are exact to 2.5 %, the minimum and maximum exactly. */
   readonly medianMs: number
+  /** The 95th percentile. */
   readonly p95Ms: number
+  /** The highest value. */
   readonly maxMs: number
 }
 

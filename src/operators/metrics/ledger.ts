@@ -19,6 +19,7 @@ export interface LedgerState {
   readonly drops: readonly LedgerDrop[]
   /** The number of further gaps, which are only summed up. */
   readonly unlistedDrops: number
+  /** The dropped audio of each cause. */
   readonly droppedByCause: readonly DropSum[]
   /** Whether the service sends no times, so that `finalizedMs` is a lower bound. */
   readonly estimated: boolean
@@ -27,6 +28,7 @@ export interface LedgerState {
 /** The final account of a session. */
 export interface LedgerReport extends Omit<LedgerState, 'type'> {
   readonly type: 'report'
+  /** How the session ended. */
   readonly outcome: 'done' | 'stopped' | 'failed'
   /** The code of the `SpeechError` that the session failed with. */
   readonly code?: ErrorCode | undefined
@@ -130,7 +132,8 @@ const maxDescribedDrops = 20
  *
  * @example
  * ```ts
- * console.log(describeLedger(report)) // session done / audio captured 78.600 s = finalized 78.600 s + …
+ * // session done / audio captured 78.600 s = finalized 78.600 s + …
+ * session$.pipe(ledger(), last()).subscribe((report) => console.log(describeLedger(report)))
  * ```
  */
 export const describeLedger = (ledger: LedgerState | LedgerReport): string => {

@@ -18,6 +18,7 @@ export interface TranscriptChannel {
   readonly error?: string
 }
 
+/** The text of a session so far. */
 export interface Transcript {
   /** Sorted by channel, each from its first result on. A channel that did not change is the same object as before. */
   readonly channels: readonly TranscriptChannel[]

@@ -7,6 +7,7 @@ export interface AppliedFault {
   readonly atMs: number
   /** The same time by the scheduler's clock. */
   readonly clockMs: number
+  /** The fault. */
   readonly fault: Fault
 }
 

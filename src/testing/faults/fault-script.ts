@@ -69,8 +69,11 @@ export type FaultMoment =
   | { readonly when: 'audio'; readonly ms: number; readonly connection?: number | undefined }
   | { readonly when: 'signal'; readonly name: string }
 
+/** A fault and its moment. */
 export interface FaultStep {
+  /** When the fault is applied; once. */
   readonly at: FaultMoment
+  /** The fault. */
   readonly fault: Fault
 }
 

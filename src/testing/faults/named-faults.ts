@@ -2,7 +2,12 @@ import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
 import type { FaultScript, FaultStep } from './fault-script.js'
 
-/** The faults of the scoreboard. */
+/**
+ * The faults of the scoreboard.
+ *
+ * @example
+ * for (const name of namedFaults) console.log(name, faultScripts(name, 'websocket'))
+ */
 export const namedFaults = [
   'drop',
   'outage-1.5s',
@@ -16,6 +21,7 @@ export const namedFaults = [
   'refused-token',
   'token-expiry',
 ] as const
+/** The name of a fault of the scoreboard. */
 export type NamedFault = (typeof namedFaults)[number]
 
 /** When faults without a signal are applied: 2 s after the first connection, at chunk 100 of 20 ms. */
@@ -35,7 +41,9 @@ const brokenMessage: Readonly<Record<'websocket' | 'grpc', SocketMessage | Dataf
 
 /** The scripts of a named fault: for `faultProxy`, and for `linkFaults` if it applies to messages. */
 export interface FaultScripts {
+  /** For `faultProxy`; empty if the fault applies to messages. */
   readonly proxy: FaultScript
+  /** For `linkFaults`; empty if the fault applies to bytes. */
   readonly link: FaultScript
 }
 
@@ -47,7 +55,7 @@ const onProxy = (...proxy: FaultScript): FaultScripts => ({ proxy, link: [] })
  * the token source of the session causes them: `refused-token` is never accepted, `token-expiry` expires during the session.
  *
  * @example
- * const proxy = await faultProxy({ target, script: faultScripts('outage-8s', 'grpc').proxy })
+ * const proxy = await faultProxy({ target: 8443, script: faultScripts('outage-8s', 'grpc').proxy })
  */
 export const faultScripts = (name: NamedFault, over: 'websocket' | 'grpc'): FaultScripts => {
   switch (name) {

@@ -12,6 +12,7 @@ import { loadDataflow } from '../../transport/grpc/proto.js'
 import { webSocketLink } from '../../transport/websocket/server.js'
 import type { DataflowMessage, Link, SocketMessage } from '../../transport/link.js'
 
+/** Where the service listens. */
 export interface VerifyingListenOptions {
   /** Enables TLS on both ports. */
   readonly certificate?: ServerCertificate | undefined

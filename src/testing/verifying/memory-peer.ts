@@ -24,6 +24,7 @@ export interface MemoryPeer {
 export interface MemoryDials {
   /** Refuses a token that the service does not accept, in a header or a subprotocol, as a handshake does. */
   readonly recognizer: (address: PresentedAddress) => Dial<SocketMessage, SocketMessage>
+  /** Connects a session of `dataflow`; its token is in the Start message. */
   readonly dataflow: () => Dial<DataflowMessage, DataflowMessage>
 }
 

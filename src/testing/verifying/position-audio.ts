@@ -1,6 +1,8 @@
 /** Samples of the source from one position up to, but not including, another. */
 export interface SampleRange {
+  /** The first sample, from 0. */
   readonly from: number
+  /** The sample behind the last one. */
   readonly to: number
 }
 
@@ -53,7 +55,14 @@ export interface ReceivedRun {
 /** More samples than are needed to find the first two of a block. */
 const maxUnplaced = 8
 
-/** Reads the audio of one connection and finds the positions of its samples. Messages can end anywhere. */
+/**
+ * Reads the audio of one connection and finds the positions of its samples. Messages can end anywhere.
+ *
+ * @example
+ * const reader = new PositionReader()
+ * reader.take(positionAudio(0, 160))
+ * console.log(reader.runs) // [{ receivedFrom: 0, source: { from: 0, to: 160 } }]
+ */
 export class PositionReader {
   readonly #runs: { receivedFrom: number; from: number; to: number }[] = []
   readonly #frameBytes: number
@@ -62,6 +71,7 @@ export class PositionReader {
   #received = 0
   #foreign = 0
 
+  /** A reader of the audio of one connection, mono unless `channels` is 2. */
   constructor(channels: 1 | 2 = 1) {
     this.#frameBytes = channels * 2
   }
@@ -76,10 +86,12 @@ export class PositionReader {
     return this.#foreign
   }
 
+  /** The runs of samples so far, in the order in which they arrived. */
   get runs(): readonly ReceivedRun[] {
     return this.#runs.map(({ receivedFrom, from, to }) => ({ receivedFrom, source: { from, to } }))
   }
 
+  /** Reads the bytes of the next message. */
   take(bytes: Uint8Array): void {
     const all = this.#partialFrame.length === 0 ? bytes : Buffer.concat([this.#partialFrame, bytes])
     const wholeBytes = all.length - (all.length % this.#frameBytes)

@@ -6,9 +6,11 @@ import type { VerifyingRecognition } from './recognition.js'
 export interface ConnectionReport {
   /** From 1, in the order of the connections. */
   readonly number: number
+  /** The transport of the connection. */
   readonly over: 'websocket' | 'grpc'
   /** Whether the token was accepted and the start was valid. */
   readonly started: boolean
+  /** How many bytes of audio arrived. */
   readonly audioBytes: number
   /** SHA-256 of all bytes of audio in the order in which they arrived, in hexadecimal digits. */
   readonly sha256: string
@@ -18,18 +20,23 @@ export interface ConnectionReport {
   readonly foreignSamples: number
   /** The samples of the source that a milestone covers. */
   readonly finalized: readonly SampleRange[]
+  /** Whether the client finalized, or half-closed. */
   readonly finalizeRequested: boolean
+  /** Whether the connection is still open. */
   readonly isOpen: boolean
 }
 
 /** The part of a source that arrived on all connections together. */
 export interface VerificationReport {
+  /** The number of connections. */
   readonly connections: number
   /** Samples that arrived on no connection. */
   readonly missing: readonly SampleRange[]
+  /** The duration of the missing samples. */
   readonly missingMs: number
   /** Samples that arrived but that no milestone covers. */
   readonly unfinalized: readonly SampleRange[]
+  /** The duration of the unfinalized samples. */
   readonly unfinalizedMs: number
   /** How much audio arrived more than once. */
   readonly repeatedMs: number

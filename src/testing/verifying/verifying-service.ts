@@ -16,8 +16,10 @@ import { resolveBehavior, type ResolvedBehavior, type VerifyingBehavior } from '
 import { ConnectionTracker, verifySource, type ConnectionReport, type VerificationReport } from './report.js'
 
 /** The audio source of a test. */
-interface Source {
+export interface VerifiedSource {
+  /** The number of samples, or of frames for stereo over gRPC. */
   readonly sampleCount: number
+  /** The rate of the samples, in Hz. */
   readonly sampleRateHz: number
 }
 
@@ -31,9 +33,9 @@ export interface VerifyingService extends MemoryPeer {
   /** A report for each connection, in the order of the connections. */
   readonly connections: readonly ConnectionReport[]
   /** Compares what arrived with a mono source of this many samples, or of this many frames for stereo over gRPC. */
-  verify(source: Source): VerificationReport
+  verify(source: VerifiedSource): VerificationReport
   /** The complete transcript of a source. */
-  transcript(source: Source): string
+  transcript(source: VerifiedSource): string
   /** Ends all connections and deletes their reports. Listeners continue. */
   reset(): void
 }
@@ -46,8 +48,10 @@ export interface VerifyingService extends MemoryPeer {
  * @throws SpeechError `invalid-options`
  * @example
  * const service = verifyingService()
+ * const chunks = Array.from({ length: 50 }, (_, chunk) => positionAudio(chunk * 160, 160))
+ * const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
  * await lastValueFrom(recognize(service.recognizer({ format }))(chunks))
- * expect(service.verify({ sampleCount, sampleRateHz: 8000 }).missingMs).toBe(0)
+ * console.log(service.verify({ sampleCount: 8000, sampleRateHz: 8000 }).missingMs) // 0
  */
 export const verifyingService = (
   behavior: VerifyingBehavior = {},
@@ -136,7 +140,7 @@ const trackConnections = (behavior: ResolvedBehavior): TrackedConnections => {
 
 const tokenRefused = (): SpeechError => new SpeechError('unauthenticated', 'The token is not accepted.')
 
-const transcriptOf = ({ sampleCount, sampleRateHz }: Source, wordMs: number): string => {
+const transcriptOf = ({ sampleCount, sampleRateHz }: VerifiedSource, wordMs: number): string => {
   const length = Math.round((wordMs * sampleRateHz) / 1_000)
   const count = Math.max(0, Math.ceil((sampleCount - Math.floor(length / 2)) / length))
   return Array.from({ length: count }, (_, word) => `w${word}`).join(' ')

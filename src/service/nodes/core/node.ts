@@ -36,8 +36,11 @@ export interface ModelName {
 export type Resource =
   | { readonly kind: 'model'; readonly model: ModelName }
   | { readonly kind: 'file'; readonly fileName: string; readonly bytes: Uint8Array }
-  /** A function, so that printing the resource does not print the secret. */
-  | { readonly kind: 'secret'; readonly reveal: () => string }
+  | {
+      readonly kind: 'secret'
+      /** Returns the secret. It is a function, so that printing the resource does not print the secret. */
+      readonly reveal: () => string
+    }
 
 /** An option of a node that names a resource, which must exist and be of this kind. */
 export interface ResourceUse {
