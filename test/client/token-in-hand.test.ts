@@ -1,6 +1,6 @@
 import { happeningsOf } from './happenings.js'
 import { defer, EMPTY, NEVER, of, throwError, type Observable, type ObservableInput } from 'rxjs'
-import { TestScheduler } from 'rxjs/testing'
+import { LongTestScheduler } from '../long-test-scheduler.js'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import { pace } from '../../src/operators/audio/pace.js'
@@ -42,7 +42,7 @@ interface TokenSetup {
  * A session in virtual time with tokens of an endpoint like those of `requestToken`: one request for each subscription.
  */
 const run = (over: Transport, { seconds, faults, tokenLifeMs, later }: TokenSetup): Run => {
-  const scheduler = new TestScheduler(() => undefined)
+  const scheduler = new LongTestScheduler(() => undefined)
   const service = verifyingService({ wordMs: 250 })
   const events: SessionEvent[] = []
   const requests: number[] = []
@@ -130,12 +130,12 @@ interface Kept {
   /** Number of requests to the source. */
   readonly asked: () => number
   readonly taken$: string[]
-  readonly scheduler: TestScheduler
+  readonly scheduler: LongTestScheduler
   readonly taken: (token$: Observable<TokenInHand>) => string
 }
 
-const kept = (source: (asked: number, scheduler: TestScheduler) => ObservableInput<string | Token>): Kept => {
-  const scheduler = new TestScheduler(() => undefined)
+const kept = (source: (asked: number, scheduler: LongTestScheduler) => ObservableInput<string | Token>): Kept => {
+  const scheduler = new LongTestScheduler(() => undefined)
   scheduler.maxFrames = Infinity
   const taken$: string[] = []
   let asked = 0

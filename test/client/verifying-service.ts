@@ -27,10 +27,13 @@ export const chunkOf = (index: number): Uint8Array => {
   return new Uint8Array(samples.buffer)
 }
 /** Joins several chunks to one message. */
-export const chunksOf = (indices: readonly number[]): Uint8Array =>
-  new Uint8Array(
-    new Int16Array(indices.flatMap((index) => Array<number>(chunkBytes / 2).fill(loudness + index))).buffer,
-  )
+export const chunksOf = (indices: readonly number[]): Uint8Array => {
+  const samples = new Int16Array((indices.length * chunkBytes) / 2)
+  for (const [at, index] of indices.entries()) {
+    samples.fill(loudness + index, (at * chunkBytes) / 2, ((at + 1) * chunkBytes) / 2)
+  }
+  return new Uint8Array(samples.buffer)
+}
 
 const indexOf = (bytes: Uint8Array, at: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset).getInt16(at, true) - loudness

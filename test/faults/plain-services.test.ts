@@ -1,4 +1,4 @@
-import { TestScheduler } from 'rxjs/testing'
+import { LongTestScheduler } from '../long-test-scheduler.js'
 import { describe, expect, it } from 'vitest'
 import { pace } from '../../src/operators/audio/pace.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
@@ -17,7 +17,7 @@ interface Run {
 
 /** A session in virtual time with a service that sends no times, at the pace of speech. */
 const run = (over: Transport, seconds: number, faults: string, behavior: VerifyingBehavior): Run => {
-  const scheduler = new TestScheduler(() => undefined)
+  const scheduler = new LongTestScheduler(() => undefined)
   const service = verifyingService({ times: false, wordMs: 250, ...behavior })
   const events: SessionEvent[] = []
   scheduler.run(() => {

@@ -1,9 +1,10 @@
-import { TestScheduler } from 'rxjs/testing'
+import type { TestScheduler } from 'rxjs/testing'
 import { expect } from 'vitest'
+import { LongTestScheduler } from '../long-test-scheduler.js'
 
 /** Runs a marble test in virtual time; a frame is a millisecond. */
 export const marbles = (test: (helpers: MarbleHelpers) => void): void => {
-  const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
+  const scheduler = new LongTestScheduler((actual, expected) => expect(actual).toEqual(expected))
   scheduler.run((helpers) => test({ ...helpers, scheduler }))
 }
 
