@@ -65,15 +65,15 @@ const questions = {
     const { user, system } = process.cpuUsage(from.cpu)
     const wallMs = performance.now() - from.atMs
     delay.disable()
-    const figures = {
+    const metrics = {
       cores: (user + system) / 1000 / wallMs,
       // The timer of the histogram itself waits for a millisecond.
       delayP50Ms: Math.max(0, delay.percentile(50) / 1e6 - 1),
       delayP99Ms: Math.max(0, delay.percentile(99) / 1e6 - 1),
     }
-    if (!profiled) return figures
+    if (!profiled) return metrics
     const { profile } = await inspector.post('Profiler.stop')
-    return { ...figures, shares: shares(profile) }
+    return { ...metrics, shares: shares(profile) }
   },
   memory: () => {
     globalThis.gc()

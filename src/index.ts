@@ -33,7 +33,7 @@ export {
   type LedgerReport,
   type LedgerState,
 } from './operators/metrics/ledger.js'
-export type { DropSum, LedgerDrop } from './operators/metrics/drop-tally.js'
+export type { DropSum, LedgerDrop } from './operators/metrics/drop-counter.js'
 export {
   metrics,
   type SessionMetrics,

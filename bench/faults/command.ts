@@ -107,7 +107,7 @@ const transportsOf = (over: Transport | undefined, service: FaultsPlan['service'
 /** Plays the faults and prints the scoreboard. Fails with exit code 1 when a promise is broken. */
 const playFaults = async ({ flags, host, output }: CommandCall<typeof faultsFlags, undefined>): Promise<void> => {
   const plan = planFaults(flags, host.env)
-  const interruption = watchInterruption(host, { also: output.gone })
+  const interruption = watchInterruption(host, { also: output.closed })
   try {
     const targets = await acquire(openTargets(plan, host), interruption.signal)
     try {

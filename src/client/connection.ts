@@ -9,31 +9,30 @@ import type { SessionParts } from './session-parts.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
 import type { SessionToken } from './token.js'
 
-/** How a connection of a kind of session is made. */
+/** How a session of one interface connects. */
 export interface Opening<In, Out> {
   readonly dial: () => Dial<In, Out>
-  /** Of this connection alone: it remembers what was requested. */
+  /** Used for this connection only, because it stores pending requests. */
   readonly protocol: WireProtocol<In, Out>
   readonly parts: SessionParts
 }
 
-/** With what was changed on earlier connections. A browser loads code first. */
+/** Includes the updates of earlier connections. In a browser it is loaded first. */
 export type Connect<In, Out> = (
   token: string,
   update: UpdateRequest | undefined,
 ) => Opening<In, Out> | PromiseLike<Opening<In, Out>>
 
-/** An open link, and what belongs to it. */
+/** An open link with the state that belongs to it. */
 export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
   readonly link: Link<In, Out>
-  /** Finds the token of this connection in what the service sends. */
+  /** Finds the token of this connection in messages of the service. */
   readonly mask: SecretMask
 }
 
 /**
- * One connection of a session, in three steps between which the session decides: its token, its link, its start. It posts
- * inputs until it is unsubscribed, which closes the link. Neither its failures nor what the service sends contain the
- * token, should a peer repeat it.
+ * One connection of a session. It gets a token, opens the link and sends the start; the session decides between these steps.
+ * It posts inputs until it is unsubscribed, which closes the link. It masks the token in errors and in messages of the service.
  */
 export class Connection<In, Out> implements Unsubscribable {
   readonly id: number
@@ -42,7 +41,7 @@ export class Connection<In, Out> implements Unsubscribable {
   #accessToken = ''
   #open: OpenLink<In, Out> | undefined
   #authorizing: Subscription | undefined
-  /** Its unsubscription closes the link. */
+  /** Unsubscribing closes the link. */
   #dialed: Subscription | undefined
   #reading: Subscription | undefined
 
@@ -99,11 +98,11 @@ export class Connection<In, Out> implements Unsubscribable {
       },
       error: (cause: unknown) => this.#fail(cause, 'connection-failed', dialFailed, mask),
     })
-    // A link in memory may run a whole session while it is dialed.
+    // A link in memory may run a whole session before `dial` returns.
     if (this.#inputs.hasEnded) this.#dialed.unsubscribe()
   }
 
-  /** Reads after it has sent the start: what came before can only be understood with it. */
+  /** Sends the start and then reads, because earlier messages can only be decoded after the start. */
   start(): void {
     const open = this.#open
     if (open === undefined) return
@@ -117,7 +116,7 @@ export class Connection<In, Out> implements Unsubscribable {
     this.#reading.add(leaving)
   }
 
-  /** Starts a recognition; another one, where the connection had one. */
+  /** Starts the first or another recognition on this connection. */
   restart(): void {
     this.#send((protocol) => protocol.start(this.#accessToken))
   }
@@ -154,7 +153,7 @@ const dialFailed = 'The connection failed; see the cause.'
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 
-/** Decodes a message and masks the token, should the service repeat it. */
+/** Decodes a message and masks the token in it. */
 const readMasked = <In, Out>({ protocol, mask }: OpenLink<In, Out>, message: In): DecodedMessage => {
   const decoded = protocol.read(message)
   return mask.isIn(protocol.text(message)) ? mask.cleanAll(decoded) : decoded

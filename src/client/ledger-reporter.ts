@@ -2,7 +2,7 @@ import { msForBytes, type AudioFormat } from '../audio/format.js'
 import type { LedgerEvent } from '../protocol/session-event.js'
 import type { ReplayBuffer } from './audio/replay-buffer.js'
 
-/** Reports what became of the audio, whenever that differs from the last report. */
+/** Reports the state of the audio whenever it differs from the last report. */
 export class LedgerReporter {
   readonly #buffer: ReplayBuffer
   readonly #format: AudioFormat
@@ -17,22 +17,22 @@ export class LedgerReporter {
 
   /** `hasProgress`: more audio is definitive than in the last report. */
   report(): { readonly events: readonly LedgerEvent[]; readonly hasProgress: boolean } {
-    const { captured, finalized, dropped, replayed } = this.#buffer.account
+    const { captured, finalized, dropped, replayed } = this.#buffer.totals
     const before = this.#reported
     if (finalized === before.finalized && dropped === before.dropped && replayed === before.replayed) return unchanged
     this.#reported = { captured, finalized, dropped, replayed }
     return { events: [this.#ledger()], hasProgress: finalized > before.finalized }
   }
 
-  /** The last report: also where nothing was captured, or more was captured since the one before. */
+  /** The last report, which is emitted even if nothing was captured. */
   close(): readonly LedgerEvent[] {
     const before = this.#reported.captured
     const { events } = this.report()
-    return events.length === 0 && this.#buffer.account.captured > before ? [this.#ledger()] : events
+    return events.length === 0 && this.#buffer.totals.captured > before ? [this.#ledger()] : events
   }
 
   #ledger(): LedgerEvent {
-    const { captured, finalized, pending, replayed, dropped, sent } = this.#buffer.account
+    const { captured, finalized, pending, replayed, dropped, sent } = this.#buffer.totals
     const ms = (byteCount: number): number => msForBytes(this.#format, byteCount)
     return {
       type: 'ledger',

@@ -70,7 +70,7 @@ export const initialState: ClientState = {
 
 const start: ClientStep = {
   state: initialState,
-  // The signals first: those that fire while they are subscribed count.
+  // Signals are subscribed first, because they may fire on subscription.
   effects: [
     { lifetime: 'session', action: { do: 'watch-signals' } },
     { lifetime: 'capture', action: { do: 'capture' } },
@@ -85,7 +85,7 @@ const lifetimes = {
   /** Audio is sent. */
   sending: (id: number): string => `sending:${id}`,
   handover: ({ id }: Handover): string => `handover:${id}`,
-  /** The successor opens. */
+  /** The connection of the handover is opening. */
   opening: ({ id }: Successor): string => `opening:${id}`,
   wait: ({ wait }: ClientState): string => `wait:${wait}`,
 }
@@ -96,7 +96,7 @@ const alive = (state: ClientState): ReadonlySet<string> => {
   if (isEnd(phase)) return names
   names.add('session').add(lifetimes.wait(state))
   if (!isAudioOver(phase)) names.add('capture')
-  if (phase.name === 'resting') names.add('listening')
+  if (phase.name === 'paused') names.add('listening')
   if (hasConnection(phase)) names.add(lifetimes.connection(connection.id))
   if (isSending(phase)) names.add(lifetimes.sending(connection.id))
   if (handover === undefined) return names
@@ -109,10 +109,10 @@ const alive = (state: ClientState): ReadonlySet<string> => {
 }
 
 const hasConnection = (phase: Phase): boolean =>
-  phase.name === 'resting' ? phase.isConnected : phase.name !== 'idle' && phase.name !== 'waiting'
+  phase.name === 'paused' ? phase.isConnected : phase.name !== 'idle' && phase.name !== 'waiting'
 
 const isAudioOver = (phase: Phase): boolean =>
-  'isAudioOver' in phase ? phase.isAudioOver : phase.name !== 'streaming' && phase.name !== 'resting'
+  'isAudioOver' in phase ? phase.isAudioOver : phase.name !== 'streaming' && phase.name !== 'paused'
 
 const isSending = ({ name }: Phase): boolean => name === 'streaming' || name === 'draining'
 
@@ -138,7 +138,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'progress':
       return phase.name === 'draining' ? restartDeadline(state, context) : { state }
     case 'sound':
-      return phase.name === 'resting' ? nextRecognition(state, false, phase.isConnected, context) : { state }
+      return phase.name === 'paused' ? nextRecognition(state, false, phase.isConnected, context) : { state }
     case 'read':
       return onRead(state, input, context)
     case 'retry':
@@ -179,7 +179,7 @@ const onConnection = (state: ClientState, input: ConnectionInput, context: Conte
     case 'token-failed':
       return onLost(state, input.error, context)
     case 'link-failed':
-      // Once every channel has the final that was asked for, it does not matter how the connection ends.
+      // A connection failure after all requested finals arrived counts as a normal end.
       return phase.name === 'finalizing' && context.facts.isAnswered
         ? onLinkEnded(state, context)
         : onLost(state, input.error, context)
@@ -200,7 +200,7 @@ const join = (first: readonly ClientOutput[], step: ClientStep): ClientStep => (
   outputs: [...first, ...(step.outputs ?? [])],
 })
 
-/** Enters a phase, and its deadline begins. */
+/** Enters a phase and starts its deadline. */
 const enter = (
   state: ClientState,
   phase: Phase,
@@ -214,18 +214,18 @@ const enter = (
 
 const restartDeadline = (state: ClientState, context: Context): ClientStep => enter(state, state.phase, context)
 
-/** A phase that waits for somebody else has a deadline; `waiting` has its delay. */
+/** Phases that wait for the service or for a token have a deadline; `waiting` has its delay. */
 const deadlineOf = (state: ClientState, { policy }: Context): readonly ClientEffect[] => {
   const { phase } = state
   const wait = (delayMs: number, type: 'retry' | 'deadline'): readonly ClientEffect[] => [
-    // It keeps the process alive: where a connection breaks unseen, nothing else does.
+    // The timer keeps the process alive, because nothing else does when a connection breaks without notice.
     { lifetime: lifetimes.wait(state), action: { do: 'wait', delayMs, input: { type }, ref: true } },
   ]
   if (phase.name === 'waiting') return wait(phase.delayMs, 'retry')
   return isWait(phase.name) ? wait(policy.deadlines[phase.name], 'deadline') : []
 }
 
-/** The next step to a connection, which is announced unless the session has streamed before. */
+/** The next phase on the way to a connection. It is emitted as a state unless the session has streamed before. */
 const advance = (state: ClientState, phase: BeforeStreaming, context: Context, action: ClientAction): ClientStep =>
   enter(state, phase, context, phase.isResuming ? [] : [announce(phase.name)], [
     { lifetime: lifetimes.connection(state.connection.id), action },
@@ -253,18 +253,18 @@ const end = (
   outputs: [{ do: 'drop', cause }, announce(phase.name), { do: 'close-ledger' }],
 })
 
-/** The finals that were held are emitted: nothing follows that could take their place. */
+/** Emits the pending finals, because no later result can replace them. */
 const endWithFinals = (state: ClientState, step: ClientStep): ClientStep =>
   join(
     state.pendingFinals.map((event) => ({ do: 'read', event })),
     step,
   )
 
-/** The service has ended what it was asked to end: all that was sent has its results, unless its final has an error. */
+/** The service has finished as requested: all audio that was sent has its results, unless a final has an error. */
 const finish = (state: ClientState): ClientStep =>
   join(state.pendingFinals.length === 0 ? [{ do: 'settle' }] : [], complete(state, 'ended'))
 
-/** What the service has not confirmed has no result. */
+/** Audio that the service has not confirmed has no result. */
 const complete = (state: ClientState, cause: 'ended' | 'silence'): ClientStep =>
   endWithFinals(state, end(state, { name: 'done' }, cause))
 
@@ -273,11 +273,11 @@ const stopped = (state: ClientState): ClientStep => end(state, { name: 'stopped'
 const fail = (state: ClientState, error: SpeechError): ClientStep =>
   endWithFinals(state, end(state, { name: 'failed', error }, 'failed'))
 
-// Towards a connection
+// Opening a connection
 
 const first = { refusal: undefined, isResuming: false, isReusing: false }
 
-/** Another connection, beginning with its token. */
+/** Starts another connection with its token. */
 const authorize = (
   state: ClientState,
   phase: Omit<BeforeStreaming, 'name'>,
@@ -289,7 +289,7 @@ const authorize = (
   return advance(next, { ...phase, name: 'authorizing' }, context, { do: 'authorize', connection: id, need })
 }
 
-/** Another token than the one of the present connection, which was refused. */
+/** Requests a token to replace the refused one of the current connection. */
 const renewal = ({ connection }: ClientState): TokenNeed => ({ refused: connection.token?.accessToken })
 
 const onRetry = (state: ClientState, { isAudioOver, refusal }: Waiting, context: Context): ClientStep =>
@@ -307,19 +307,19 @@ const onAuthorized = (
 ): ClientStep => {
   const { phase, connection } = state
   if (phase.name !== 'authorizing') return { state }
-  // The refused token once more would only be refused again.
+  // The service would refuse the same token again.
   if (phase.refusal !== undefined && !token.fresh) return fail(state, phase.refusal)
   const { id, update } = connection
   const next = { ...state, connection: { ...connection, token } }
   return advance(next, { ...phase, name: 'connecting' }, context, { do: 'dial', connection: id, update })
 }
 
-/** Streams on the present connection; the audio that was buffered goes first. */
+/** Streams on the current connection, beginning with the buffered audio. */
 const stream = (state: ClientState, isAudioOver: boolean, context: Context): ClientStep => {
   const { connection, recognition, update, lastId } = state
   const { nowMs } = context.facts
   const name = isAudioOver ? 'draining' : 'streaming'
-  // Once the audio is over, only results are progress: else a service that always ends too early is asked forever.
+  // After the end of the audio only results count as progress. Otherwise a service that always ends too early would be retried forever.
   const retries = isAudioOver ? state.retries : { ...state.retries, servesSinceMs: nowMs }
   const planned = planHandover(state, context)
   const next: ClientState = {
@@ -346,7 +346,7 @@ const stream = (state: ClientState, isAudioOver: boolean, context: Context): Cli
   return enter(next, { name }, context, [{ do: 'begin', isNextRecognition: recognition.isNext }], effects)
 }
 
-// What the service says
+// Messages of the service
 
 const onMessage = (
   state: ClientState,
@@ -360,16 +360,16 @@ const onMessage = (
   if (isFinal && phase.name !== 'stopping' && facts.isRepeated(event)) {
     return { state, outputs: [{ do: 'activity' }, { do: 'repeated-final', event }] }
   }
-  // Where another connection may follow, the way this one ends shows whether this final ends the session.
+  // If another connection may follow, only the way this one ends shows whether this final ends the session.
   if (isFinal && event.error !== undefined && policy.resumption !== undefined) {
     const next = { ...state, pendingFinals: [...state.pendingFinals, event] }
     return { state: next, outputs: [{ do: 'activity' }, { do: 'hold-final', event }], raise: [read(false)] }
   }
   const isRead =
     phase.name === 'stopping'
-      ? // After a stop results are not wanted, though the service may still send them (PROTOCOL 4.2).
+      ? // The service may still send results after a stop; they are ignored (PROTOCOL 4.2).
         event.type === 'response' || event.type === 'unknown'
-      : // The answer to the session's first start was emitted.
+      : // Only the answer to the session's first start is emitted.
         !(
           phase.name === 'starting' &&
           state.hasStreamed &&
@@ -383,7 +383,7 @@ const onMessage = (
   }
 }
 
-/** Decides on a message after its event has reached the timeline of results. */
+/** Handles a message after the timeline of results has processed its event. */
 const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRead, context: Context): ClientStep => {
   const { policy, facts } = context
   const isProgress = isOnTimeline && facts.hasProgress
@@ -415,17 +415,17 @@ const onFinalizeAnswer = (state: ClientState, error: SpeechError | undefined, co
   const { phase } = state
   if (phase.name === 'finalizing') {
     if (error === undefined) return { state: { ...state, phase: { ...phase, isAcknowledged: true } } }
-    // The service has ended the recognition by itself, and reports that separately.
+    // The service has ended the recognition by itself and reports that in a separate message.
     return error.code === 'no-recognition' ? { state } : onLost(state, error, context)
   }
   if (phase.name !== 'closing') return { state }
-  // Refused as nothing ran any more: the final came before the request did.
+  // Refused because the recognition had already ended: the final and the request crossed.
   return error === undefined ? finish(state) : onRecognitionOver(state, true, true, context)
 }
 
 const onSessionEnded = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
   const { phase } = state
-  // It crossed the stop: nothing runs any more that could be stopped.
+  // The final and the stop crossed: the recognition has already ended.
   if (phase.name === 'stopping') return stopped(state)
   if (error !== undefined) return onLost(state, error, context)
   if (isSending(phase)) return onRecognitionOver(state, phase.name === 'draining', true, context)
@@ -435,11 +435,11 @@ const onSessionEnded = (state: ClientState, error: SpeechError | undefined, cont
 
 // The end of a recognition
 
-/** A recognition has made progress that lasted so long, or made so much audio definitive. */
+/** A recognition counts as progress if it lasted this long or made this much audio definitive. */
 const progressAfterMs = 10_000
 const progressOfMs = 200
 
-/** The service has ended a recognition that nobody finalized. */
+/** The service has ended a recognition that the client did not finalize. */
 const onRecognitionOver = (
   state: ClientState,
   isAudioOver: boolean,
@@ -449,23 +449,23 @@ const onRecognitionOver = (
   const { policy, facts } = context
   if (!policy.isContinuous) return complete(state, 'ended')
   if (!facts.hasSound && isAudioOver) return complete(state, 'silence')
-  const rest: readonly ClientOutput[] = [{ do: 'continue-after', finals: state.pendingFinals }, { do: 'rest' }]
-  const rested: ClientState = {
+  const pause: readonly ClientOutput[] = [{ do: 'continue-after', finals: state.pendingFinals }, { do: 'pause' }]
+  const paused: ClientState = {
     ...state,
     handover: undefined,
     pendingFinals: [],
     recognition: { ...state.recognition, isNext: true },
   }
   if (!facts.hasSound) {
-    return enter(rested, { name: 'resting', isConnected }, context, rest, [
+    return enter(paused, { name: 'paused', isConnected }, context, pause, [
       { lifetime: 'listening', action: { do: 'listen' } },
     ])
   }
   const hasProgress = facts.nowMs - state.recognition.sinceMs >= progressAfterMs || facts.progressMs >= progressOfMs
-  if (hasProgress) return join(rest, nextRecognition(rested, isAudioOver, isConnected, context))
+  if (hasProgress) return join(pause, nextRecognition(paused, isAudioOver, isConnected, context))
   const error = new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.')
-  const sending: ClientState = { ...rested, phase: { name: isAudioOver ? 'draining' : 'streaming' } }
-  return join([...rest, { do: 'slow', speed: 'as spoken' }], onLost(sending, error, context))
+  const sending: ClientState = { ...paused, phase: { name: isAudioOver ? 'draining' : 'streaming' } }
+  return join([...pause, { do: 'slow', speed: 'as spoken' }], onLost(sending, error, context))
 }
 
 const nextRecognition = (
@@ -483,7 +483,7 @@ const nextRecognition = (
 
 const onAudioOver = (state: ClientState, context: Context): ClientStep => {
   const { phase } = state
-  if (phase.name === 'resting') return complete(state, 'silence')
+  if (phase.name === 'paused') return complete(state, 'silence')
   if ('isAudioOver' in phase) return { state: { ...state, phase: { ...phase, isAudioOver: true } } }
   if (phase.name !== 'streaming') return { state }
   return context.facts.isSent ? finalize(state, context) : enter(state, { name: 'draining' }, context)
@@ -529,13 +529,13 @@ const onLinkEnded = (state: ClientState, context: Context): ClientStep => {
       return stopped(state)
     case 'closing':
       return finish(state)
-    case 'resting':
+    case 'paused':
       return { state: { ...state, phase: { ...phase, isConnected: false } } }
     case 'streaming':
     case 'draining':
     case 'finalizing': {
       if (policy.endsWith !== 'end-of-stream' || !facts.isWhole) return onLost(state, endedEarly(), context)
-      // Some services give their finals and no answer to the request.
+      // Some services send their finals but no answer to the request.
       const isAnswer =
         phase.name === 'finalizing' && (phase.isAcknowledged || policy.finalizeBy === 'half-close' || facts.isAnswered)
       return isAnswer && !facts.isUnread
@@ -555,20 +555,20 @@ const endedUnanswered = (): SpeechError =>
 
 const isReusing = (phase: Phase): phase is BeforeStreaming => phase.name === 'starting' && phase.isReusing
 
-/** The connection was not made or broke, or the service ended the session with an error. */
+/** The connection failed to open or broke, or the service ended the session with an error. */
 const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
   const { phase } = state
-  if (phase.name === 'resting') return { state: { ...state, phase: { ...phase, isConnected: false } } }
-  // The service ends its connections with their recognitions.
+  if (phase.name === 'paused') return { state: { ...state, phase: { ...phase, isConnected: false } } }
+  // This service closes its connection at the end of each recognition.
   if (isReusing(phase) && error.retryable) return nextRecognition(state, phase.isAudioOver, false, context)
   if (isRefusedToken(phase, error, context))
     return authorize(state, { ...phase, refusal: error }, renewal(state), context)
   if (isResumable(phase, error, context)) return reconnect(state, error, context)
-  // However the connection ends: the final was there.
+  // The final has arrived, so the way the connection ends does not matter.
   return phase.name === 'closing' ? complete(state, 'ended') : fail(state, error)
 }
 
-/** The first refusal of a token, before anything was streamed on its connection, is followed by another token. */
+/** After the first refusal of a token, before its connection has streamed, another token is requested. */
 const isRefusedToken = (phase: Phase, error: SpeechError, { policy }: Context): phase is BeforeStreaming =>
   error.code === 'unauthenticated' &&
   policy.isTokenRenewable &&
@@ -576,8 +576,8 @@ const isRefusedToken = (phase: Phase, error: SpeechError, { policy }: Context): 
   phase.refusal === undefined
 
 /**
- * Answers that mean "later": the service is there, speaks the protocol, and has not judged the request. A first attempt
- * is repeated after these alone; a wrong address or a refused token fails at once (PROTOCOL 5.13).
+ * Temporary failures: the service is available and speaks the protocol, but has not decided on the request. The first
+ * connection is retried only after these; a wrong address or a refused token fails at once (PROTOCOL 5.13).
  */
 const laterCodes: ReadonlySet<ErrorCode> = new Set(['overloaded', 'going-away', 'connection-lost', 'too-many-attempts'])
 
@@ -598,7 +598,7 @@ const isResumable = (phase: Phase, error: SpeechError, { policy }: Context): boo
   }
 }
 
-/** A successor that is ready takes over at once; else the next attempt waits for its time. */
+/** A handover connection that is ready takes over at once; otherwise the session waits for the next attempt. */
 const reconnect = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
   const { policy, facts } = context
   const { phase, pendingFinals, handover } = state
@@ -621,7 +621,7 @@ const reconnect = (state: ClientState, error: SpeechError, context: Context): Cl
   return enter({ ...left, retries }, waiting, context, outputs)
 }
 
-/** A token is still to be renewed where the attempt to renew it failed. */
+/** Whether a token must still be renewed, because the attempt to renew it failed. */
 const refusalToRenew = (phase: Phase, error: SpeechError): SpeechError | undefined => {
   if (error.code === 'unauthenticated') return error
   return phase.name === 'authorizing' ? phase.refusal : undefined
@@ -645,7 +645,7 @@ export const isWait = (name: Phase['name']): name is Wait => name in deadlineErr
 const onDeadline = (state: ClientState, context: Context): ClientStep => {
   const { phase } = state
   if (!isWait(phase.name)) return { state }
-  // No answer comes: the final is taken for it.
+  // There is no answer; the final counts as the answer.
   if (phase.name === 'closing') return finish(state)
   const [code, message] = deadlineErrors[phase.name]
   const { pendingFromMs } = context.facts
@@ -654,21 +654,21 @@ const onDeadline = (state: ClientState, context: Context): ClientStep => {
   return 'isResuming' in phase && phase.isResuming ? onLost(state, error, context) : fail(state, error)
 }
 
-// Handover: the next connection opens while the present one still serves
+// Handover: the next connection opens while the current one is in use
 
-/** A connection is handed over this long before its token ends, or before a twentieth of the time that is left if less. */
+/** The handover begins this long before the token expires, or a twentieth of the remaining time if that is shorter. */
 const maxLeadMs = 60_000
 
-/** The share of the lead that is left when the successor takes over at the latest. */
+/** The next connection takes over at the latest when this share of the lead time remains. */
 const minLead = 1 / 4
 
-/** A connection that has broken loses its session within this time, in milliseconds; one that was told to end goes on. */
+/** Within this time, in milliseconds, a connection that has broken fails; one that only received a GOAWAY continues. */
 const breaksWithinMs = 100
 
-/** How long a connection that was told to end is trusted to go on, in milliseconds. */
-const goesOnMs = 3_000
+/** How long a connection may be used after a GOAWAY, in milliseconds. */
+const drainAllowanceMs = 3_000
 
-/** When the successor of the present connection opens: before the end of its token, or of the time it may be used. */
+/** When the next connection opens: before the token expires, or before the maximum age of the current connection. */
 const planHandover = ({ connection }: ClientState, { policy, facts }: Context): ClientAction | undefined => {
   if (policy.resumption === undefined) return undefined
   const { maxConnectionMs } = policy.resumption
@@ -688,11 +688,11 @@ const planHandover = ({ connection }: ClientState, { policy, facts }: Context): 
   }
 }
 
-/** The present connection will end, at an unknown time. */
+/** The current connection will end at an unknown time. */
 const hurryHandover = (state: ClientState, { policy }: Context): ClientStep => {
   if (policy.resumption === undefined || state.handover?.successor !== undefined) return { state }
   const handover: Handover = { id: state.lastId + 1, successor: undefined }
-  const input: ClientInput = { type: 'handover-time', dueMs: goesOnMs, endingToken: undefined }
+  const input: ClientInput = { type: 'handover-time', dueMs: drainAllowanceMs, endingToken: undefined }
   const action: ClientAction = { do: 'wait', delayMs: breaksWithinMs, input, ref: false }
   return {
     state: { ...state, lastId: handover.id, handover },
@@ -728,7 +728,7 @@ const openSuccessor = (
   }
 }
 
-/** When the successor cannot be opened, the present connection serves to its end, and its loss is one like any other. */
+/** If the next connection cannot be opened, the current one is used until it ends, and its loss is handled like any other. */
 const onSuccessor = (state: ClientState, successor: Successor, input: ConnectionInput): ClientStep => {
   const { id } = successor
   const become = (next: Successor, ...actions: readonly ClientAction[]): ClientStep => ({
@@ -754,7 +754,7 @@ const onSuccessor = (state: ClientState, successor: Successor, input: Connection
   }
 }
 
-/** The successor takes over, if it is ready: at the next progress, where least is sent twice, or at the latest when due. */
+/** The next connection takes over when it is ready: at the next progress, where the least audio is sent twice, or when due. */
 const handOver = (state: ClientState, context: Context): ClientStep | undefined => {
   const successor = state.handover?.successor
   if (state.phase.name !== 'streaming' || successor?.isReady !== true) return undefined

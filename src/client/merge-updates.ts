@@ -1,7 +1,7 @@
 import type { Settings, UpdateRequest } from '../protocol/dataflow-messages.js'
 
 /**
- * Merges two updates; the later one wins if both name a key. In a file of its own, because a page of `recognize` loads no
+ * Merges two updates; the later one wins for each key. A separate file, so that a page with `recognize` does not load the
  * messages of the dataflow.
  */
 export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({

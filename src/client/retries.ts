@@ -2,21 +2,21 @@ import type { SpeechError } from '../errors/speech-error.js'
 import { backoffMs } from '../kernel/backoff.js'
 import type { Resumption } from './settings.js'
 
-/** The attempts to get another connection since the service last made progress. */
+/** The attempts to reconnect since the service last made progress. */
 export interface Retries {
   readonly attempts: number
-  /** When the first of them failed. */
+  /** When the first attempt failed. */
   readonly sinceMs: number | undefined
-  /** Since when the present connection serves. */
+  /** When the current connection was opened. */
   readonly servesSinceMs: number
 }
 
 export const noRetries: Retries = { attempts: 0, sinceMs: undefined, servesSinceMs: Infinity }
 
-/** The service has made progress: the next loss is a new one. */
+/** The service has made progress, so the next loss starts a new count. */
 export const afterProgress = (retries: Retries): Retries => ({ ...retries, attempts: 0, sinceMs: undefined })
 
-/** The attempt that follows a failure, or undefined when the budget leaves no time for one. */
+/** The attempt after a failure; undefined if the budget leaves no time for it. */
 export const nextAttempt = (
   retries: Retries,
   resumption: Resumption,
@@ -24,7 +24,7 @@ export const nextAttempt = (
   nowMs: number,
 ): { readonly retries: Retries; readonly attempt: number; readonly delayMs: number } | undefined => {
   const { budgetMs, maxDelayMs, random } = resumption
-  // A connection that served longer than the longest delay has done its work: its loss is a new one.
+  // The loss of a connection that was open for longer than the maximum delay starts a new count.
   const hasServed = retries.servesSinceMs + maxDelayMs <= nowMs
   const { attempts, sinceMs = nowMs } = hasServed ? noRetries : retries
   const attempt = attempts + 1

@@ -27,20 +27,20 @@ import { SessionToken } from './token.js'
 import type { FinalEvent } from '../protocol/session-event.js'
 import type { ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy, TokenNeed } from './states.js'
 
-/** What differs between sessions: how they connect, and the options of the user. */
+/** The parameters of a session: how it connects, and the options of the user. */
 export interface SessionPlan<In, Out> {
   readonly settings: SessionSettings
   readonly ending: Ending
   readonly connect: Connect<In, Out>
-  /** What the user changes while it streams. */
+  /** Changes by the user during the session. */
   readonly updates$?: Observable<ClientInput> | undefined
-  /** Fails the session from outside, such as when the other half of a pair has failed. */
+  /** Fails the session from outside, for example when the other session of a stereo pair has failed. */
   readonly abort$?: Observable<SpeechError> | undefined
 }
 
 /**
- * Cold: each subscription is one session over one subscription of the source; unsubscribing aborts it at once.
- * Throws `invalid-options` for a source that is none.
+ * Cold: each subscription runs one session with one subscription to the source. Unsubscribing aborts it at once. Throws
+ * `invalid-options` if the source is not a source of audio.
  */
 export const openSession = <In, Out>(
   plan: SessionPlan<In, Out>,
@@ -50,7 +50,7 @@ export const openSession = <In, Out>(
   return new Observable((subscriber) => new Session(plan, source, subscriber).run())
 }
 
-/** Carries out what the machine of a session decides, on its audio, its results and its connections. */
+/** Performs the decisions of a session's machine on its audio, results and connections. */
 class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientAction>, SessionFacts {
   readonly #plan: SessionPlan<In, Out>
   readonly #subscriber: Subscriber<SessionEvent>
@@ -58,11 +58,11 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   readonly #buffer: ReplayBuffer
   readonly #pump: AudioPump<Out>
   readonly #ledger: LedgerReporter
-  /** Those that are open or opening: one, and its successor during a handover. */
-  /** Whether `reconnecting` is the latest state that was emitted. */
+  /** The open or opening connections: one, or two during a handover. */
+  /** Whether `reconnecting` was the last emitted state. */
   #isReconnecting = false
   #connections: readonly Connection<In, Out>[] = []
-  /** From the first connection on. */
+  /** Defined from the first connection on. */
   #results: ResultTimeline | undefined
   hasProgress = false
 
@@ -88,12 +88,12 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       isTokenRenewable: !isFixedToken(settings.token),
     }
     const run = new MachineRun(new ClientMachine(policy, this), this, this.#subscriber)
-    // Added and not returned: the consumer may unsubscribe while the first step runs.
+    // Added to the subscriber instead of returned, because the consumer may unsubscribe during the first step.
     this.#subscriber.add(run)
     run.start()
   }
 
-  // What decisions depend on
+  // Facts for decisions
 
   get nowMs(): number {
     return this.#plan.settings.scheduler.now()
@@ -131,7 +131,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     return this.#results?.isAnswered ?? false
   }
 
-  /** Whether the service gives no times; for the ledger. */
+  /** Whether the service sends no times; for the ledger. */
   get isEstimated(): boolean {
     return this.#results?.isEstimated ?? false
   }
@@ -174,7 +174,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     }
   }
 
-  /** Carries out an output; what it returns is emitted before the next one is. */
+  /** Performs an output. The returned events are emitted before the next output is performed. */
   #report(output: Exclude<ClientOutput, { readonly do: 'emit' }>): readonly SessionEvent[] {
     const results = this.#results
     switch (output.do) {
@@ -197,14 +197,14 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
         return output.finals.flatMap((final) => results?.continueAfter(final) ?? [])
       case 'begin':
         return this.#begin(output.isNextRecognition)
-      case 'rest': {
+      case 'pause': {
         const gaps = this.#buffer.rest()
         const events = this.#reportGaps(gaps)
         this.#buffer.listen()
         return [...events, ...this.#ledger.report().events]
       }
       case 'expect-finals':
-        results?.ask()
+        results?.expectFinals()
         return []
       case 'settle':
         this.#buffer.settle(this.#buffer.sent)
@@ -280,7 +280,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     }
   }
 
-  /** A token, and the connection as long as its lifetime lasts. */
+  /** Gets a token and runs the connection during its lifetime. */
   #authorize(id: number, need: TokenNeed, inputs: Inputs<ClientInput>): TeardownLogic {
     const connection = new Connection(id, this.#plan.connect, inputs)
     this.#connections = this.#connections.concat(connection)
@@ -303,7 +303,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     return open && this.#pump.send(open, inputs)
   }
 
-  /** The user's signals while the session runs; each counts once. */
+  /** The user's signals during the session; each counts once. */
   #watchSignals(inputs: Inputs<ClientInput>): TeardownLogic {
     const { finalize$ = EMPTY, stop$ = EMPTY } = this.#plan.settings
     const { abort$ = EMPTY } = this.#plan

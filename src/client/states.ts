@@ -9,19 +9,19 @@ import type { ControlSignal, Ending } from './protocol.js'
 import type { Retries } from './retries.js'
 
 /**
- * Where a session stands.
- * - `isAudioOver`: the source has ended, so that finalizing follows once the buffered audio is sent.
- * - `refusal`: the token was refused as unauthenticated and another one is tried, once for each connection.
- * - `isResuming`: the session has streamed before; the steps to another connection are not announced.
- * - `isReusing`: another recognition starts on a connection that had one.
- * - `waiting`: for the time of the next attempt.
- * - `draining`: as `streaming`, but the source has ended and the link still has to take the rest of the audio.
- * - `finalizing`: the service was asked to finalize; `isAcknowledged` once it has answered that it does.
- * - `closing`: the final came before that answer, which shows whether it is the final that was asked for.
- * - `resting`: the service has ended a recognition that nobody finalized. The next one starts with the next sound, on the
- *   same connection while that is open (`isConnected`).
+ * The phase of a session.
+ * - `isAudioOver`: the source has ended; the session finalizes after sending the buffered audio.
+ * - `refusal`: the token was refused as unauthenticated, and a new one is tried, once per connection.
+ * - `isResuming`: the session has streamed before; the phases of opening another connection emit no state.
+ * - `isReusing`: another recognition starts on the same connection.
+ * - `waiting`: waits for the time of the next attempt.
+ * - `draining`: as `streaming`, but the source has ended and the rest of the audio is still being sent.
+ * - `finalizing`: finalize was requested; `isAcknowledged` after the service has confirmed it.
+ * - `closing`: the final arrived before that confirmation, which shows whether it is the requested final.
+ * - `paused`: the service has ended a recognition that the client did not finalize. The next one starts with the
+ *   next sound, on the same connection if it is still open (`isConnected`).
  * - `stopping`: waits for the answer to a stop.
- * `waiting` is announced as `reconnecting`; `draining`, `closing`, `resting` and `stopping` are not announced.
+ * `waiting` is emitted as `reconnecting`; `draining`, `closing`, `paused` and `stopping` emit no state.
  */
 export type Phase =
   | { readonly name: 'idle'; readonly isAudioOver: boolean }
@@ -48,56 +48,56 @@ export interface Waiting {
 }
 
 interface Resting {
-  readonly name: 'resting'
+  readonly name: 'paused'
   readonly isConnected: boolean
 }
 
-/** A connection of the session; the number names its lifetime. */
+/** A connection of the session; its number identifies its lifetime. */
 interface SessionConnection {
   readonly id: number
   readonly token: TokenInHand | undefined
-  /** The updates that its start contains. */
+  /** The updates that its start message contains. */
   readonly update: UpdateRequest | undefined
 }
 
-/** The next connection, which opens while the present one still serves. */
+/** The next connection, which opens while the current one is in use. */
 export interface Successor extends SessionConnection {
-  /** The service has answered its start: it can take over. */
+  /** Whether the service has answered its start, so that it can take over. */
   readonly isReady: boolean
-  /** The token that ends; another connection with it would end as well. */
+  /** The expiring token, which the next connection must not use. */
   readonly endingToken: string | undefined
 }
 
 export interface Handover {
-  /** The number of its timer, which opens the successor, and then hands over at the latest. */
+  /** The number of its timer, which first opens the next connection and later forces the handover. */
   readonly id: number
   readonly successor: Successor | undefined
 }
 
 export interface ClientState {
   readonly phase: Phase
-  /** Counts the waits, whose deadlines end with them. */
+  /** The number of the current wait; its deadline ends with it. */
   readonly wait: number
   readonly connection: SessionConnection
-  /** The number that was given last to a connection or a handover. */
+  /** The last number that was assigned to a connection or a handover. */
   readonly lastId: number
   readonly handover: Handover | undefined
   readonly retries: Retries
   readonly hasStreamed: boolean
-  /** When the recognition began, and whether it followed one that the service had ended by itself. */
+  /** When the recognition began, and whether it follows one that the service had ended by itself. */
   readonly recognition: { readonly sinceMs: number; readonly isNext: boolean }
   /** Finals with an error: whether they are emitted depends on how the connection ends. */
   readonly pendingFinals: readonly FinalEvent[]
-  /** All updates of the user so far, as one. */
+  /** All updates of the user so far, merged. */
   readonly update: UpdateRequest | undefined
 }
 
 export type ConnectionInput = { readonly connection: number } & (
   | { readonly type: 'authorized'; readonly token: TokenInHand }
-  /** There was no token; or the connection was not made, or broke. */
+  /** There was no token, or the connection failed to open or broke. */
   | { readonly type: 'token-failed' | 'link-failed'; readonly error: SpeechError }
   | { readonly type: 'connected' | 'link-ended' }
-  /** The connection ends soon, or has broken. */
+  /** The connection will end soon, or has broken. */
   | { readonly type: 'leaving' }
   | { readonly type: 'message'; readonly event: SessionEvent; readonly signal?: ControlSignal | undefined }
 )
@@ -105,20 +105,20 @@ export type ConnectionInput = { readonly connection: number } & (
 export type ClientInput =
   | ConnectionInput
   | { readonly type: 'begin' | 'stop' | 'audio-over' }
-  /** Nothing of the buffered audio waits any more; or some of it was sent. */
+  /** All buffered audio was sent, or some of it. */
   | { readonly type: 'drained' | 'progress' }
-  /** There is a sound in audio that came while no recognition runs. */
+  /** Audio that arrived while no recognition runs contains a sound. */
   | { readonly type: 'sound' }
   | { readonly type: 'deadline' | 'retry' | 'handover-due' | 'successor-late' }
   | { readonly type: 'handover-time'; readonly dueMs: number; readonly endingToken: string | undefined }
   | { readonly type: 'gap'; readonly gap: Gap }
   | { readonly type: 'inactive'; readonly forMs: number }
   | { readonly type: 'update'; readonly update: UpdateRequest }
-  /** The source, a signal or something else of the user's failed. */
+  /** The source, a signal or a callback of the user failed. */
   | { readonly type: 'failed'; readonly error: SpeechError }
   | MessageRead
 
-/** Raised behind a message whose event has reached the timeline of results, unless it was held or ignored. */
+/** Follows a message after the timeline has processed its event, unless the event is held or ignored. */
 export interface MessageRead {
   readonly type: 'read'
   readonly isOnTimeline: boolean
@@ -127,23 +127,23 @@ export interface MessageRead {
 }
 
 /**
- * What happens to audio and results, and what is emitted of it, in this order:
- * - `emit`: the event as it is.
+ * Actions on audio and results, and the events to emit, in this order:
+ * - `emit`: emits the event unchanged.
  * - `activity`: the service has sent something.
- * - `read`: the event as it continues the timeline of results.
- * - `repeated-final`, `hold-final`: the final is not emitted, as it repeats the one before it, or may not end the session.
- * - `continue-after`: what finals that did not end the session add to their milestones.
- * - `begin`: a recognition starts on this connection, with the first audio that is not definitive.
- * - `rest`: of silence only the end is kept.
- * - `expect-finals`: the service is asked to finalize.
- * - `settle`: all that was sent is definitive.
- * - `drop`: all that is not definitive is dropped.
- * - `slow`: audio is sent no faster than this from now on.
+ * - `read`: passes the event through the timeline of results.
+ * - `repeated-final`, `hold-final`: the final is not emitted, because it repeats the previous one, or may not end the session.
+ * - `continue-after`: emits what finals that did not end the session add to their milestones.
+ * - `begin`: starts a recognition on this connection, with the first audio that is not definitive.
+ * - `pause`: keeps only the end of the silence until the next sound.
+ * - `expect-finals`: finalize was requested.
+ * - `settle`: all audio that was sent is definitive.
+ * - `drop`: drops all audio that is not definitive.
+ * - `slow`: limits the rate of sending from now on.
  */
 export type ClientOutput =
   | { readonly do: 'emit'; readonly event: SessionEvent }
   | { readonly do: 'read'; readonly event: SessionEvent }
-  | { readonly do: 'activity' | 'rest' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
+  | { readonly do: 'activity' | 'pause' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
   | { readonly do: 'repeated-final' | 'hold-final'; readonly event: FinalEvent }
   | { readonly do: 'continue-after'; readonly finals: readonly FinalEvent[] }
   | { readonly do: 'begin'; readonly isNextRecognition: boolean }
@@ -157,10 +157,10 @@ export type ClientOutput =
       readonly cause: SpeechError['code']
     }
 
-/** Which token a connection needs: the one in hand, one that replaces an ending one, or another one than the refused one. */
+/** The token that a connection needs: the current one, a replacement of an expiring one, or one that differs from the refused one. */
 export type TokenNeed = 'any' | 'replacement' | { readonly refused: string | undefined }
 
-/** What runs beside the machine while its lifetime lasts. */
+/** An effect, which runs during its lifetime. */
 export type ClientAction =
   | { readonly do: 'begin' | 'watch-signals' | 'watch-updates' | 'capture' | 'listen' }
   | { readonly do: 'authorize'; readonly connection: number; readonly need: TokenNeed }
@@ -173,37 +173,37 @@ export type ClientAction =
 export type ClientStep = kernel.Step<ClientState, ClientOutput, ClientAction, ClientInput>
 export type ClientEffect = kernel.Effect<ClientAction>
 
-/** What the session's kind and its options say about decisions. */
+/** Properties of the session and its options that decisions depend on. */
 export interface SessionPolicy extends Ending, Pick<SessionSettings, 'deadlines' | 'resumption'> {
-  /** Whether the token source may have another token when one is refused. */
+  /** Whether the token source may provide another token after a refusal. */
   readonly isTokenRenewable: boolean
-  /** Whether a recognition that the service ends by itself is followed by another one. */
+  /** Whether the session starts another recognition after the service has ended one by itself. */
   readonly isContinuous: boolean
 }
 
-/** What decisions depend on of the audio and its results, looked up where it is needed. */
+/** Facts about audio and results that decisions depend on, computed on demand. */
 export interface SessionFacts {
   readonly nowMs: number
   /** Whether nothing waits to be sent. */
   readonly isSent: boolean
   /** Whether audio was sent on this connection. */
   readonly hasSentAudio: boolean
-  /** Where the audio begins that is not definitive, where there is some. */
+  /** The start of the audio that is not definitive, if there is any. */
   readonly pendingFromMs: number | undefined
-  /** Whether there is a sound in what is not definitive. */
+  /** Whether the audio that is not definitive contains a sound. */
   readonly hasSound: boolean
-  /** How much audio has become definitive on this connection. */
+  /** The duration of audio that has become definitive on this connection. */
   readonly progressMs: number
-  /** Whether the event that was read last made more audio definitive. */
+  /** Whether the last event made more audio definitive. */
   readonly hasProgress: boolean
   /** Whether every channel has its final, and nothing after it. */
   readonly isFinal: boolean
   /** Whether every channel that has results has its final. */
   readonly isWhole: boolean
-  /** Whether every channel has a final that came after the service was asked to finalize. */
+  /** Whether every channel has a final that arrived after the finalize request. */
   readonly isAnswered: boolean
-  /** Whether the service had ended by itself before the end of the audio that it was sent. */
+  /** Whether the service ended the recognition by itself before the end of the audio that was sent. */
   readonly isUnread: boolean
-  /** Whether a final only repeats the one before it on its channel. */
+  /** Whether a final only repeats the previous one on its channel. */
   isRepeated(final: FinalEvent): boolean
 }

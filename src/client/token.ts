@@ -30,7 +30,7 @@ export type TokenSource = string | Token | ObservableInput<string | Token>
 /** Gets each token that the service refused; the same `Subject` as `rejected$` of `keepFresh`. */
 export type RejectedTokens = NextObserver<Pick<Token, 'accessToken'>>
 
-/** A token; `fresh` unless it is the one that was refused. */
+/** A token; `fresh` if it is not the one that was refused. */
 export interface TokenInHand {
   readonly accessToken: string
   readonly fresh: boolean
@@ -38,13 +38,13 @@ export interface TokenInHand {
   readonly expiresAtMs: number | undefined
 }
 
-/** A token that cannot change, so that asking again is of no use. */
+/** A constant token, for which a second request is useless. */
 export const isFixedToken = (source: TokenSource): source is string | Token =>
   typeof source === 'string' || (typeof source === 'object' && 'accessToken' in source)
 
 /**
- * Asks for a token once. After a refusal the source is asked again, which for a cold one is a new request. A source that
- * still has the refused token gets it by `rejected$` and may then emit another.
+ * Requests a token once. After a refusal it subscribes to the source again, which is a new request if the source is cold. A
+ * source that still emits the refused token receives it through `rejected$` and may then emit another one.
  *
  * Errors: that of the source; `unauthenticated` if it emits no token.
  */
@@ -69,7 +69,7 @@ const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFun
     filter(({ accessToken }) => accessToken !== refused),
   )
 
-/** Takes `unknown`, as a source may emit anything at run time. What it emitted is never printed. */
+/** The type is `unknown`, because a source may emit anything at run time. Errors never contain the value. */
 const presentable = (token: unknown): Presentable => {
   const { accessToken, expiresAtMs } = (
     typeof token === 'object' && token !== null ? token : { accessToken: token }
@@ -83,10 +83,10 @@ const presentable = (token: unknown): Presentable => {
   return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }
 
-/** A token is renewed this long before it expires, or a twentieth of its life if that is less. */
+/** A token is renewed this long before it expires, or a twentieth of its lifetime if that is shorter. */
 const maxLeadMs = 60_000
 
-/** The share of the deadline, or of the time that the present token has left, that its source may take meanwhile. */
+/** The share of the deadline, or of the remaining validity, that the token source may take for a renewal. */
 const patience = 1 / 2
 
 interface TokenSettings {
@@ -97,8 +97,8 @@ interface TokenSettings {
 }
 
 /**
- * The token of one session, over all of its connections. The present token is used until it is refused or near its end, so
- * an outage does not ask the source. A source that fails or stays silent does no harm while the present token is valid.
+ * The token of one session, for all of its connections. The current token is used until it is refused or about to expire, so
+ * an outage causes no request. If the source fails or emits nothing, the current token is used as long as it is valid.
  */
 export class SessionToken {
   readonly #settings: TokenSettings
@@ -110,7 +110,7 @@ export class SessionToken {
     this.#settings = settings
   }
 
-  /** A token for another connection: the present one unless it is near its end. */
+  /** A token for another connection: the current one unless it is about to expire. */
   take(): Observable<TokenInHand> {
     return defer(() => {
       const isFarFromEnd = this.#settings.scheduler.now() < this.#renewAtMs
@@ -118,7 +118,7 @@ export class SessionToken {
     })
   }
 
-  /** A token that replaces the present one, which is near its end; the present one if there is no other. */
+  /** A replacement for the current token, which is about to expire; the current one if there is no other. */
   replace(): Observable<TokenInHand> {
     const { token, scheduler, deadlines } = this.#settings
     return defer(() => {
@@ -133,7 +133,7 @@ export class SessionToken {
     })
   }
 
-  /** Another token than the one that the service refused, by default the one refused before. */
+  /** A token that differs from the refused one; by default from the last refused one. */
   renew(refused = this.#refused): Observable<TokenInHand> {
     const { token, rejected$ } = this.#settings
     return defer(() => {

@@ -152,7 +152,7 @@ const dialling = <Message>(
 ): (() => Dial<Message, Message>) => {
   let closedUntilMs = 0
   let made = 0
-  const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
+  const dial = scriptedDial<Message, Message>(({ received$, link }) => {
     const nth = made++
     const recognition = new Recognition(options, channelNumbers)
     const broken = options.breaks[nth]
@@ -224,7 +224,7 @@ const dialling = <Message>(
       }
     }
     const end$ = manner.endsLink ? of(0).pipe(mergeMap(() => (isBroken ? EMPTY : finish()))) : EMPTY
-    return merge(NEVER, concat(heard$.pipe(mergeMap(answer)), end$))
+    return merge(NEVER, concat(received$.pipe(mergeMap(answer)), end$))
   }, options.link)
   return () =>
     scheduler.now() >= closedUntilMs ? dial() : throwError(() => new SpeechError('connection-failed', 'Refused.'))

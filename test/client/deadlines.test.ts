@@ -102,8 +102,8 @@ describe('the deadlines', () => {
         recognizerMessage('milestone-result', { text: 'x', 'start-msec': String(startMs), 'end-msec': String(endMs) })
       const late = (afterMs: number, ...messages: readonly string[]) =>
         timer(afterMs, clock).pipe(mergeMap(() => from(messages)))
-      const slow = scriptedDial<SocketMessage, SocketMessage>(({ heard$ }) =>
-        heard$.pipe(
+      const slow = scriptedDial<SocketMessage, SocketMessage>(({ received$ }) =>
+        received$.pipe(
           mergeMap((message) => {
             if (typeof message !== 'string') return EMPTY
             if (message.includes('"recognize"')) return of(recognizerMessage('recognize-response', ok))

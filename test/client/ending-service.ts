@@ -152,7 +152,7 @@ const serving = <Message>(
 ): EndingService<Message> => {
   const counts = { connections: 0, recognitions: 0 }
   const receivedChunks = Array.from({ length: channels }, () => new Set<number>())
-  const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
+  const dial = scriptedDial<Message, Message>(({ received$, link }) => {
     counts.connections += 1
     const aside$ = new Subject<Message>()
     let running: Recognition | undefined
@@ -233,7 +233,7 @@ const serving = <Message>(
     const halfClose$ = manner.endsLink
       ? of(0).pipe(mergeMap(() => (running === undefined ? EMPTY : of(...end(running, true)))))
       : EMPTY
-    return merge(NEVER, aside$, concat(heard$.pipe(mergeMap(answer)), halfClose$))
+    return merge(NEVER, aside$, concat(received$.pipe(mergeMap(answer)), halfClose$))
   })
   // Timers of a connection that is no longer used end with its test.
   return { dial: () => timer(1, scheduler).pipe(mergeMap(() => dial())), counts, receivedChunks }

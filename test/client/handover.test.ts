@@ -30,9 +30,9 @@ const started = recognizerMessage('recognize-response', ok)
 const answering =
   (...answers: readonly (string | SpeechError)[]): Spoiled =>
   (scheduler) =>
-    scriptedDial<SocketMessage, SocketMessage>(({ heard$ }) =>
+    scriptedDial<SocketMessage, SocketMessage>(({ received$ }) =>
       concat(
-        heard$.pipe(
+        received$.pipe(
           take(1),
           concatMap(() => from(answers)),
           concatMap((item) =>
@@ -47,8 +47,8 @@ const answering =
 const serving =
   (readyAfterMs: number): Spoiled =>
   (scheduler) =>
-    scriptedDial<SocketMessage, SocketMessage>(({ heard$ }) =>
-      heard$.pipe(
+    scriptedDial<SocketMessage, SocketMessage>(({ received$ }) =>
+      received$.pipe(
         mergeMap((message) =>
           typeof message === 'string' ? timer(readyAfterMs, scheduler).pipe(map(() => started)) : NEVER,
         ),

@@ -50,7 +50,7 @@ const call = (cutMs: number, reportsSilence: boolean): readonly SessionEvent[] =
   const events: SessionEvent[] = []
   marbles(({ scheduler }) => {
     let connections = 0
-    const dial = scriptedDial<DataflowMessage, DataflowMessage>(({ heard$, link }) => {
+    const dial = scriptedDial<DataflowMessage, DataflowMessage>(({ received$, link }) => {
       connections += 1
       const isFirst = connections === 1
       const recognizer = new FakeRecognizer(reportsSilence)
@@ -70,7 +70,7 @@ const call = (cutMs: number, reportsSilence: boolean): readonly SessionEvent[] =
           }),
         )
       }
-      return merge(NEVER, heard$.pipe(mergeMap(answer)))
+      return merge(NEVER, received$.pipe(mergeMap(answer)))
     })
     const source = Array.from({ length: callMs / 100 }, () => new Uint8Array(100 * bytesPerMs))
     const options = { token: 'any', tenant: 'T', project: 'p', format, finalizeBy: 'request' } as const

@@ -94,7 +94,7 @@ const phases = {
   reusing: before('starting', { isResuming: true, isReusing: true }),
   streaming: { name: 'streaming' },
   draining: { name: 'draining' },
-  resting: { name: 'resting', isConnected: true },
+  paused: { name: 'paused', isConnected: true },
   waiting: { name: 'waiting', isAudioOver: false, refusal: undefined, delayMs: 500 },
   finalizing: { name: 'finalizing', isAcknowledged: true },
   unanswered: { name: 'finalizing', isAcknowledged: false },
@@ -171,7 +171,7 @@ const doneBy = ({ outputs = [], effects = [] }: ClientStep): string =>
 /** The phase with the details that its name does not contain. */
 const nameOf = (phase: Phase): string => {
   const isOver = 'isAudioOver' in phase && phase.isAudioOver
-  const isAlone = phase.name === 'resting' && !phase.isConnected
+  const isAlone = phase.name === 'paused' && !phase.isConnected
   const hasAnswer = phase.name === 'finalizing' && phase.isAcknowledged
   return [phase.name, isOver && 'over', isAlone && 'alone', hasAnswer && 'answered'].filter(Boolean).join('+')
 }
@@ -227,10 +227,10 @@ refused                  failed      failed           failed          failed    
 
 /** A session over the WebSocket that lasts as long as its source; no sound follows. */
 const lastingSocketTable = `
-                         idle        authorizing      connecting      starting      reusing       streaming  draining     resting       waiting      finalizing   unanswered          closing      stopping
+                         idle        authorizing      connecting      starting      reusing       streaming  draining     paused        waiting      finalizing   unanswered          closing      stopping
 begin                    authorizing .                .               .             .             .          .            .             .            .            .                   .            .
 authorized               .           connecting       .               .             .             .          .            .             .            .            .                   .            .
-token-failed             failed      failed           failed          failed        authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
+token-failed             failed      failed           failed          failed        authorizing   waiting    waiting+over paused+alone  failed       waiting+over waiting+over        waiting+over failed
 connected                .           .                starting        .             .             .          .            .             .            .            .                   .            .
 partial                  .           .                .               .             .             .          .            .             .            .            .                   .            .
 final                    .           .                .               .             .             .          .            .             .            .            .                   .            .
@@ -249,10 +249,10 @@ successor-late           .           .                .               .         
 gap                      .           .                .               .             .             .          .            .             .            .            .                   .            .
 inactive                 .           .                .               .             .             .          .            .             .            .            .                   .            .
 update                   .           .                .               .             .             .          .            .             .            .            .                   .            .
-link-ended               failed      failed           failed          failed        authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        done         stopped
-link-failed              failed      failed           failed          failed        authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
-lost                     failed      waiting          waiting         waiting       authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
-refused                  failed      failed           authorizing     authorizing   authorizing   waiting    waiting+over resting+alone failed       waiting+over waiting+over        waiting+over failed
+link-ended               failed      failed           failed          failed        authorizing   waiting    waiting+over paused+alone  failed       waiting+over waiting+over        done         stopped
+link-failed              failed      failed           failed          failed        authorizing   waiting    waiting+over paused+alone  failed       waiting+over waiting+over        waiting+over failed
+lost                     failed      waiting          waiting         waiting       authorizing   waiting    waiting+over paused+alone  failed       waiting+over waiting+over        waiting+over failed
+refused                  failed      failed           authorizing     authorizing   authorizing   waiting    waiting+over paused+alone  failed       waiting+over waiting+over        waiting+over failed
 failed                   failed      failed           failed          failed        failed        failed     failed       failed        failed       failed       failed              failed       failed
 read                     .           .                .               .             .             .          .            .             .            .            .                   .            .
 all finals               .           .                .               .             .             .          .            .             .            .            .                   .            .
@@ -262,15 +262,15 @@ finalize-answer          .           .                .               .         
 finalize-answer, refused .           .                .               .             .             .          .            .             .            failed       failed              done         .
 stop-answer              .           .                .               .             .             .          .            .             .            .            .                   .            stopped
 stop-answer, refused     .           .                .               .             .             .          .            .             .            .            .                   .            failed
-session-ended            .           .                .               .             .             resting    done         .             .            done         closing             .            stopped
-session-ended, error     failed      failed           failed          failed        failed        failed     failed       resting+alone failed       failed       failed              done         stopped
+session-ended            .           .                .               .             .             paused    done         .             .            done         closing             .            stopped
+session-ended, error     failed      failed           failed          failed        failed        failed     failed       paused+alone  failed       failed       failed              done         stopped
 `
 
 /** The differences on a stream. */
 const lastingStreamTable = `
-                         idle        authorizing      connecting      starting      reusing       streaming     draining     resting       waiting      finalizing   unanswered          closing      stopping
+                         idle        authorizing      connecting      starting      reusing       streaming     draining     paused        waiting      finalizing   unanswered          closing      stopping
 stop                     stopped     stopped          stopped         stopped       stopped       stopping      stopping     stopped       stopped      stopped      stopped             stopped      .
-link-ended               failed      failed           failed          failed        authorizing   resting+alone done         resting+alone failed       done         done                done         stopped
+link-ended               failed      failed           failed          failed        authorizing   paused+alone  done         paused+alone  failed       done         done                done         stopped
 `
 
 type Row = readonly [input: InputKey, phase: PhaseKey, after: string]
@@ -310,13 +310,13 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['streaming', 'audio-over', 'end-audio, finalizing, expect-finals, wait 30000, finalize'],
   ['streaming', 'stop', 'drop, wait 5000, stop'],
   ['streaming', 'lost', 'continue-after, report-ledger, reconnecting, wait 500'],
-  ['streaming', 'session-ended', 'continue-after, rest, listen'],
+  ['streaming', 'session-ended', 'continue-after, pause, listen'],
   ['draining', 'drained', 'finalizing, expect-finals, wait 30000, finalize'],
   ['draining', 'progress', 'wait 30000'],
   ['draining', 'update', 'send-update'],
   ['draining', 'session-ended', 'drop, done, close-ledger'],
-  ['resting', 'sound', 'wait 10000, restart'],
-  ['resting', 'audio-over', 'end-audio, drop, done, close-ledger'],
+  ['paused', 'sound', 'wait 10000, restart'],
+  ['paused', 'audio-over', 'end-audio, drop, done, close-ledger'],
   ['waiting', 'retry', 'wait 20000, authorize'],
   ['waiting', 'stop', 'drop, stopped, close-ledger'],
   ['finalizing', 'session-ended', 'settle, drop, done, close-ledger'],
@@ -524,7 +524,7 @@ describe('a recognition that the service ends by itself', () => {
   const sound = { hasSound: true }
   const idle = { hasSound: true, progressMs: 0, nowMs: 1_000 }
   it.each<[string, SessionPolicy, Partial<SessionFacts>, PhaseKey, InputKey, string, string]>([
-    ['waits for a sound', lastingSocket, {}, 'streaming', 'session-ended', 'resting', 'continue-after, rest, listen'],
+    ['waits for a sound', lastingSocket, {}, 'streaming', 'session-ended', 'paused', 'continue-after, pause, listen'],
     [
       'is followed by the next',
       lastingSocket,
@@ -532,7 +532,7 @@ describe('a recognition that the service ends by itself', () => {
       'streaming',
       'session-ended',
       'starting',
-      'continue-after, rest, wait 10000, restart',
+      'continue-after, pause, wait 10000, restart',
     ],
     [
       'is followed by the next when the audio is over',
@@ -541,7 +541,7 @@ describe('a recognition that the service ends by itself', () => {
       'draining',
       'session-ended',
       'starting+over',
-      'continue-after, rest, wait 10000, restart',
+      'continue-after, pause, wait 10000, restart',
     ],
     [
       'is retried when it made no progress',
@@ -550,7 +550,7 @@ describe('a recognition that the service ends by itself', () => {
       'streaming',
       'session-ended',
       'waiting',
-      'continue-after, rest, slow, continue-after, report-ledger, reconnecting, wait 500',
+      'continue-after, pause, slow, continue-after, report-ledger, reconnecting, wait 500',
     ],
     ['is the last in silence', lastingSocket, {}, 'draining', 'session-ended', 'done', 'drop, done, close-ledger'],
     [
@@ -560,7 +560,7 @@ describe('a recognition that the service ends by itself', () => {
       'streaming',
       'link-ended',
       'authorizing',
-      'continue-after, rest, wait 20000, authorize',
+      'continue-after, pause, wait 20000, authorize',
     ],
     [
       'takes another connection when the audio is over',
@@ -569,7 +569,7 @@ describe('a recognition that the service ends by itself', () => {
       'draining',
       'link-ended',
       'authorizing+over',
-      'continue-after, rest, wait 20000, authorize',
+      'continue-after, pause, wait 20000, authorize',
     ],
     [
       'is a loss without its finals',
@@ -605,7 +605,7 @@ describe('a recognition that the service ends by itself', () => {
       'unanswered',
       'link-ended',
       'authorizing+over',
-      'continue-after, rest, wait 20000, authorize',
+      'continue-after, pause, wait 20000, authorize',
     ],
     [
       'is followed by the next when finalize was refused',
@@ -614,7 +614,7 @@ describe('a recognition that the service ends by itself', () => {
       'closing',
       'finalize-answer, refused',
       'starting+over',
-      'continue-after, rest, wait 10000, restart',
+      'continue-after, pause, wait 10000, restart',
     ],
     [
       'is the last when finalize was refused in silence',
@@ -647,10 +647,10 @@ describe('a recognition that the service ends by itself', () => {
   })
 
   it('is announced as followed by another one, unless the connection is lost meanwhile', () => {
-    const rested = step(at(phases.streaming), inputs['session-ended'], lastingSocket, sound).state
+    const paused = step(at(phases.streaming), inputs['session-ended'], lastingSocket, sound).state
     const begins = (state: ClientState): unknown =>
       step(state, inputs['start-answer'], lastingSocket).outputs?.find((output) => output.do === 'begin')
-    expect(begins(rested)).toEqual({ do: 'begin', isNextRecognition: true })
+    expect(begins(paused)).toEqual({ do: 'begin', isNextRecognition: true })
     expect(begins(at(phases.starting))).toEqual({ do: 'begin', isNextRecognition: false })
   })
 })

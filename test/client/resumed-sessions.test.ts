@@ -172,13 +172,13 @@ describe('a resumed session', () => {
       let received = 0
       let connection = 0
       const dial = scriptedDial<DataflowMessage, DataflowMessage>(
-        ({ heard$, link }) => {
+        ({ received$, link }) => {
           connection += 1
           received = 0
           const mine = connection
           return merge(
             NEVER,
-            heard$.pipe(
+            received$.pipe(
               mergeMap((message) => {
                 if (message.contentType === 2) return of(started)
                 received += 1
@@ -209,7 +209,7 @@ describe('a resumed session', () => {
     virtually(({ clock, recognizing }) => {
       const count = 500
       let connection = 0
-      const dial = scriptedDial<SocketMessage, SocketMessage>(({ heard$, link }) => {
+      const dial = scriptedDial<SocketMessage, SocketMessage>(({ received$, link }) => {
         const nth = (connection += 1)
         const words: string[] = []
         const ending = { asked: false }
@@ -231,7 +231,7 @@ describe('a resumed session', () => {
             )
           }),
         )
-        const answers$ = heard$.pipe(
+        const answers$ = received$.pipe(
           mergeMap((message) => {
             if (typeof message === 'string') {
               if (message.includes('finalize')) ending.asked = true

@@ -137,7 +137,7 @@ const proving =
     const cause = faults.cause ?? new SpeechError('connection-lost', 'Cut.')
     const proof: Proof = { arrived: [], dials: { made: 0, refused: 0 } }
     let closedUntilMs = 0
-    const dial = scriptedDial<Message, Message>(({ heard$, link }) => {
+    const dial = scriptedDial<Message, Message>(({ received$, link }) => {
       const connection = proof.dials.made
       proof.dials.made += 1
       const recognizer = new FakeRecognizer(timed)
@@ -171,7 +171,7 @@ const proving =
       }
       const later = (message$: Observable<Message>): Observable<Message> =>
         answerMs === 0 ? message$ : timer(answerMs, scheduler).pipe(mergeMap(() => message$))
-      return merge(NEVER, concat(heard$).pipe(mergeMap(answer)))
+      return merge(NEVER, concat(received$).pipe(mergeMap(answer)))
     })
     return {
       proof,

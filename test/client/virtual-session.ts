@@ -96,7 +96,7 @@ export const scriptedService = <Message extends SocketMessage | DataflowMessage>
   const dials = { made: 0, open: 0 }
   const startMs = scheduler.now()
   const note = (kind: string): void => void received.push(`${scheduler.now() - startMs} ${kind}`)
-  const dial = scriptedDial<Message, Message>(({ heard$, link: end }) => {
+  const dial = scriptedDial<Message, Message>(({ received$, link: end }) => {
     const ofThis = answers[dials.made - 1] ?? answers.at(-1) ?? answers[0]
     const answer = (kind: string): Observable<Message> => {
       const [afterMs, ...parts] = ofThis[kind.split(' ')[0] ?? ''] ?? []
@@ -121,7 +121,7 @@ export const scriptedService = <Message extends SocketMessage | DataflowMessage>
     // The end of the incoming messages does not end the outgoing ones, so nothing completes here.
     return merge(
       NEVER,
-      concat(heard$.pipe(tap(look), map(kindOf)), of('end')).pipe(
+      concat(received$.pipe(tap(look), map(kindOf)), of('end')).pipe(
         tap(note),
         mergeMap((kind) => answer(kind)),
       ),

@@ -31,9 +31,9 @@ describe('a call of which one side only listens, with our service', () => {
     const speech = await spoken(10_000)
     const stereo = interleaveChannels(speech, new Uint8Array(speech.length), 2)
     const { proxy, session } = await staged()
-    const heard$ = new Subject<SessionEvent>()
+    const received$ = new Subject<SessionEvent>()
     const settled = firstValueFrom(
-      heard$.pipe(filter((event) => event.type === 'ledger' && event.finalizedMs >= 115_000)),
+      received$.pipe(filter((event) => event.type === 'ledger' && event.finalizedMs >= 115_000)),
     )
     const secondOf = (at: number): Uint8Array => stereo.subarray((at % 10) * secondBytes, ((at % 10) + 1) * secondBytes)
     async function* call(): AsyncGenerator<Uint8Array> {
@@ -44,7 +44,7 @@ describe('a call of which one side only listens, with our service', () => {
     }
     const events = await lastValueFrom(
       session(call()).pipe(
-        tap((event) => heard$.next(event)),
+        tap((event) => received$.next(event)),
         toArray(),
       ),
     )

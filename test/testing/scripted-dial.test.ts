@@ -25,9 +25,9 @@ describe('a scripted dial', () => {
   it('emits the messages of the script at their times, delivers those of the client, and releases both on unsubscribe', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
       const script$ = cold('--a-b', { a: 'hi', b: 'there' })
-      const heard$ = new Subject<string>()
+      const received$ = new Subject<string>()
       const dial = scriptedDial<string, string>((peer) => {
-        peer.heard$.subscribe(heard$)
+        peer.received$.subscribe(received$)
         return script$
       })
       const links: Link<string, string>[] = []
@@ -36,7 +36,7 @@ describe('a scripted dial', () => {
       hot('---x').subscribe(() => links[0]?.send('yes'))
       hot('-----x').subscribe(() => subscription.unsubscribe())
       expectObservable(incoming$).toBe('--a-b|', { a: 'hi', b: 'there' })
-      expectObservable(heard$).toBe('---y-|', { y: 'yes' })
+      expectObservable(received$).toBe('---y-|', { y: 'yes' })
       expectSubscriptions(script$.subscriptions).toBe('^----!')
     })
   })

@@ -209,7 +209,7 @@ text { font: 12px ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-seri
 .ground { fill: var(--ground); stroke: var(--edge) }
 .grid { stroke: var(--grid) }
 .rail { stroke: var(--rail) }
-.say { paint-order: stroke; stroke: var(--ground); stroke-width: 4px; stroke-linejoin: round }
+.text { paint-order: stroke; stroke: var(--ground); stroke-width: 4px; stroke-linejoin: round }
 .number { font-size: 10px; font-weight: 700; text-anchor: middle; fill: var(--ground) }
 .time { font-size: 11px; text-anchor: end; fill: var(--soft); font-variant-numeric: tabular-nums }
 .bar { rx: 4px; opacity: .85 }

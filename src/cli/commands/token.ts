@@ -36,7 +36,7 @@ const printToken = async ({ flags, host, output }: CommandCall<typeof tokenFlags
   const credentials = clientCredentials(flags, host.env)
   const { scope, timeoutMs, proxy } = flags
   const ca = flags.ca === undefined ? undefined : readCertificates('--ca', flags.ca)
-  const interruption = watchInterruption(host, { also: output.gone })
+  const interruption = watchInterruption(host, { also: output.closed })
   try {
     const askedMs = Date.now()
     const aborted$ = fromEvent(interruption.signal, 'abort').pipe(

@@ -49,7 +49,7 @@ export interface Pace {
 export interface Delivery {
   readonly pace: Pace
   /** Resolves when more may be sent; undefined when it may be now. */
-  readonly room: () => Promise<void> | undefined
+  readonly whenWritable: () => Promise<void> | undefined
   /** Called with the length of the audio that has been sent, in milliseconds. */
   readonly sent: (audioMs: number) => void
 }
@@ -67,7 +67,7 @@ const maxCatchUpMs = 500
  */
 export async function* delivered(
   { format, audio }: SendableAudio,
-  { pace: { speed, burstMs = 0 }, room, sent }: Delivery,
+  { pace: { speed, burstMs = 0 }, whenWritable, sent }: Delivery,
 ): AsyncGenerator<Uint8Array, undefined> {
   const isPaced = speed !== Infinity
   const stepBytes = bytesForMs(format, isPaced ? chunkMs * Math.max(1, speed) : unpacedChunkMs)
@@ -75,7 +75,7 @@ export async function* delivered(
   let startMs = performance.now()
   for await (const piece of audio) {
     for (let from = 0; from < piece.length; from += stepBytes) {
-      await room()
+      await whenWritable()
       if (isPaced) {
         const aheadMs = startMs + (msForBytes(format, sentBytes) - burstMs) / speed - performance.now()
         if (aheadMs > 0) await sleep(aheadMs)

@@ -9,18 +9,18 @@ export interface Output {
   /** The same as a stream that may be a terminal. */
   readonly terminal: ScreenStream
   /** Resolves when the stream can take more; undefined when it can now. */
-  readonly room: () => Promise<void> | undefined
+  readonly whenWritable: () => Promise<void> | undefined
   /** Aborts when the reader has closed the output, with the error that the command ends with. */
-  readonly gone: AbortSignal
+  readonly closed: AbortSignal
   /** Resolves when everything is written, or the reader has closed the output. */
   readonly flushed: () => Promise<void>
 }
 
 /** A reader that closes the pipe early (`| head`) is not a failure: it ends the command without a message. */
 export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
-  const gone = new AbortController()
+  const closed = new AbortController()
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    gone.abort(
+    closed.abort(
       error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
         ? new SilentExit(exitCode.done)
         : new CommandError(`Standard output cannot be written (${error.code ?? 'unknown'}); check its destination.`),
@@ -30,14 +30,14 @@ export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
     new Promise((resolve) => {
       const done = (): void => {
         stdout.off('drain', done)
-        gone.signal.removeEventListener('abort', done)
+        closed.signal.removeEventListener('abort', done)
         resolve()
       }
       stdout.on('drain', done)
-      gone.signal.addEventListener('abort', done)
+      closed.signal.addEventListener('abort', done)
     })
   const write = (text: string): void => {
-    if (!gone.signal.aborted) stdout.write(text)
+    if (!closed.signal.aborted) stdout.write(text)
   }
   return {
     write,
@@ -48,12 +48,12 @@ export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
         return stdout.columns
       },
     },
-    room: () => (stdout.writableNeedDrain && !gone.signal.aborted ? emptied() : undefined),
-    gone: gone.signal,
+    whenWritable: () => (stdout.writableNeedDrain && !closed.signal.aborted ? emptied() : undefined),
+    closed: closed.signal,
     flushed: async () => {
-      if (gone.signal.aborted) return
+      if (closed.signal.aborted) return
       await new Promise<void>((resolve) => {
-        gone.signal.addEventListener('abort', () => resolve(), { once: true })
+        closed.signal.addEventListener('abort', () => resolve(), { once: true })
         stdout.write('', () => resolve())
       })
     },

@@ -15,7 +15,7 @@ export interface Transcription {
   readonly view: View
   readonly pace: Pace
   /** Resolves when the output can take more; undefined when it can now. */
-  readonly room: () => Promise<void> | undefined
+  readonly whenWritable: () => Promise<void> | undefined
   readonly interruption: AbortSignal
   /** Whether a signal has ended the audio before its source did. */
   readonly isEndedEarly: () => boolean
@@ -26,7 +26,7 @@ export interface Transcription {
  * reason, or a `CommandError` when the service ended it before the audio did.
  */
 export const runTranscription = async (transcription: Transcription): Promise<RunSummary> => {
-  const { audio, session, view, pace, room, interruption, isEndedEarly } = transcription
+  const { audio, session, view, pace, whenWritable, interruption, isEndedEarly } = transcription
   interruption.throwIfAborted()
   let audioMs = 0
   let isAllSent = false
@@ -35,7 +35,7 @@ export const runTranscription = async (transcription: Transcription): Promise<Ru
     view.sent(ms)
   }
   async function* source(): AsyncGenerator<Uint8Array, undefined> {
-    yield* delivered(audio, { pace, room, sent })
+    yield* delivered(audio, { pace, whenWritable, sent })
     isAllSent = true
     return undefined
   }

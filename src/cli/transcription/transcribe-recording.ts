@@ -50,7 +50,7 @@ export const transcribeRecording = async (
   const tooLate = new AbortController()
   let deadline: NodeJS.Timeout | undefined
   const interruption = watchInterruption(host, {
-    also: AbortSignal.any([output.gone, tooLate.signal]),
+    also: AbortSignal.any([output.closed, tooLate.signal]),
     first: (signal) => {
       isEndedEarly = finalize$.observed
       if (!isEndedEarly) return false
@@ -89,7 +89,7 @@ export const transcribeRecording = async (
       session,
       view,
       pace,
-      room: output.room,
+      whenWritable: output.whenWritable,
       interruption: interruption.signal,
       isEndedEarly: () => isEndedEarly,
     })

@@ -32,7 +32,7 @@ export const progressLine =
   ({ doneMs, totalMs }, columns) => {
     if (totalMs === undefined || totalMs <= 0) return lastColumns(`${clockText(doneMs)} of audio`, columns)
     const part = Math.min(1, Math.max(0, doneMs / totalMs))
-    const figures = ` ${String(Math.floor(part * 100)).padStart(3)} %  ${clockText(part * totalMs)} / ${clockText(totalMs)}`
-    const barsize = Math.min(maxBarColumns, columns - figures.length)
-    return barsize < 4 ? lastColumns(figures.trim(), columns) : bar(part, { ...barOptions, barsize }) + figures
+    const times = ` ${String(Math.floor(part * 100)).padStart(3)} %  ${clockText(part * totalMs)} / ${clockText(totalMs)}`
+    const barsize = Math.min(maxBarColumns, columns - times.length)
+    return barsize < 4 ? lastColumns(times.trim(), columns) : bar(part, { ...barOptions, barsize }) + times
   }

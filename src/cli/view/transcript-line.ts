@@ -43,12 +43,12 @@ export const finishedLine = (spoken: SpokenText, style: LineStyle): string => {
 export const liveLine = (spoken: SpokenText, style: LineStyle, columns: number): string => {
   const [time, speaker] = headOf(spoken, style)
   const text = plainText(spoken.text)
-  const room = columns - displayWidth(time + speaker)
+  const textColumns = columns - displayWidth(time + speaker)
   // If the head does not fit beside a few words, only the words.
-  if (room < 8) return style.paint('dim', lastColumns(text, columns))
+  if (textColumns < 8) return style.paint('dim', lastColumns(text, columns))
   return (
     style.paint('dim', time) +
     style.paint(colorOf(spoken.channel), speaker) +
-    style.paint('dim', lastColumns(text, room))
+    style.paint('dim', lastColumns(text, textColumns))
   )
 }

@@ -3,7 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { isObservableInput } from '../../operators/interop/pull.js'
 import { isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
 
-/** Takes the audio of a feed. `wanted` is called before each pull, and never for a pushed source. */
+/** Receives the audio of a feed. `wanted` is called before each pull, and never for a pushed source. */
 export interface AudioSink {
   wanted(): boolean
   chunk(bytes: Uint8Array): void
@@ -12,22 +12,22 @@ export interface AudioSink {
 }
 
 export interface AudioFeed {
-  /** Begins, or continues after `wanted` was false. For a pushed source only the first call has an effect. */
+  /** Starts, or continues after `wanted` was false. For a pushed source only the first call has an effect. */
   resume(): void
-  /** Releases the source: unsubscribes, returns the iterator or cancels the stream. The sink is not called any more. */
+  /** Releases the source: unsubscribes, returns the iterator or cancels the stream. The sink is not called after this. */
   close(): void
 }
 
 /**
  * Reads any source of audio: an Observable or a promise pushes; an iterable, an async iterable (a Node stream is one)
- * or a Web stream is pulled, one chunk at a time, as long as the sink wants more.
+ * or a Web stream is pulled, one chunk at a time, while the sink wants more.
  */
 export const feedAudio = (source: ObservableInput<Uint8Array>, sink: AudioSink): AudioFeed => {
   const open = pullerOf(source)
   return open === undefined ? new PushedFeed(from(source), sink) : new PulledFeed(open, sink)
 }
 
-/** Whether a source is pulled: it waits until audio is wanted, so it needs no buffer. */
+/** Whether a source is pulled. Such a source needs no buffer. */
 export const isPulled = (source: ObservableInput<Uint8Array>): boolean => pullerOf(source) !== undefined
 
 /** Throws `invalid-options` for a source of another kind. */
@@ -52,7 +52,7 @@ class PushedFeed implements AudioFeed, Observer<Uint8Array> {
 
   resume(): void {
     if (this.#state !== 'idle') return
-    // The subscriber is known before the source is subscribed, so a source that emits at once can be closed meanwhile.
+    // The subscriber exists before the subscription, so that a source that emits synchronously can be closed.
     void new Observable<Uint8Array>((subscriber) => {
       this.#state = subscriber
       this.#audio$.subscribe(subscriber)
@@ -80,7 +80,7 @@ class PushedFeed implements AudioFeed, Observer<Uint8Array> {
   }
 }
 
-/** The feed of a source that waits until audio is wanted. */
+/** The feed of a source that is pulled. */
 class PulledFeed implements AudioFeed {
   readonly #open: () => Puller<Uint8Array>
   readonly #sink: AudioSink
@@ -132,12 +132,12 @@ class PulledFeed implements AudioFeed {
   }
 }
 
-/** A source that was never read is released too: it may hold a file open. */
+/** Also releases a source that was never read, because it may have an open file. */
 const release = (puller: Puller<Uint8Array> | (() => Puller<Uint8Array>)): void => {
   try {
     const opened = typeof puller === 'function' ? puller() : puller
     opened.release()
   } catch {
-    // Such as a Web stream that another reader has locked: its owner cancels it.
+    // For example a Web stream that another reader has locked and will cancel.
   }
 }

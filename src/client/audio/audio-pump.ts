@@ -11,7 +11,7 @@ import { feedAudio, type AudioFeed, type AudioSink } from './audio-feed.js'
 import type { RateLimiter } from './rate-limiter.js'
 import type { Gap, ReplayBuffer } from './replay-buffer.js'
 
-/** What the session learns from its audio. Chunks are not among it: they go from the source to the link by plain calls. */
+/** Events of the audio for the session. Chunks are not events: they go from the source to the link by plain calls. */
 export type AudioInput =
   | { readonly type: 'audio-over' | 'sound' | 'drained' | 'progress' }
   | { readonly type: 'gap'; readonly gap: Gap }
@@ -26,8 +26,8 @@ interface AudioRoute<Out> {
 }
 
 /**
- * The way of the audio from the source to the link: buffered until the link is open and while it is congested, else sent
- * as it comes.
+ * Moves audio from the source to the link. Audio is buffered until the link is open and while it is congested; otherwise it
+ * is sent immediately.
  */
 export class AudioPump<Out> implements AudioSink {
   readonly #buffer: ReplayBuffer
@@ -41,7 +41,7 @@ export class AudioPump<Out> implements AudioSink {
   #limiter: RateLimiter | undefined
   #monitor: InactivityMonitor | undefined
   #speed: 'full' | 'with bursts' | 'as spoken' = 'full'
-  /** For room in the link, or for the time of the next message. */
+  /** Waits for `drain$` of the link, or for the time of the next message. */
   #waiting: Unsubscribable | undefined
 
   constructor(
@@ -54,7 +54,7 @@ export class AudioPump<Out> implements AudioSink {
     this.#settings = settings
   }
 
-  /** Takes audio from the source, from the first call of `pull` on; what it returns releases the source. */
+  /** Connects the source, which is read from the first call of `pull` on. Returns a function that releases the source. */
   capture(inputs: Inputs<AudioInput>): () => void {
     const feed = feedAudio(this.#source, this)
     this.#captured = inputs
@@ -63,14 +63,14 @@ export class AudioPump<Out> implements AudioSink {
   }
 
   /**
-   * Takes from the source what the link has room for. A source that answers at once, and has no end, does so within this
-   * call: it must not be made while inputs of the session wait.
+   * Pulls audio from the source while the link accepts it. A synchronous source runs within this call, possibly without end,
+   * so inputs of the session must not be waiting.
    */
   pull(): void {
     this.#feed?.resume()
   }
 
-  /** Sends audio, what was buffered first, until what it returns is called. */
+  /** Sends audio on a route, beginning with the buffered audio, until the returned function is called. */
   send(route: AudioRoute<Out>, inputs: Inputs<AudioInput>): () => void {
     const { scheduler, bounds, silenceMs } = this.#settings
     const { RateLimiter, InactivityMonitor } = route.parts
@@ -90,7 +90,7 @@ export class AudioPump<Out> implements AudioSink {
     }
   }
 
-  /** While no recognition runs: reports a sound, and keeps of silence only the end. */
+  /** While no recognition runs: reports a sound, and keeps only the end of the silence. */
   listen(inputs: Inputs<AudioInput>): () => void {
     this.#listening = inputs
     return () => (this.#listening = undefined)
@@ -102,14 +102,14 @@ export class AudioPump<Out> implements AudioSink {
   }
 
   /**
-   * From the next connection on, audio is sent more slowly: `with bursts` once the service has refused it as too fast;
-   * `as spoken` once it has ended a recognition without a sign of how far it had read, which then only the clock can show.
+   * Sends audio more slowly from the next connection on: `with bursts` after the service has refused it as too fast; `as
+   * spoken` after it has ended a recognition without reporting how far it had read, which then only the clock can show.
    */
   slow(speed: 'with bursts' | 'as spoken'): void {
     if (this.#speed !== 'as spoken') this.#speed = speed
   }
 
-  // As the sink of its source
+  // Sink of the source
 
   wanted(): boolean {
     if (this.#listening !== undefined) return true
@@ -117,7 +117,7 @@ export class AudioPump<Out> implements AudioSink {
   }
 
   chunk(bytes: Uint8Array): void {
-    // By its property, as `instanceof` fails between realms; and JavaScript may emit anything.
+    // Checks a property, because `instanceof` fails between realms and JavaScript may emit anything.
     if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT !== 1) {
       const error = new SpeechError('invalid-options', 'The audio source must emit Uint8Array.')
       this.#captured?.post({ type: 'failed', error })
@@ -138,7 +138,7 @@ export class AudioPump<Out> implements AudioSink {
 
   #take(bytes: Uint8Array): void {
     const route = this.#route
-    // Where nothing waits for room there is some: it is checked after every message.
+    // The link accepts audio if nothing waits for `drain$`, because that is checked after every message.
     if (
       route !== undefined &&
       this.#waiting === undefined &&
@@ -147,7 +147,7 @@ export class AudioPump<Out> implements AudioSink {
     ) {
       this.#buffer.pass(bytes)
       route.link.send(route.protocol.audio(bytes))
-      if (this.#route === route && route.link.isCongested) this.#awaitRoom(route)
+      if (this.#route === route && route.link.isCongested) this.#awaitDrain(route)
       return
     }
     this.#buffer.push(bytes)
@@ -167,20 +167,20 @@ export class AudioPump<Out> implements AudioSink {
     if (gap !== undefined) this.#captured?.post({ type: 'gap', gap })
   }
 
-  /** Goes on, at first or after a wait. */
+  /** Continues after a wait, or starts. */
   #continue(): void {
     const type = this.#drain()
     if (type !== undefined) this.#sending?.post({ type })
   }
 
-  /** Sends what waits, as far as there is room; `drained` when nothing waits any more. */
+  /** Sends buffered audio until the link is congested; reports `drained` when the buffer is empty. */
   #drain(): 'drained' | 'progress' | undefined {
     if (this.#waiting !== undefined) return undefined
     let result: 'progress' | undefined
     for (let route = this.#route; route !== undefined; route = this.#route) {
       const isSent = this.#buffer.isSent
       if (route.link.isCongested) {
-        this.#awaitRoom(route)
+        this.#awaitDrain(route)
         return isSent ? 'drained' : result
       }
       if (isSent) return 'drained'
@@ -207,9 +207,9 @@ export class AudioPump<Out> implements AudioSink {
     this.#waiting = schedule(this.#settings.scheduler, waitMs, onTurn, { ref: true })
   }
 
-  #awaitRoom({ link }: AudioRoute<Out>): void {
+  #awaitDrain({ link }: AudioRoute<Out>): void {
     if (this.#waiting !== undefined) return
-    // Not the subscription itself: `drain$` may emit at once, and draining may wait anew before that returns.
+    // A separate Subscription, because `drain$` may emit synchronously, and draining may start a new wait before `subscribe` returns.
     const waiting = new Subscription()
     this.#waiting = waiting
     waiting.add(

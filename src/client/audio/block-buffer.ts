@@ -2,9 +2,9 @@
 const blockBytes = 16_384
 
 /**
- * Holds a stretch of a stream in blocks of memory: bytes are appended at the end and released at the beginning. Positions
+ * Stores a range of a stream in blocks of memory: bytes are appended at the end and released at the beginning. Positions
  * count from the first byte of the stream. A block is allocated for its first byte and released with its last one, so bytes
- * are never moved, and at most two blocks are only partly used. The owner bounds how much is held.
+ * are never moved, and at most two blocks are only partly used. The owner limits the size.
  */
 export class BlockBuffer {
   readonly #blocks: Uint8Array[] = []
@@ -16,7 +16,7 @@ export class BlockBuffer {
   #start = 0
   #end = 0
 
-  /** The position of the first byte that is held. */
+  /** The position of the first stored byte. */
   get start(): number {
     return this.#start
   }
@@ -26,22 +26,22 @@ export class BlockBuffer {
     return this.#end
   }
 
-  /** Appends a copy: the caller may use the bytes again. */
+  /** Appends a copy, so the caller may reuse the array. */
   append(bytes: Uint8Array): void {
-    const room = this.#fillingFrom + blockBytes - this.#end
-    if (this.#filling !== undefined && bytes.length <= room) {
+    const freeBytes = this.#fillingFrom + blockBytes - this.#end
+    if (this.#filling !== undefined && bytes.length <= freeBytes) {
       this.#filling.set(bytes, this.#end - this.#fillingFrom)
       this.#end += bytes.length
-    } else this.#spread(bytes)
+    } else this.#addAcrossBlocks(bytes)
   }
 
-  /** Counts bytes that are not held; only while nothing is held. */
+  /** Advances the position without storing bytes; only while the buffer is empty. */
   skip(byteCount: number): void {
     this.#end += byteCount
     this.dropBefore(this.#end)
   }
 
-  /** A copy of the bytes between two positions; all must be held. */
+  /** A copy of the bytes between two positions, which must all be stored. */
   slice(from: number, to: number): Uint8Array {
     const copy = new Uint8Array(to - from)
     for (let position = from; position < to;) {
@@ -55,7 +55,7 @@ export class BlockBuffer {
   }
 
   /**
-   * The first position from `from` on that `findIn` finds in the blocks (-1: none). Copies nothing.
+   * The first position from `from` on that `findIn` finds in the blocks; -1 if there is none. Does not copy.
    */
   find(from: number, findIn: (bytes: Uint8Array) => number): number | undefined {
     for (let position = Math.max(from, this.#start); position < this.#end;) {
@@ -87,8 +87,8 @@ export class BlockBuffer {
     this.#filling = undefined
   }
 
-  /** Into as many blocks as needed. */
-  #spread(bytes: Uint8Array): void {
+  /** Writes into as many blocks as needed. */
+  #addAcrossBlocks(bytes: Uint8Array): void {
     for (let taken = 0; taken < bytes.length;) {
       const number = numberOf(this.#end)
       this.#filling = this.#blocks[number - this.#firstBlock] ??= new Uint8Array(blockBytes)
@@ -104,5 +104,5 @@ export class BlockBuffer {
 
 const nothing = new Uint8Array(0)
 
-/** The number of the block that holds a position. */
+/** The number of the block that contains a position. */
 const numberOf = (position: number): number => Math.floor(position / blockBytes)

@@ -5,18 +5,18 @@ interface Run {
   end: number
 }
 
-/** At most so many runs are kept apart: a source whose chunks all differ must not cost more than its audio. */
+/** The maximum number of runs, so that chunks of many different lengths need little memory. */
 const maxRuns = 1_024
 
 /**
- * Remembers where messages of audio end, so that audio that is sent again is cut in the same places. Most chunks have one
- * length, so this is a list of runs and not of messages.
+ * Stores where messages of audio end, so that audio that is sent again is cut in the same places. Most chunks have the same
+ * length, so it stores runs instead of messages.
  */
 export class ChunkBoundaries {
   #runs: Run[] = []
   #last: Run | undefined
 
-  /** Appends a message of `length` bytes at a position, after all others. */
+  /** Appends a message of `length` bytes at a position after all others. */
   append(at: number, length: number): void {
     const last = this.#last
     if (last?.end === at && last.length === length && (at - last.at) % length === 0) last.end += length

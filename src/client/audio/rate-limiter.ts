@@ -1,14 +1,14 @@
 import type { SchedulerLike } from 'rxjs'
 import { bytesPerSecond, type AudioFormat } from '../../audio/format.js'
 
-/** What services commonly let through (docs/PROTOCOL.md 8): so much at once, then a little faster than it was spoken. */
+/** The rate that services commonly allow (docs/PROTOCOL.md 8): a burst, then slightly faster than real time. */
 export const commonPace = { burstMs: 4_000, speed: 1.2 } as const
 const { burstMs, speed } = commonPace
 
-/** Who has to wait waits this long at least: then several messages go at once, and not each by a timer of its own. */
+/** The minimum wait, so that one timer serves several messages. */
 const minWaitMs = 200
 
-/** Holds audio back that a service would refuse as `too-fast`: used once one has refused, for what was held meanwhile. */
+/** Limits the rate of sending after a service has refused audio as `too-fast`. */
 export class RateLimiter {
   readonly #bytesPerMs: number
   readonly #scheduler: SchedulerLike
@@ -16,7 +16,7 @@ export class RateLimiter {
   readonly #burstMs: number
   #sentBytes = 0
 
-  /** Without a `burst` nothing is sent sooner than it was spoken. */
+  /** Without a `burst` audio is never sent faster than real time. */
   constructor(format: AudioFormat, scheduler: SchedulerLike, burst: boolean) {
     this.#burstMs = burst ? burstMs : 0
     this.#bytesPerMs = bytesPerSecond(format) / 1000
@@ -28,7 +28,7 @@ export class RateLimiter {
     this.#sentBytes += byteCount
   }
 
-  /** How long the next message has to wait, in milliseconds. */
+  /** The wait before the next message, in milliseconds. */
   get waitMs(): number {
     const dueMs = (this.#sentBytes / this.#bytesPerMs - this.#burstMs) / speed
     const leftMs = Math.ceil(dueMs - (this.#scheduler.now() - this.#startMs))

@@ -6,46 +6,46 @@ import { BlockBuffer } from './block-buffer.js'
 import { ChunkBoundaries } from './chunk-boundaries.js'
 import { SourceTimeline, type Stretch } from './source-timeline.js'
 
-/** A stretch of the source's audio that was dropped, in milliseconds from its first byte. */
+/** A dropped range of the source's audio, in milliseconds from its first byte. */
 export interface Gap {
   readonly fromMs: number
   readonly toMs: number
   readonly cause: GapCause
 }
 
-/** What the audio on its way out is, and its bounds. */
+/** The format of the audio and the limits of the buffer. */
 export interface AudioBounds {
   readonly format: AudioFormat
-  /** How much may wait to be sent, in milliseconds; Infinity for a source that waits itself. */
+  /** The maximum duration of audio that waits to be sent, in milliseconds; Infinity for a source that is pulled. */
   readonly maxWaitingMs: number
-  /** The longest piece that is handed out, in bytes of the source. */
+  /** The maximum size of a message, in bytes of the source. */
   readonly maxChunkBytes: number
-  /** How much is kept of what was sent and is not definitive yet, in bytes; 0 where nothing is sent again. */
+  /** The maximum of sent audio without a definitive result that is kept, in bytes; 0 if audio is never sent again. */
   readonly maxReplayBytes: number
-  /** The same for a source that waits to be asked. */
+  /** The same for a source that is pulled. */
   readonly maxPulledReplayBytes: number
-  /** How much silence before a sound is kept while no recognition runs, in milliseconds. */
+  /** The duration of silence before a sound that is kept while no recognition runs, in milliseconds. */
   readonly preRollMs: number
 }
 
-/** Where the captured audio stands, in bytes; `captured = finalized + pending + replayed + dropped`. */
-export interface AudioAccount {
+/** The captured audio by its state, in bytes; `captured = finalized + pending + replayed + dropped`. */
+export interface AudioTotals {
   readonly captured: number
   readonly finalized: number
   readonly pending: number
   readonly replayed: number
   readonly dropped: number
-  /** How far the source was sent. */
+  /** The position up to which the source was sent. */
   readonly sent: number
 }
 
 /**
- * The audio of one session: captured, kept until it is sent and then until it is definitive, sent again from there when
- * another connection takes over. It hands out whole frames only (a message must not cut a sample), in pieces of a
- * bounded size, and cuts them the same way when it sends them again.
+ * The audio of one session. It is kept until it has a definitive result, and sent again from there on another connection. The
+ * buffer returns whole frames in pieces of limited size, because a message must not cut a sample, and cuts them in the same
+ * places when they are sent again.
  *
- * Positions count the bytes that were kept. Audio beyond the bound, always the newest, is not kept and has no position; it
- * is reported exactly, as one gap for each stretch of the source.
+ * Positions count the bytes that were kept. Audio beyond the limit, always the newest, is not kept and has no position; each
+ * such range of the source is reported as one exact gap.
  *
  *     0 ……… definitive ……… sent ……… end        (between the first two: sent, without a result yet)
  */
@@ -66,11 +66,11 @@ export class ReplayBuffer {
   /** All bytes of the source, kept or dropped, with those of a cut frame at its end. */
   #captured = 0
   #dropped = 0
-  /** Bytes that were kept and dropped later: so many of those before `definitive` are not definitive. */
+  /** Bytes that were kept and dropped later: these bytes before `definitive` are not definitive. */
   #lost = 0
-  /** Audio beyond the bound that is not reported yet, because more of it may follow. */
+  /** Audio beyond the limit that is not reported yet, because more may follow. */
   #overrun: Stretch | undefined
-  /** Silence that was dropped and is not reported yet, because more of it may follow. */
+  /** Dropped silence that is not reported yet, because more may follow. */
   #silence: Stretch | undefined
   /** While no recognition runs: the position up to which the audio is silent. */
   #silentTo = 0
@@ -101,28 +101,28 @@ export class ReplayBuffer {
     return this.#definitive
   }
 
-  /** Where the audio without a definitive result begins, in milliseconds of the source. */
+  /** The start of the audio without a definitive result, in milliseconds of the source. */
   get pendingFromMs(): number | undefined {
     if (this.#definitive === this.#ring.end) return undefined
     return msForBytes(this.#format, this.timeline.startOf(this.#definitive))
   }
 
-  /** Whether the kept audio without a definitive result has a sound. */
+  /** Whether the kept audio without a definitive result contains a sound. */
   get hasSound(): boolean {
     return this.#findSound(this.#definitive) !== undefined
   }
 
-  /** Whether the kept audio of a channel has a sound from a position on. */
+  /** Whether the kept audio of a channel contains a sound from a position on. */
   hasSoundFrom(position: number, rule: SoundRule, channel: number): boolean {
     return this.#findSound(position, rule, channel) !== undefined
   }
 
-  /** Milliseconds of audio that have no definitive result, sent or not. */
+  /** The duration of audio without a definitive result, sent or not, in milliseconds. */
   get pendingMs(): number {
     return msForBytes(this.#format, this.#ring.end - this.#definitive)
   }
 
-  get account(): AudioAccount {
+  get totals(): AudioTotals {
     const replayed = Math.max(0, Math.min(this.#replayEnd, this.#sent) - this.#definitive)
     return {
       captured: this.#captured,
@@ -134,7 +134,7 @@ export class ReplayBuffer {
     }
   }
 
-  /** Whether `bytes` can be sent as they are: nothing waits before them, and they are whole frames of one message. */
+  /** Whether `bytes` can be sent directly: nothing waits before them, and they are whole frames of one message. */
   passes(bytes: Uint8Array): boolean {
     const { length } = bytes
     return (
@@ -156,7 +156,7 @@ export class ReplayBuffer {
     this.#boundReplay()
   }
 
-  /** Takes audio without a bound. `trim` must follow once all that can be sent is shifted. */
+  /** Adds audio without a limit. `trim` must follow after all audio that can be sent has been shifted. */
   push(chunk: Uint8Array): void {
     this.#captured += chunk.length
     const bytes = this.#cut.length === 0 ? chunk : joinBytes(this.#cut, chunk)
@@ -168,8 +168,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * Drops the newest audio beyond the bound. Returns the gap that has ended, if audio was kept again after one. Audio that
-   * is sent again does not count, as it has a bound of its own.
+   * Drops the newest audio beyond the limit. Returns the gap that has ended, if audio was kept again after one. Audio that
+   * is sent again does not count, because it has a separate limit.
    */
   trim(): Gap | undefined {
     const firstWaiting = Math.max(this.#sent, this.#replayEnd)
@@ -211,7 +211,7 @@ export class ReplayBuffer {
     return true
   }
 
-  /** The recognition has ended: audio that was sent and is not kept has no result, and is returned as gaps. `listen` must follow. */
+  /** The recognition has ended. Returns the sent audio without a result that is no longer kept as gaps. `listen` must follow. */
   rest(): readonly Gap[] {
     const gaps = this.#giveUpUnkept()
     this.#silentTo = this.#definitive

@@ -1,21 +1,21 @@
-/** `skipped` bytes of the source were not kept, right before a position of the kept audio. */
+/** `skipped` bytes of the source are missing immediately before a position of the kept audio. */
 interface Jump {
   readonly at: number
   skipped: number
 }
 
-/** A stretch, in bytes. */
+/** A range, in bytes. */
 export interface Stretch {
   readonly from: number
   readonly to: number
 }
 
-/** At most so many jumps are kept apart. Of a source that overruns again and again, the oldest are merged. */
+/** The maximum number of jumps; beyond it the oldest ones are merged. */
 const maxJumps = 256
 
 /**
- * Maps positions of the kept audio to positions of the source. Audio that did not fit is missing in the kept audio, but its
- * time counts. All positions are in bytes, from the first byte.
+ * Maps positions of the kept audio to positions of the source. Audio that was not kept still counts in the time of the
+ * source. All positions are in bytes from the first byte.
  */
 export class SourceTimeline {
   #jumps: Jump[] = []
@@ -24,7 +24,7 @@ export class SourceTimeline {
     return this.#jumps.length === 0
   }
 
-  /** Bytes of the source are missing between the audio kept so far, up to `at`, and the audio that follows. */
+  /** Records that bytes of the source are missing at `at`, the end of the audio kept so far. */
   skip(at: number, byteCount: number): void {
     const last = this.#jumps.at(-1)
     if (last?.at === at) last.skipped += byteCount
@@ -55,7 +55,7 @@ export class SourceTimeline {
     return source - skipped
   }
 
-  /** The stretches of the source that lie between two positions. */
+  /** The ranges of the source between two positions. */
   stretches(from: number, to: number): readonly Stretch[] {
     if (from >= to) return []
     const cuts = this.#jumps.map(({ at }) => at).filter((at) => at > from && at < to)

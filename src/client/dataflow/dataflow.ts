@@ -149,7 +149,7 @@ const startOf = (options: DataflowOptions): Start => {
     writeDataflowRequest({ request: 'Start', ...start, token: '' })
     return start
   } catch {
-    // All else of the Start has been checked.
+    // All other parts of the Start have been checked.
     throw new SpeechError('invalid-options', 'audioOutput must be an object that JSON can hold.')
   }
 }
@@ -168,7 +168,7 @@ const silenceRulesOf = (settings: Settings): SilenceRules => {
 
 type Start = Omit<StartRequest, 'token'>
 
-/** What the user changes while a session streams. JavaScript may emit anything, and what cannot be written fails the session. */
+/** Updates by the user during a session. JavaScript may emit anything; a value that cannot be written fails the session. */
 const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
   update$.pipe(
     map((update): ClientInput =>

@@ -21,19 +21,19 @@ import { mergeUpdates } from '../merge-updates.js'
 export interface DataflowProtocolOptions {
   readonly start: Omit<StartRequest, 'token'>
   readonly dialect: Dialect
-  /** What was changed on earlier connections. */
+  /** The updates of earlier connections. */
   readonly update?: UpdateRequest | undefined
 }
 
 const noBytes = new Uint8Array(0)
 
-/** At most so many requests are remembered: a service that never answers an Update must not make the list grow. */
+/** The maximum number of stored requests, for services that never answer an Update. */
 const maxPendingRequests = 64
 
 /** The client's side of the dataflow stream (PROTOCOL 3.1). */
 export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowMessage> {
   readonly #options: DataflowProtocolOptions
-  /** Requests without a response. Some services do not name their responses; these come in the order of the requests. */
+  /** Requests without a response. Some services send responses without names, in the order of the requests. */
   #pendingRequests: readonly string[] = []
 
   constructor(options: DataflowProtocolOptions) {
@@ -93,7 +93,7 @@ const readMessage = (message: DataflowMessage, requestOf: (response: DataflowRes
     case contentType.response: {
       const response = readDataflowResponse(message.content)
       if (either.isRight(response)) return decodeResponse(response.right, requestOf(response.right))
-      // While the start is awaited this can only be its answer, and no other follows.
+      // During the start this can only be its answer, and no other follows.
       const { message: reason } = response.left
       return { ...unknown(reason, message), signal: unreadableStart(reason) }
     }

@@ -3,7 +3,7 @@ import type { PresentToken, SocketAddress } from './address.js'
 
 const isBrowser = (): boolean => typeof globalThis.process?.versions?.node !== 'string'
 
-/** The address with the token; throws `invalid-options` where a function of the user's fails. */
+/** The address with the token. Throws `invalid-options` if a function of the user fails. */
 export const presentToken = (
   url: string,
   token: string,

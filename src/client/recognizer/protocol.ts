@@ -18,7 +18,7 @@ import { unreadableStart, type WireProtocol, type DecodedMessage } from '../prot
 
 export interface RecognizerProtocolOptions {
   readonly request: RecognizeRequest
-  /** The source's encoding; the socket takes PCM only (PROTOCOL 4.2). */
+  /** The encoding of the source; the socket carries only PCM (PROTOCOL 4.2). */
   readonly encoding: Encoding
 }
 

@@ -6,7 +6,7 @@ import {
   type RecognizePlatform,
 } from './recognize-on.js'
 
-/** A page that only listens in later begins with less; what is captured until the code is there is held as always. */
+/** Loaded on the first connection, so that a page starts with less code; audio is buffered meanwhile. */
 const loadParts = async (): Promise<RecognizeParts> => import('./browser-parts.js')
 
 const platform: RecognizePlatform = { loadParts }

@@ -76,18 +76,18 @@ export interface RecognizeOptions extends SessionOptions {
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 
-/** Makes the session of a source. */
+/** Creates the session of a source. */
 export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 
-/** What Node and browsers do in ways of their own. */
+/** Differences between Node and browsers. */
 export interface RecognizePlatform {
-  /** What is needed with a connection and not before, which may have to be loaded first. */
+  /** The parts that are needed from the first connection on; they may have to be loaded first. */
   readonly loadParts: () => RecognizeParts | PromiseLike<RecognizeParts>
-  /** Two channels as one session each; where it is missing, stereo is refused. */
+  /** Runs two channels as one session each; without it stereo is refused. */
   readonly recognizeStereo?: (format: AudioFormat, recognizeChannel: RecognizeChannel) => Recognition
 }
 
-/** What is needed with a connection and not before. */
+/** The parts that are needed from the first connection on. */
 export interface RecognizeParts {
   readonly sessionParts: SessionParts
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
@@ -150,7 +150,7 @@ export const recognizeOn = (
   throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
 }
 
-/** One channel; and where G.711 is decoded on the way, a message grows to twice its bytes. */
+/** The options for one channel. Decoding G.711 doubles the size of a message. */
 const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
   const { format, maxChunkBytes: most, ...bounds } = settings.bounds
   if (format.encoding === 'pcm' && format.channels === 1) return settings
@@ -160,7 +160,7 @@ const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
 
 const anyWhole = wholeNumber()
 
-/** PROTOCOL 7; what else the durations may be is for the service to say. */
+/** PROTOCOL 7; the service checks the ranges of the durations. */
 const voiceActivityOptions = optionsOf<VoiceActivityOptions>()(
   {},
   {

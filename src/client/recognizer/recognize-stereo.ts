@@ -24,7 +24,7 @@ import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
 import { ChannelSplitter, type Pair } from './split-stereo.js'
 import { splitPulled } from './split-stereo.js'
 
-/** A session over one channel, with its number where there are two, which `abort$` fails from without. */
+/** A session over one channel, with its number if there are two. `abort$` fails it. */
 export type RecognizeChannel = (
   source: ObservableInput<Uint8Array>,
   channel?: 0 | 1,
@@ -32,8 +32,8 @@ export type RecognizeChannel = (
 ) => Observable<SessionEvent>
 
 /**
- * Runs stereo audio as one session a channel over one subscription of the source. Results carry their channel; the
- * two are announced as one: a state when both have reached it, a failure at once. An error of either fails both.
+ * Runs stereo audio as one session per channel over one subscription to the source. Results have their channel. States are
+ * those of the pair: a state is emitted when both sessions have reached it, a failure at once. An error of one fails both.
  */
 export const recognizeStereo =
   (
@@ -54,7 +54,7 @@ export const recognizeStereo =
         listening -= 1
         if (listening === 0) bothLeft$.next(undefined)
       })
-      // Sooner than the sessions end: who finalizes or stops wants no more of the microphone.
+      // Ends before the sessions, because the microphone is not needed after finalize or stop.
       const wanted$ = from(source).pipe(splitPushed(format), takeUntil(bothLeft$))
       return wanted$.pipe(
         connect((pairs$) => {
@@ -86,7 +86,7 @@ const splitPushed =
       )
     })
 
-/** The two sessions of one pair: a state is announced once, and an error of one fails the other. */
+/** The two sessions of a pair: a state is emitted once, and an error of one fails the other. */
 const joined = (
   recognizeChannel: RecognizeChannel,
 ): ((channel: 0 | 1, audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
@@ -111,7 +111,7 @@ const joined = (
         isReconnecting[channel] = true
         return of({ ...event, channel })
       }),
-      // The other session first emits what it still holds, and then fails with the same error, of which this one is emitted.
+      // The other session emits its remaining events and then fails with the same error, which is emitted once.
       catchError((error: unknown) => {
         if (isSpeechError(error)) failed$.next(error)
         return throwError(() => error)
@@ -135,8 +135,8 @@ const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
 }
 
 /**
- * Where a pair of sessions stands as one: failed as soon as one has failed, stopped or done when both have ended, else
- * where the one is that is behind.
+ * The state of a pair of sessions: failed as soon as one has failed, stopped or done when both have ended, otherwise the
+ * earlier of both states.
  */
 export const combineStates = (left: AnnouncedState, right: AnnouncedState): AnnouncedState => {
   if (left === 'failed' || right === 'failed') return 'failed'

@@ -37,8 +37,8 @@ export class ChannelSplitter {
 export const maxAheadChunks = 64
 
 /**
- * Splits a pulled stereo source into two pulled mono ones. Whoever needs audio first pulls for both; a channel that
- * runs ahead waits for the other, so that the memory is bounded. The source is released when both have left it.
+ * Splits a pulled stereo source into two pulled mono sources. The channel that needs audio first pulls for both. A channel
+ * that runs ahead waits for the other, so that memory is bounded. The source is released when both channels have ended.
  */
 export const splitPulled = (
   puller: Puller<Uint8Array>,
@@ -56,7 +56,7 @@ class PulledSplit {
   readonly #splitter: ChannelSplitter
   readonly #waiting: readonly [Uint8Array[], Uint8Array[]] = [[], []]
   readonly #left: [boolean, boolean] = [false, false]
-  /** How the source ended: both channels end so, each after its audio. */
+  /** How the source ended: both channels end in the same way, each after its audio. */
   #end: { readonly error?: unknown } | undefined
   #pull: Promise<void> | undefined
   #change: { readonly promise: Promise<void>; readonly signal: () => void } = changeSignal()
@@ -103,7 +103,7 @@ class PulledSplit {
     if (this.#left[otherOf(own)] && this.#end === undefined) this.#puller.release()
   }
 
-  /** Does not reject: how the source ended is kept for both. */
+  /** Does not reject: the end of the source is stored for both channels. */
   async #pullBoth(): Promise<void> {
     try {
       const result = await this.#puller.next()

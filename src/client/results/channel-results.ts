@@ -2,43 +2,44 @@ import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '
 import { ChannelText } from './channel-text.js'
 import { wordsOf } from './channel-text.js'
 
-/** How a service's times may differ between two readings of the same audio, in milliseconds. */
+/** The tolerance between the service's times in two readings of the same audio, in milliseconds. */
 const slackMs = 40
 
 /**
- * Without times of the service: a milestone comes at most this long after its speech, in milliseconds of audio. Audio that
- * was sent less than that before it counts as pending.
+ * Without times of the service: the assumed maximum delay of a milestone after its speech, in milliseconds of audio. Audio
+ * that was sent within this time before the milestone counts as pending.
  */
 const milestoneDelayMs = 5_000
 
-/** A milestone: where it ended, or without times how far the audio was sent when it came; and its new words. */
+/** A milestone: its end, or without times how far audio had been sent when it arrived; and its new words. */
 interface Arrival {
   readonly sentMs: number
-  /** How far the service can have read by the clock. */
+  /** The position up to which the service can have read according to the clock. */
   readonly readMs: number
   readonly wordCount: number
 }
 
 /**
- * Without times of the service: how much of the last audio a service may not have read when it ends a recognition by itself.
+ * Without times of the service: how much of the last audio the service may not have read when it ends a recognition.
  */
 export const unreadAtFinalMs = 2_000
 
-/** At most so many arrivals are remembered: more than a replay can reach back. */
+/** The maximum number of stored arrivals, which exceeds what a replay needs. */
 const maxArrivals = 64
 
 /**
- * The results of one channel over all connections and recognitions of a session: none twice, none back in time. The times of
- * the service decide that, or the words if it gives no times. All times are of the source, in milliseconds.
+ * The results of one channel over all connections and recognitions of a session, without repetitions and with increasing
+ * times. Repetitions are recognized by the times of the service, or by the words if it sends no times. All times are those of
+ * the source, in milliseconds.
  */
 export class ChannelResults {
   readonly #text = new ChannelText()
   #connections = 0
   /** The last result of this connection. */
   #last: 'nothing' | 'result' | 'final' = 'nothing'
-  /** Whether a final came since the service was asked to finalize. */
+  /** Whether a final arrived after the finalize request. */
   #isAnswered = false
-  /** The times of the final that answered: how far the audio was read, and where the final ends. */
+  /** The times of the final that answered: how far the audio was read, and the end of the final. */
   #answer: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
   #recognitionId: string | undefined
   /** The end of the last milestone or silence. */
@@ -46,11 +47,11 @@ export class ChannelResults {
   /** The end of the last milestone. */
   #spokenMs = 0
   #startMs: number | undefined
-  /** Milestones with new words; repeated ones must not displace them. */
+  /** Milestones with new words; repeated ones must not replace them. */
   #arrivals: Arrival[] = []
   /** The last two milestones. */
   #latest: readonly Arrival[] = []
-  /** The confidence of milestones of earlier connections, and of this one, weighted by the length of their text. */
+  /** The confidence of milestones of earlier connections and of this one, weighted by the length of their text. */
   #earlierConfidence = { weighted: 0, length: 0 }
   #confidence = { weighted: 0, length: 0 }
 
@@ -68,17 +69,17 @@ export class ChannelResults {
     return this.#isAnswered
   }
 
-  /** The service is asked to finalize. */
-  ask(): void {
+  /** Finalize was requested. */
+  expectFinals(): void {
     this.#isAnswered = false
   }
 
-  /** The times of the final that answered, if one did. */
+  /** The times of the final that answered, if any. */
   get answered(): Pick<FinalEvent, 'heardMs' | 'endMs'> {
     return this.#isAnswered ? this.#answer : {}
   }
 
-  /** A final came, perhaps one that only repeats the last one. */
+  /** A final arrived, which may only repeat the last one. */
   answer(): void {
     this.#isAnswered = true
   }
@@ -95,7 +96,7 @@ export class ChannelResults {
     this.#last = 'nothing'
     if (this.#connections === 1) return
     this.#earlierConfidence = this.#confidence
-    // A millisecond more, because times are rounded.
+    // One millisecond more, because times are rounded.
     const later = this.#arrivals.filter(({ sentMs }) => sentMs >= fromMs + 1)
     this.#text.begin(later.reduce((sum, { wordCount }) => sum + wordCount, 0))
   }
@@ -132,7 +133,7 @@ export class ChannelResults {
     return event.endMs <= beforeMs ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 
-  /** The one final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */
+  /** The final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */
   final(event: FinalEvent, sentMs: number, readMs: number): FinalEvent {
     if (this.#last === 'final') this.#beginRecognition()
     this.#last = 'final'
@@ -143,7 +144,7 @@ export class ChannelResults {
     if (this.#isFirst) return event
     this.#recognitionId ??= event.recognitionId
     const { text } = this.#text
-    // The confidence and the end of a recognition without words are not those of the words before it.
+    // A recognition without words does not inherit the confidence and the end of earlier words.
     const isEmpty = event.text.trim() === '' && text !== ''
     const { confidence: own, ...rest } = event
     const confidence = this.#confidenceOf(isEmpty ? undefined : own, text.length)
@@ -157,7 +158,7 @@ export class ChannelResults {
     })
   }
 
-  /** The text of a final beyond its milestones, as one more milestone: that of a final that does not end the session. */
+  /** The text of a final that does not end the session, beyond its milestones, as one more milestone. */
   milestoneOf({ recognitionId, channel, endMs, text }: FinalEvent): MilestoneEvent | undefined {
     const added = this.#text.addedBy(text)
     if (added.trim() === '') return undefined
@@ -170,14 +171,14 @@ export class ChannelResults {
     }
   }
 
-  /** How far audio has its results after a milestone without times: not beyond the milestone before it. */
+  /** The position up to which audio has its results after a milestone without times: the end of the previous milestone. */
   get estimateMs(): number {
     const [before, last] = this.#latest
     if (before === undefined || last === undefined) return 0
     return Math.min(before.readMs, last.readMs - milestoneDelayMs)
   }
 
-  /** A result came. After a final on the same connection it belongs to another recognition. */
+  /** A result arrived. After a final on the same connection it belongs to another recognition. */
   #open({ recognitionId }: PartialEvent | MilestoneEvent): void {
     if (this.#last === 'final') this.#beginRecognition()
     this.#last = 'result'
@@ -202,7 +203,7 @@ export class ChannelResults {
     if (this.#isBefore(event)) return undefined
     if (this.#isAfter(event)) return event
     const words = event.words?.filter((word) => middleOf(word) > this.#endMs)
-    // By the times of its words if it has them all, else by the words alone.
+    // Uses the times of the words if all have times, otherwise the words alone.
     if (words !== undefined && words.length > 0 && event.words?.length === wordsOf(event.text).length) {
       const text = wordsOf(event.text).slice(-words.length).join(' ')
       return { ...event, startMs: words[0]?.startMs ?? this.#endMs, words, text }
@@ -223,7 +224,7 @@ export class ChannelResults {
     return event.startMs !== undefined && event.startMs >= this.#endMs
   }
 
-  /** With the id of the first recognition, and never back in time. */
+  /** Sets the id of the first recognition, and keeps times increasing. */
   #continuous<Event extends PartialEvent | MilestoneEvent>(event: Event): Event {
     const isBack = event.startMs !== undefined && event.startMs < this.#endMs
     return { ...this.#named(event), ...(isBack ? { startMs: this.#endMs } : {}) }
@@ -255,7 +256,7 @@ export class ChannelResults {
   }
 }
 
-/** Less for a short result: it may be new. */
+/** Less for a short result, because it may be new. */
 const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent): number =>
   Math.min(slackMs, (endMs - startMs) / 4)
 

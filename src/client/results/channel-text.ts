@@ -1,41 +1,41 @@
 import { unspacedScript } from '../../protocol/unspaced-script.js'
 
-/** Words that are kept for the comparison with what another connection reads again. */
+/** The number of words that are kept for the comparison with the text of another connection. */
 const maxTailWords = 256
 
-/** A text that grew longer than this is not put into the final as a whole, in UTF-16 units. */
+/** The maximum length of the whole text in a final, in UTF-16 units. */
 const maxTextLength = 4 * 1_048_576
 
 /**
- * The definitive text of one channel over all connections and recognitions of a session; finds the new part of a further
- * text. Milestones concatenate to the whole text (PROTOCOL 4.2), so the first milestone of another connection, which begins
- * a recognition of its own, gets the separator that it would otherwise have had.
+ * The definitive text of one channel over all connections and recognitions of a session, which finds the new part of each
+ * further text. The concatenation of milestones is the whole text (PROTOCOL 4.2). The first milestone of another connection
+ * has no separator, because it begins another recognition of the service, so it gets one here.
  */
 export class ChannelText {
   /** The text of all recognitions. */
   #all = ''
-  /** Where the present recognition begins in it. */
+  /** The position in it at which the current recognition begins. */
   #from = 0
   /** The text of the service on this connection. */
   #own = ''
   #tail: readonly string[] = []
-  /** The words that another connection may read again; empty if all of its words are new. */
+  /** The words that another connection may repeat; empty if all of its words are new. */
   #repeatable: readonly string[] = []
   #separator: string | undefined
 
-  /** The text of the present recognition. */
+  /** The text of the current recognition. */
   get text(): string {
     const text = this.#all.slice(this.#from)
     return this.#from === 0 ? text : text.trimStart()
   }
 
-  /** The recognition has its final; what follows belongs to another one. */
+  /** The recognition has its final; later text belongs to another one. */
   close(): void {
     this.#from = this.#all.length
     this.#own = ''
   }
 
-  /** Another connection may read the last `wordCount` words again. */
+  /** Another connection may repeat the last `wordCount` words. */
   begin(wordCount: number): void {
     this.#own = ''
     this.#repeatable = wordCount === 0 ? [] : this.#tail.slice(-wordCount)
@@ -53,7 +53,7 @@ export class ChannelText {
     return repeated === 0 ? text : words.slice(repeated).join(' ')
   }
 
-  /** Takes a definitive text of the service and its new part; returns the text to emit. */
+  /** Adds a definitive text of the service with its new part; returns the text to emit. */
   commit(text: string, fresh: string): string {
     if (this.#own !== '' && text !== '') this.#separator ??= /^\s/u.test(text) ? ' ' : ''
     const isFirst = this.#own === ''
@@ -65,7 +65,7 @@ export class ChannelText {
     return added
   }
 
-  /** Takes the text of a final; returns the new part of what it adds to the milestones of its connection. */
+  /** Adds the text of a final; returns the new part of its text beyond the milestones of its connection. */
   commitFinal(text: string): string {
     const added = this.addedBy(text)
     const fresh = this.newPart(added)
@@ -74,7 +74,7 @@ export class ChannelText {
     return fresh
   }
 
-  /** What a final adds to the milestones of its connection. */
+  /** The text of a final beyond the milestones of its connection. */
   addedBy(text: string): string {
     return text.startsWith(this.#own) ? text.slice(this.#own.length) : ''
   }
@@ -88,7 +88,7 @@ export class ChannelText {
 
   #consume(text: string, fresh: string): void {
     if (!this.isRepeating) return
-    // After new words all that follows is new. Repeated words are not repeated twice.
+    // After new words all later words are new. Words are repeated at most once.
     this.#repeatable = fresh.trim() === '' ? this.#repeatable.slice(this.#consumedBy(text)) : []
   }
 
@@ -105,18 +105,18 @@ export class ChannelText {
   }
 }
 
-/** Words as they are compared: without letter case and punctuation. */
+/** The words for comparison: lower case, without punctuation. */
 const plain = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
 export const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== '')
 
-/** The share of the words that must be equal: some are read differently the second time. */
+/** The share of words that must be equal, because some are recognized differently the second time. */
 const minLikeness = 0.75
 
 /**
- * How many words at the beginning of `later` only repeat the end of `earlier`. The same audio, read again from somewhere
- * within `earlier`, begins with some of its last words and continues with new ones; its first word may be cut and read as
- * another one. The longest repetition counts. `later` may itself end within `earlier`, as a partial does.
+ * The number of words at the beginning of `later` that repeat the end of `earlier`. When audio is recognized again from a
+ * position within `earlier`, the text begins with the last words of `earlier` and continues with new ones. The first word may
+ * be cut and recognized as another one. The longest repetition counts. `later` may end within `earlier`, as a partial does.
  */
 export const repeatedWords = (earlier: readonly string[], later: readonly string[]): number => {
   const before = earlier.map(plain)
@@ -126,7 +126,7 @@ export const repeatedWords = (earlier: readonly string[], later: readonly string
     if (whole > 0) return whole
   }
   if (after.length < 2) return 0
-  // The first word was cut: what was read instead is left out as well.
+  // The first word was cut; the word that was recognized instead is omitted too.
   for (let start = 1; start < before.length; start++) {
     const rest = likeness(before.slice(start), after.slice(1))
     if (rest > 0) return rest + 1
@@ -134,7 +134,7 @@ export const repeatedWords = (earlier: readonly string[], later: readonly string
   return 0
 }
 
-/** The number of words that both begin with, to the end of the shorter one; 0 if too few are equal. */
+/** The length of the shorter text if enough of the words are equal, otherwise 0. */
 const likeness = (before: readonly string[], after: readonly string[]): number => {
   const length = Math.min(before.length, after.length)
   const equal = before.slice(0, length).filter((word, index) => word === after[index]).length

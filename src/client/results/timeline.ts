@@ -8,25 +8,25 @@ import { ChannelResults, unreadAtFinalMs } from './channel-results.js'
 
 type Result = PartialEvent | MilestoneEvent | FinalEvent
 
-/** At most so many events of nodes are remembered, to recognize them when their audio is read again. */
+/** The maximum number of events of nodes that are stored, to recognize repetitions when audio is sent again. */
 const maxRemembered = 256
 
-/** Two readings of the same audio may put an event this far apart, in milliseconds. */
+/** The tolerance between the times of an event in two readings of the same audio, in milliseconds. */
 const sameMs = 100
 
 /**
- * A service reads audio that waits at least this many times as fast as it was spoken, the pace that it allows (PROTOCOL 8).
- * Otherwise what a session without times holds would grow with each lost connection.
+ * The assumed minimum speed at which a service reads waiting audio, relative to real time: the pace that it allows (PROTOCOL
+ * 8). Otherwise the buffer of a session without times would grow with each lost connection.
  */
 const minReadSpeed = 1.25
 
-/** How much sound may follow the end of a final without being unread: the rest of a word, in milliseconds. */
+/** The duration of sound after the end of a final that still counts as read, such as the rest of a word, in milliseconds. */
 const afterFinalMs = 500
 
 /**
- * One timeline of results over all connections of a session. A connection counts time from the first sample that was
- * sent on it; here time counts from the source's first byte, dropped audio included, and no result appears twice. Audio
- * with a milestone is settled in the buffer: it needs no replay.
+ * One timeline of results over all connections of a session. A connection counts time from the first sample that was sent
+ * on it. Here times count from the first byte of the source, including dropped audio, and no result is repeated. Audio with a
+ * milestone is settled in the buffer, so it is not sent again.
  */
 export class ResultTimeline {
   readonly #buffer: ReplayBuffer
@@ -39,8 +39,8 @@ export class ResultTimeline {
   #beganMs = 0
   #connections = 0
   #isEstimated = false
-  /** Whether this connection was asked to finalize. */
-  #isAsked = false
+  /** Whether finalize was requested on this connection. */
+  #isFinalizing = false
   /** The position up to which audio had been sent before this connection. */
   #repeatedTo = 0
   #remembered: NodeEvent[] = []
@@ -53,7 +53,7 @@ export class ResultTimeline {
     this.#settled = this.#channels.map(() => 0)
   }
 
-  /** Whether a milestone came without times, so that settled audio is an estimate, and never too much. */
+  /** Whether a milestone had no times, so that the settled audio is a conservative estimate. */
   get isEstimated(): boolean {
     return this.#isEstimated
   }
@@ -73,9 +73,9 @@ export class ResultTimeline {
     return this.#channels.every(({ isFinal }) => isFinal)
   }
 
-  /** Whether every channel has a final since this connection was asked to finalize. */
+  /** Whether every channel has a final that arrived after the finalize request on this connection. */
   get isAnswered(): boolean {
-    return this.#isAsked && this.#channels.every(({ isAnswered }) => isAnswered)
+    return this.#isFinalizing && this.#channels.every(({ isAnswered }) => isAnswered)
   }
 
   /** Whether every channel of this connection that has results has its final. */
@@ -84,8 +84,8 @@ export class ResultTimeline {
   }
 
   /**
-   * Whether the service ended a channel by itself before the end of the audio, and there is a sound after that. It did so
-   * if its final came before it was asked, if the final states that less was read, or if it ends well before a loud sound.
+   * Whether the service ended a channel by itself before the end of the audio, and a sound follows. This is so if the final
+   * arrived before the finalize request, if the final reports a smaller position, or if it ends well before a loud sound.
    */
   get isUnread(): boolean {
     return this.#channels.some((results, channel) => {
@@ -98,28 +98,28 @@ export class ResultTimeline {
     })
   }
 
-  /** How much audio has become definitive on this connection, in milliseconds. */
+  /** The duration of audio that has become definitive on this connection, in milliseconds. */
   get progressMs(): number {
     return msForBytes(this.#format, this.#buffer.definitive - this.#base)
   }
 
-  /** The service is asked to finalize: results from now on answer that. */
-  ask(): void {
-    this.#isAsked = true
-    for (const results of this.#channels) results.ask()
+  /** Finalize was requested: later finals answer it. */
+  expectFinals(): void {
+    this.#isFinalizing = true
+    for (const results of this.#channels) results.expectFinals()
   }
 
-  /** Whether a final only repeats the one before it on its channel. */
+  /** Whether a final only repeats the previous one on its channel. */
   isRepeated(event: FinalEvent): boolean {
     return this.#resultsOf(event).isFinal
   }
 
-  /** A final came that repeats the one before it. It counts as an answer nevertheless. */
+  /** A repeated final still counts as an answer. */
   repeat(event: FinalEvent): void {
     this.#resultsOf(event).answer()
   }
 
-  /** A final with an error came: whether it is emitted depends on how the connection ends. */
+  /** A final with an error arrived; whether it is emitted depends on how the connection ends. */
   hold(event: FinalEvent): void {
     this.#resultsOf(event).end()
   }
@@ -131,13 +131,13 @@ export class ResultTimeline {
     this.#base = this.#buffer.sent
     this.#beganMs = this.#clock.now()
     this.#connections += 1
-    this.#isAsked = false
+    this.#isFinalizing = false
     const fromMs = this.#msAt(this.#base, 'start')
     for (const results of this.#channels) results.begin(fromMs)
     return rewound
   }
 
-  /** The event as it is emitted, with the times of the source; undefined if it only repeats earlier events. */
+  /** The event to emit, with the times of the source; undefined if it only repeats earlier events. */
   read(event: SessionEvent): SessionEvent | undefined {
     switch (event.type) {
       case 'partial':
@@ -155,7 +155,7 @@ export class ResultTimeline {
     }
   }
 
-  /** A final that ends a connection but not the session: only what it adds to the milestones counts. */
+  /** A final that ends a connection but not the session: emits only its text beyond the milestones. */
   continueAfter(event: FinalEvent): SessionEvent | undefined {
     const added = this.#resultsOf(event).milestoneOf(this.#withinSent(this.#timed(event)))
     return added && this.#milestone(added)
@@ -177,8 +177,8 @@ export class ResultTimeline {
     if (event.error !== undefined) return final
     const endMs = event.heardMs ?? event.endMs
     if (endMs !== undefined) this.#settle(this.#channels.indexOf(results), endMs)
-    // A final that was asked for covers all audio that was sent, which is settled at the end.
-    else if (!this.#isAsked) {
+    // A requested final covers all audio that was sent, which is settled at the end.
+    else if (!this.#isFinalizing) {
       this.#isEstimated = true
       const baseMs = this.#msAt(this.#base, 'start')
       const readMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
@@ -187,12 +187,12 @@ export class ResultTimeline {
     return final
   }
 
-  /** How far the service can have read by the clock; audio that was sent faster does not count as read sooner. */
+  /** The position up to which the service can have read according to the clock; sending faster does not advance it. */
   get #readMs(): number {
     return this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * minReadSpeed
   }
 
-  /** A channel was silent, and all audio before the end of the silence has its results: it needs no replay. */
+  /** A channel was silent: all audio before the end of the silence has its results and is not sent again. */
   #silence(event: NodeEvent): NodeEvent | undefined {
     const { channel, startMs, endMs } = event
     const results = this.#channels[channel]
@@ -231,7 +231,7 @@ export class ResultTimeline {
     return results
   }
 
-  /** The event with the times of the source; unchanged while the connection's time is the source's. */
+  /** The event with the times of the source; unchanged while both times are equal. */
   #timed<Event extends Result | NodeEvent>(event: Event): Event {
     if (this.#base === 0 && this.#buffer.timeline.isStraight) return event
     const { startMs, endMs } = event
@@ -254,7 +254,7 @@ export class ResultTimeline {
     }
   }
 
-  /** A result ends within the audio that was sent; a service may round its times, or count them wrongly. */
+  /** Limits the end of a result to the audio that was sent, because a service may round its times or count them wrongly. */
   #withinSent<Event extends Result>(event: Event): Event {
     const { startMs, endMs } = event
     const sentMs = Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
@@ -271,7 +271,7 @@ export class ResultTimeline {
     return msForBytes(this.#format, edge === 'start' ? timeline.startOf(position) : timeline.endOf(position))
   }
 
-  /** The position in the kept audio of a time of the source. Times are whole milliseconds, so the rest of the last sent one counts. */
+  /** The position in the kept audio of a time of the source. Times are whole milliseconds, so the last one that was sent counts as a whole. */
   #positionOf(sourceMs: number): number {
     const { sent, timeline } = this.#buffer
     const position = timeline.positionOf(bytesForMs(this.#format, sourceMs))

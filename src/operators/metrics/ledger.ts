@@ -3,7 +3,7 @@ import { isSpeechError } from '../../errors/speech-error.js'
 import type { ErrorCode } from '../../errors/error-code.js'
 import type { LedgerEvent, SessionEvent } from '../../protocol/session-event.js'
 import { emitAtEnd, type StreamEnd } from '../emit-at-end.js'
-import { DropTally, type DropSum, type LedgerDrop } from './drop-tally.js'
+import { DropCounter, type DropSum, type LedgerDrop } from './drop-counter.js'
 
 /** An account of audio, in milliseconds: `captured = finalized + pending + replayedPending + dropped`. */
 export type LedgerAccount = Omit<LedgerEvent, 'type' | 'estimated' | 'channel'>
@@ -73,7 +73,7 @@ const toleranceMs = 0.5
 
 class LedgerCollector {
   readonly #accounts = new Map<number | undefined, LedgerAccount>()
-  readonly #drops = new DropTally()
+  readonly #drops = new DropCounter()
   #estimated = false
   #isStopped = false
 

@@ -9,7 +9,7 @@ import type {
   SessionEvent,
 } from '../../protocol/session-event.js'
 import { emitAtEnd, type StreamEnd } from '../emit-at-end.js'
-import { DropTally } from './drop-tally.js'
+import { DropCounter } from './drop-counter.js'
 import type { SampleClock } from './sample-clock.js'
 import { Histogram, type Distribution } from './histogram.js'
 
@@ -106,7 +106,7 @@ class MetricsCollector {
   readonly #clock: SampleClock | undefined
   readonly #beganMs: number
   readonly #histograms = new Map<DistributionName, Histogram>()
-  readonly #drops = new DropTally()
+  readonly #drops = new DropCounter()
   readonly #byChannel = new Map<number, SessionMetrics>()
   /** Channels whose current segment has had its first partial. */
   readonly #speaking = new Set<number>()

@@ -23,7 +23,7 @@ export interface ProjectSessionOptions {
   readonly context: DataflowContext
   readonly link: Pausable
   /** When the Start arrived, by the scheduler's clock. */
-  readonly askedAtMs: number
+  readonly requestedAtMs: number
 }
 
 /** One run of a project for a session: audio in, the output of its nodes out. */
@@ -46,7 +46,7 @@ export class ProjectSession {
    * accept.
    */
   static async open(options: ProjectSessionOptions): Promise<ProjectSession> {
-    const { request, rights, context, askedAtMs } = options
+    const { request, rights, context, requestedAtMs } = options
     const refusal = startRefusal(request)
     if (refusal !== undefined) throw refusal
     const project = findProject(request, rights, context.projects)
@@ -59,7 +59,7 @@ export class ProjectSession {
     const graph = await project.open(graphSession(project, { ...options, context: { ...context, models } }, variables))
     const { limits, scheduler } = context
     const { sampleRateHz } = request.audio
-    const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
+    const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
     return new ProjectSession(request, context, graph, variables, pace)
   }
 

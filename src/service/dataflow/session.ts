@@ -58,7 +58,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
   #intake: AudioIntake | undefined
   #isFirstRequest = true
   /** When the Start arrived, by the scheduler's clock. */
-  #askedAtMs = 0
+  #requestedAtMs = 0
 
   constructor(
     incoming$: Observable<DataflowMessage>,
@@ -205,7 +205,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
 
   #admit({ token, tenant }: StartRequest, inputs: Inputs<DataflowInput>): void {
     const { admit, scheduler } = this.#context
-    this.#askedAtMs = scheduler.now()
+    this.#requestedAtMs = scheduler.now()
     admit(token, tenant).then(
       (admission) => {
         if (inputs.hasEnded) admission.release()
@@ -226,7 +226,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
 
   #open(request: StartRequest, { rights }: Admission, inputs: Inputs<DataflowInput>): void {
     const link = this.#pauses.reason()
-    const options = { request, rights, context: this.#context, link, askedAtMs: this.#askedAtMs }
+    const options = { request, rights, context: this.#context, link, requestedAtMs: this.#requestedAtMs }
     ProjectSession.open(options).then(
       (project) => inputs.post({ type: 'ready', project }),
       (error: unknown) => inputs.post(this.#startFailed(error)),

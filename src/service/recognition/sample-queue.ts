@@ -26,7 +26,7 @@ export class SampleQueue {
   }
 
   append(frame: Int16Array): void {
-    if (this.#offset + this.#length + frame.length > this.#samples.length) this.#makeRoom(frame.length)
+    if (this.#offset + this.#length + frame.length > this.#samples.length) this.#reserve(frame.length)
     this.#samples.set(frame, this.#offset + this.#length)
     this.#length += frame.length
   }
@@ -54,7 +54,7 @@ export class SampleQueue {
   }
 
   /** Moves the samples to the front of an array whose size follows the need: it doubles, and shrinks again. */
-  #makeRoom(added: number): void {
+  #reserve(added: number): void {
     const needed = 2 * (this.#length + added)
     const fits = needed <= this.#samples.length
     const isOversized = this.#samples.length > Math.max(this.#initialCapacity, 4 * needed)

@@ -37,7 +37,7 @@ export class RecognitionSession {
     context: RecognizerContext,
     link: Pausable,
   ): Promise<RecognitionSession> {
-    const askedAtMs = context.scheduler.now()
+    const requestedAtMs = context.scheduler.now()
     const { modelName: name, modelTenant: tenant, modelVersion: version, sampleRateHz } = request
     if (context.modelOfAddress !== undefined && context.modelOfAddress !== name) {
       throw new SpeechError('model-mismatch', 'model-name and the ModelName of the address differ; name one model.')
@@ -47,7 +47,7 @@ export class RecognitionSession {
     const { models, allowBatch } = batchModels(context.models)
     const engine = await openModel(models, context.rights, { name, tenant, version })
     const { limits, scheduler } = context
-    const pace = new PaceLimit({ limits, scheduler, sampleRateHz, askedAtMs, allowBatch })
+    const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
     return new RecognitionSession(request, context, engine, pace, link)
   }
 

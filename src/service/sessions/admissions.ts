@@ -22,14 +22,14 @@ export class Admissions {
   }
 
   /** Throws when the service is full. Call it before a token is verified, which costs more. */
-  checkRoom(): void {
+  checkCapacity(): void {
     const { sessions } = this.#limits
     if (this.#all >= sessions) throw full(`The service has ${sessions} sessions, its limit; try again later.`)
   }
 
   /** Takes a slot and returns the function that releases it; further calls have no effect. */
   admit(tokenId: string, tenant: string): () => void {
-    this.checkRoom()
+    this.checkCapacity()
     const { sessionsPerToken, sessionsPerTenant } = this.#limits
     if (countOf(this.#byToken, tokenId) >= sessionsPerToken) {
       throw full(`The token has ${sessionsPerToken} sessions, its limit; end one or try again later.`)

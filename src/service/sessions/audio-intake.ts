@@ -56,7 +56,7 @@ export interface PaceOptions {
    * When the client requested the session, by the scheduler's clock: audio from then until it was ready may arrive at
    * once.
    */
-  readonly askedAtMs: number
+  readonly requestedAtMs: number
   /** Whether the models of the session allow any pace; called only when audio is too fast. */
   readonly allowBatch: () => boolean
 }
@@ -79,12 +79,12 @@ export class PaceLimit {
 
   /** Counts samples of each channel: returns `too-fast` if that is too much by now. */
   take(sampleCount: number): SpeechError | undefined {
-    const { limits, scheduler, sampleRateHz, askedAtMs, allowBatch } = this.#options
+    const { limits, scheduler, sampleRateHz, requestedAtMs, allowBatch } = this.#options
     const { maxPacePercent, paceBurstMs } = limits
     if (maxPacePercent === 0) return undefined
     this.#startedAtMs ??= scheduler.now()
     this.#sampleCount += sampleCount
-    const elapsedMs = scheduler.now() - this.#startedAtMs + this.#readyAtMs - askedAtMs
+    const elapsedMs = scheduler.now() - this.#startedAtMs + this.#readyAtMs - requestedAtMs
     const aheadMs = (this.#sampleCount * 1000) / sampleRateHz - (elapsedMs * maxPacePercent) / 100
     return aheadMs <= paceBurstMs || allowBatch() ? undefined : tooFast(limits)
   }

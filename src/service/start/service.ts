@@ -210,7 +210,7 @@ const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault 
 const admission =
   (identity: Identity, admissions: Admissions, running: RunningGrants): SessionContext['admit'] =>
   async (token, tenant) => {
-    admissions.checkRoom()
+    admissions.checkCapacity()
     const rights = await identity.verify(token)
     // Checked first, so that no session uses the slots of a tenant without its grant.
     if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()

@@ -45,7 +45,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
 
   readonly #inner: Link<In, Out>
   readonly #inbox: Inbox<In>
-  readonly #outlet: DrainSignal
+  readonly #drain: DrainSignal
   readonly #toClient: MessagePipe<Received<In>>
   readonly #toService: MessagePipe<Sent<Out>>
   readonly #subscription = new Subscription()
@@ -56,8 +56,8 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
     if (inner.leaving$ !== undefined) this.leaving$ = inner.leaving$
     this.#inbox = new Inbox(limits.maxMessageBytes, () => this.#steerReading())
     this.incoming$ = this.#inbox.incoming$
-    this.#outlet = new DrainSignal(() => this.bufferedBytes, limits, scheduler)
-    this.drain$ = this.#outlet.drain$
+    this.#drain = new DrainSignal(() => this.bufferedBytes, limits, scheduler)
+    this.drain$ = this.#drain.drain$
     this.#toClient = new MessagePipe({
       shape: () => shapes()['to-client'],
       scheduler,
@@ -76,7 +76,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
       shape: () => shapes()['to-service'],
       scheduler,
       random,
-      onChange: () => this.#outlet.update(),
+      onChange: () => this.#drain.update(),
       corrupt: (item) => (item.type === 'message' ? { ...item, message: corruptMessage(item.message) } : item),
       deliver: (item) => {
         if (item.type === 'finish') inner.finish()
@@ -130,7 +130,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
     if (!this.#isOpen) return
     this.#toService.pushUnchanged({ type: 'close', reason }, 0)
     this.#isOpen = false
-    this.#outlet.end()
+    this.#drain.end()
     this.#inbox.discard()
   }
 
@@ -173,7 +173,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
     this.#toClient.discard()
     this.#toService.discard()
     this.#isOpen = false
-    this.#outlet.end()
+    this.#drain.end()
     this.#subscription.unsubscribe()
   }
 
@@ -193,7 +193,7 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
   #end(error: SpeechError | undefined): void {
     this.#isOpen = false
     this.#inbox.finish(error)
-    this.#outlet.end()
+    this.#drain.end()
   }
 
   /** Can run during the constructor. */

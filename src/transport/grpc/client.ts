@@ -27,7 +27,7 @@ import {
   proxyOfTarget,
 } from './channel.js'
 import { type CallReason, GrpcLink, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
-import { askedWaitMs, type ReceivedStatus, isCallForQuiet, statusError, orderlyEndOf } from './errors.js'
+import { requestedWaitMs, type ReceivedStatus, isCallForQuiet, statusError, orderlyEndOf } from './errors.js'
 import { type DataflowMethod, loadDataflow, type LoadDataflowOptions } from './proto.js'
 
 /** A channel of the gRPC package. */
@@ -95,7 +95,7 @@ const connect = (
   const receivedStatus = ({ code, details, metadata }: StatusObject): ReceivedStatus => ({
     code,
     details,
-    retryAfterMs: askedWaitMs([metadata, headers], limits.scheduler.now()),
+    retryAfterMs: requestedWaitMs([metadata, headers], limits.scheduler.now()),
   })
   call.once('status', (status: StatusObject) => {
     timer.unsubscribe()

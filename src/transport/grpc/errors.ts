@@ -23,7 +23,7 @@ export interface ReceivedStatus extends Partial<GrpcStatus> {
  * The wait that a service asks for in the headers or trailers of a call: `retry-after` as in HTTP, which balancers send too,
  * or `grpc-retry-pushback-ms` of gRPC.
  */
-export const askedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
+export const requestedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
   for (const one of metadata) {
     const waitMs = retryAfterMs(textOf(one, 'retry-after'), nowMs)
     if (waitMs !== undefined) return waitMs

@@ -213,7 +213,7 @@ describe('replay of the service', () => {
       const dial = dialOf(played)
       const log: string[] = []
       const attempt = (name: string): void => {
-        const heard$ = dial({ url: 'ws://localhost' }).pipe(
+        const received$ = dial({ url: 'ws://localhost' }).pipe(
           mergeMap((link) => {
             link.send(request.text)
             return link.incoming$
@@ -221,7 +221,7 @@ describe('replay of the service', () => {
         )
         const error = (cause: unknown): void =>
           void log.push(`${name} ${tools.clock.now()} ${isSpeechError(cause) ? cause.code : 'junk'}`)
-        heard$.subscribe({ error })
+        received$.subscribe({ error })
       }
       attempt('first')
       attempt('second')
@@ -244,13 +244,13 @@ describe('replay of the service', () => {
     const dial = dialOf(replay(parseCassette(lines)))
     const contents: string[] = []
     for (const channel of [1, 0, 1, 0] as const) {
-      const heard$ = dial({ url: 'ws://localhost', channel }).pipe(
+      const received$ = dial({ url: 'ws://localhost', channel }).pipe(
         mergeMap((link) => {
           link.send(request.text)
           return link.incoming$
         }),
       )
-      await lastValueFrom(heard$).catch((error: unknown) => contents.push(String(error)))
+      await lastValueFrom(received$).catch((error: unknown) => contents.push(String(error)))
     }
     expect(contents.map((text) => text.replace('SpeechError: ', ''))).toEqual([
       'B.',
@@ -272,7 +272,7 @@ describe('replay of the service', () => {
 
   it('keeps the order when a response is sent during the message that causes it', () => {
     const received: string[] = []
-    const heard$ = dialOf(replay(recognition()))({ url: 'ws://localhost' }).pipe(
+    const received$ = dialOf(replay(recognition()))({ url: 'ws://localhost' }).pipe(
       mergeMap((link) => {
         // Sends the next message inside the handler of the response.
         const answering$ = link.incoming$.pipe(
@@ -291,7 +291,7 @@ describe('replay of the service', () => {
         return merge(answering$, asking$)
       }),
     )
-    heard$.subscribe().unsubscribe()
+    received$.subscribe().unsubscribe()
     expect(received).toEqual(['recognize-response', 'partial-result', 'finalize-recognition-response', 'final-result'])
   })
 

@@ -19,7 +19,7 @@ describe('delivered', () => {
     const sent: number[] = []
     const audio = { format: pcm, audio: pieces(4000, 10) }
     const chunks = await collect(
-      delivered(audio, { pace: { speed: Infinity }, room: anyRoom, sent: (audioMs) => sent.push(audioMs) }),
+      delivered(audio, { pace: { speed: Infinity }, whenWritable: anyRoom, sent: (audioMs) => sent.push(audioMs) }),
     )
     expect(chunks.map(({ length }) => length)).toEqual([1600, 1600, 800, 10])
     expect(Buffer.concat(chunks)).toEqual(Buffer.concat(await collect(pieces(4000, 10))))
@@ -30,7 +30,7 @@ describe('delivered', () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       const audio = { format: pcm, audio: pieces(640) }
-      const chunks = delivered(audio, { pace: { speed: 1 }, room: anyRoom, sent: () => undefined })
+      const chunks = delivered(audio, { pace: { speed: 1 }, whenWritable: anyRoom, sent: () => undefined })
       await chunks.next()
       vi.advanceTimersByTime(20)
       expect((await chunks.next()).value).toHaveLength(320)
@@ -47,7 +47,7 @@ describe('delivered', () => {
       const pace = { speed: 1.25, burstMs: 1000 }
       const chunks = delivered(
         { format: pcm, audio: pieces(16 * 4000) },
-        { pace, room: anyRoom, sent: (audioMs) => (sentMs = audioMs) },
+        { pace, whenWritable: anyRoom, sent: (audioMs) => (sentMs = audioMs) },
       )
       const waits = Symbol('waits')
       let asked: Promise<unknown> | undefined
@@ -74,10 +74,10 @@ describe('delivered', () => {
 
   it('waits for the drain before each chunk', async () => {
     let makeRoom = (): void => undefined
-    const room = () => new Promise<void>((resolve) => (makeRoom = resolve))
+    const whenWritable = () => new Promise<void>((resolve) => (makeRoom = resolve))
     const chunks = delivered(
       { format: pcm, audio: pieces(10) },
-      { pace: { speed: Infinity }, room, sent: () => undefined },
+      { pace: { speed: Infinity }, whenWritable, sent: () => undefined },
     )
     let isThere = false
     const next = chunks.next().then(() => (isThere = true))

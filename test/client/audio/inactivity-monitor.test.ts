@@ -20,14 +20,14 @@ const silences = ({ audioAtMs, messageAtMs = [], lostAtMs }: Exchange): readonly
   const reported: string[] = []
   virtually(({ clock, recognizing }) => {
     let dials = 0
-    const dial = scriptedDial<SocketMessage, SocketMessage>(({ heard$, link }) => {
+    const dial = scriptedDial<SocketMessage, SocketMessage>(({ received$, link }) => {
       dials += 1
       if (dials === 1 && lostAtMs !== undefined) {
         clock.schedule(() => link.close(new SpeechError('connection-lost', 'Cut.')), lostAtMs)
       }
       return merge(
         NEVER,
-        heard$.pipe(mergeMap((message) => (typeof message === 'string' ? of(started) : NEVER))),
+        received$.pipe(mergeMap((message) => (typeof message === 'string' ? of(started) : NEVER))),
         from(messageAtMs).pipe(mergeMap((atMs) => timer(atMs, clock).pipe(map(() => partial)))),
       )
     })

@@ -71,7 +71,7 @@ describe('the replay buffer', () => {
     expect(buffer.rewind()).toMatchObject({ replayedMs: 40, gaps: [] })
     buffer.push(ofMs(10))
     buffer.trim()
-    expect(buffer.account).toMatchObject({ captured: 70 * 16, pending: 60 * 16, replayed: 0, dropped: 10 * 16 })
+    expect(buffer.totals).toMatchObject({ captured: 70 * 16, pending: 60 * 16, replayed: 0, dropped: 10 * 16 })
     expect(buffer.end()).toEqual([{ fromMs: 60, toMs: 70, cause: 'buffer-full' }])
   })
 
@@ -166,7 +166,7 @@ describe('the replay buffer', () => {
           else for (const gap of buffer.drop(end)) report(gap)
           if (end === 'end') expect(fate.size - before).toBeLessThanOrEqual(boundFrames * frame)
           expect(fate.size).toBe(captured)
-          const { captured: all, finalized, pending, replayed, dropped } = buffer.account
+          const { captured: all, finalized, pending, replayed, dropped } = buffer.totals
           expect([all, finalized + pending + replayed + dropped]).toEqual([captured, captured])
           expect(Math.max(-1, ...fate.keys())).toBe(captured - 1)
         },

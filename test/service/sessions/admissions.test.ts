@@ -38,13 +38,13 @@ describe('places for sessions', () => {
 
   it('are checked before the token only if none is free', () => {
     const admissions = new Admissions({ sessions: 1, sessionsPerTenant: 1, sessionsPerToken: 1 })
-    admissions.checkRoom()
+    admissions.checkCapacity()
     const release = admissions.admit('a', 't')
     expect(() => {
-      admissions.checkRoom()
+      admissions.checkCapacity()
     }).toThrow(expect.objectContaining({ code: 'overloaded' }))
     release()
-    admissions.checkRoom()
+    admissions.checkCapacity()
   })
 
   it('are as many as are held, after any sequence of grants and releases', () => {

@@ -15,7 +15,7 @@ const paceOf = (change: Partial<PaceOptions> = {}) => {
     limits,
     scheduler: clock,
     sampleRateHz: 8000,
-    askedAtMs: 0,
+    requestedAtMs: 0,
     allowBatch: () => false,
     ...change,
   })
@@ -52,7 +52,7 @@ describe('the rate limit', () => {
   it('adds the time that the session took to be ready', () => {
     const clock = new VirtualClock()
     clock.advanceTo(8_000)
-    const { take } = paceOf({ scheduler: clock, askedAtMs: 0 })
+    const { take } = paceOf({ scheduler: clock, requestedAtMs: 0 })
     expect(take(15_000)).toBeUndefined()
     expect(take(1)).toBe('too-fast')
   })

@@ -16,13 +16,13 @@ const play = (
   options: LinkFaultsOptions,
   messages$: Observable<Message> = NEVER,
 ) => {
-  const heard$ = new Subject<Message>()
+  const received$ = new Subject<Message>()
   const faults = linkFaults({ scheduler, ...options })
   const dial = scriptedDial<Message, Message>((peer) => {
-    peer.heard$.subscribe(heard$)
+    peer.received$.subscribe(received$)
     return messages$
   })
-  return { faults, dial: faults.wrap(dial), heard$ }
+  return { faults, dial: faults.wrap(dial), received$ }
 }
 
 const codes = (log: string[]) => ({
@@ -32,12 +32,12 @@ const codes = (log: string[]) => ({
 describe('faults on a link', () => {
   it('pass everything on immediately without faults', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
-      const { dial, heard$ } = play({ scheduler }, {}, cold('--a-b|'))
+      const { dial, received$ } = play({ scheduler }, {}, cold('--a-b|'))
       let link: Link<Message, Message> | undefined
       dial().subscribe((value) => (link = value))
       hot('-x-y').subscribe((value) => link?.send(value))
       expectObservable(link?.incoming$ ?? NEVER).toBe('--a-b|')
-      expectObservable(heard$).toBe('-x-y-|')
+      expectObservable(received$).toBe('-x-y-|')
     })
   })
 
@@ -56,7 +56,7 @@ describe('faults on a link', () => {
 
   it('delay in order, and count delayed bytes as buffered', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
-      const { faults, dial, heard$ } = play({ scheduler }, {}, cold('a---b-'))
+      const { faults, dial, received$ } = play({ scheduler }, {}, cold('a---b-'))
       faults.apply({ do: 'delay', delayMs: 5, direction: 'to-service' })
       faults.apply({ do: 'delay', delayMs: 3, direction: 'to-client' })
       let link: Link<Message, Message> | undefined
@@ -64,7 +64,7 @@ describe('faults on a link', () => {
       hot('xy').subscribe((value) => link?.send(value))
       hot('--x').subscribe(() => expect(link?.bufferedBytes).toBe(2))
       expectObservable(link?.incoming$ ?? NEVER).toBe('---a---b-')
-      expectObservable(heard$).toBe('-----xy')
+      expectObservable(received$).toBe('-----xy')
     })
   })
 
@@ -72,38 +72,38 @@ describe('faults on a link', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
       const audioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
       const script = [{ at: { when: 'audio', ms: 3 }, fault: { do: 'reset' } }] as const
-      const { dial, heard$ } = play({ scheduler }, { script, audioFormat })
+      const { dial, received$ } = play({ scheduler }, { script, audioFormat })
       let link: Link<Message, Message> | undefined
       dial().subscribe((value) => (link = value))
       const ms = new Uint8Array(16)
       hot('ta-a-a-a-a', { t: 'text that is no audio', a: ms }).subscribe((value) => link?.send(value))
       const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
-      expectObservable(heard$).toBe('ta-a-(a#)', { t: 'text that is no audio', a: ms }, lost)
+      expectObservable(received$).toBe('ta-a-(a#)', { t: 'text that is no audio', a: ms }, lost)
     })
   })
 
   it('reset a half-open connection only after its time', () => {
     marbles(({ cold, hot, expectObservable, scheduler }) => {
       const script = [{ at: { when: 'elapsed', ms: 2 }, fault: { do: 'half-open', forMs: 20 } }] as const
-      const { dial, heard$ } = play({ scheduler }, { script }, cold('-a-b-c-|'))
+      const { dial, received$ } = play({ scheduler }, { script }, cold('-a-b-c-|'))
       let link: Link<Message, Message> | undefined
       dial().subscribe((value) => (link = value))
       hot('-x-y').subscribe((value) => link?.send(value))
       const lost = expect.objectContaining({ code: 'connection-lost' }) as unknown
       expectObservable(link?.incoming$ ?? NEVER).toBe('-a 20ms #', undefined, lost)
-      expectObservable(heard$).toBe('-x-----|')
+      expectObservable(received$).toBe('-x-----|')
     })
   })
 
   it('buffer during a stall, so that the link is congested', () => {
     marbles(({ hot, expectObservable, scheduler }) => {
-      const { dial, heard$, faults } = play({ scheduler }, { script: faultMarbles('-s 9ms |') })
+      const { dial, received$, faults } = play({ scheduler }, { script: faultMarbles('-s 9ms |') })
       let link: Link<Message, Message> | undefined
       dial().subscribe((value) => (link = value))
       const big = new Uint8Array(300_000)
       hot('--b', { b: big }).subscribe((value) => link?.send(value))
       hot('---x').subscribe(() => expect(link?.isCongested).toBe(true))
-      expectObservable(heard$.pipe(map(({ length }) => length))).toBe('11ms b', { b: big.length })
+      expectObservable(received$.pipe(map(({ length }) => length))).toBe('11ms b', { b: big.length })
       hot('12ms x').subscribe(() => {
         expect(link?.isCongested).toBe(false)
         expect(faults.applied.map(({ atMs }) => atMs)).toEqual([1, 11])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { errorTable, isErrorCode, type ErrorCode } from '../../../src/errors/error-table.js'
-import { askedWaitMs, refusalStatus, statusError } from '../../../src/transport/grpc/errors.js'
+import { requestedWaitMs, refusalStatus, statusError } from '../../../src/transport/grpc/errors.js'
 
 const codes = Object.keys(errorTable).filter(isErrorCode)
 
@@ -24,7 +24,7 @@ describe('refusalStatus and statusError', () => {
       ['7'],
     ])
     expect(
-      askedWaitMs([refusalStatus({ code: 'overloaded', message: '', retryAfterMs: 30_000 }, () => 0).metadata], 0),
+      requestedWaitMs([refusalStatus({ code: 'overloaded', message: '', retryAfterMs: 30_000 }, () => 0).metadata], 0),
     ).toBe(30_000)
   })
 

@@ -111,7 +111,7 @@ describe('dialMemory', () => {
         { latencyMs: 1, scheduler },
       )
       const message$ = cold('a-b|')
-      const heard$ = dial$.pipe(
+      const received$ = dial$.pipe(
         mergeMap((link) =>
           merge(
             message$.pipe(tap({ next: (word) => link.send(word), complete: () => link.finish() }), ignoreElements()),
@@ -120,7 +120,7 @@ describe('dialMemory', () => {
         ),
       )
       // The dial itself stays open when its link ends.
-      expectObservable(heard$, '^ 9ms !').toBe('--A-B-----', { A: 'A', B: 'B' })
+      expectObservable(received$, '^ 9ms !').toBe('--A-B-----', { A: 'A', B: 'B' })
     })
   })
 

@@ -6,10 +6,10 @@ import type { ToWorker } from './worker-messages.js'
 
 /** What a segment needs of its pool. */
 export interface SegmentPool {
-  /** The segment was aborted: it holds no decoder any more and waits for none. */
+  /** The segment was aborted: it neither has nor needs a decoder. */
   readonly leave: (segment: PooledSegment) => void
-  /** The worker of the segment now owes an answer. */
-  readonly owed: () => void
+  /** Called when an answer of the worker becomes awaited. */
+  readonly awaiting: () => void
   readonly frameSamples: number
 }
 
@@ -20,7 +20,7 @@ type State =
 
 /**
  * A segment in a pool of workers. Its audio is cut into frames of one length, whatever the length of its chunks: the result
- * depends on the samples alone, and several chunks make one message. While it is queued its frames are kept.
+ * depends only on the samples, and several chunks make one message. While the segment is queued, its frames are stored.
  */
 export class PooledSegment implements EngineSegment {
   readonly id: number
@@ -39,12 +39,12 @@ export class PooledSegment implements EngineSegment {
     this.#state = { type: 'queued', messages: [{ type: 'open', segment: id, startMs }] }
   }
 
-  /** Whether its worker owes an answer to audio or to the end. */
-  get isOwed(): boolean {
+  /** Whether an answer of its worker to audio or to the end is awaited. */
+  get isAwaited(): boolean {
     return this.#state.type === 'running' && this.#unanswered > 0
   }
 
-  /** The segment has a decoder: sends what it has kept. */
+  /** The segment has a decoder: sends the stored frames. */
   start(post: (message: ToWorker) => void): void {
     if (this.#state.type !== 'queued') return
     const { messages } = this.#state
@@ -98,7 +98,7 @@ export class PooledSegment implements EngineSegment {
     if (this.#state.type !== 'running') return
     if (message.type === 'audio' || message.type === 'close') {
       this.#unanswered += 1
-      if (this.#unanswered === 1) this.#pool.owed()
+      if (this.#unanswered === 1) this.#pool.awaiting()
     }
     this.#state.post(message)
   }

@@ -57,7 +57,7 @@ export class ResourcePool<T> {
     else next.resolve(resource)
   }
 
-  /** Destroys a resource that is broken, and creates another if somebody waits. */
+  /** Destroys a resource that is broken, and creates another if a request is waiting. */
   discard(resource: T): void {
     this.#all.delete(resource)
     void this.#options.destroy?.(resource)

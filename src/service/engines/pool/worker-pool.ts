@@ -45,9 +45,9 @@ interface Member extends WatchedWorker {
   phase: Phase
 }
 
-const owedBy = ({ phase, segments }: Member): ReturnType<WatchedWorker['owes']> => {
+const awaitedFrom = ({ phase, segments }: Member): ReturnType<WatchedWorker['awaited']> => {
   if (phase.type === 'loading') return 'start'
-  return [...segments.values()].some(({ isOwed }) => isOwed) ? 'answer' : 'nothing'
+  return [...segments.values()].some(({ isAwaited }) => isAwaited) ? 'answer' : 'nothing'
 }
 
 /** After this many workers have ended within a minute the pool starts no other until the minute is over. */
@@ -107,7 +107,7 @@ export class WorkerPool {
   open(startMs: number, listener: SegmentListener): PooledSegment {
     const segment = new PooledSegment(this.#nextSegment, startMs, listener, {
       leave: (aborted) => this.#release(aborted),
-      owed: () => this.#watchdog.wake(),
+      awaiting: () => this.#watchdog.wake(),
       frameSamples: this.#options.frameSamples,
     })
     this.#nextSegment += 1
@@ -168,7 +168,7 @@ export class WorkerPool {
       }),
       segments: new Map(),
       phase: { type: 'loading' },
-      owes: () => owedBy(member),
+      awaited: () => awaitedFrom(member),
       hung: () => this.#hung(member),
     }
     this.#members.add(member)
@@ -178,7 +178,7 @@ export class WorkerPool {
   #receive(member: Member, message: FromWorker): void {
     if (!this.#members.has(member)) return
     this.#busyMs += message.busyMs ?? 0
-    this.#watchdog.heard(member)
+    this.#watchdog.responded(member)
     if (message.type === 'ready') {
       member.phase = { type: 'ready' }
       this.#becomeIdle(member)

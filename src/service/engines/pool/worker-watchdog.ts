@@ -3,9 +3,9 @@ import { schedule } from '../../../kernel/timers.js'
 
 /** A worker as the watchdog sees it. */
 export interface WatchedWorker {
-  /** What the worker owes: an `answer` while it has work, a `start` while it loads. */
-  readonly owes: () => 'answer' | 'start' | 'nothing'
-  /** Called when it was silent for too long. The watchdog has removed it. */
+  /** What the worker is expected to send: an `answer` while it has work, a `start` while it loads. */
+  readonly awaited: () => 'answer' | 'start' | 'nothing'
+  /** Called when the worker was silent for too long. The watchdog has removed it. */
   readonly hung: () => void
 }
 
@@ -21,9 +21,9 @@ export interface WorkerWatchdogOptions {
 const checksPerDeadline = 4
 
 /**
- * Detects workers that hang. While any worker owes something, it checks all of them a few times per deadline and counts the
- * checks during which each was silent. It counts checks, not time: when this thread itself stands still for long, that is
- * one check and no worker is ended for it.
+ * Detects workers that hang. While an answer or start is awaited from any worker, it checks all of them several times per
+ * deadline and counts the checks during which each was silent. It counts checks instead of time, so that a long block of this
+ * thread counts as one check and ends no worker.
  */
 export class WorkerWatchdog {
   readonly #options: WorkerWatchdogOptions
@@ -44,12 +44,12 @@ export class WorkerWatchdog {
     if (this.#silentChecks.size === 0) this.stop()
   }
 
-  /** The worker gave a sign of life. */
-  heard(worker: WatchedWorker): void {
+  /** The worker has sent a message. */
+  responded(worker: WatchedWorker): void {
     if (this.#silentChecks.has(worker)) this.#silentChecks.set(worker, 0)
   }
 
-  /** Call when a worker begins to owe something: the checks go on until none does. */
+  /** Must be called when an answer becomes awaited: checks run until nothing is awaited. */
   wake(): void {
     if (this.#timer !== undefined) return
     const { scheduler, answerWithinMs } = this.#options
@@ -60,9 +60,9 @@ export class WorkerWatchdog {
     this.#timer = schedule(scheduler, answerWithinMs / checksPerDeadline, check, { ref: true })
   }
 
-  /** Stops the checks if no worker owes anything. */
+  /** Stops the checks if nothing is awaited. */
   stopIfIdle(): void {
-    if ([...this.#silentChecks.keys()].every((worker) => worker.owes() === 'nothing')) this.stop()
+    if ([...this.#silentChecks.keys()].every((worker) => worker.awaited() === 'nothing')) this.stop()
   }
 
   stop(): void {
@@ -73,13 +73,13 @@ export class WorkerWatchdog {
   #check(): void {
     const { answerWithinMs, startWithinMs } = this.#options
     for (const [worker, silentChecks] of [...this.#silentChecks]) {
-      const owed = worker.owes()
-      if (owed === 'nothing') {
+      const awaited = worker.awaited()
+      if (awaited === 'nothing') {
         this.#silentChecks.set(worker, 0)
         continue
       }
       this.wake()
-      const deadlineMs = owed === 'answer' ? answerWithinMs : startWithinMs
+      const deadlineMs = awaited === 'answer' ? answerWithinMs : startWithinMs
       if (silentChecks < Math.ceil((checksPerDeadline * deadlineMs) / answerWithinMs)) {
         this.#silentChecks.set(worker, silentChecks + 1)
       } else {

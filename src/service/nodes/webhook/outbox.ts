@@ -53,7 +53,7 @@ export const runOutbox = (
 ): Observable<NodeItem> =>
   defer(() => {
     const queue = new EventQueue(settings)
-    const tally = new DeliveryTally()
+    const counter = new DeliveryCounter()
     const changed$ = new Subject<void>()
     const completed$ = new Subject<void>()
     let isCompleted = false
@@ -69,8 +69,8 @@ export const runOutbox = (
     )
     const send = (events: readonly string[]): Observable<NodeItem> => {
       if (events.length === 0) return EMPTY
-      tally.sent(events.length)
-      return deliver(events).pipe(mergeMap((delivery) => from(tally.ended(events.length, delivery))))
+      counter.sent(events.length)
+      return deliver(events).pipe(mergeMap((delivery) => from(counter.ended(events.length, delivery))))
     }
     const sender$ = batch$.pipe(
       switchMap(send),
@@ -82,7 +82,7 @@ export const runOutbox = (
         if (item.type !== 'event') return EMPTY
         const dropped = queue.add(encode(item.event))
         changed$.next()
-        return from(tally.dropped(dropped))
+        return from(counter.dropped(dropped))
       }),
       tap({
         complete: () => {
@@ -95,7 +95,7 @@ export const runOutbox = (
     const senders$ = merge(...Array.from({ length: settings.inFlight }, () => sender$)).pipe(takeUntil(deadline$))
     return concat(
       merge(senders$, feed$),
-      defer(() => from(tally.close(queue.size))),
+      defer(() => from(counter.close(queue.size))),
     )
   })
 
@@ -169,7 +169,7 @@ class EventQueue {
  * Counts delivered and lost events. `Webhook Failed` reports the first lost event of a failure and is not repeated until a
  * batch is accepted. `Webhook Ended` reports the totals at the end, if any event was lost.
  */
-class DeliveryTally {
+class DeliveryCounter {
   #delivered = 0
   #lost = 0
   #underWay = 0

@@ -26,7 +26,7 @@ export interface DropSum {
 const maxListedDrops = 1000
 
 /** Sums up dropped audio and lists it, up to a bound. */
-export class DropTally {
+export class DropCounter {
   #drops: readonly LedgerDrop[] = []
   #sums: readonly DropSum[] = []
   #unlisted = 0
