@@ -38,11 +38,13 @@ const isPackage = (id) => !id.startsWith('.') && !id.startsWith('/')
  * @typedef {(file: string) => string | null} NameOutput
  */
 
+/** @type {NameOutput} */
+const byFile = (file) => (!file.includes('/') || programs.includes(file) ? null : file.replace(/\.ts$/, ''))
+
 /** @type {(folders: RegExp) => NameOutput} */
 const byFolder = (folders) => (file) => {
-  if (!file.includes('/') || programs.includes(file)) return null
   const [folder] = folders.exec(file) ?? []
-  return folder?.replace('/', '-') ?? file.replace(/\.ts$/, '')
+  return byFile(file) && (folder?.replace('/', '-') ?? byFile(file))
 }
 
 /** Generates `browser.ts`, which does not exist in src. */
@@ -122,11 +124,8 @@ await bundle(
   byFolder(/^(service\/[^/]+|transport\/grpc|client\/dataflow|[^/]+)(?=\/)/),
   { dir: join(client, 'dist/cjs'), format: 'cjs', exports: 'named' },
 )
-// The files of the other folders stay apart: a page loads some with its first session only, and bundlers drop codecs only with their file.
-await bundle([...dual, 'browser'].map(withExtension), byFolder(/^operators(?=\/)/), {
-  dir: join(client, 'dist/esm'),
-  format: 'esm',
-})
+// The files stay apart: a page loads some with its first session only, and bundlers drop codecs only with their file.
+await bundle([...dual, 'browser'].map(withExtension), byFile, { dir: join(client, 'dist/esm'), format: 'esm' })
 await bundleDeclarations(entryPoints)
 for (const name of entryPoints) {
   const line = `export * from '../cjs/${name}.js'\n`

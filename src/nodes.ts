@@ -1,7 +1,8 @@
 // The entry point for authors of nodes. It loads little, because it also runs in worker threads.
 export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from './audio/format.js'
 export { decodeSamples, encodeSamples } from './audio/codec.js'
-export { type EventEnvelope, eventName } from './protocol/dataflow-events.js'
+export type { EventEnvelope } from './protocol/dataflow-events.js'
+export { eventName } from './protocol/event-name.js'
 export { defineNode } from './service/nodes/core/define-node.js'
 export {
   flag,

@@ -23,26 +23,40 @@ import {
 } from 'rxjs'
 import { isSpeechError, SpeechError } from '../errors/speech-error.js'
 import type { Token } from '../protocol/token.js'
+import { checkOptions, number, observableValue, optionsOf, schedulerValue } from '../protocol/validation.js'
 import { backoffMs } from '../kernel/backoff.js'
 import { longTimer } from '../kernel/timers.js'
 
+/** When `keepFresh` renews a token. */
 export interface KeepFreshOptions {
-  /** How long before a token expires its renewal begins, in milliseconds; at most half its life. Default: a tenth of its life, at most a day. */
-  readonly renewBeforeMs?: number
-  /** Wait after the first failed renewal, in milliseconds; it doubles with each further one. Default 1000. */
-  readonly firstRetryMs?: number
   /**
-   * The longest wait between two renewals that failed, in milliseconds; a `Retry-After` may be longer. Default 60 000.
+   * How long before a token expires its renewal begins, in milliseconds; at most half its life.
+   * @default a tenth of its life, at most a day
    */
-  readonly maxRetryMs?: number
+  readonly renewBeforeMs?: number | undefined
+  /** Wait after the first failed renewal, in milliseconds; it doubles with each further one. @default 1000 */
+  readonly firstRetryMs?: number | undefined
+  /** The longest wait between two renewals that failed, in milliseconds; a `Retry-After` may be longer. @default 60_000 */
+  readonly maxRetryMs?: number | undefined
   /**
    * Tokens that the service refused. When it is the current one, it is dropped and another is requested at once; any
-   * other is ignored, so many sessions refused with one token cause one request.
+   * other is ignored, so many sessions refused with one token cause one request. @default none
    */
-  readonly rejected$?: Observable<Pick<Token, 'accessToken'>>
-  /** The clock, the same as that of the source. Default `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike
+  readonly rejected$?: Observable<Pick<Token, 'accessToken'>> | undefined
+  /** The clock, the same as that of the source. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
 }
+
+const keepFreshOptions = optionsOf<KeepFreshOptions>()(
+  {},
+  {
+    renewBeforeMs: number({ min: 0 }),
+    firstRetryMs: number({ min: 1 }),
+    maxRetryMs: number({ min: 1 }),
+    rejected$: observableValue,
+    scheduler: schedulerValue,
+  },
+)
 
 /** The state of the shared stream: a valid token, or none while one is requested. */
 type Held = { readonly type: 'none' } | { readonly type: 'token'; readonly token: Token; readonly renewAtMs: number }
@@ -70,6 +84,7 @@ const none: Held = { type: 'none' }
  * Throws `invalid-options` when it is called with a time that is negative or not a number.
  */
 export const keepFresh = (options: KeepFreshOptions = {}): MonoTypeOperatorFunction<Token> => {
+  checkOptions(keepFreshOptions, options)
   const { rejected$ = NEVER, scheduler = asyncScheduler } = options
   const timing = timingOf(options)
   return (source$) => {
@@ -182,11 +197,6 @@ interface Timing {
 const withoutJitter = (): number => 1
 
 const timingOf = ({ renewBeforeMs, firstRetryMs = 1000, maxRetryMs = 60_000 }: KeepFreshOptions): Timing => {
-  for (const [name, ms] of Object.entries({ renewBeforeMs: renewBeforeMs ?? 0, firstRetryMs, maxRetryMs })) {
-    const least = name === 'renewBeforeMs' ? 0 : 1
-    if (Number.isFinite(ms) && ms >= least) continue
-    throw new SpeechError('invalid-options', `${name} must be a number of milliseconds from ${least}, not ${ms}.`)
-  }
   return {
     renewBeforeMs: (lifeMs) => Math.min(renewBeforeMs ?? Math.min(lifeMs / 10, dayMs), lifeMs / 2),
     waitMs: (error, failures) => {

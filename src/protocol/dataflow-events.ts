@@ -1,5 +1,6 @@
 import { either, function as f } from 'fp-ts'
 import type { SpeechError } from '../errors/speech-error.js'
+import { eventName } from './event-name.js'
 import { parseJsonObject } from './parse-json.js'
 import {
   decodeWith,
@@ -13,23 +14,6 @@ import {
 } from './message-codec.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from './session-event.js'
 import { anything, listOf, text } from './validation.js'
-
-/**
- * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may emit any other. `SR Silence`: there was
- * no speech on the channel from its start to its end, and all audio before its end has its results.
- *
- * @example
- * const finals: Node = (input$) =>
- *   input$.pipe(filter((item) => item.type === 'event' && item.event.name === eventName.final))
- */
-export const eventName = {
-  speechStarted: 'Speech Started',
-  speechEnded: 'Speech Ended',
-  silence: 'SR Silence',
-  partial: 'SR Partial',
-  milestone: 'SR Milestone',
-  final: 'SR Final',
-} as const
 
 /**
  * A node's event on the wire (PROTOCOL 3.3, Event). Only its name is required: any other field that cannot be read

@@ -235,9 +235,3 @@ export const writeDataflowResponse = (operationResult: string, request?: Dataflo
   JSON.stringify(
     dataflowResponse.encode({ messageName: request === undefined ? undefined : `${request}Response`, operationResult }),
   )
-
-/** The `operation-result` of success on the dataflow stream. */
-export const dataflowSuccess = 'success'
-
-/** Whether an `operation-result` of either interface means success; the letter case does not matter (PROTOCOL 3.1). */
-export const isSuccess = (operationResult: string): boolean => operationResult.toLowerCase() === dataflowSuccess

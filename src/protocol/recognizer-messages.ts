@@ -196,6 +196,3 @@ export const writeRecognizerMessage = (message: RecognizerMessage): string => {
   const fields = (codecs[message.message] as MessageCodec<object>).encode(message)
   return JSON.stringify({ 'message-name': message.message, ...fields })
 }
-
-/** The `operation-result` of success on the recognizer's socket (PROTOCOL 4.2). */
-export const recognizerSuccess = 'Success'

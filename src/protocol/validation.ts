@@ -113,6 +113,10 @@ export const number = (range: NumberRange = {}): Codec<number> =>
     (value): value is number => typeof value === 'number' && Number.isFinite(value) && isWithin(value, range),
   )
 
+/** A number from `min` that may be Infinity. */
+export const numberUpToInfinity = (min: number): Codec<number> =>
+  codec(`a number from ${min}, or Infinity`, (value): value is number => typeof value === 'number' && value >= min)
+
 /** A time in milliseconds that a timer can keep; a fraction is allowed. */
 export const milliseconds: Codec<number> = codec(
   `more than 0 and at most ${maxTimerMs} milliseconds`,

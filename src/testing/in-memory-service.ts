@@ -1,5 +1,16 @@
 import { asyncScheduler, NEVER, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import {
+  anything,
+  checkOptions,
+  jsonObject,
+  listOf,
+  nonEmptyText,
+  optionsOf,
+  recordOf,
+  schedulerValue,
+  text,
+} from '../protocol/validation.js'
 import { sharedTenant } from '../service/sessions/rights.js'
 import { serveDataflow } from '../service/dataflow/session.js'
 import { serveRecognizer } from '../service/recognizer/session.js'
@@ -19,34 +30,60 @@ import { nodeCatalog, textProject } from '../service/project/load-projects.js'
 import { projectRegistry, type Project } from '../service/project/project.js'
 import { transcribeName, transcribeProjects } from '../service/project/transcribe-projects.js'
 import type { DataflowMessage, Link, SocketMessage } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions, type PresentedAddress } from '../transport/memory/link.js'
+import {
+  dialMemory,
+  memoryLinkOptions,
+  type MemoryLinkOptions,
+  type PresentedAddress,
+} from '../transport/memory/link.js'
 import { memoryPeer, type MemoryPeer } from './verifying/memory-peer.js'
 import { scriptedEngine } from './scripted-engine.js'
 
+/** What a service in memory recognizes with, and how it is reached. */
 export interface InMemoryServiceOptions {
-  /** An engine for every model name; such as `scriptedEngine`. */
-  readonly engine?: Engine
-  /** Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. */
-  readonly modelFolders?: readonly string[]
-  /** The model of a dataflow session that names none; by default the first one found. */
-  readonly defaultModel?: string
+  /** An engine for every model name; such as `scriptedEngine`. @default an engine that recognizes "hello world" */
+  readonly engine?: Engine | undefined
+  /** Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. @default none */
+  readonly modelFolders?: readonly string[] | undefined
+  /** The model of a dataflow session that names none. @default the first one found */
+  readonly defaultModel?: string | undefined
   /**
    * Projects of the tenant `Default`, as YAML by name, in addition to `transcribe`. Sessions select one by `project`.
-   * The refusal of a session with a broken project lists its faults.
+   * The refusal of a session with a broken project lists its faults. @default none
    */
-  readonly projects?: Readonly<Record<string, string>>
-  /** Nodes that they can name, in addition to the built-in ones. */
-  readonly nodes?: readonly AnyNodeDefinition[]
-  /** Secrets of projects, by their environment variables. */
-  readonly env?: Readonly<Record<string, string | undefined>>
-  readonly recordingsFolder?: string
-  /** The only accepted token. Default `in-memory-token`. */
-  readonly token?: string
-  readonly limits?: Partial<SessionLimits>
-  /** The latency of every message, and the clock of the service. */
-  readonly link?: MemoryLinkOptions
-  readonly scheduler?: SchedulerLike
+  readonly projects?: Readonly<Record<string, string>> | undefined
+  /** Nodes that they can name, in addition to the built-in ones. @default none */
+  readonly nodes?: readonly AnyNodeDefinition[] | undefined
+  /** Secrets of projects, by their environment variables. @default {} */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** The folder of recordings; without it nodes cannot record. @default none */
+  readonly recordingsFolder?: string | undefined
+  /** The only accepted token. @default 'in-memory-token' */
+  readonly token?: string | undefined
+  /** Limits of sessions. @default those of docs/PROTOCOL.md 8 */
+  readonly limits?: Partial<SessionLimits> | undefined
+  /** The latency of every message, and the water marks. @default no latency */
+  readonly link?: MemoryLinkOptions | undefined
+  /** The clock of the service, and of the sessions whose options it makes. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
 }
+
+const inMemoryServiceOptions = optionsOf<InMemoryServiceOptions>()(
+  {},
+  {
+    engine: jsonObject,
+    modelFolders: listOf(text),
+    defaultModel: text,
+    projects: recordOf(text),
+    nodes: listOf(anything),
+    env: jsonObject,
+    recordingsFolder: text,
+    token: nonEmptyText,
+    limits: jsonObject,
+    link: memoryLinkOptions,
+    scheduler: schedulerValue,
+  },
+)
 
 /** The service, and the options of sessions with it. */
 export interface InMemoryService extends MemoryPeer {
@@ -61,6 +98,7 @@ export interface InMemoryService extends MemoryPeer {
  * socket, no TLS, no token endpoint. Without an engine and without models a scripted engine recognizes "hello world".
  */
 export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryService => {
+  checkOptions(inMemoryServiceOptions, options)
   const { token = 'in-memory-token', scheduler = asyncScheduler, link = {} } = options
   const models = openModels(options)
   const defaultModel = options.defaultModel ?? models.list()[0]?.name ?? 'scripted'
@@ -68,7 +106,7 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
   const context: DataflowContext = {
     admit: (presented) => admit(presented, token),
     projects: projectRegistry(projectsOf(options, defaultModel)),
-    ...(options.recordingsFolder === undefined ? {} : { recordingsFolder: options.recordingsFolder }),
+    recordingsFolder: options.recordingsFolder,
     models,
     // As in development: a file may arrive as fast as the service reads it.
     limits: { ...defaultSessionLimits, maxPacePercent: 0, ...options.limits },

@@ -1,4 +1,5 @@
 import type { Word } from '../protocol/session-event.js'
+import { checkOptions, listOf, number, optionsOf, text, wholeNumber } from '../protocol/validation.js'
 import type { Engine, EngineSegment, OpenSegment, SegmentListener } from '../service/engines/engine.js'
 import { createSegmentEngine } from '../service/engines/segment-engine.js'
 
@@ -6,17 +7,18 @@ export interface ScriptedEngineOptions {
   /** The text of each segment of a channel, in turn; after the last one the first follows. */
   readonly texts: readonly string[]
   /** The confidence of every word, 0 to 1. @default 0.9 */
-  readonly confidence?: number
+  readonly confidence?: number | undefined
   /** In Hz. @default 8000 */
-  readonly sampleRateHz?: number
+  readonly sampleRateHz?: number | undefined
 }
 
 /**
  * An engine that ignores the audio: each segment gets the next text of a script, as partials with one more word every
  * 300 ms of audio, and as a whole when it closes. It answers at once, without timers and threads, so it works in virtual time.
  */
-export const scriptedEngine = ({ texts, confidence = 0.9, sampleRateHz = 8000 }: ScriptedEngineOptions): Engine =>
-  createSegmentEngine({
+export const scriptedEngine = (options: ScriptedEngineOptions): Engine => {
+  const { texts, confidence = 0.9, sampleRateHz = 8000 } = checkOptions(scriptedEngineOptions, options)
+  return createSegmentEngine({
     capabilities: {
       sampleRateHz,
       partials: true,
@@ -26,6 +28,12 @@ export const scriptedEngine = ({ texts, confidence = 0.9, sampleRateHz = 8000 }:
     },
     openChannel: () => openSegments(texts, confidence, sampleRateHz),
   })
+}
+
+const scriptedEngineOptions = optionsOf<ScriptedEngineOptions>()(
+  { texts: listOf(text) },
+  { confidence: number({ min: 0, max: 1 }), sampleRateHz: wholeNumber({ min: 1 }) },
+)
 
 const wordMs = 300
 

@@ -1,4 +1,4 @@
-import { checkOption, durationMs, wholeNumber } from '../protocol/validation.js'
+import { checkOption, checkOptions, durationMs, optionsOf, wholeNumber } from '../protocol/validation.js'
 
 /** The limits of a link, for every transport. */
 export interface LinkLimits {
@@ -44,6 +44,8 @@ export const linkLimitCodecs = {
   closeTimeoutMs: durationMs(1),
 }
 
+const linkLimits = /* @__PURE__ */ optionsOf<LinkLimits>()({}, linkLimitCodecs)
+
 /** The low-water mark, at most the high-water mark; throws `invalid-options`. */
 export const lowWaterMarkOf = ({
   highWaterMarkBytes = defaultHighWaterMarkBytes,
@@ -62,11 +64,7 @@ export const resolveLimits = ({
   lowWaterMarkBytes,
   closeTimeoutMs = defaultCloseTimeoutMs,
 }: LinkLimits): Resolved<LinkLimits> => {
-  checkOption('highWaterMarkBytes', linkLimitCodecs.highWaterMarkBytes, highWaterMarkBytes)
-  return {
-    maxMessageBytes: checkOption('maxMessageBytes', linkLimitCodecs.maxMessageBytes, maxMessageBytes),
-    highWaterMarkBytes,
-    lowWaterMarkBytes: lowWaterMarkOf({ highWaterMarkBytes, lowWaterMarkBytes }),
-    closeTimeoutMs: checkOption('closeTimeoutMs', linkLimitCodecs.closeTimeoutMs, closeTimeoutMs),
-  }
+  const limits = { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs }
+  checkOptions(linkLimits, limits)
+  return { ...limits, lowWaterMarkBytes: lowWaterMarkOf(limits) }
 }

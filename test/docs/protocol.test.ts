@@ -23,11 +23,11 @@ import {
   eventEnvelope,
   readEventEnvelope,
   type EventEnvelope,
-  eventName,
   recognitionData,
   sessionEventOf,
   type RecognitionData,
 } from '../../src/protocol/dataflow-events.js'
+import { eventName } from '../../src/protocol/event-name.js'
 import {
   readRecognizerRequest,
   writeRecognizerRequest,

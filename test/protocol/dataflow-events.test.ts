@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import {
   type EventEnvelope,
-  eventName,
   readEventEnvelope,
   recognitionData,
   type RecognitionData,
   sessionEventOf,
   writeEventEnvelope,
 } from '../../src/protocol/dataflow-events.js'
+import { eventName } from '../../src/protocol/event-name.js'
 import { eventEnvelope, recognitionData as anyData } from './arbitraries.js'
 import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
 import fc from 'fast-check'

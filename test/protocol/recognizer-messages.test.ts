@@ -7,14 +7,13 @@ import {
   type RecognizerFinal,
   type RecognizerResponse,
   type RecognizerResult,
-  recognizerSuccess,
   writeRecognizerMessage,
   writeRecognizerRequest,
 } from '../../src/protocol/recognizer-messages.js'
 import { recognizerMessage, recognizerRequest } from './arbitraries.js'
 import { keepsTheLawsOfAReader, refusalOf, rightOf } from './reader-laws.js'
 import fc from 'fast-check'
-import { dataflowSuccess, isSuccess } from '../../src/protocol/dataflow-messages.js'
+import { dataflowSuccess, isSuccess, recognizerSuccess } from '../../src/protocol/operation-result.js'
 
 /** Every key of the model, so that a new key must be given its bytes here. */
 const full: Required<RecognizeRequest> & { request: 'recognize' } = {

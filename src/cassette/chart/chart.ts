@@ -1,4 +1,4 @@
-import { eventName } from '../../protocol/dataflow-events.js'
+import { eventName } from '../../protocol/event-name.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 
 /** A session as rows over one time axis; `drawText` and `drawSvg` draw it. */

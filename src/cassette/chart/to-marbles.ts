@@ -1,5 +1,6 @@
 import type { Timestamp } from 'rxjs'
 import type { SessionEvent } from '../../protocol/session-event.js'
+import { checkOptions, number, oneOf, optionsOf } from '../../protocol/validation.js'
 import type { Cassette } from '../format/cassette.js'
 import { drawSvg } from './draw-svg.js'
 import { drawText } from './draw-text.js'
@@ -16,6 +17,8 @@ export interface ToMarblesOptions {
   readonly width?: number | undefined
 }
 
+const toMarblesOptions = optionsOf<ToMarblesOptions>()({}, { as: oneOf('text', 'svg'), width: number() })
+
 /**
  * Draws a session: rows for connections, control, audio, speech, partials, milestones and finals over one time axis, and
  * a list of the messages. The session is a cassette, or events with the times that `timestamp()` adds.
@@ -28,8 +31,9 @@ export interface ToMarblesOptions {
  */
 export const toMarbles = (
   session: Cassette | readonly Timestamp<SessionEvent>[],
-  { as = 'text', width }: ToMarblesOptions = {},
+  options: ToMarblesOptions = {},
 ): string => {
+  const { as = 'text', width } = checkOptions(toMarblesOptions, options)
   const chart = 'header' in session ? chartOfCassette(session) : chartOfEvents(session)
   return as === 'svg' ? drawSvg(chart, width) : drawText(chart, width)
 }

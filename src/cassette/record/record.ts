@@ -4,7 +4,16 @@ import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
 import type { Recognition, RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { checkOption, durationMs, wholeNumber } from '../../protocol/validation.js'
+import {
+  checkOptions,
+  durationMs,
+  functionValue,
+  listOf,
+  oneOf,
+  optionsOf,
+  text,
+  wholeNumber,
+} from '../../protocol/validation.js'
 import type { GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
@@ -50,6 +59,17 @@ export interface RecordOptions {
   readonly onLoss?: ((loss: CassetteLoss) => void) | undefined
 }
 
+const recordOptions = optionsOf<RecordOptions>()(
+  {},
+  {
+    audio: oneOf('embedded', 'sha256'),
+    secrets: listOf(text),
+    maxQueueBytes: wholeNumber({ min: 1 }),
+    flushTimeoutMs: durationMs(1),
+    onLoss: functionValue,
+  },
+)
+
 export type Recordable = RecognizeOptions | DataflowOptions
 
 /** `recognize` or `dataflow` with their options, recorded. */
@@ -69,9 +89,8 @@ export type RecordedSession = <Options extends Recordable>(
  * audio$.pipe(record(toFile('call.jsonl'))(recognize, options))
  */
 export const record = (sink: CassetteSink, options: RecordOptions = {}): RecordedSession => {
+  checkOptions(recordOptions, options)
   const { maxQueueBytes = 8 * 1024 * 1024, flushTimeoutMs = 10_000 } = options
-  checkOption('maxQueueBytes', wholeNumber({ min: 1 }), maxQueueBytes)
-  checkOption('flushTimeoutMs', durationMs(1), flushTimeoutMs)
   const { audio = 'embedded', secrets: named = [], onLoss = warn } = options
   const open = openerOf(sink)
   return (session, sessionOptions) => {

@@ -5,6 +5,7 @@ import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { isErrorCode } from '../../errors/error-code.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
+import { checkOptions, codec, functionValue, oneOf, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.js'
 import { dialMemory } from '../../transport/memory/link.js'
 import { connectionsOf, requireComplete, type Cassette, type RecordedConnection } from '../format/cassette.js'
@@ -38,6 +39,16 @@ export interface ReplayOptions {
   readonly scheduler?: SchedulerLike | undefined
 }
 
+const replayOptions = optionsOf<ReplayOptions>()(
+  {},
+  {
+    mismatch: oneOf('strict', 'lenient'),
+    onMismatch: functionValue,
+    speed: codec('a number above 0, or Infinity', (value): value is number => typeof value === 'number' && value > 0),
+    scheduler: schedulerValue,
+  },
+)
+
 /** Plays one side of a recorded session. */
 export interface Replay {
   /**
@@ -67,8 +78,8 @@ export interface Replay {
  * audio$.pipe(recognize(replay(cassette).recognizer()))
  */
 export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay => {
+  checkOptions(replayOptions, options)
   const { mismatch = 'strict', speed = Infinity, scheduler = asyncScheduler, onMismatch = () => undefined } = options
-  if (!(speed > 0)) throw new SpeechError('invalid-options', 'speed must be a number above 0, or Infinity.')
   if (mismatch === 'strict') requireComplete(cassette, "play it with mismatch: 'lenient'")
   const settings = { mismatch, speed, scheduler, onMismatch }
   return {

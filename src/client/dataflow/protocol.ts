@@ -11,8 +11,8 @@ import {
   type UpdateRequest,
   readDataflowResponse,
   type DataflowResponse,
-  isSuccess,
 } from '../../protocol/dataflow-messages.js'
+import { isSuccess } from '../../protocol/operation-result.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import { unreadableStart, type WireProtocol, type DecodedMessage, type ControlSignal } from '../protocol.js'

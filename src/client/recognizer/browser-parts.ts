@@ -3,3 +3,4 @@ export { dialBrowserSocket as dialSocket } from '../../transport/websocket/brows
 export { sessionParts } from '../session-parts.js'
 export { presentToken } from './present-token.js'
 export { RecognizerProtocol } from './protocol.js'
+export { recognizeRequestOf } from './request.js'

@@ -3,7 +3,7 @@ import { decodeSamples } from '../../audio/codec.js'
 import type { Encoding } from '../../audio/format.js'
 import { bytesOf } from '../../audio/pcm.js'
 import { refusalError } from '../../errors/refusal.js'
-import { isSuccess } from '../../protocol/dataflow-messages.js'
+import { isSuccess } from '../../protocol/operation-result.js'
 import {
   writeRecognizerRequest,
   type RecognizeRequest,

@@ -93,6 +93,7 @@ export interface RecognizeParts {
   readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
   readonly RecognizerProtocol: typeof RecognizerProtocol
   readonly presentToken: typeof presentToken
+  readonly recognizeRequestOf: (options: RecognizeOptions) => RecognizeRequest
 }
 
 const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
@@ -106,7 +107,6 @@ export const recognizeOn = (
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
   const url = recognizerUrl(options)
-  const request = recognizeRequestOf(options)
   const dialOptions = {
     ...options,
     heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
@@ -116,7 +116,7 @@ export const recognizeOn = (
   const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,
-    { dialSocket, presentToken, RecognizerProtocol, sessionParts }: RecognizeParts,
+    { dialSocket, presentToken, recognizeRequestOf, RecognizerProtocol, sessionParts }: RecognizeParts,
   ): Opening<SocketMessage, SocketMessage> => ({
     dial: () =>
       (options.testing?.dial ?? dialSocket)({
@@ -124,7 +124,7 @@ export const recognizeOn = (
         channel,
         ...presentToken(url, token, options.presentToken),
       }),
-    protocol: new RecognizerProtocol({ request, encoding: format.encoding }),
+    protocol: new RecognizerProtocol({ request: recognizeRequestOf(options), encoding: format.encoding }),
     parts: sessionParts,
   })
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
@@ -186,21 +186,3 @@ const recognizeOptions = optionsOf<RecognizeOptions>()(
     WebSocket: functionValue,
   },
 )
-
-const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest => {
-  const { voiceActivity: vad = {} } = options
-  return {
-    audioFormat: 'pcm',
-    modelName: options.model,
-    modelTenant: options.tenant,
-    modelVersion: options.modelVersion,
-    sampleRateHz: options.format.sampleRateHz,
-    audioSplitter: options.audioSplitter,
-    vadSensitivity: vad.sensitivity,
-    vadPreSpeechBufferMs: vad.preSpeechBufferMs,
-    vadPostSpeechBufferMs: vad.postSpeechBufferMs,
-    vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
-    vadSilenceTriggerMs: vad.silenceTriggerMs,
-    vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
-  }
-}

@@ -11,8 +11,15 @@ import {
 import { presentToken } from './present-token.js'
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
+import { recognizeRequestOf } from './request.js'
 
-const parts: RecognizeParts = { dialSocket: dialWebSocket, presentToken, RecognizerProtocol, sessionParts }
+const parts: RecognizeParts = {
+  dialSocket: dialWebSocket,
+  presentToken,
+  recognizeRequestOf,
+  RecognizerProtocol,
+  sessionParts,
+}
 
 const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
 

@@ -1,7 +1,7 @@
 import type { SchedulerLike } from 'rxjs'
 import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { anySound, loudSound } from '../../audio/silence.js'
-import { eventName } from '../../protocol/dataflow-events.js'
+import { eventName } from '../../protocol/event-name.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
 import type { ReplayBuffer } from '../audio/replay-buffer.js'
 import { ChannelResults, unreadAtFinalMs } from './channel-results.js'

@@ -1,5 +1,6 @@
 import { catchError, concat, defer, mergeMap, throwError, type OperatorFunction } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
+import { anything, checkOptions, number, optionsOf } from '../../protocol/validation.js'
 import { ChunkQueue, chunkBytesOf } from './chunk-queue.js'
 
 export interface ChunkOptions {
@@ -7,6 +8,8 @@ export interface ChunkOptions {
   /** Length of a chunk in milliseconds, rounded down to whole samples. @default 20 (PROTOCOL 3.2) */
   readonly everyMs?: number | undefined
 }
+
+const chunkOptions = optionsOf<ChunkOptions>()({ format: anything }, { everyMs: number() })
 
 /**
  * Cuts audio into chunks of equal length, however the source is sliced.
@@ -25,7 +28,9 @@ export interface ChunkOptions {
  * microphone$.pipe(chunk({ format: { encoding: 'pcm', sampleRateHz: 16000, channels: 1 } }))
  * ```
  */
-export const chunk = ({ format, everyMs = 20 }: ChunkOptions): OperatorFunction<Uint8Array, Uint8Array> => {
+export const chunk = (options: ChunkOptions): OperatorFunction<Uint8Array, Uint8Array> => {
+  checkOptions(chunkOptions, options)
+  const { format, everyMs = 20 } = options
   const chunkBytes = chunkBytesOf(format, everyMs)
   return (source$) =>
     defer(() => {

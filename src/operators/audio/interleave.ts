@@ -2,7 +2,7 @@ import { catchError, concat, defer, endWith, filter, map, merge, throwError, typ
 import { interleaveChannels } from '../../audio/channels.js'
 import { bytesPerSample, validateFormat, type AudioFormat, type Encoding } from '../../audio/format.js'
 import { silentByte } from '../../audio/silence.js'
-import { SpeechError } from '../../errors/speech-error.js'
+import { anything, checkOptions, functionValue, number, oneOf, optionsOf } from '../../protocol/validation.js'
 import { cutSample } from './whole-frames.js'
 
 /** A correction that kept the channels aligned, exact to the sample. Times are those of the stereo stream. */
@@ -30,6 +30,11 @@ export interface InterleaveOptions {
   readonly onSkew?: ((report: SkewReport) => void) | undefined
 }
 
+const interleaveOptions = optionsOf<InterleaveOptions>()(
+  { format: anything },
+  { maxSkewMs: number({ min: 0 }), late: oneOf('drop', 'shift'), onSkew: functionValue },
+)
+
 /**
  * Joins two mono sources to stereo, left sample first (PROTOCOL 3.2), by sample count and not by arrival.
  *
@@ -55,7 +60,8 @@ export function interleave(
   right$: Observable<Uint8Array>,
   options: InterleaveOptions,
 ): Observable<Uint8Array> {
-  assertOptions(options)
+  checkOptions(interleaveOptions, options)
+  validateFormat({ ...options.format, channels: 1 })
   return defer(() => {
     const pair = new StereoPair(options)
     return concat(
@@ -70,16 +76,6 @@ export function interleave(
       defer(() => pair.end()),
     )
   })
-}
-
-const assertOptions = ({ format, maxSkewMs = 200, late = 'drop' }: InterleaveOptions): void => {
-  validateFormat({ ...format, channels: 1 })
-  if (!Number.isFinite(maxSkewMs) || maxSkewMs < 0) {
-    throw new SpeechError('invalid-options', `maxSkewMs must be a number of milliseconds from 0, not ${maxSkewMs}.`)
-  }
-  if (!['drop', 'shift'].includes(late)) {
-    throw new SpeechError('invalid-options', `late must be "drop" or "shift", not ${JSON.stringify(late)}.`)
-  }
 }
 
 class StereoPair {

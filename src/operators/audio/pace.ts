@@ -16,6 +16,7 @@ import {
 import type { Observable, ObservableInput, SchedulerLike } from 'rxjs'
 import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
+import { anything, checkOption, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import { ChunkQueue, chunkBytesOf } from './chunk-queue.js'
 import { pullable } from '../interop/pull.js'
 
@@ -32,6 +33,17 @@ export interface PaceOptions {
   /** The clock and the timer. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
+
+const paceOptions = optionsOf<PaceOptions>()(
+  { format: anything },
+  {
+    everyMs: number(),
+    speed: number({ min: 0.001, max: 1000 }),
+    maxCatchUpMs: number({ min: 0, max: 3_600_000 }),
+    maxBufferMs: number(),
+    scheduler: schedulerValue,
+  },
+)
 
 /**
  * Emits audio at the pace of real time, in chunks of `everyMs` as `chunk` cuts them: for files, and for sources that
@@ -57,6 +69,7 @@ export interface PaceOptions {
  * ```
  */
 export const pace = (options: PaceOptions): ((source: ObservableInput<Uint8Array>) => Observable<Uint8Array>) => {
+  checkOptions(paceOptions, options)
   const {
     format,
     everyMs = 20,
@@ -66,9 +79,7 @@ export const pace = (options: PaceOptions): ((source: ObservableInput<Uint8Array
     scheduler = asyncScheduler,
   } = options
   const chunkBytes = chunkBytesOf(format, everyMs)
-  assertBetween('speed', speed, 0.001, 1000)
-  assertBetween('maxCatchUpMs', maxCatchUpMs, 0, 3_600_000)
-  assertBetween('maxBufferMs', maxBufferMs, everyMs, 3_600_000)
+  checkOption('maxBufferMs', number({ min: everyMs, max: 3_600_000 }), maxBufferMs)
   const tickMs = Math.min(20, Math.max(10, everyMs / speed))
   return (source) =>
     defer(() => {
@@ -82,11 +93,6 @@ export const pace = (options: PaceOptions): ((source: ObservableInput<Uint8Array
         takeUntil(playout.over$),
       )
     })
-}
-
-const assertBetween = (option: keyof PaceOptions, value: number, min: number, max: number): void => {
-  if (value >= min && value <= max) return
-  throw new SpeechError('invalid-options', `${option} must be a number from ${min} to ${max}, not ${value}.`)
 }
 
 type Supply =

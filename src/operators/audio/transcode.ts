@@ -1,7 +1,7 @@
 import { identity, map, pipe, type MonoTypeOperatorFunction } from 'rxjs'
 import { decodeSamples, encodeSamples } from '../../audio/codec.js'
 import { bytesPerSample, encodings, type Encoding } from '../../audio/format.js'
-import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions, oneOf, optionsOf } from '../../protocol/validation.js'
 import { wholeFrames } from './whole-frames.js'
 
 export interface TranscodeOptions {
@@ -10,6 +10,9 @@ export interface TranscodeOptions {
   /** The encoding of the output. */
   readonly to: Encoding
 }
+
+const encoding = oneOf(...encodings)
+const transcodeOptions = optionsOf<TranscodeOptions>()({ from: encoding, to: encoding }, {})
 
 /**
  * Converts audio between PCM, µ-law and A-law (ITU-T G.711), sample by sample, for any number of channels.
@@ -26,20 +29,11 @@ export interface TranscodeOptions {
  * telephone$.pipe(transcode({ from: 'ulaw', to: 'pcm' }))
  * ```
  */
-export const transcode = ({ from, to }: TranscodeOptions): MonoTypeOperatorFunction<Uint8Array> => {
-  assertEncoding('from', from)
-  assertEncoding('to', to)
+export const transcode = (options: TranscodeOptions): MonoTypeOperatorFunction<Uint8Array> => {
+  const { from, to } = checkOptions(transcodeOptions, options)
   if (from === to) return identity
   return pipe(
     wholeFrames(bytesPerSample({ encoding: from })),
     map((bytes) => encodeSamples(decodeSamples(bytes, from), to)),
-  )
-}
-
-const assertEncoding = (option: keyof TranscodeOptions, encoding: unknown): void => {
-  if (encodings.includes(encoding as Encoding)) return
-  throw new SpeechError(
-    'invalid-options',
-    `${option} must be "pcm", "ulaw" or "alaw", not ${JSON.stringify(encoding)}.`,
   )
 }

@@ -1,5 +1,5 @@
 import { defer, filter, map, mergeMap, startWith, type Observable, type OperatorFunction } from 'rxjs'
-import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions, optionsOf, wholeNumber } from '../../protocol/validation.js'
 import { emitAtEnd } from '../emit-at-end.js'
 import type { CaptionCue } from './caption-cue.js'
 
@@ -10,6 +10,8 @@ export interface CaptionFileOptions {
    */
   readonly channels?: number | undefined
 }
+
+const captionFileOptions = optionsOf<CaptionFileOptions>()({}, { channels: wholeNumber({ min: 1, max: 64 }) })
 
 /**
  * Writes captions as a SubRip file (`.srt`): one block for each final cue, numbered from 1. The concatenated blocks are the
@@ -90,10 +92,8 @@ const timeLine = ({ startMs, endMs }: { readonly startMs: number; readonly endMs
 const maxWaiting = 10_000
 
 /** The final cues in their order; an error follows those that wait. Throws `invalid-options`. */
-const finalCues = ({ channels = 1 }: CaptionFileOptions): OperatorFunction<CaptionCue, CaptionCue> => {
-  if (!Number.isInteger(channels) || channels < 1 || channels > 64) {
-    throw new SpeechError('invalid-options', 'channels must be a whole number from 1 to 64.')
-  }
+const finalCues = (options: CaptionFileOptions): OperatorFunction<CaptionCue, CaptionCue> => {
+  const { channels = 1 } = checkOptions(captionFileOptions, options)
   return (cues$) => {
     const final$ = cues$.pipe(filter(({ state }) => state === 'final'))
     return channels === 1 ? final$ : sorted(final$, channels)

@@ -1,5 +1,16 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import {
+  checkOption,
+  checkOptions,
+  functionValue,
+  listOf,
+  number,
+  numberUpToInfinity,
+  optionsOf,
+  schedulerValue,
+  text,
+} from '../../protocol/validation.js'
 import { columnsOf } from './caption-tokens.js'
 
 export interface CaptionOptions {
@@ -47,14 +58,10 @@ const hourMs = 3_600_000
 
 /** Throws `invalid-options`. */
 export const captionRulesOf = (options: CaptionOptions): CaptionRules => {
+  checkOptions(captionOptions, options)
   const { maxChars = 42, maxLines = 2, minMs = 1000, pauseMs = 1500, commitAfterMs = Infinity, speakers = [] } = options
   const { maxMs = Math.max(7000, minMs), audioMs, scheduler = asyncScheduler } = options
-  assertBetween('maxChars', maxChars, 8, 400)
-  assertBetween('maxLines', maxLines, 1, 10)
-  assertBetween('minMs', minMs, 0, hourMs)
-  assertBetween('maxMs', maxMs, minMs, hourMs)
-  assertBetween('pauseMs', pauseMs, 0, hourMs)
-  assertBetween('commitAfterMs', commitAfterMs, 0, Infinity)
+  checkOption('maxMs', number({ min: minMs, max: hourMs }), maxMs)
   for (const name of speakers) assertName(name, maxChars)
   return {
     maxColumns: Math.floor(maxChars),
@@ -69,11 +76,22 @@ export const captionRulesOf = (options: CaptionOptions): CaptionRules => {
   }
 }
 
-const assertBetween = (option: keyof CaptionOptions, value: unknown, min: number, max: number): void => {
-  if (typeof value === 'number' && value >= min && value <= max) return
-  const shown = typeof value === 'number' ? String(value) : typeof value
-  throw new SpeechError('invalid-options', `${option} must be a number from ${min} to ${max}, not ${shown}.`)
-}
+const duration = number({ min: 0, max: hourMs })
+
+const captionOptions = optionsOf<CaptionOptions>()(
+  {},
+  {
+    maxChars: number({ min: 8, max: 400 }),
+    maxLines: number({ min: 1, max: 10 }),
+    minMs: duration,
+    maxMs: duration,
+    pauseMs: duration,
+    commitAfterMs: numberUpToInfinity(0),
+    speakers: listOf(text),
+    audioMs: functionValue,
+    scheduler: schedulerValue,
+  },
+)
 
 /** Leaves at least half of the first line for words. */
 const assertName = (name: unknown, maxChars: number): void => {

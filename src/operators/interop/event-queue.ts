@@ -1,5 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
+import { wholeNumber } from '../../protocol/validation.js'
 import type { StreamEnd } from '../emit-at-end.js'
 
 export interface EventQueueOptions {
@@ -16,11 +17,10 @@ interface Reader {
 
 const over: Result = { done: true, value: undefined }
 
-/** Throws `invalid-options`. */
-export const maxQueuedOf = ({ maxQueued = 1000 }: EventQueueOptions): number => {
-  if (Number.isInteger(maxQueued) && maxQueued >= 1 && maxQueued <= 1_000_000) return maxQueued
-  throw new SpeechError('invalid-options', 'maxQueued must be a whole number from 1 to 1000000.')
-}
+export const eventQueueCodecs = { maxQueued: wholeNumber({ min: 1, max: 1_000_000 }) }
+
+/** The default of `maxQueued`. */
+export const defaultMaxQueued = 1000
 
 /**
  * Events that wait for a reader. When the queue is full, it drops partials that a later result of their channel has

@@ -1,8 +1,11 @@
 import { Subject, takeUntil, type Observable } from 'rxjs'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { EventQueue, maxQueuedOf, type EventQueueOptions } from './event-queue.js'
+import { checkOptions, optionsOf } from '../../protocol/validation.js'
+import { defaultMaxQueued, EventQueue, eventQueueCodecs, type EventQueueOptions } from './event-queue.js'
 
 export type EventsOfOptions = EventQueueOptions
+
+const eventsOfOptions = optionsOf<EventsOfOptions>()({}, eventQueueCodecs)
 
 /**
  * Reads a session with `for await`. Each loop is one subscription, from its first read to its end.
@@ -24,7 +27,7 @@ export const eventsOf = (
   events$: Observable<SessionEvent>,
   options: EventsOfOptions = {},
 ): AsyncIterable<SessionEvent, undefined> => {
-  const maxQueued = maxQueuedOf(options)
+  const { maxQueued = defaultMaxQueued } = checkOptions(eventsOfOptions, options)
   return { [Symbol.asyncIterator]: () => iterate(events$, maxQueued) }
 }
 

@@ -1,9 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { asyncScheduler, ReplaySubject, Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
-import { SpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
+import { checkOptions, numberUpToInfinity, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import { longTimer } from '../../kernel/timers.js'
-import { EventQueue, maxQueuedOf, type EventQueueOptions } from './event-queue.js'
+import { defaultMaxQueued, EventQueue, eventQueueCodecs, type EventQueueOptions } from './event-queue.js'
 
 export interface StartSessionOptions extends EventQueueOptions {
   /** How long `close` waits for the last results before it aborts the session, in milliseconds. 0 aborts at once. @default 10 000 */
@@ -11,6 +11,11 @@ export interface StartSessionOptions extends EventQueueOptions {
   /** The clock of that wait. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
+
+const startSessionOptions = optionsOf<StartSessionOptions>()(
+  {},
+  { ...eventQueueCodecs, closeWithinMs: numberUpToInfinity(0), scheduler: schedulerValue },
+)
 
 /** How a started session ended. */
 export type SessionEnd =
@@ -55,9 +60,9 @@ export const startSession = (
   open: (finalize$: Observable<void>) => Observable<SessionEvent>,
   options: StartSessionOptions = {},
 ): SessionHandle => {
-  const { closeWithinMs = 10_000, scheduler = asyncScheduler } = options
-  if (!(closeWithinMs >= 0)) throw new SpeechError('invalid-options', 'closeWithinMs must be a number from 0.')
-  const run = new SessionRun(open, new EventQueue(maxQueuedOf(options)))
+  checkOptions(startSessionOptions, options)
+  const { maxQueued = defaultMaxQueued, closeWithinMs = 10_000, scheduler = asyncScheduler } = options
+  const run = new SessionRun(open, new EventQueue(maxQueued))
   const close = (): Promise<void> => run.close(closeWithinMs, scheduler)
   return {
     [Symbol.asyncIterator]: () => run.events(),

@@ -8,6 +8,7 @@ import type {
   ResumedEvent,
   SessionEvent,
 } from '../../protocol/session-event.js'
+import { checkOptions, objectWith, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import { emitAtEnd, type StreamEnd } from '../emit-at-end.js'
 import { DropCounter } from './drop-counter.js'
 import type { SampleClock } from './sample-clock.js'
@@ -79,12 +80,12 @@ export interface MetricsSummary extends Omit<MetricsUpdate, 'type'> {
  * session$.pipe(metrics(), last()).subscribe((summary) => console.log(summary.session.speechToMilestoneMs))
  * ```
  */
-export const metrics =
-  ({ clock, scheduler = asyncScheduler }: MetricsOptions = {}): OperatorFunction<
-    SessionEvent,
-    MetricsUpdate | MetricsSummary
-  > =>
-  (source$) =>
+export const metrics = (
+  options: MetricsOptions = {},
+): OperatorFunction<SessionEvent, MetricsUpdate | MetricsSummary> => {
+  checkOptions(metricsOptions, options)
+  const { clock, scheduler = asyncScheduler } = options
+  return (source$) =>
     defer(() => {
       const collector = new MetricsCollector(scheduler, clock)
       return source$.pipe(
@@ -92,6 +93,12 @@ export const metrics =
         emitAtEnd<MetricsUpdate, MetricsSummary>((end) => [collector.summary(end)]),
       )
     })
+}
+
+const metricsOptions = optionsOf<MetricsOptions>()(
+  {},
+  { clock: objectWith('count', 'audioMs', 'wallMsAt'), scheduler: schedulerValue },
+)
 
 type Channel = number | undefined
 /** Metrics that are summed up over channels. */

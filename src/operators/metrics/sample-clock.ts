@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, tap, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs'
 import { msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
-import { SpeechError } from '../../errors/speech-error.js'
+import { anything, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
 
 export interface SampleClockOptions {
   readonly format: AudioFormat
@@ -34,6 +34,11 @@ export interface SampleClock {
 /** In a shorter time the jitter of single chunks dominates. */
 const minDriftSpanMs = 1000
 
+const sampleClockOptions = optionsOf<SampleClockOptions>()(
+  { format: anything },
+  { maxMarks: number({ min: 16, max: 65_536 }), scheduler: schedulerValue },
+)
+
 /**
  * Creates a clock that runs by samples: with `count()` in the audio's pipe, positions in the audio can be converted to times
  * and back, also for a source that is faster or slower than real time. Throws `invalid-format` or `invalid-options`.
@@ -44,15 +49,10 @@ const minDriftSpanMs = 1000
  * audio$.pipe(clock.count(), recognize(options), metrics({ clock }))
  * ```
  */
-export const sampleClock = ({
-  format,
-  maxMarks = 1024,
-  scheduler = asyncScheduler,
-}: SampleClockOptions): SampleClock => {
+export const sampleClock = (options: SampleClockOptions): SampleClock => {
+  checkOptions(sampleClockOptions, options)
+  const { format, maxMarks = 1024, scheduler = asyncScheduler } = options
   validateFormat(format)
-  if (!(maxMarks >= 16 && maxMarks <= 65_536)) {
-    throw new SpeechError('invalid-options', `maxMarks must be a number from 16 to 65536, not ${maxMarks}.`)
-  }
   let marks = new ClockMarks(maxMarks)
   let fit = new LineFit()
   let byteCount = 0

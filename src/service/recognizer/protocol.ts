@@ -6,8 +6,8 @@ import {
   type RecognizeRequest,
   type RecognizerMessage,
   type RecognizerRequestName,
-  recognizerSuccess,
 } from '../../protocol/recognizer-messages.js'
+import { recognizerSuccess } from '../../protocol/operation-result.js'
 import type { ChannelEvent } from '../recognition/channel-event.js'
 import {
   defaultSegmenterParameters,

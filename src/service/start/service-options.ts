@@ -1,6 +1,20 @@
 import type { SchedulerLike } from 'rxjs'
 import { maxTimerMs } from '../../kernel/timers.js'
-import { checkOption, wholeNumber } from '../../protocol/validation.js'
+import {
+  anything,
+  checkOption,
+  checkOptions,
+  flag,
+  functionValue,
+  jsonObject,
+  listOf,
+  oneOf,
+  optionsCodec,
+  optionsOf,
+  schedulerValue,
+  text,
+  wholeNumber,
+} from '../../protocol/validation.js'
 import type { AdmissionLimits } from '../sessions/admissions.js'
 import { defaultSessionLimits, type SessionLimits } from '../sessions/session-context.js'
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
@@ -115,6 +129,49 @@ const minLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & Connec
   streamsPerConnection: 1,
   connectionAgeMs: 0,
   connectionGraceMs: 0,
+}
+
+const limitCodecs = Object.fromEntries(
+  Object.entries(minLimits).map(([name, min]) => [name, wholeNumber({ min, max: maxTimerMs })]),
+)
+
+const serviceOptions = optionsOf<ServiceOptions>()(
+  { modelFolders: listOf(text) },
+  {
+    http: jsonObject,
+    grpc: jsonObject,
+    certificate: jsonObject,
+    clients: jsonObject,
+    engines: listOf(anything),
+    defaultModel: text,
+    projectFolders: listOf(text),
+    nodes: listOf(anything),
+    customNodes: listOf(anything),
+    env: jsonObject,
+    recordingsFolder: text,
+    tenants: listOf(text),
+    grantedTenants: flag,
+    stateFolder: text,
+    issuer: text,
+    identity: jsonObject,
+    development: flag,
+    limits: optionsCodec({}, limitCodecs),
+    maxMessageBytes: anything,
+    allowQueryToken: flag,
+    trustedProxies: listOf(text),
+    proxyProtocol: oneOf('required', 'detected'),
+    scheduler: schedulerValue,
+    operations: jsonObject,
+    reflection: flag,
+    logger: jsonObject,
+    monitor: jsonObject,
+    onFault: functionValue,
+  },
+)
+
+/** Throws `invalid-options` for an option that is unknown, has the wrong type or is out of range. */
+export const checkServiceOptions = (options: ServiceOptions): void => {
+  checkOptions(serviceOptions, options)
 }
 
 type LoadLimits = AdmissionLimits &

@@ -23,7 +23,7 @@ import { isLoopback } from '../../protocol/loopback.js'
 import { openOperations, type Operations, type OperationsOptions } from '../operations/operations.js'
 import type { ProjectRegistry } from '../project/project.js'
 import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
-import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
 import { repairRecordings } from '../nodes/recordings/repair-recordings.js'
 
 export interface Service {
@@ -57,6 +57,7 @@ export interface Service {
  * const service = await startService({ modelFolders: ['models'], stateFolder: '.rxspeech', clients })
  */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
+  checkServiceOptions(options)
   // Every session needs it, so a missing package should fail the start.
   await loadVoiceActivity()
   const opened: (() => Promise<void> | void)[] = []

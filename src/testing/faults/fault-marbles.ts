@@ -1,4 +1,5 @@
 import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions, jsonObject, number, optionsOf } from '../../protocol/validation.js'
 import type { Fault, FaultScript } from './fault-script.js'
 
 /** The letters of a diagram. An outage and a stall last until `u` or `|`. */
@@ -31,6 +32,8 @@ export interface FaultMarblesOptions {
   readonly frameMs?: number | undefined
 }
 
+const faultMarblesOptions = optionsOf<FaultMarblesOptions>()({}, { legend: jsonObject, frameMs: number({ min: 0 }) })
+
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
 
 /**
@@ -43,7 +46,8 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
  * // A reset after one second, and half a second later an outage of 1.5 s.
  * faultMarbles('1s r 499ms o 1500ms |')
  */
-export const faultMarbles = (diagram: string, { legend = {}, frameMs = 1 }: FaultMarblesOptions = {}): FaultScript => {
+export const faultMarbles = (diagram: string, options: FaultMarblesOptions = {}): FaultScript => {
+  const { legend = {}, frameMs = 1 } = checkOptions(faultMarblesOptions, options)
   const script: FaultScript[number][] = []
   let atMs = 0
   let groupMs: number | undefined

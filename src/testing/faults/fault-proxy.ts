@@ -1,6 +1,7 @@
 import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { anything, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import { FaultDirector, type AppliedFault } from './fault-director.js'
 import { checkFault, checkScript, type Fault, type FaultScript } from './fault-script.js'
 import { ProxyConnection } from './proxy-connection.js'
@@ -61,11 +62,17 @@ export interface FaultProxy {
  * const proxy = await faultProxy({ target: 'localhost:8443', script: faultMarbles('2s o 1500ms |') })
  */
 export const faultProxy = async (options: FaultProxyOptions): Promise<FaultProxy> => {
+  checkOptions(faultProxyOptions, options)
   const { script = [], seed = 1, scheduler = asyncScheduler } = options
   const proxy = new LoopbackProxy(targetOf(options.target), checkScript(script, 'proxy'), seed, scheduler)
   await proxy.listen()
   return proxy
 }
+
+const faultProxyOptions = optionsOf<FaultProxyOptions>()(
+  { target: anything },
+  { script: anything, seed: number(), scheduler: schedulerValue },
+)
 
 type Target = ReturnType<typeof targetOf>
 

@@ -2,6 +2,7 @@ import { asyncScheduler, Observable, type SchedulerLike, type Subscriber } from 
 import { msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
+import { anything, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import type { Dial, Link } from '../../transport/link.js'
 import { FaultDirector, type AppliedFault } from './fault-director.js'
 import { checkFault, checkScript, type Direction, type Fault, type FaultScript } from './fault-script.js'
@@ -55,18 +56,20 @@ export interface LinkFaults {
  * const faults = linkFaults({ scheduler, script: faultMarbles('10m r 20m o 40s |') })
  * recognize({ ...options, scheduler, dial: faults.wrap(dial) })
  */
-export const linkFaults = ({
-  script = [],
-  audioFormat,
-  seed = 1,
-  scheduler = asyncScheduler,
-}: LinkFaultsOptions = {}): LinkFaults => {
+export const linkFaults = (options: LinkFaultsOptions = {}): LinkFaults => {
+  checkOptions(linkFaultsOptions, options)
+  const { script = [], audioFormat, seed = 1, scheduler = asyncScheduler } = options
   checkScript(script, 'link')
   if (audioFormat === undefined && script.some(({ at }) => at.when === 'audio')) {
     throw new SpeechError('invalid-options', 'Moments that count audio need the option audioFormat.')
   }
   return new FaultedLinks(script, audioFormat && validateFormat(audioFormat), seed, scheduler)
 }
+
+const linkFaultsOptions = optionsOf<LinkFaultsOptions>()(
+  {},
+  { script: anything, audioFormat: anything, seed: number(), scheduler: schedulerValue },
+)
 
 class FaultedLinks implements LinkFaults {
   readonly #audioFormat: AudioFormat | undefined

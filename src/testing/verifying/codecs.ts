@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import { contentType, readDataflowRequest, writeDataflowResponse } from '../../protocol/dataflow-messages.js'
-import { writeEventEnvelope, eventName, recognitionData } from '../../protocol/dataflow-events.js'
+import { writeEventEnvelope, recognitionData } from '../../protocol/dataflow-events.js'
+import { eventName } from '../../protocol/event-name.js'
 import {
   readRecognizerRequest,
   writeRecognizerMessage,

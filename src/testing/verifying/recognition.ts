@@ -1,5 +1,5 @@
-import { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
+import { checkOptions, codec, flag, functionValue, numberUpToInfinity, optionsOf } from '../../protocol/validation.js'
 import { PositionReader, type SampleRange } from './position-audio.js'
 
 /** The behavior of a verifying service. All times are audio of one connection, so the service needs no clock. */
@@ -72,27 +72,36 @@ export interface VerifyingBehavior {
   readonly accepts?: ((token: string, connection: number) => boolean) | undefined
 }
 
+const aboveZero = codec('above 0', (value): value is number => typeof value === 'number' && value > 0)
+const amount = numberUpToInfinity(0)
+
+const verifyingBehavior = optionsOf<VerifyingBehavior>()(
+  {},
+  {
+    milestoneEveryMs: aboveZero,
+    milestoneLagMs: amount,
+    partialEveryMs: amount,
+    wordMs: aboveZero,
+    times: flag,
+    answersFinalize: flag,
+    answersStart: flag,
+    stopsReadingAfterBytes: amount,
+    malformedAfterMs: amount,
+    goesAwayAfterMs: amount,
+    accepts: functionValue,
+  },
+)
+
 export type ResolvedBehavior = {
   readonly [Name in keyof Omit<VerifyingBehavior, 'accepts'>]-?: Exclude<VerifyingBehavior[Name], undefined>
 } & Pick<VerifyingBehavior, 'accepts'>
 
 /** The behavior with its defaults. Throws `invalid-options` for a time that is out of range. */
-export const resolveBehavior = ({
-  milestoneEveryMs = 1_000,
-  milestoneLagMs = 0,
-  partialEveryMs = 200,
-  wordMs = 100,
-  times = true,
-  answersFinalize = true,
-  answersStart = true,
-  stopsReadingAfterBytes = Infinity,
-  malformedAfterMs = Infinity,
-  goesAwayAfterMs = Infinity,
-  accepts,
-}: VerifyingBehavior): ResolvedBehavior => {
-  for (const [name, value] of Object.entries({ milestoneEveryMs, wordMs })) {
-    if (!(value > 0)) throw new SpeechError('invalid-options', `${name} must be above 0.`)
-  }
+export const resolveBehavior = (behavior: VerifyingBehavior): ResolvedBehavior => {
+  checkOptions(verifyingBehavior, behavior)
+  const { milestoneEveryMs = 1_000, milestoneLagMs = 0, partialEveryMs = 200, wordMs = 100, times = true } = behavior
+  const { answersFinalize = true, answersStart = true, stopsReadingAfterBytes = Infinity } = behavior
+  const { malformedAfterMs = Infinity, goesAwayAfterMs = Infinity, accepts } = behavior
   return {
     milestoneEveryMs,
     milestoneLagMs,

@@ -1,8 +1,8 @@
 import { asyncScheduler, Observable, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../inbox.js'
-import { type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
-import { checkOption, durationMs } from '../../protocol/validation.js'
+import { linkLimitCodecs, type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
+import { checkOptions, durationMs, functionValue, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import type { CloseReason, Dial, Link } from '../link.js'
 import { DrainSignal } from '../drain.js'
 import type { WebSocketDialOptions } from '../websocket/dial.js'
@@ -22,6 +22,11 @@ export interface MemoryLinkOptions extends LinkLimits {
    */
   readonly sizeOf?: ((message: unknown) => number) | undefined
 }
+
+export const memoryLinkOptions = optionsOf<MemoryLinkOptions>()(
+  {},
+  { ...linkLimitCodecs, latencyMs: durationMs(0), scheduler: schedulerValue, sizeOf: functionValue },
+)
 
 /** A message, or one of the two kinds of ends, in flight. */
 type Parcel<T> =
@@ -137,9 +142,10 @@ class MemoryLink<In, Out> implements Link<In, Out> {
  * with a socket, a sender that ignores `isCongested` is not stopped. `finish` half-closes. Throws `invalid-options`.
  */
 export const memoryLinks = <A, B>(options: MemoryLinkOptions = {}): [Link<A, B>, Link<B, A>] => {
+  checkOptions(memoryLinkOptions, options)
   const resolved = {
     ...resolveLimits(options),
-    latencyMs: checkOption('latencyMs', durationMs(0), options.latencyMs ?? 0),
+    latencyMs: options.latencyMs ?? 0,
     scheduler: options.scheduler ?? asyncScheduler,
     sizeOf: options.sizeOf ?? sizeInBytes,
   }

@@ -2,12 +2,8 @@ import { either } from 'fp-ts'
 import type * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { decodeWith } from '../../../protocol/message-codec.js'
-import {
-  type EventEnvelope,
-  eventName,
-  recognitionData,
-  type RecognitionData,
-} from '../../../protocol/dataflow-events.js'
+import { type EventEnvelope, recognitionData, type RecognitionData } from '../../../protocol/dataflow-events.js'
+import { eventName } from '../../../protocol/event-name.js'
 import { defineNode } from '../core/define-node.js'
 import { eventItem } from '../core/events.js'
 import { foldWords } from '../core/fold-words.js'

@@ -24,7 +24,7 @@ import {
 import { encodeSamples } from '../../../audio/codec.js'
 import { encodings, maxSampleRateHz, minSampleRateHz, type AudioFormat } from '../../../audio/format.js'
 import type { Sound } from '../../../audio/tone-cadence.js'
-import { eventName } from '../../../protocol/dataflow-events.js'
+import { eventName } from '../../../protocol/event-name.js'
 import { matchesPattern, reportItem } from '../core/events.js'
 import { flag, listOf, oneOfWords, optionType, text, wholeNumberFrom } from '../core/node-options.js'
 import { portFormat } from '../core/node-steps.js'

@@ -1,9 +1,5 @@
-import {
-  type EventEnvelope,
-  eventName,
-  recognitionData,
-  type RecognitionData,
-} from '../../../protocol/dataflow-events.js'
+import { type EventEnvelope, recognitionData, type RecognitionData } from '../../../protocol/dataflow-events.js'
+import { eventName } from '../../../protocol/event-name.js'
 import type { ChannelEvent } from '../../recognition/recognize-channel.js'
 
 /** The events of a channel without those of progress. */

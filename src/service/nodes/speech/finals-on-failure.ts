@@ -13,7 +13,8 @@ import {
 import type { ErrorCode } from '../../../errors/error-code.js'
 import { isSpeechError, type SpeechError } from '../../../errors/speech-error.js'
 import { refusalText } from '../../../errors/refusal.js'
-import { type EventEnvelope, eventName, recognitionData } from '../../../protocol/dataflow-events.js'
+import { type EventEnvelope, recognitionData } from '../../../protocol/dataflow-events.js'
+import { eventName } from '../../../protocol/event-name.js'
 import type { NodeItem } from '../core/node.js'
 
 /** The results of one channel so far. */

@@ -1,0 +1,16 @@
+/**
+ * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may emit any other. `SR Silence`: there was
+ * no speech on the channel from its start to its end, and all audio before its end has its results.
+ *
+ * @example
+ * const finals: Node = (input$) =>
+ *   input$.pipe(filter((item) => item.type === 'event' && item.event.name === eventName.final))
+ */
+export const eventName = {
+  speechStarted: 'Speech Started',
+  speechEnded: 'Speech Ended',
+  silence: 'SR Silence',
+  partial: 'SR Partial',
+  milestone: 'SR Milestone',
+  final: 'SR Final',
+} as const

@@ -1,0 +1,82 @@
+import { NEVER } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { record, replay, toMarbles, type Cassette } from '../../src/cassette.js'
+import { dataflow } from '../../src/grpc.js'
+import {
+  chunk,
+  deinterleave,
+  eventsOf,
+  interleave,
+  keepFresh,
+  metrics,
+  pace,
+  recognize,
+  requestToken,
+  sampleClock,
+  startSession,
+  toCaptions,
+  toSrt,
+  toWebVtt,
+  transcode,
+} from '../../src/index.js'
+import { startService } from '../../src/service.js'
+import {
+  faultMarbles,
+  faultProxy,
+  inMemoryService,
+  linkFaults,
+  scriptedEngine,
+  verifyingService,
+} from '../../src/testing.js'
+
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
+const session = { token: 't', format: { ...format, channels: 1 } } as const
+const cassette: Cassette = {
+  header: { version: 1, transport: 'websocket', format, startedAt: '2026-01-01T00:00:00Z', audio: 'sha256' },
+  lines: [],
+}
+const nonsense: object = { nonsense: 'a-value' }
+
+/** Every function with options, given one that it does not have. */
+const calls: Readonly<Record<string, () => unknown>> = {
+  recognize: () => recognize({ ...session, ...nonsense, url: 'wss://localhost', model: 'm' }),
+  dataflow: () => dataflow({ ...session, ...nonsense, url: 'localhost', tenant: 't', project: 'p' }),
+  requestToken: () =>
+    requestToken({ ...nonsense, authUrl: 'https://localhost', clientId: 'c', clientSecret: 'secret-secret' }),
+  keepFresh: () => keepFresh({ ...nonsense }),
+  pace: () => pace({ ...nonsense, format }),
+  chunk: () => chunk({ ...nonsense, format }),
+  interleave: () => interleave(NEVER, NEVER, { ...nonsense, format }),
+  deinterleave: () => deinterleave({ ...nonsense, format }),
+  transcode: () => transcode({ ...nonsense, from: 'pcm', to: 'ulaw' }),
+  metrics: () => metrics({ ...nonsense }),
+  sampleClock: () => sampleClock({ ...nonsense, format }),
+  toCaptions: () => toCaptions({ ...nonsense }),
+  toSrt: () => toSrt({ ...nonsense }),
+  toWebVtt: () => toWebVtt({ ...nonsense }),
+  eventsOf: () => eventsOf(NEVER, { ...nonsense }),
+  startSession: () => startSession(() => NEVER, { ...nonsense }),
+  record: () => record(() => undefined, { ...nonsense }),
+  replay: () => replay(cassette, { ...nonsense }),
+  toMarbles: () => toMarbles(cassette, { ...nonsense }),
+  inMemoryService: () => inMemoryService({ ...nonsense }),
+  verifyingService: () => verifyingService({ ...nonsense }),
+  linkFaults: () => linkFaults({ ...nonsense }),
+  faultProxy: () => faultProxy({ ...nonsense, target: 1 }),
+  faultMarbles: () => faultMarbles('-', { ...nonsense }),
+  scriptedEngine: () => scriptedEngine({ ...nonsense, texts: [] }),
+  startService: () => startService({ ...nonsense, modelFolders: [] }),
+}
+
+describe('an unknown option', () => {
+  it.each(Object.entries(calls))('is refused by name by %s', async (_name, call) => {
+    const error = await Promise.resolve()
+      .then(call)
+      .catch((one: unknown) => one)
+    expect(error).toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringMatching(/^Unknown option "nonsense"; /) as string,
+    })
+    expect(String(error)).not.toContain('a-value')
+  })
+})
