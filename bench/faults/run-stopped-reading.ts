@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Observable, type Subscription } from 'rxjs'
-import { codeOf } from '../../src/errors/code-of.js'
+import { codeOf } from '../../src/errors/speech-error.js'
 import { msForBytes } from '../../src/audio/format.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'

@@ -1,14 +1,3 @@
-import {
-  anything,
-  checkOptions,
-  flag,
-  functionValue,
-  nonEmptyText,
-  number,
-  schedulerValue,
-  optionsOf,
-} from '../protocol/validation.js'
-import { codeOf } from '../errors/code-of.js'
 import { either } from 'fp-ts'
 import {
   asyncScheduler,
@@ -25,7 +14,17 @@ import {
   throwIfEmpty,
   timeout,
 } from 'rxjs'
-import { isSpeechError, SpeechError } from '../errors/speech-error.js'
+import {
+  anything,
+  checkOptions,
+  flag,
+  functionValue,
+  nonEmptyText,
+  number,
+  schedulerValue,
+  optionsOf,
+} from '../protocol/validation.js'
+import { codeOf, isSpeechError, SpeechError } from '../errors/speech-error.js'
 import { isLoopback } from '../protocol/loopback.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import type { Token } from '../protocol/token.js'

@@ -1,5 +1,4 @@
-import { codeOf } from './code-of.js'
-import { SpeechError } from './speech-error.js'
+import { codeOf, SpeechError } from './speech-error.js'
 
 /** Replaces a secret that a peer repeated. */
 export const masked = '***'

@@ -53,3 +53,7 @@ export const isSpeechError = (error: unknown): error is SpeechError =>
 /** The error itself if it is a `SpeechError`, otherwise a new one with the given code and the error as its cause. */
 export const toSpeechError = (error: unknown, code: ErrorCode, message: string): SpeechError =>
   isSpeechError(error) ? error : new SpeechError(code, message, { cause: error })
+
+/** The code that Node and its packages put on an error, such as `ECONNREFUSED`; undefined if there is none. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

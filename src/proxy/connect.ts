@@ -4,8 +4,7 @@ import { isIP, isIPv6 } from 'node:net'
 import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
 import { ignoreElements, Observable, type SchedulerLike, tap, throwError, timeout } from 'rxjs'
-import { codeOf } from '../errors/code-of.js'
-import { SpeechError } from '../errors/speech-error.js'
+import { codeOf, SpeechError } from '../errors/speech-error.js'
 import { type Proxy, proxyHeaders } from './proxy.js'
 
 /** The option of an HTTP request, or of the package `ws`, that opens its connection. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { joinBytes } from '../../src/audio/join-bytes.js'
+import { joinBytes } from '../../src/audio/pcm.js'
 
 it('joins two byte arrays, including views, in a copy', () => {
   const first = Uint8Array.of(9, 1, 2).subarray(1)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LedgerEvent } from '../../src/protocol/session-event.js'
-import { loadSignCertificate } from '../../src/service/identity/keys/sign-certificate.js'
+import { loadSignCertificate } from '../../src/service/identity/keys/development-certificates.js'
 import type { VerificationReport } from '../../src/testing/verifying/report.js'
 import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
 

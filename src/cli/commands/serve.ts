@@ -13,7 +13,6 @@ import { watchInterruption } from '../process/interruption.js'
 import type { LoadedConfiguration } from '../service/start-configured.js'
 import type { ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
 import { openLog } from '../service/log.js'
-import { howToTry } from '../view/how-to-try.js'
 
 export const serveFlags = {
   dev: switchFlag('for this machine only: creates its own CA, certificate and subscription'),
@@ -234,4 +233,30 @@ const runUntilSignal = async (
   } finally {
     interruption.release()
   }
+}
+
+/** The data of a development service that a client in a shell needs. */
+interface ServiceAccess {
+  readonly authUrl: string
+  readonly grpc: string
+  readonly ca: string | null
+  readonly clientId?: string | undefined
+  readonly clientSecret?: string | undefined
+}
+
+/** A word, quoted for a shell where needed. */
+const shellWord = (text: string): string =>
+  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+/** Commands that use the service from another terminal; undefined if something that a client needs is unknown. */
+export const howToTry = ({ authUrl, grpc, ca, clientId, clientSecret }: ServiceAccess): string | undefined => {
+  if (ca === null || clientId === undefined || clientSecret === undefined) return undefined
+  const lines = [
+    'Try it in another terminal; Ctrl-C here ends the service.',
+    `  export RXSPEECH_CLIENT_SECRET=${shellWord(clientSecret)}`,
+    `  rxspeech transcribe call.wav --speed max --grpc ${shellWord(grpc)} \\`,
+    `    --auth-url ${shellWord(authUrl)} --client-id ${shellWord(clientId)} \\`,
+    `    --ca ${shellWord(ca)}`,
+  ]
+  return `\n${lines.join('\n')}\n\n`
 }

@@ -1,5 +1,4 @@
-import { codeOf } from '../../errors/code-of.js'
-import { SpeechError } from '../../errors/speech-error.js'
+import { codeOf, SpeechError } from '../../errors/speech-error.js'
 
 /** How messages name the input. */
 export const inputName = (file: string): string => (file === '-' ? 'Standard input' : file)

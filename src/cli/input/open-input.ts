@@ -1,5 +1,5 @@
 import { bytesPerFrame, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
-import { joinBytes } from '../../audio/join-bytes.js'
+import { joinBytes } from '../../audio/pcm.js'
 import { readWav } from '../../audio/read-wav.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Host } from '../process/host.js'

@@ -1,6 +1,5 @@
-import { codeOf } from '../../errors/code-of.js'
+import { codeOf, isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { ErrorCode } from '../../errors/error-table.js'
-import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { plainText } from '../view/plain-text.js'
 
 /** The exit codes of the process. */

@@ -1,7 +1,15 @@
+import { rmSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve, sep } from 'node:path'
 import type { Host } from '../process/host.js'
-import type { Access } from './access.js'
+import type { Access, ModelChoice } from './access.js'
 import { readCertificates } from './certificate-files.js'
-import { startEmbedded, type EmbeddedOptions, type EmbeddedService } from './embedded-service.js'
+import { isSpeechError } from '../../errors/speech-error.js'
+import { usageError } from '../process/failure.js'
+import { sampleModels } from '../process/package-files.js'
+import type { ModelDescription } from '../../service/engines/engine.js'
+import type { ModelRegistry } from '../../service/engines/models/model-registry.js'
 
 /** A service of this process. */
 export interface EmbeddedPlan extends EmbeddedOptions {
@@ -22,4 +30,124 @@ export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit' 
   const { where: _where, caFile, ...access } = plan
   const ca = caFile === undefined ? undefined : readCertificates('--ca', caFile)
   return { access: { ...access, ca }, close: () => Promise.resolve() }
+}
+
+/** The model of the session. */
+interface ModelSelection {
+  /** Its name; by default the only model. */
+  readonly model?: string | undefined
+  /** The tenant whose model it must be. */
+  readonly modelTenant?: string | undefined
+}
+
+interface EmbeddedOptions extends ModelSelection {
+  /** Folders of models, before that of the package. */
+  readonly modelFolders: readonly string[]
+  readonly tenant: string
+  readonly project: string
+}
+
+interface EmbeddedService {
+  readonly access: Access
+  /** Ends the sessions and the service, and removes its files. Idempotent. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Starts the whole service in this process, with its own TLS and its state in a temporary folder. Loads the code of the
+ * service when it is called. Rejects with `invalid-options` if there is no such model.
+ */
+const startEmbedded = async (
+  { modelFolders, tenant, project, ...selection }: EmbeddedOptions,
+  host: Pick<Host, 'onExit' | 'env'>,
+): Promise<EmbeddedService> => {
+  const { startDevelopmentService } = await import('../../service/start/development-service.js')
+  const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {
+    throw usageError(`The folder for temporary files ${tmpdir()} cannot be written to; set TMPDIR to another.`, error)
+  })
+  const offExit = host.onExit(() => rmSync(stateFolder, { recursive: true, force: true }))
+  const opened: (() => Promise<unknown>)[] = [() => rm(stateFolder, { recursive: true, force: true })]
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      for (const closeOne of opened.reverse()) await closeOne()
+      offExit()
+    })())
+  try {
+    const service = await startDevelopmentService({
+      stateFolder,
+      env: host.env,
+      modelFolders: [...modelFolders, sampleModels()],
+      tenants: [tenant],
+    })
+    opened.push(() => service.close({ drainMs: 0 }))
+    const { authUrl, wsUrl, grpc, ca, clientId, clientSecret } = service.access
+    const model = chooseModel(service.models, modelFolders, selection)
+    await loadFirst(service.models, model)
+    return {
+      access: {
+        url: wsUrl,
+        grpc,
+        isPlaintext: false,
+        // The service is in this process.
+        proxy: false,
+        ca: await readFile(ca, 'utf8'),
+        credentials: { type: 'client', authUrl, clientId, clientSecret },
+        tenant,
+        project,
+        model,
+      },
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Loads the model before any audio is sent, so that a fault in its files is reported unchanged. */
+const loadFirst = async (models: ModelRegistry, { name, tenant = 'Default' }: ModelChoice): Promise<void> => {
+  const model = models.find({ tenant, name })
+  if (model === undefined) return
+  await models.engine(model).catch((error: unknown) => {
+    throw isSpeechError(error) && error.code === 'invalid-model' ? usageError(error.message, error) : error
+  })
+}
+
+/**
+ * The model of a session with the embedded service: the selected one, otherwise the only one of the given folders,
+ * otherwise that of the package. Throws `invalid-options`, which names the available models.
+ */
+const chooseModel = (
+  registry: Pick<ModelRegistry, 'list' | 'problems'>,
+  givenFolders: readonly string[],
+  { model, modelTenant }: ModelSelection,
+): ModelChoice => {
+  const known = registry.list()
+  const given = known.filter(({ folder }) => givenFolders.some((root) => isWithin(resolve(root), folder)))
+  const candidates = givenFolders.length > 0 && model === undefined ? given : known
+  const fitting = candidates.filter(
+    ({ tenant, name }) =>
+      (model === undefined || name === model) && (modelTenant === undefined || tenant === modelTenant),
+  )
+  const found = [...new Map(fitting.map((known) => [`${known.tenant}/${known.name}`, known])).values()]
+  const [only] = found
+  if (only !== undefined && (found.length === 1 || model !== undefined)) return { name: only.name, tenant: only.tenant }
+  const [problem] = registry.problems()
+  if (problem !== undefined && found.length === 0) throw usageError(problem.message)
+  throw usageError(refusal(model, modelTenant, found.length > 0 ? found : candidates))
+}
+
+const isWithin = (root: string, folder: string): boolean => folder === root || folder.startsWith(root + sep)
+
+const refusal = (
+  model: string | undefined,
+  tenant: string | undefined,
+  candidates: readonly ModelDescription[],
+): string => {
+  const names = [...new Set(candidates.map(({ name }) => name))].join(', ')
+  if (candidates.length === 0) return '--models contains no model; the layout is <tenant>/<name>/<version>/model.json.'
+  if (model === undefined && tenant === undefined) return `--models contains ${names}; choose one with --model.`
+  const selected = model === undefined ? 'model' : `model ${JSON.stringify(model)}`
+  return `There is no ${selected}${tenant === undefined ? '' : ` of the tenant ${tenant}`}; there is ${names}.`
 }

@@ -1,5 +1,6 @@
+import { open } from 'node:fs/promises'
 import { Subject } from 'rxjs'
-import { SilentExit } from '../process/failure.js'
+import { SilentExit, CommandError } from '../process/failure.js'
 import { signalExitCode, type Host } from '../process/host.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
@@ -7,10 +8,12 @@ import { acquire, watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
 import { openSession } from '../service/open-session.js'
 import { reachService, type ServicePlan } from '../service/reach-service.js'
-import { openCassetteFile } from './cassette-file.js'
 import { runTranscription } from './run-transcription.js'
 import { summaryLine, TranscriptReader, type RunSummary } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
+import type { CassetteLoss } from '../../cassette/record/line-queue.js'
+import type { RecordedSession } from '../../cassette/record/record.js'
+import { codeOf } from '../../errors/speech-error.js'
 
 /** The recording, the service and the speed of a transcription. */
 export interface TranscriptionPlan {
@@ -101,4 +104,53 @@ export const transcribeRecording = async (
   } finally {
     for (const close of opened.reverse()) await close()
   }
+}
+
+/** A cassette file to which the session of a command is recorded. */
+interface CassetteFile {
+  readonly record: RecordedSession
+  /** The error for missing lines, if any: the command fails with it. */
+  readonly fault: () => CommandError | undefined
+  /** Resolves when the file is closed. */
+  readonly close: () => Promise<void>
+}
+
+/** Rejects if the file cannot be written, before a session is opened. */
+const openCassetteFile = async (path: string): Promise<CassetteFile> => {
+  const [{ record }, { toFile }] = await Promise.all([
+    import('../../cassette/record/record.js'),
+    import('../../cassette/record/sink.js'),
+  ])
+  await (await open(path, 'w', 0o600).catch((error: unknown) => Promise.reject(unwritable(path, error)))).close()
+  const file = toFile(path)
+  let loss: CassetteLoss | undefined
+  let ended: void | PromiseLike<void>
+  return {
+    record: record(
+      {
+        open: () => {
+          const { write, end } = file.open()
+          return { write, end: () => (ended = end?.()) }
+        },
+      },
+      {
+        onLoss: (reported) => {
+          loss ??= reported
+        },
+      },
+    ),
+    fault: () =>
+      loss === undefined
+        ? undefined
+        : new CommandError(`${path} misses ${loss.lines} lines of the session (${loss.cause}); check the disk.`),
+    close: async () => {
+      // A failure has been reported as a loss.
+      await Promise.resolve(ended).catch(() => undefined)
+    },
+  }
+}
+
+const unwritable = (path: string, error: unknown): CommandError => {
+  const code = codeOf(error) ?? 'unknown'
+  return new CommandError(`${path} cannot be written (${code}); choose another file for --record.`)
 }

@@ -1,5 +1,4 @@
-import { SpeechError } from '../../errors/speech-error.js'
-import { codeOf } from '../../errors/code-of.js'
+import { SpeechError, codeOf } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
 /** The address to listen on. Port 0 selects a free one. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { howToTry } from '../../../src/cli/view/how-to-try.js'
+import { howToTry } from '../../../src/cli/commands/serve.js'
 
 const service = {
   authUrl: 'https://127.0.0.1:1',

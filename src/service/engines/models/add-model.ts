@@ -1,7 +1,6 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { codeOf } from '../../../errors/code-of.js'
-import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
+import { codeOf, isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
 
 /** A model of the embedded engine that is made from files. */

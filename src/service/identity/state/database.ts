@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type * as BetterSqlite from 'better-sqlite3'
 import type { Database, Options } from 'better-sqlite3'
 import { loadOptional, missing } from '../../threads/load-optional.js'
-import { SpeechError } from '../../../errors/speech-error.js'
-import { codeOf } from '../../../errors/code-of.js'
+import { SpeechError, codeOf } from '../../../errors/speech-error.js'
 import { damagedFile, makePrivateFolder, ownerOnly, stateFileError, storeFileName } from './state-files.js'
 
 /** How long a writer waits for the write of another process, in milliseconds. Readers do not wait. */

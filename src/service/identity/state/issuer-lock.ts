@@ -1,8 +1,7 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
-import { SpeechError } from '../../../errors/speech-error.js'
-import { codeOf } from '../../../errors/code-of.js'
+import { SpeechError, codeOf } from '../../../errors/speech-error.js'
 import { loadSqlite } from './database.js'
 import { makePrivateFolder, ownerOnly, stateFileError } from './state-files.js'
 

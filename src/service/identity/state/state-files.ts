@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { either } from 'fp-ts'
-import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
-import { codeOf } from '../../../errors/code-of.js'
+import { isSpeechError, SpeechError, codeOf } from '../../../errors/speech-error.js'
 
 /** The file mode of everything in the state folder. */
 export const ownerOnly = 0o600

@@ -1,6 +1,5 @@
 import { either } from 'fp-ts'
-import { codeOf } from '../../../errors/code-of.js'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { codeOf, SpeechError } from '../../../errors/speech-error.js'
 import type { AuthFailure } from '../../monitor/service-monitor.js'
 import { loadJose } from '../keys/load-jose.js'
 import type { SigningJwk, SigningKeys } from '../keys/signing-keys.js'

@@ -1,6 +1,6 @@
 import { decodeSamples } from '../../../audio/codec.js'
 import { msForBytes } from '../../../audio/format.js'
-import { joinBytes } from '../../../audio/join-bytes.js'
+import { joinBytes } from '../../../audio/pcm.js'
 import { readWav } from '../../../audio/read-wav.js'
 import { createResampler } from '../../../audio/resampler.js'
 import type { Sound } from '../../../audio/tone-cadence.js'

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, opendir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../../errors/code-of.js'
+import { codeOf } from '../../../errors/speech-error.js'
 import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
 import { parseWavFormat } from '../../../audio/wav-header.js'
 import { wavHeader } from '../../../audio/wav-header.js'

@@ -1,9 +1,8 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../../errors/code-of.js'
+import { codeOf, SpeechError, toSpeechError } from '../../../errors/speech-error.js'
 import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
 import { wavHeader } from '../../../audio/wav-header.js'
-import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
 
 /** The size of a write: four seconds of the smallest audio, a third of a second of the largest. */
 const blockBytes = 64 * 1024

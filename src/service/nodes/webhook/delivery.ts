@@ -12,8 +12,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs'
-import { codeOf } from '../../../errors/code-of.js'
-import { isSpeechError } from '../../../errors/speech-error.js'
+import { codeOf, isSpeechError } from '../../../errors/speech-error.js'
 import { backoffMs } from '../../../kernel/backoff.js'
 import { retryAfterMs } from '../../../protocol/retry-after.js'
 import type { WebhookResponse } from './request.js'
