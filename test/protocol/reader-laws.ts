@@ -137,12 +137,12 @@ export const keepsTheLawsOfAReader = <Message>({ read, write, messages }: Reader
     )
   })
 
-  it('reads text nested 200 000 deep, or with 200 000 fields, in linear time', { timeout: 10_000 }, () => {
-    refusalOf(read('['.repeat(200_000)))
-    refusalOf(read('{"a":'.repeat(200_000)))
-    refusalOf(read(`{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`))
+  it('reads text nested 100 000 deep, or with 100 000 fields, in linear time', { timeout: 10_000 }, () => {
+    refusalOf(read('['.repeat(100_000)))
+    refusalOf(read('{"a":'.repeat(100_000)))
+    refusalOf(read(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`))
     refusalOf(
-      read(JSON.stringify(Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`f${index}`, index])))),
+      read(JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`f${index}`, index])))),
     )
   })
 }

@@ -1,5 +1,5 @@
-import { TestScheduler } from 'rxjs/testing'
 import { expect } from 'vitest'
+import { LongTestScheduler } from '../long-test-scheduler.js'
 import type { MarbleHelpers } from '../operators/marbles.js'
 import { flushPromises } from './virtual-clock.js'
 
@@ -9,7 +9,7 @@ import { flushPromises } from './virtual-clock.js'
  * observers and returns a function with the expectations, which runs when virtual time has reached `untilMs`.
  */
 export const asyncMarbles = async (draw: (helpers: MarbleHelpers) => () => void, untilMs = 1000): Promise<void> => {
-  const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
+  const scheduler = new LongTestScheduler((actual, expected) => expect(actual).toEqual(expected))
   const expectations = scheduler.run((helpers) => {
     scheduler.maxFrames = -1
     return draw({ ...helpers, scheduler })

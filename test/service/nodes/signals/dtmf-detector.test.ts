@@ -105,16 +105,15 @@ describe('dtmf-detector', () => {
         expect(eventsOf(answers, 'DTMF')).toHaveLength(3)
         expect(after).toHaveLength(bytes.length)
         let silenced = 0
+        let changedRight = 0
         for (let index = 0; index < tones.length; index += 1) {
           const at = index * 2 * sampleBytes
           const before = bytes.subarray(at, at + sampleBytes)
-          expect(
-            after
-              .subarray(at + sampleBytes, at + 2 * sampleBytes)
-              .equals(bytes.subarray(at + sampleBytes, at + 2 * sampleBytes)),
-          ).toBe(true)
+          const right = bytes.subarray(at + sampleBytes, at + 2 * sampleBytes)
+          if (!after.subarray(at + sampleBytes, at + 2 * sampleBytes).equals(right)) changedRight += 1
           if (!after.subarray(at, at + sampleBytes).equals(before)) silenced += 1
         }
+        expect(changedRight).toBe(0)
         // The 621 ms of tones are silent, and at their edges no more than 7.5 ms each.
         expect(silenced).toBeGreaterThan(600 * 8)
         expect(silenced).toBeLessThan((621 + 3 * 15) * 8)
