@@ -1,4 +1,8 @@
-// The entry point of cassettes, for Node: sessions are recorded, replayed and drawn.
+/**
+ * The entry point of cassettes, for Node: sessions are recorded, replayed and drawn.
+ *
+ * @module rxspeech/cassette
+ */
 export type {
   AudioStorage,
   Cassette,

@@ -1,4 +1,8 @@
-// The entry point for authors of nodes. It loads little, because it also runs in worker threads.
+/**
+ * The entry point for authors of nodes. It loads little, because it also runs in worker threads.
+ *
+ * @module rxspeech/nodes
+ */
 export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from './audio/format.js'
 export { decodeSamples, encodeSamples } from './audio/codec.js'
 export type { EventEnvelope } from './protocol/dataflow-events.js'

@@ -1,4 +1,8 @@
-// The entry point of the service, for Node.
+/**
+ * The entry point of the service, for Node.
+ *
+ * @module rxspeech/service
+ */
 export type {
   Engine,
   EngineCapabilities,

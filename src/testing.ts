@@ -1,4 +1,8 @@
-// The entry point for tests and notebooks, for Node.
+/**
+ * The entry point for tests and notebooks, for Node.
+ *
+ * @module rxspeech/testing
+ */
 export { drawMarbles, type DrawMarblesOptions } from './testing/draw-marbles.js'
 export { inMemoryService, type InMemoryService, type InMemoryServiceOptions } from './testing/in-memory-service.js'
 export { scriptedDial, type ScriptedPeer } from './testing/scripted-dial.js'

@@ -82,6 +82,11 @@ const none: Held = { type: 'none' }
  * - Buffered: one token.
  *
  * Throws `invalid-options` when it is called with a time that is negative or not a number.
+ *
+ * @example
+ * const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
+ * const token = requestToken({ authUrl, clientId, clientSecret }).pipe(keepFresh({ rejected$ }))
+ * audio$.pipe(recognize({ ...options, token, rejected$ })).subscribe()
  */
 export const keepFresh = (options: KeepFreshOptions = {}): MonoTypeOperatorFunction<Token> => {
   checkOptions(keepFreshOptions, options)

@@ -7,7 +7,10 @@ import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
 
 /** How `nodeFetch` connects to the token endpoint. */
 export interface NodeFetchOptions {
-  /** CA certificates in PEM, instead of those of Node: for an identity service with its own CA. */
+  /**
+   * CA certificates in PEM, instead of those of Node: for an identity service with its own CA.
+   * @default the certificates of Node
+   */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.

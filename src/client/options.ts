@@ -40,9 +40,13 @@ export interface SessionOptions extends LinkLimits {
   /**
    * Gets each token that the service refused: the same `Subject` as `rejected$` of `keepFresh` makes that request another
    * one. A source that requests one for each subscription, such as `requestToken`, does not need it.
+   * @default none
    */
   readonly rejected$?: RejectedTokens | undefined
-  /** CA certificates in PEM, in place of the system's. Not in browsers, which have their own: `invalid-options`. */
+  /**
+   * CA certificates in PEM, in place of the system's. Not in browsers, which have their own: `invalid-options`.
+   * @default the certificates of the system
+   */
   readonly ca?: Certificates | undefined
   /** Allows a connection without TLS to another machine; the token travels there in clear text. @default false */
   readonly insecure?: boolean | undefined
@@ -59,9 +63,9 @@ export interface SessionOptions extends LinkLimits {
    * @default 4500
    */
   readonly heartbeatMs?: number | undefined
-  /** Ends the audio before the source does: what came until then is flushed and the final awaited. */
+  /** Ends the audio before the source does: what came until then is flushed and the final awaited. @default NEVER */
   readonly finalize$?: Observable<unknown> | undefined
-  /** Ends the session without its pending results: they are dropped, and the service is told so. */
+  /** Ends the session without its pending results: they are dropped, and the service is told so. @default NEVER */
   readonly stop$?: Observable<unknown> | undefined
   /**
    * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without audio
@@ -70,9 +74,9 @@ export interface SessionOptions extends LinkLimits {
    * @default true
    */
   readonly continuous?: boolean | undefined
-  /** How long the session waits for what; each wait has a default. */
+  /** How long the session waits for what. @default {} */
   readonly timeouts?: TimeoutOptions | undefined
-  /** How much audio is held, and in what pieces it is sent. */
+  /** How much audio is held, and in what pieces it is sent. @default {} */
   readonly buffer?: BufferOptions | undefined
   /**
    * Whether and how the session continues on another connection when it loses one: what has no definitive result is sent
@@ -80,7 +84,7 @@ export interface SessionOptions extends LinkLimits {
    * @default true
    */
   readonly resumption?: boolean | ResumptionOptions | undefined
-  /** For tests only: a virtual clock, no jitter, a link in memory. */
+  /** For tests only: a virtual clock, no jitter, a link in memory. @default {} */
   readonly testing?: SessionTestingOptions | undefined
 }
 

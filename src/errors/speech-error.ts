@@ -4,9 +4,9 @@ import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
 export interface SpeechErrorOptions {
   /** The error behind this one. @default none */
   readonly cause?: unknown
-  /** Overrides the table if the peer decides (for example by `Retry-After`). */
+  /** Overrides the table if the peer decides (for example by `Retry-After`). @default that of `errorTable` */
   readonly retryable?: boolean | undefined
-  /** How long to wait before the next attempt, in milliseconds, if the peer sent it. */
+  /** How long to wait before the next attempt, in milliseconds, if the peer sent it. @default none */
   readonly retryAfterMs?: number | undefined
 }
 

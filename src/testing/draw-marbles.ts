@@ -6,7 +6,7 @@ export interface DrawMarblesOptions<Value> {
   readonly frameMs: number
   /** The clock of the stream. */
   readonly scheduler: SchedulerLike
-  /** Returns one character for a value. Default: `o`. */
+  /** Returns one character for a value. @default () => 'o' */
   readonly symbol?: (value: Value) => string
 }
 

@@ -96,6 +96,10 @@ export interface InMemoryService extends MemoryPeer {
 /**
  * The sessions, voice activity and recognition of the real service, connected to the client by links in memory: no
  * socket, no TLS, no token endpoint. Without an engine and without models a scripted engine recognizes "hello world".
+ *
+ * @example
+ * const service = inMemoryService({ engine: scriptedEngine({ texts: ['a table for two'] }) })
+ * audio$.pipe(recognize(service.recognizer({ format }))).subscribe((event) => console.log(event.type))
  */
 export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryService => {
   checkOptions(inMemoryServiceOptions, options)

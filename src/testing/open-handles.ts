@@ -25,9 +25,9 @@ export interface OpenHandle {
 
 /** How long handles may stay open, and which do not count. */
 export interface HandleOptions {
-  /** The time in which everything has to close, in milliseconds. Default 1000. */
+  /** The time in which everything has to close, in milliseconds. @default 1000 */
   readonly withinMs?: number
-  /** Handles to ignore, by the innermost call outside Node. Default: those of test runners. */
+  /** Handles to ignore, by the innermost call outside Node. @default those of test runners */
   readonly ignore?: RegExp
 }
 

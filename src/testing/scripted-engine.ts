@@ -3,6 +3,7 @@ import { checkOptions, listOf, number, optionsOf, text, wholeNumber } from '../p
 import type { Engine, EngineSegment, OpenSegment, SegmentListener } from '../service/engines/engine.js'
 import { createSegmentEngine } from '../service/engines/segment-engine.js'
 
+/** What the engine recognizes. */
 export interface ScriptedEngineOptions {
   /** The text of each segment of a channel, in turn; after the last one the first follows. */
   readonly texts: readonly string[]
@@ -15,6 +16,9 @@ export interface ScriptedEngineOptions {
 /**
  * An engine that ignores the audio: each segment gets the next text of a script, as partials with one more word every
  * 300 ms of audio, and as a whole when it closes. It answers at once, without timers and threads, so it works in virtual time.
+ *
+ * @example
+ * const service = inMemoryService({ engine: scriptedEngine({ texts: ['good evening', 'a table for two'] }) })
  */
 export const scriptedEngine = (options: ScriptedEngineOptions): Engine => {
   const { texts, confidence = 0.9, sampleRateHz = 8000 } = checkOptions(scriptedEngineOptions, options)

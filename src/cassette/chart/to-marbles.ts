@@ -6,8 +6,9 @@ import { drawSvg } from './draw-svg.js'
 import { drawText } from './draw-text.js'
 import { chartOfCassette, chartOfEvents } from './session-charts.js'
 
+/** The kind and the size of the drawing. */
 export interface ToMarblesOptions {
-  /** @default 'text' */
+  /** A text for terminals, or an SVG. @default 'text' */
   readonly as?: 'text' | 'svg' | undefined
   /**
    * The columns of a text, 60 to 400, or the pixels of an SVG, 480 to 10,000.

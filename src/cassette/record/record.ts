@@ -24,6 +24,7 @@ import { recordedDial, Recorder, type Address } from './recorder.js'
 import { Secrets } from './secrets.js'
 import { openerOf, type CassetteSink } from './sink.js'
 
+/** What a cassette contains, and how long the session waits for its sink. */
 export interface RecordOptions {
   /**
    * Whether the file contains the audio as base64, or only the SHA-256 of each message.
@@ -70,6 +71,7 @@ const recordOptions = optionsOf<RecordOptions>()(
   },
 )
 
+/** The options of a session that can be recorded. */
 export type Recordable = RecognizeOptions | DataflowOptions
 
 /** `recognize` or `dataflow` with their options, recorded. */

@@ -14,6 +14,7 @@ import { playClient, type PlayClientOptions } from './client-player.js'
 import { recordedDataflowOptions, recordedRecognizeOptions } from './recorded-options.js'
 import { ServicePlayer, type CassetteMismatch, type ServicePlayerSettings } from './service-player.js'
 
+/** The pace of a replay, and how strict it is. */
 export interface ReplayOptions {
   /**
    * The handling of a client that differs from the recorded client. `strict`: its connection fails with
@@ -23,7 +24,7 @@ export interface ReplayOptions {
    * @default 'strict'
    */
   readonly mismatch?: 'strict' | 'lenient' | undefined
-  /** Called for every mismatch. */
+  /** Called for every mismatch. @default none */
   readonly onMismatch?: ((mismatch: CassetteMismatch) => void) | undefined
   /**
    * A multiple of the recorded pace: 1 is the recorded pace, 2 is twice as fast, `Infinity` does not wait.

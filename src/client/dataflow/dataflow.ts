@@ -48,15 +48,15 @@ export interface DataflowOptions extends SessionOptions {
   readonly tenant: string
   /** `ProjectName` of the Start: the project, such as `transcribe`. */
   readonly project: string
-  /** `Language` of the Start. */
+  /** `Language` of the Start. @default none */
   readonly language?: string | undefined
-  /** Free primitives for the project, such as `ModelName` of the `transcribe` project. */
+  /** Free primitives for the project, such as `ModelName` of the `transcribe` project. @default {} */
   readonly settings?: Settings | undefined
-  /** Free primitives about the call; the project decides what they mean. */
+  /** Free primitives about the call; the project decides what they mean. @default {} */
   readonly callProperties?: Settings | undefined
-  /** `Audio.Output`, handed on to the project as it is. */
+  /** `Audio.Output`, handed on to the project as it is. @default none */
   readonly audioOutput?: JsonObject | undefined
-  /** `Update` requests while the session streams. */
+  /** `Update` requests while the session streams. @default NEVER */
   readonly update$?: Observable<UpdateRequest> | undefined
   /** The names of the fields of a request: those of the description (`pascal`), or the older `kebab` form. @default 'pascal' */
   readonly dialect?: Dialect | undefined

@@ -35,17 +35,17 @@ import type { RecognizeChannel } from './recognize-stereo.js'
 
 /** How the service finds speech (PROTOCOL 4.2 and 7); what is left out is the default of the service. */
 export interface VoiceActivityOptions {
-  /** How easily speech is found, from 1 to 10, where 10 is the easiest. */
+  /** How easily speech is found, from 1 to 10, where 10 is the easiest. @default 6, by PROTOCOL 4.2 */
   readonly sensitivity?: number | undefined
-  /** Audio before speech that belongs to it, in milliseconds. */
+  /** Audio before speech that belongs to it, in milliseconds. @default 300, by PROTOCOL 4.2 */
   readonly preSpeechBufferMs?: number | undefined
-  /** Audio after speech that belongs to it, in milliseconds. */
+  /** Audio after speech that belongs to it, in milliseconds. @default 400, by PROTOCOL 4.2 */
   readonly postSpeechBufferMs?: number | undefined
-  /** The longest piece of speech, in milliseconds; -1: without a limit. */
+  /** The longest piece of speech, in milliseconds; -1: without a limit. @default -1, by PROTOCOL 4.2 */
   readonly maxSpeechDurationMs?: number | undefined
-  /** The silence that ends a piece of speech, in milliseconds. */
+  /** The silence that ends a piece of speech, in milliseconds. @default 400, by PROTOCOL 4.2 */
   readonly silenceTriggerMs?: number | undefined
-  /** The silence that ends the recognition, in milliseconds; 0: none does. */
+  /** The silence that ends the recognition, in milliseconds; 0: none does. @default 10_000, by PROTOCOL 4.2 */
   readonly gracefulSilenceThresholdMs?: number | undefined
 }
 

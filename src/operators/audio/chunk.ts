@@ -3,7 +3,9 @@ import type { AudioFormat } from '../../audio/format.js'
 import { anything, checkOptions, number, optionsOf } from '../../protocol/validation.js'
 import { ChunkQueue, chunkBytesOf } from './chunk-queue.js'
 
+/** How audio is cut into chunks. */
 export interface ChunkOptions {
+  /** The format of the source. */
   readonly format: AudioFormat
   /** Length of a chunk in milliseconds, rounded down to whole samples. @default 20 (PROTOCOL 3.2) */
   readonly everyMs?: number | undefined

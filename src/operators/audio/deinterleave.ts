@@ -5,6 +5,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { anything, checkOptions, optionsOf } from '../../protocol/validation.js'
 import { wholeFrames } from './whole-frames.js'
 
+/** The audio that is split. */
 export interface DeinterleaveOptions {
   /** The format of the source, with `channels: 2`. */
   readonly format: AudioFormat

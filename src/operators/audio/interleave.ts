@@ -11,10 +11,13 @@ export interface SkewReport {
   readonly type: 'filled' | 'dropped'
   /** 0 is left, 1 is right. */
   readonly channel: 0 | 1
+  /** The start of the affected audio. */
   readonly fromMs: number
+  /** The end of the affected audio. */
   readonly toMs: number
 }
 
+/** How two sources are aligned. */
 export interface InterleaveOptions {
   /** The format of both sources, which are mono. */
   readonly format: Pick<AudioFormat, 'encoding' | 'sampleRateHz'>
@@ -26,7 +29,10 @@ export interface InterleaveOptions {
    * the channel is late from then on: right for a source that delivers nothing while it is silent. @default 'drop'
    */
   readonly late?: 'drop' | 'shift' | undefined
-  /** Called for each inserted silence and for all dropped audio, before the affected frames are emitted. */
+  /**
+   * Called for each inserted silence and for all dropped audio, before the affected frames are emitted.
+   * @default none
+   */
   readonly onSkew?: ((report: SkewReport) => void) | undefined
 }
 

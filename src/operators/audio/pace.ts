@@ -20,7 +20,9 @@ import { anything, checkOption, checkOptions, number, optionsOf, schedulerValue 
 import { ChunkQueue, chunkBytesOf } from './chunk-queue.js'
 import { pullable } from '../interop/pull.js'
 
+/** The pace of the output, and how much may wait. */
 export interface PaceOptions {
+  /** The format of the source. */
   readonly format: AudioFormat
   /** Length of a chunk in milliseconds, rounded down to whole samples. @default 20 (PROTOCOL 3.2) */
   readonly everyMs?: number | undefined

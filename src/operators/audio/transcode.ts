@@ -4,6 +4,7 @@ import { bytesPerSample, encodings, type Encoding } from '../../audio/format.js'
 import { checkOptions, oneOf, optionsOf } from '../../protocol/validation.js'
 import { wholeFrames } from './whole-frames.js'
 
+/** The encodings of a conversion. */
 export interface TranscodeOptions {
   /** The encoding of the source. */
   readonly from: Encoding

@@ -3,6 +3,7 @@ import { checkOptions, optionsOf, wholeNumber } from '../../protocol/validation.
 import { emitAtEnd } from '../emit-at-end.js'
 import type { CaptionCue } from './caption-cue.js'
 
+/** How captions are written to a file. */
 export interface CaptionFileOptions {
   /**
    * The number of channels. With more than one, cues are sorted by their start, as a file should have them, and each waits

@@ -13,6 +13,7 @@ import {
 } from '../../protocol/validation.js'
 import { columnsOf } from './caption-tokens.js'
 
+/** The size and the timing of captions. */
 export interface CaptionOptions {
   /** Columns of a line, 8 to 400. A wide character, such as a Chinese one, has two. @default 42 */
   readonly maxChars?: number | undefined
@@ -30,11 +31,14 @@ export interface CaptionOptions {
    * only definitive text is committed, and cues have exactly the text of the milestones. @default Infinity
    */
   readonly commitAfterMs?: number | undefined
-  /** Names of the channels, such as `['Agent', 'Customer']`. The first line reserves space for the name and `: `. */
+  /**
+   * Names of the channels, such as `['Agent', 'Customer']`. The first line reserves space for the name and `: `.
+   * @default []
+   */
   readonly speakers?: readonly string[] | undefined
   /**
-   * The current position in the audio, in milliseconds, for services that send no times; a `SampleClock` has it. By default
-   * the time since the session was ready for audio, which is right for a source in real time.
+   * The current position in the audio, in milliseconds, for services that send no times; a `SampleClock` has it.
+   * @default the time since the session was ready for audio, which is right for a source in real time
    */
   readonly audioMs?: (() => number) | undefined
   /** The clock of the default of `audioMs`. @default asyncScheduler */

@@ -3,6 +3,7 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 import { wholeNumber } from '../../protocol/validation.js'
 import type { StreamEnd } from '../emit-at-end.js'
 
+/** How many events wait for a reader. */
 export interface EventQueueOptions {
   /** How many events can wait for the reader, 1 to 1 000 000. @default 1000 */
   readonly maxQueued?: number | undefined

@@ -3,6 +3,7 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 import { checkOptions, optionsOf } from '../../protocol/validation.js'
 import { defaultMaxQueued, EventQueue, eventQueueCodecs, type EventQueueOptions } from './event-queue.js'
 
+/** The options of `eventsOf` and of `toReadableStream`. */
 export type EventsOfOptions = EventQueueOptions
 
 const eventsOfOptions = optionsOf<EventsOfOptions>()({}, eventQueueCodecs)

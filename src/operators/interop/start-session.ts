@@ -5,6 +5,7 @@ import { checkOptions, numberUpToInfinity, optionsOf, schedulerValue } from '../
 import { longTimer } from '../../kernel/timers.js'
 import { defaultMaxQueued, EventQueue, eventQueueCodecs, type EventQueueOptions } from './event-queue.js'
 
+/** How a held session is read and closed. */
 export interface StartSessionOptions extends EventQueueOptions {
   /** How long `close` waits for the last results before it aborts the session, in milliseconds. 0 aborts at once. @default 10 000 */
   readonly closeWithinMs?: number | undefined

@@ -14,10 +14,12 @@ import { DropCounter } from './drop-counter.js'
 import type { SampleClock } from './sample-clock.js'
 import { Histogram, type Distribution } from './histogram.js'
 
+/** The clocks of the measurements. */
 export interface MetricsOptions {
   /**
    * A clock that counts the session's audio, which makes delays exact for any source. Without it, positions in the audio are
    * converted to times by the latest ledger event, assuming real time since.
+   * @default none
    */
   readonly clock?: SampleClock | undefined
   /** The clock of all delays, the same as that of `clock`. @default asyncScheduler */
@@ -38,6 +40,7 @@ export interface SessionMetrics {
   readonly lagMs?: number
   /** Audio that the client buffers, sent or not. */
   readonly bufferedMs?: number
+  /** Audio that was dropped, as `gap` events report it. */
   readonly droppedMs: number
   /** The number of connections that continued the session. */
   readonly reconnects: number
@@ -51,6 +54,7 @@ export interface SessionMetrics {
 export type DistributionName =
   'timeToFirstPartialMs' | 'speechToPartialMs' | 'speechToMilestoneMs' | 'finalizeToFinalMs' | 'lagMs' | 'bufferedMs'
 
+/** The metrics of a running session. */
 export interface MetricsUpdate {
   readonly type: 'metrics'
   /** Milliseconds since the subscription. */
@@ -64,7 +68,9 @@ export interface MetricsUpdate {
 /** The last metrics, and the distribution of each over the session, of all channels together. */
 export interface MetricsSummary extends Omit<MetricsUpdate, 'type'> {
   readonly type: 'summary'
+  /** How the session ended. */
   readonly outcome: 'completed' | 'failed'
+  /** The distribution of each metric that had a value. */
   readonly distributions: Readonly<Partial<Record<DistributionName, Distribution>>>
 }
 

@@ -2,7 +2,9 @@ import { asyncScheduler, defer, tap, type MonoTypeOperatorFunction, type Schedul
 import { msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { anything, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
 
+/** The audio that the clock counts. */
 export interface SampleClockOptions {
+  /** The format of the counted audio. */
   readonly format: AudioFormat
   /** How many marks are kept, 16 to 65 536: half of them the latest, half spread over the whole session. @default 1024 */
   readonly maxMarks?: number | undefined

@@ -33,9 +33,10 @@ export interface IdentityOptions {
   /**
    * The folder of signing keys, clients and revoked tokens, which several processes can share. Without it a restart
    * invalidates all tokens.
+   * @default none
    */
   readonly stateFolder?: string | undefined
-  /** The clients that can request tokens, in addition to those of the store in the state folder. */
+  /** The clients that can request tokens, in addition to those of the store in the state folder. @default none */
   readonly clients?: ClientStore | undefined
   /** The clock and the deadlines. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined

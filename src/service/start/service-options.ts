@@ -28,6 +28,7 @@ import type { AnyNodeDefinition } from '../nodes/core/node.js'
 import type { ProxyProtocol } from '../listen/accepted-connections.js'
 import type { ListenAddress, ServerCertificate } from '../listen/listen-address.js'
 
+/** What a service serves, where, and to whom. */
 export interface ServiceOptions {
   /** The address of the token endpoint and the recognition socket. @default 127.0.0.1, any free port */
   readonly http?: ListenAddress | undefined
@@ -38,6 +39,7 @@ export interface ServiceOptions {
   /**
    * Clients that can request tokens, in addition to those of the store in the state folder. At least one of both is
    * necessary.
+   * @default none
    */
   readonly clients?: ClientStore | undefined
   /** Folders of models, in the layout `<tenant>/<name>/<version>/model.json`. */
@@ -67,7 +69,7 @@ export interface ServiceOptions {
   readonly stateFolder?: string | undefined
   /** The issuer of tokens. @default the address of the HTTP listener */
   readonly issuer?: string | undefined
-  /** Token audience, key rotation, limits of wrong secrets, and the address of a client. */
+  /** Token audience, key rotation, limits of wrong secrets, and the address of a client. @default {} */
   readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'> | undefined
   /** More generous limits, for a service with a single developer. @default false */
   readonly development?: boolean | undefined

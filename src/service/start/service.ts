@@ -26,14 +26,19 @@ import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
 import { repairRecordings } from '../nodes/recordings/repair-recordings.js'
 
+/** A running service. */
 export interface Service {
   /** The base address of the token endpoint. */
   readonly authUrl: string
+  /** The base address of the recognition socket, such as `ws://127.0.0.1:8080`. */
   readonly wsUrl: string
   /** `host:port`. */
   readonly grpcAddress: string
+  /** The models, as they were found when the service started. */
   readonly models: ModelRegistry
+  /** The projects, as they were found when the service started. */
   readonly projects: ProjectRegistry
+  /** The model of sessions that name none; undefined if there is no model. */
   readonly defaultModel: string | undefined
   /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined
@@ -43,10 +48,13 @@ export interface Service {
   revoke(tokenId: string): Promise<void>
   /**
    * Drains and ends the service (PROTOCOL 5.11): refuses new sessions with `going-away`, finalizes each running session
-   * at its next pause, at the latest 2 s before `drainMs` (default 10,000) are over, and then ends what still runs. A
+   * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A
    * client that does not read its last messages is disconnected 3 s later. Idempotent.
    */
-  close(options?: { readonly drainMs?: number }): Promise<void>
+  close(options?: {
+    /** How long the sessions may take, in milliseconds. @default 10_000 */
+    readonly drainMs?: number
+  }): Promise<void>
 }
 
 /**

@@ -2,7 +2,12 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { checkOptions, jsonObject, number, optionsOf } from '../../protocol/validation.js'
 import type { Fault, FaultScript } from './fault-script.js'
 
-/** The letters of a diagram. An outage and a stall last until `u` or `|`. */
+/**
+ * The letters of a diagram. An outage and a stall last until `u` or `|`.
+ *
+ * @example
+ * console.log(Object.keys(faultLegend).join(' ')) // r e o n h b s c d u |
+ */
 export const faultLegend: Readonly<Record<string, Fault>> = {
   r: { do: 'reset' },
   e: { do: 'end' },
@@ -17,6 +22,7 @@ export const faultLegend: Readonly<Record<string, Fault>> = {
   '|': { do: 'restore' },
 }
 
+/** The letters and the scale of a diagram. */
 export interface FaultMarblesOptions {
   /**
    * Further letters; they override those of `faultLegend`.

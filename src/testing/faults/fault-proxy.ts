@@ -7,10 +7,11 @@ import { checkFault, checkScript, type Fault, type FaultScript } from './fault-s
 import { ProxyConnection } from './proxy-connection.js'
 import { seededRandom, shapesAfter, unshapedTraffic } from './traffic.js'
 
+/** Where the proxy connects to, and its faults. */
 export interface FaultProxyOptions {
   /** The target of the connections: `host:port`, or a port of this machine. */
   readonly target: string | number
-  /** @default [] */
+  /** The faults with their moments. @default [] */
   readonly script?: FaultScript | undefined
   /**
    * The seed of the jitter.
@@ -28,6 +29,7 @@ export interface FaultProxyOptions {
 
 /** A proxy on a port of 127.0.0.1. */
 export interface FaultProxy {
+  /** The port on 127.0.0.1. */
   readonly port: number
   /** `127.0.0.1:port`. */
   readonly address: string

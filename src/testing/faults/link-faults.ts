@@ -9,10 +9,11 @@ import { checkFault, checkScript, type Direction, type Fault, type FaultScript }
 import { FaultyLink, messageBytes } from './faulty-link.js'
 import { seededRandom, shapesAfter, unshapedTraffic } from './traffic.js'
 
+/** The faults of the links, and their clock. */
 export interface LinkFaultsOptions {
-  /** @default [] */
+  /** The faults with their moments. @default [] */
   readonly script?: FaultScript | undefined
-  /** The format of audio messages, required for moments that count `audio`. */
+  /** The format of audio messages, required for moments that count `audio`. @default none */
   readonly audioFormat?: AudioFormat | undefined
   /**
    * The seed of the jitter.
@@ -30,7 +31,7 @@ export interface LinkFaultsOptions {
 
 /** Faults on every link that a wrapped dial opens. */
 export interface LinkFaults {
-  /** Wraps a dial: `recognize({ …, dial: faults.wrap(dial) })`. */
+  /** Wraps a dial, for `testing.dial` of a session. */
   wrap<Options extends readonly unknown[], In, Out>(
     dial: (...options: Options) => Dial<In, Out>,
   ): (...options: Options) => Dial<In, Out>
@@ -53,8 +54,10 @@ export interface LinkFaults {
  *
  * @throws SpeechError `invalid-options` for a script that does not apply to messages.
  * @example
- * const faults = linkFaults({ scheduler, script: faultMarbles('10m r 20m o 40s |') })
- * recognize({ ...options, scheduler, dial: faults.wrap(dial) })
+ * const service = inMemoryService()
+ * const faults = linkFaults({ script: faultMarbles('10s r 20s o 40s |') })
+ * const dial = faults.wrap(service.dials.recognizer)
+ * audio$.pipe(recognize(service.recognizer({ format, testing: { dial } }))).subscribe()
  */
 export const linkFaults = (options: LinkFaultsOptions = {}): LinkFaults => {
   checkOptions(linkFaultsOptions, options)

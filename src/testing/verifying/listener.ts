@@ -14,7 +14,7 @@ import type { DataflowMessage, Link, SocketMessage } from '../../transport/link.
 
 /** Where the service listens. */
 export interface VerifyingListenOptions {
-  /** Enables TLS on both ports. */
+  /** Enables TLS on both ports. @default none: plain text */
   readonly certificate?: ServerCertificate | undefined
   /**
    * The address to listen on. An address that is not loopback needs a certificate.

@@ -37,7 +37,10 @@ type Channel = ReturnType<Client['getChannel']>
 export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, GrpcLinkOptions {
   /** How long the connection may take, in milliseconds: name, TCP, TLS and HTTP/2 together. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined
-  /** A channel that the caller owns and closes; it replaces all options that describe a channel. */
+  /**
+   * A channel that the caller owns and closes; it replaces all options that describe a channel.
+   * @default a channel of the library
+   */
   readonly channel?: Channel | undefined
 }
 

@@ -10,6 +10,7 @@ export interface LoadDataflowOptions {
   /**
    * A `.proto` that replaces the package's own. Only names matter: a service `dataflow` in any package, its method
    * `Stream`, and in both directions `message` with `content`, `binary_content` and `content_type`.
+   * @default the package's own
    */
   readonly protoPath?: string | undefined
 }

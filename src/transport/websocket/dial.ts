@@ -15,11 +15,14 @@ export type SocketClass = new (url: string, protocols?: string[], options?: obje
 export interface WebSocketDialOptions extends WebSocketLinkOptions {
   /** `ws:` or `wss:`, with path and query; no fragment. */
   readonly url: string | URL
-  /** Headers of the upgrade request. Not in the browser: `invalid-options`. */
+  /** Headers of the upgrade request. Not in the browser: `invalid-options`. @default {} */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Subprotocols to offer; the service must choose one when any is given. */
+  /** Subprotocols to offer; the service must choose one when any is given. @default [] */
   readonly protocols?: readonly string[] | undefined
-  /** CA certificates in PEM, instead of those of the system. Not in the browser: `invalid-options`. */
+  /**
+   * CA certificates in PEM, instead of those of the system. Not in the browser: `invalid-options`.
+   * @default the certificates of the system
+   */
   readonly ca?: Certificates | undefined
   /**
    * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in the
@@ -29,9 +32,12 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
   readonly proxy?: ProxyOption | undefined
   /** How long the connection may take, in milliseconds: name, TCP, TLS and upgrade together. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined
-  /** The channel of a stereo recording that the connection is for. It is not sent. */
+  /** The channel of a stereo recording that the connection is for. It is not sent. @default none */
   readonly channel?: 0 | 1 | undefined
-  /** A WebSocket class that replaces that of the platform. */
+  /**
+   * A WebSocket class that replaces that of the platform.
+   * @default the package `ws` in Node, the global class in a browser
+   */
   readonly WebSocket?: SocketClass | undefined
 }
 
